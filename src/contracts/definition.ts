@@ -1,0 +1,183 @@
+// How a connector or format presents itself. One declaration gives validation, type, default, error text, JSON Schema
+// and the reference page. A sink or format author exports one definition and adds one line to a list
+// (connectors/index.ts, formats/index.ts); nothing under src/ is touched.
+
+import type { z } from 'zod';
+import type { Format } from './format.ts';
+import type { Assurance, Sink, SinkOpening } from './sink.ts';
+import type { Order, Stream } from './source.ts';
+import type { Tools } from './tools.ts';
+import type { Upstream } from './upstream.ts';
+
+/** The keys of one config block, each a zod type with a description. */
+export type Fields = z.ZodRawShape;
+
+/** A block's settings once parsed. */
+export type Settings<F extends Fields> = z.output<z.ZodObject<F>>;
+
+/** `format: cef` or `format: { type: cef, … }`, parsed: the type and that format's own settings. */
+export interface FormatChoice {
+  readonly type: string;
+  readonly [setting: string]: unknown;
+}
+
+/** A format as its author writes it. */
+export interface FormatSpec<F extends Fields> {
+  readonly type: string;
+  /** One sentence for the reference page. */
+  readonly summary: string;
+  readonly fields: F;
+  make(settings: Settings<F>): Format;
+}
+
+/** A format as the engine sees it. */
+export interface FormatDefinition {
+  readonly type: string;
+  readonly summary: string;
+  readonly fields: Fields;
+  make(settings: FormatChoice): Format;
+}
+
+/** Declares a format. The engine hands `make` only what `fields` has parsed, so the types meet here. */
+export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefinition {
+  return spec as unknown as FormatDefinition;
+}
+
+/** A sink as its author writes it. */
+export interface SinkSpec<F extends Fields> {
+  readonly type: string;
+  readonly summary: string;
+  /** The sink's own keys; `type`, `format`, `batch` and `retry` are the engine's. */
+  readonly fields: F;
+  /** Types of the formats it can carry; the first is the default. */
+  readonly formats: readonly string[];
+  /** True where `send` wants whole documents and not lines (OTLP). */
+  readonly documents?: boolean;
+  /** Unresolved sends at a time. More than one only where an answer takes its time (settling). */
+  readonly inFlightMax: number;
+  /** True where `delivered` carries a mark that must be durable before the next send (files). */
+  readonly marks?: boolean;
+  /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
+  format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
+  /** Says what is wrong with settings that each are right (`null`: nothing), e.g. TLS keys on a plain address. */
+  flaw?(settings: Settings<F>): string | null;
+  assurance(settings: Settings<F>): Assurance;
+  /** Batch bounds where the config gives none. */
+  readonly batch?: { readonly events: number; readonly bytes: number; readonly waitMs: number };
+  /** Opens without waiting for the far side: what is unreachable shows as `retry` when sending. */
+  open(settings: Settings<F>, opening: SinkOpening): Promise<Sink>;
+  /** For `check --connect`: connects and authenticates, sends no event; throws an ExportError when refused. */
+  probe(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<void>;
+}
+
+/** A sink as the engine sees it. */
+export type SinkDefinition = Omit<
+  SinkSpec<Fields>,
+  'format' | 'flaw' | 'assurance' | 'open' | 'probe'
+> & {
+  format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
+  flaw?(settings: SinkSettings): string | null;
+  assurance(settings: SinkSettings): Assurance;
+  open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
+  probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;
+};
+
+/** A sink's parsed settings, seen from outside the sink. */
+export interface SinkSettings {
+  readonly type: string;
+  readonly [setting: string]: unknown;
+}
+
+/** Declares a sink. The engine hands its functions only what `fields` has parsed, so the types meet here. */
+export function defineSink<F extends Fields>(spec: SinkSpec<F>): SinkDefinition {
+  return spec as unknown as SinkDefinition;
+}
+
+/** What a source is given to make its streams with. */
+export interface SourceOpening {
+  /** Name of the source in the config. */
+  readonly name: string;
+  readonly upstream: Upstream;
+}
+
+/** How a source's records are to be normalised. */
+export interface RecordReading {
+  readonly id: string | null;
+  readonly time: readonly string[];
+  readonly mapping?: {
+    readonly class: string;
+    readonly fields: Readonly<Record<string, string>>;
+  };
+}
+
+/** A source as its author writes it. */
+export interface SourceSpec<F extends Fields> {
+  readonly type: string;
+  readonly summary: string;
+  /** Which of the two APIs it can read. */
+  readonly apis: readonly ('unified' | 'services')[];
+  /** The source's own keys; `type`, `upstream`, `every`, `schedule` and `timezone` are the engine's. */
+  readonly fields: F;
+  /** Says what is wrong with settings that each are right (`null`: nothing). */
+  flaw?(settings: Settings<F>, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
+  /** The streams, one per company and endpoint. Nothing is asked of upstream yet. */
+  streams(settings: Settings<F>, opening: SourceOpening): readonly Stream[];
+  /** How its records are normalised. */
+  reading(settings: Settings<F>): RecordReading;
+  /** How its lists are read; null for snapshots only. */
+  list?(settings: Settings<F>): ListReading;
+  /** How its snapshots are compared. */
+  snapshot?(settings: Settings<F>): SnapshotReading;
+}
+
+/** How lists are read; durations in milliseconds. */
+export interface ListReading {
+  readonly order: Order | 'auto';
+  readonly start: 'beginning' | 'now' | number;
+  readonly lookbackMs: number;
+  readonly rewindEveryMs: number;
+  readonly reconcileEveryMs: number;
+  readonly onCursorInvalid: 'rewalk' | 'halt' | 'from_now';
+}
+
+/** How snapshots are compared; durations in milliseconds. */
+export interface SnapshotReading {
+  /** A change is read a second time after this before it is told; 0: at once. */
+  readonly confirmAfterMs: number;
+  /** How long an absence must last. */
+  readonly settleMs: number;
+  /** Complete readings that an entity must be missing from. */
+  readonly removalsAfter: number;
+  /** More removals at once than this share or count are held until they are seen three times. */
+  readonly brake: { readonly share: number; readonly count: number };
+  readonly baseline: 'summary' | 'full';
+  /** Dotted paths within an entity that are not compared. */
+  readonly ignore: readonly string[];
+  /** Dotted paths of arrays whose order says nothing. */
+  readonly unordered: readonly string[];
+}
+
+/** A source's parsed settings, seen from outside the source. */
+export interface SourceSettings {
+  readonly type: string;
+  readonly upstream: string;
+  readonly [setting: string]: unknown;
+}
+
+/** A source as the engine sees it. */
+export interface SourceDefinition {
+  readonly type: string;
+  readonly summary: string;
+  readonly apis: readonly ('unified' | 'services')[];
+  readonly fields: Fields;
+  flaw?(settings: SourceSettings, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
+  streams(settings: SourceSettings, opening: SourceOpening): readonly Stream[];
+  reading(settings: SourceSettings): RecordReading;
+  list?(settings: SourceSettings): ListReading;
+  snapshot?(settings: SourceSettings): SnapshotReading;
+}
+
+/** Declares a source. The engine hands its functions only what `fields` has parsed, so the types meet here. */
+export function defineSource<F extends Fields>(spec: SourceSpec<F>): SourceDefinition {
+  return spec as unknown as SourceDefinition;
+}

@@ -1,0 +1,138 @@
+// An event is one record on its way out: the bytes as upstream sent them, an identity that never changes, and the
+// OCSF form made from the record when a format first asks for it. Formats and sinks read events; only send/ makes them.
+// What must stay true: the same upstream record has the same uid however often it is read, and nothing in an event
+// is ever changed once made, since sinks share it.
+
+import type { Json, JsonObject } from './json.ts';
+
+/** 64 lower-case hex characters: SHA-256 over source, tenant, stream and the record's own identity. */
+export type Uid = string;
+
+/** A place in the spool: the number of events held before it since the spool was made. Grows for ever. */
+export type Offset = number;
+
+/** What a held page holds, which decides how its records are normalised. */
+export type RecordKind = 'audit' | 'log' | 'drift' | 'condition';
+
+/** One record on its way out. */
+export interface Event {
+  readonly uid: Uid;
+  /** Name of the source in the config. */
+  readonly source: string;
+  /** Name of the stream: source, company and endpoint, e.g. `web_logs/c-1`. */
+  readonly stream: string;
+  readonly kind: RecordKind;
+  /** Source, stream and kind are this context's; it is the same object for a whole page. */
+  readonly context: PageContext;
+  readonly offset: Offset;
+  /** The record exactly as upstream sent it, UTF-8 JSON. */
+  readonly raw: Uint8Array;
+  /** The normalised form; made on first use, then shared. */
+  readonly ocsf: OcsfEvent;
+}
+
+/**
+ * An OCSF 1.8.0 event (https://schema.ocsf.io). Required base attributes are typed, as are the objects that formats
+ * read; any other attribute of a class is reached by name.
+ */
+export interface OcsfEvent {
+  readonly activity_id: number;
+  readonly activity_name?: string;
+  readonly category_uid: number;
+  readonly category_name?: string;
+  readonly class_uid: number;
+  readonly class_name?: string;
+  readonly type_uid: number;
+  readonly type_name?: string;
+  /** Epoch milliseconds. */
+  readonly time: number;
+  readonly severity_id: number;
+  readonly severity?: string;
+  readonly status_id?: number;
+  readonly status?: string;
+  readonly status_code?: string;
+  readonly status_detail?: string;
+  readonly message?: string;
+  readonly metadata: OcsfMetadata;
+  readonly actor?: OcsfActor;
+  readonly src_endpoint?: OcsfEndpoint;
+  readonly dst_endpoint?: OcsfEndpoint;
+  readonly api?: JsonObject;
+  readonly entity?: JsonObject;
+  readonly user?: OcsfUser;
+  readonly resources?: readonly JsonObject[];
+  readonly unmapped?: JsonObject;
+  readonly raw_data?: string;
+  readonly [attribute: string]: unknown;
+}
+
+/** OCSF `metadata`: `version` and `product` are required. */
+export interface OcsfMetadata {
+  readonly version: string;
+  readonly product: {
+    readonly name: string;
+    readonly vendor_name?: string;
+    readonly version?: string;
+  };
+  /** The event's uid. */
+  readonly uid: Uid;
+  /** Upstream's own id of the record, as text. */
+  readonly original_event_uid?: string;
+  readonly original_time?: string;
+  readonly event_code?: string;
+  readonly log_name?: string;
+  readonly log_provider?: string;
+  readonly tenant_uid?: string;
+  readonly correlation_uid?: string;
+  /** Epoch milliseconds at which sluice read the record. */
+  readonly logged_time?: number;
+  readonly profiles?: readonly string[];
+  readonly is_truncated?: boolean;
+  readonly untruncated_size?: number;
+  readonly [attribute: string]: unknown;
+}
+
+/** OCSF `actor`: at least one member is set. */
+export interface OcsfActor {
+  readonly user?: OcsfUser;
+  readonly app_name?: string;
+  readonly app_uid?: string;
+  readonly session?: JsonObject;
+  readonly invoked_by?: string;
+  readonly [attribute: string]: unknown;
+}
+
+/** OCSF `user`: at least one of name, uid, account is set. */
+export interface OcsfUser {
+  readonly name?: string;
+  readonly uid?: string;
+  readonly email_addr?: string;
+  readonly type?: string;
+  readonly type_id?: number;
+  readonly [attribute: string]: unknown;
+}
+
+/** OCSF `endpoint`: at least one member is set. */
+export interface OcsfEndpoint {
+  readonly ip?: string;
+  readonly hostname?: string;
+  readonly port?: number;
+  readonly mac?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly [attribute: string]: unknown;
+}
+
+/** What is known of a held page's records besides their bytes; the same for the whole page, and stored with it. */
+export interface PageContext {
+  readonly source: string;
+  readonly stream: string;
+  readonly kind: RecordKind;
+  /** The company the stream reads, if it reads one. */
+  readonly company?: string;
+  /** Epoch milliseconds at which the page was read. */
+  readonly fetchedAt: number;
+}
+
+/** A parsed record: an object in every known case, yet upstream may send anything. */
+export type ParsedRecord = Json;

@@ -1,0 +1,22 @@
+// What a format is to sluice: a pure, total function from an event to text or bytes. It has no I/O, no clock and no
+// state that shows. It must not throw on any event, and no content of an event may end the line, the field or the
+// frame that it stands in. The engine encodes an event once per distinct format, however many sinks want it.
+
+import type { Event } from './event.ts';
+
+/** Turns events into what sinks carry. */
+export interface Format {
+  /** `json`, `syslog`, `cef` or `otel`. */
+  readonly name: string;
+  /** Media type of one encoded event. */
+  readonly contentType: string;
+  /** One event, without CR or LF unless `binary`. Pure and total. */
+  encode(event: Event): string | Uint8Array;
+  /** True where encoded events may hold any byte, so that only sinks with frames of their own can carry them. */
+  readonly binary?: boolean;
+  /** Many events in one document, for formats that have such a form (OTLP). */
+  readonly document?: {
+    readonly contentType: string;
+    encode(events: readonly Event[]): Uint8Array;
+  };
+}

@@ -1,0 +1,16 @@
+// The JSON values that cross sluice's borders. Upstream's records, positions and checkpoints are JSON; nothing
+// here says what they mean. Integers beyond 2^53 lose digits when parsed, so identity never rests on a parsed
+// number: it rests on the record's own bytes (see `scan` in fetch/).
+
+/** Any JSON value, read-only. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+/** A JSON object, read-only; a missing key reads as `undefined`. */
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** True for a JSON object: not null, not an array. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

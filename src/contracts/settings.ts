@@ -1,0 +1,131 @@
+// The kinds of setting that config keys are declared with, so that every duration, size, secret and TLS block in
+// sluice reads, fails and is documented alike. Used by connectors to declare their fields with zod; the declaration
+// is at once validation, type, default, error text and JSON Schema.
+
+import { inspect } from 'node:util';
+import { z } from 'zod';
+
+const durationUnitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const sizeUnits: Readonly<Record<string, number>> = {
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  TiB: 1024 ** 4,
+};
+
+/** A duration such as `250ms`, `30s`, `5m`, `24h`; milliseconds once parsed. */
+export function duration() {
+  return z
+    .string()
+    .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, 'expected a duration such as 250ms, 30s, 5m or 24h')
+    .transform((text) => {
+      const unit = text.replace(/^[\d.]+/, '');
+      return Math.round(Number.parseFloat(text) * (durationUnitsMs[unit] ?? 1));
+    });
+}
+
+/** A size such as `64KiB`, `1MiB`, `1GiB`; bytes once parsed. */
+export function size() {
+  return z
+    .string()
+    .regex(/^\d+(\.\d+)?(B|KiB|MiB|GiB|TiB)$/, 'expected a size such as 64KiB, 1MiB or 1GiB')
+    .transform((text) => {
+      const unit = text.replace(/^[\d.]+/, '');
+      return Math.round(Number.parseFloat(text) * (sizeUnits[unit] ?? 1));
+    });
+}
+
+/**
+ * A value that is never printed. It is read anew at each use, so a secret rotated in its file or environment is
+ * taken up without a restart. Turning it into text or JSON, or inspecting it, gives `[secret]`.
+ */
+export class Secret {
+  #read: () => string;
+
+  constructor(read: () => string) {
+    this.#read = read;
+  }
+
+  /** The value as it is now. Throws an ExportError when a reference can no longer be read. */
+  reveal(): string {
+    return this.#read();
+  }
+
+  /** Used once by the config reader, to tie the secret to the reference it was written as. */
+  bind(read: () => string): void {
+    this.#read = read;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
+  }
+}
+
+/** A secret, usually written as `${env:NAME}` or `${file:/path}`. */
+export function secret() {
+  return z
+    .string()
+    .min(1, 'expected a secret, such as ${env:NAME} or ${file:/path}')
+    .transform((text) => new Secret(() => text));
+}
+
+/** HTTP headers to send; values may hold secrets. */
+export function headers() {
+  return z
+    .record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name'), secret())
+    .optional();
+}
+
+/** `tls: { ca_file, cert_file, key_file, min_version, server_name }`. */
+export function tls() {
+  return z
+    .strictObject({
+      ca_file: z
+        .string()
+        .optional()
+        .describe('PEM file of the authorities to trust instead of the system’s'),
+      cert_file: z.string().optional().describe('PEM file of the client certificate'),
+      key_file: z.string().optional().describe('PEM file of the client certificate’s key'),
+      min_version: z
+        .enum(['TLSv1.2', 'TLSv1.3'])
+        .optional()
+        .describe('lowest TLS version accepted'),
+      server_name: z.string().optional().describe('name to verify, if not the address’s host'),
+    })
+    .optional();
+}
+
+/** A whole number within bounds. */
+export function count(min: number, max: number) {
+  return z.int().min(min).max(max);
+}
+
+/** A host and port, `host:port` or `[v6]:port`. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Parses `host:port`; null when it is not one or the port is out of range. */
+export function parseHostPort(text: string): HostPort | null {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]+)):(\d{1,5})$/.exec(text);
+  if (!match) return null;
+  const port = Number(match[3]);
+  const host = match[1] ?? match[2];
+  return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
+}

@@ -1,0 +1,83 @@
+// What a sink is to sluice, for the person who writes one. The engine owns every loop, wait, retry and limit: a sink
+// sends one batch once and tells what the far side answered. It keeps nothing between calls but its connection.
+// Order of calls: open, then send (at most `inFlightMax` unresolved at a time, in spool order), then close.
+
+import type { ExportError } from './errors.ts';
+import type { Event, Offset, Uid } from './event.ts';
+import type { Format } from './format.ts';
+import type { Json } from './json.ts';
+import type { Tools } from './tools.ts';
+
+/** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is an LF. */
+export interface EncodedLines {
+  readonly bytes: Uint8Array;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly length: number;
+}
+
+/** Events for one sink, in spool order. */
+export interface Batch {
+  /** The same for each attempt at the same events. */
+  readonly id: string;
+  readonly events: readonly Event[];
+  /** The events encoded by the sink's format, same order; absent where the sink asked for `documents`. */
+  readonly lines: EncodedLines;
+  /** Where the first event stands, and the offset that the sink has reached once this batch is delivered. */
+  readonly start: Offset;
+  readonly end: Offset;
+}
+
+/** One event that the far side refused for good. */
+export interface Refusal {
+  readonly uid: Uid;
+  readonly reason: string;
+}
+
+/**
+ * The far side's answer, a closed union. `delivered`: the position moves. `partly`: `refused` become dead letters,
+ * `again` are sent again, the rest was delivered. `retry`: nothing is known to be delivered; the engine waits (`afterMs`
+ * or its own back-off) and sends the same batch again. `refused`: for good; of a `batch`, it is cut in halves until
+ * the guilty event is found and becomes a dead letter; of the `sink`, the sink stops and says so, its events stay held.
+ */
+export type Delivery =
+  | { readonly outcome: 'delivered'; readonly mark?: Json }
+  | {
+      readonly outcome: 'partly';
+      readonly refused: readonly Refusal[];
+      readonly again: readonly Uid[];
+    }
+  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
+  | { readonly outcome: 'refused'; readonly scope: 'batch' | 'sink'; readonly cause: ExportError };
+
+/** An open sink. */
+export interface Sink {
+  /** Sends once. Never throws for what the far side did; that is a Delivery. Rejects only when `signal` aborts. */
+  send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
+  /**
+   * For a sink whose far side keeps the position itself (Kafka transactions): the offset up to which it has
+   * committed, or null. Asked after open and before a batch is sent again, since an answer can be lost.
+   */
+  committed?(signal: AbortSignal): Promise<Offset | null>;
+  /** Lets go of the connection; resolves when nothing is in flight any more. */
+  close(): Promise<void>;
+}
+
+/** What a sink is given when it opens. */
+export interface SinkOpening {
+  /** Name of the sink in the config. */
+  readonly name: string;
+  readonly format: Format;
+  /** Identity of the spool that offsets belong to; a new state directory has a new one. */
+  readonly spoolId: string;
+  /** The offset this sink has reached, and the mark that it handed in with its last delivery. */
+  readonly position: Offset;
+  readonly mark: Json | null;
+  readonly tools: Tools;
+}
+
+/**
+ * What is known about a delivered event: `answered` (the far side said so), `settled` (flushed, and the connection stayed
+ * healthy for a while), `once` (each event stands there once), `none` (nobody can know).
+ */
+export type Assurance = 'once' | 'answered' | 'settled' | 'none';

@@ -1,0 +1,127 @@
+// What a source is to sluice, for the person who writes one. A source answers `fetchPage` once and remembers nothing:
+// the engine owns order, cursors, repeats, waits, retries and limits. It says which streams it has, how one page is
+// asked for, and where in the answer the records stand.
+
+import type { ExportError } from './errors.ts';
+import type { ParsedRecord, RecordKind } from './event.ts';
+
+/** Where in a list a page starts. A cursor is upstream's own text and is handed back byte for byte; null: the first page. */
+export type Place =
+  | { readonly by: 'cursor'; readonly cursor: string | null }
+  | { readonly by: 'offset'; readonly offset: number };
+
+/** One page asked for. */
+export interface PageQuery {
+  readonly place: Place;
+  /** Records a page; null: the parameter is left out. */
+  readonly limit: number | null;
+}
+
+/** One whole, well-formed answer. */
+export interface Page {
+  /** The body as upstream sent it. */
+  readonly body: Uint8Array;
+  /** Dotted path of the records within the body. */
+  readonly items: string;
+  readonly records: readonly ParsedRecord[];
+  /** The cursor of the next page; null at the end; undefined where the answer has no such key. */
+  readonly next: string | null | undefined;
+  /** What upstream says the list's length is, where it says so. */
+  readonly total: number | null;
+}
+
+/**
+ * The answer to one request, a closed union. `retry`: nothing is known; asked again after a wait. `refused`: upstream
+ * does not take this request, `about` what as far as it says. `denied`: credentials or rights. `blocked`: HTTP 451.
+ */
+export type Fetched =
+  | { readonly outcome: 'page'; readonly page: Page }
+  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
+  | {
+      readonly outcome: 'refused';
+      readonly about: 'cursor' | 'limit' | 'request';
+      readonly status: number;
+      readonly cause: ExportError;
+    }
+  | {
+      readonly outcome: 'denied';
+      readonly status: number;
+      readonly afterMs?: number;
+      readonly cause: ExportError;
+    }
+  | { readonly outcome: 'blocked'; readonly cause: ExportError };
+
+/** In which order a list endpoint gives its records. */
+export type Order = 'oldest_first' | 'newest_first' | 'mixed';
+
+/** How a list endpoint is paged. */
+export type PagingStyle = 'cursor' | 'offset' | 'none';
+
+/** A list endpoint read as a stream of records. */
+export interface ListStream {
+  readonly kind: 'list';
+  /** Source, company and endpoint, e.g. `web_logs/c-1`; names the checkpoint. */
+  readonly name: string;
+  readonly source: string;
+  readonly company?: string;
+  readonly records: RecordKind;
+  /** True where upstream calls its records immutable, so that a changed one is an integrity violation. */
+  readonly immutable: boolean;
+  readonly paging: PagingStyle;
+  /** Base address, path and fixed query: a checkpoint made with others is not resumed. */
+  readonly fingerprint: string;
+  /** Dotted path of a record's id; null: records have none. */
+  readonly id: string | null;
+  /** Dotted paths of a record's time; the first that parses wins. */
+  readonly time: readonly string[];
+  readonly pageLimit: number | null;
+  fetchPage(query: PageQuery, signal: AbortSignal): Promise<Fetched>;
+}
+
+/** One entity of a configuration, as read. */
+export interface Entity {
+  /** Unique within its stream: kind and id, and the policy for a rule. */
+  readonly key: string;
+  readonly kind: string;
+  readonly id: string;
+  readonly name?: string;
+  readonly parentId?: string;
+  /** The entity as upstream sent it, UTF-8 JSON. */
+  readonly text: string;
+}
+
+/**
+ * One whole reading of a configuration. `complete` only if every request of it was answered as it should be; what is missing
+ * from an incomplete one says nothing.
+ */
+export type Reading =
+  | {
+      readonly outcome: 'reading';
+      readonly complete: boolean;
+      readonly entities: readonly Entity[];
+      /** Why it is not complete. */
+      readonly cause?: ExportError;
+    }
+  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
+  /** The company itself is denied or gone: never a removal. */
+  | { readonly outcome: 'scope_lost'; readonly cause: ExportError };
+
+/** A configuration that is read whole, again and again, and told as its changes. */
+export interface SnapshotStream {
+  readonly kind: 'snapshot';
+  readonly name: string;
+  readonly source: string;
+  readonly company: string;
+  readonly fingerprint: string;
+  /** What the stream's entities are called in a baseline. */
+  readonly resource: string;
+  readEverything(signal: AbortSignal): Promise<Reading>;
+  /** By-id read of one entity where upstream has one: `gone` only for a plain 404. */
+  stillThere?(
+    entity: { key: string; id: string },
+    signal: AbortSignal,
+  ): Promise<'there' | 'gone' | 'unknown'>;
+}
+
+/** Any stream. */
+export type Stream = ListStream | SnapshotStream;

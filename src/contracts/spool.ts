@@ -1,0 +1,121 @@
+// The spool as the stages see it: pages as upstream sent them, the checkpoint that follows each, the identities of
+// their records, and a position per sink. What must stay true:
+// - A page, its identities and its checkpoint become durable together or not at all. `append` resolves only then.
+// - A sink's position only grows, and never passes an event that was neither acknowledged nor made a dead letter.
+// - A page is deleted only when every sink of the config has passed it.
+// Nothing here says how pages are stored, so that a log in Kafka could serve the same interface.
+
+import type { Offset, PageContext, ParsedRecord, Uid } from './event.ts';
+import type { Json } from './json.ts';
+
+/** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
+export const identityBytes = 20;
+/** Bytes of one uid as held: SHA-256. */
+export const uidBytes = 32;
+
+/** A page on its way into the spool. */
+export interface NewPage {
+  readonly context: PageContext;
+  /** The answer's body as upstream sent it. */
+  readonly body: Uint8Array;
+  /** Dotted path of the array of records within the body; empty: the body is the array. */
+  readonly items: string;
+  /** Which of the page's records are new, by index; null: all of them. */
+  readonly kept: Uint32Array | null;
+  /** `uidBytes` each, for the kept records in order. */
+  readonly uids: Uint8Array;
+  /** The kept records parsed, so that senders who are up to date need not parse again. Not stored. */
+  readonly parsed?: readonly ParsedRecord[];
+  /** Only this sink is to get it: a dead letter sent again. */
+  readonly onlySink?: string;
+}
+
+/** A page in the spool: events `first` up to `first + count`. */
+export interface HeldPage extends NewPage {
+  readonly first: Offset;
+  readonly count: number;
+}
+
+/** Where a stream has been, for stepping back: the cursor of a page and when it was read. */
+export interface TrailEntry {
+  readonly cursor: string;
+  /** Epoch milliseconds at which the page was read. */
+  readonly at: number;
+}
+
+/** A change to what is known of a snapshot's entities: bodies by key, and keys to forget. */
+export interface EntityChange {
+  readonly put: readonly (readonly [key: string, body: string])[];
+  readonly drop: readonly string[];
+}
+
+/** What becomes durable together for one stream. */
+export interface Append {
+  readonly stream: string;
+  readonly pages: readonly NewPage[];
+  readonly checkpoint: Json;
+  /** `identityBytes` each, of the records that are new. */
+  readonly identities?: Uint8Array;
+  readonly trail?: TrailEntry;
+  readonly entities?: EntityChange;
+}
+
+/** An event that a sink refused for good, kept with the reason until an operator decides. */
+export interface DeadLetter {
+  readonly uid: Uid;
+  readonly offset: Offset;
+  readonly reason: string;
+  readonly context: PageContext;
+  readonly record: Uint8Array;
+}
+
+/** How far a sink has come. */
+export interface SinkProgress {
+  readonly position: Offset;
+  readonly mark: Json | null;
+}
+
+/** What a restarted stream is told. */
+export interface StreamMemory {
+  readonly checkpoint: Json | null;
+  /** Blocks of identities, oldest first, each with the number that `append` gave it. */
+  readonly identities: readonly { readonly block: number; readonly bytes: Uint8Array }[];
+}
+
+/** The spool's size and the ends of what it holds. */
+export interface SpoolGauge {
+  readonly bytes: number;
+  readonly oldest: Offset;
+  readonly end: Offset;
+}
+
+/** Pages, checkpoints and positions. One process writes at a time. */
+export interface Spool {
+  /** Identity of this spool; offsets mean nothing in another. */
+  readonly id: string;
+  readonly gauge: SpoolGauge;
+  /** Resolves once durable, with the number of the block of identities. */
+  append(entry: Append): Promise<number>;
+  /** Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. */
+  read(from: Offset, bytesMax: number): Promise<readonly HeldPage[]>;
+  /** Resolves when an event at or after `from` is held. */
+  arrival(from: Offset, signal: AbortSignal): Promise<void>;
+  /** Resolves when the held bytes are below the cap; polling waits for it. */
+  room(signal: AbortSignal): Promise<void>;
+  progress(sink: string): Promise<SinkProgress>;
+  /** Moves a sink's position, with its mark and its dead letters, durably. */
+  acknowledge(sink: string, step: Acknowledgement): Promise<void>;
+  recall(stream: string): Promise<StreamMemory>;
+  trail(stream: string): Promise<readonly TrailEntry[]>;
+  entities(stream: string): Promise<ReadonlyMap<string, string>>;
+  /** What `status` shows of a stream or sink that is not a position: last error, lag and the like. */
+  note(kind: 'stream' | 'sink', name: string, facts: Json): void;
+  close(): Promise<void>;
+}
+
+/** One step of a sink. */
+export interface Acknowledgement {
+  readonly position: Offset;
+  readonly mark?: Json;
+  readonly deadLetters?: readonly DeadLetter[];
+}

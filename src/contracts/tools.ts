@@ -1,0 +1,81 @@
+// What connectors may use of the world: the clock, the log and the HTTP client. All are handed in, so that a test can
+// replace time and nothing else. Waiting is done by the engine, through the clock, and always takes an AbortSignal.
+
+import type { ErrorDetails } from './errors.ts';
+
+/** Time. Only the real program's clock reads the machine's. */
+export interface Clock {
+  /** Epoch milliseconds, for stamping. May jump. */
+  now(): number;
+  /** Milliseconds from an arbitrary start; never goes back. For deadlines and waits. */
+  monotonic(): number;
+  /** Resolves after `ms`, sliced so that a wait of any length is right; rejects with the signal's reason when aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** Structured log lines to stderr. `text` is constant; what varies goes into `fields`. Never a line per record. */
+export interface Log {
+  debug(text: string, fields?: ErrorDetails): void;
+  info(text: string, fields?: ErrorDetails): void;
+  warn(text: string, fields?: ErrorDetails): void;
+  error(text: string, fields?: ErrorDetails): void;
+  /** The same log with fields added to every line. */
+  with(fields: ErrorDetails): Log;
+}
+
+/** The three tools. */
+export interface Tools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly http: HttpClient;
+}
+
+/** TLS settings as in the config; paths are read at each new connection pool. */
+export interface TlsSettings {
+  readonly ca_file?: string | undefined;
+  readonly cert_file?: string | undefined;
+  readonly key_file?: string | undefined;
+  readonly min_version?: 'TLSv1.2' | 'TLSv1.3' | undefined;
+  readonly server_name?: string | undefined;
+}
+
+/** One request. Bodies and headers are the caller's; redirects are never followed. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly tls?: TlsSettings;
+  /** Bound on the whole exchange, body included. */
+  readonly timeoutMs: number;
+  /** Bound on the decoded body; a longer one is an error, never cut. */
+  readonly bodyBytesMax: number;
+}
+
+/** A whole answer: any status; the body decoded from gzip, deflate, br or zstd. */
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names; repeated headers joined by ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Sends a request and reads the whole answer. Throws HttpFailure when there is no whole answer (refused, reset, cut,
+ * timed out, too large, TLS); never for a status.
+ */
+export interface HttpClient {
+  request(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
+  close(): Promise<void>;
+}
+
+/** Why no whole answer came. `tls` and `too_large` do not mend by themselves. */
+export class HttpFailure extends Error {
+  readonly reason: 'unreachable' | 'cut' | 'timeout' | 'too_large' | 'tls' | 'encoding';
+
+  constructor(reason: HttpFailure['reason'], message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'HttpFailure';
+    this.reason = reason;
+  }
+}
