@@ -1,0 +1,106 @@
+// What an endpoint answers, before any fault bends it: status, headers and either JSON text or a
+// page of records. Both error envelopes of the documents are built here and nowhere else: the
+// unified one (`error.code`, `error.message`, `error.field`, `request_id`) and RFC 9457 problem
+// details with `trace_id` for the services.
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Which of the two APIs a path belongs to; decides envelopes, headers and credentials. */
+export type Api = 'unified' | 'services';
+
+/** A request, taken apart. `path` is as sent, without the query. */
+export interface Ask {
+  readonly api: Api;
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A page of a list. `fields` are the envelope's other members as JSON text, in order. */
+export interface Page {
+  /** The records' JSON texts joined by commas. */
+  readonly joined: () => Uint8Array;
+  readonly items: () => readonly string[];
+  readonly fields: ReadonlyMap<string, string>;
+  /** A cursor that leads back to the first page; for the loop fault. */
+  readonly startCursor: () => string;
+}
+
+/** The body of an answer: JSON text, a page, or nothing. */
+export type Content =
+  | { readonly form: 'json'; readonly text: string }
+  | { readonly form: 'page'; readonly page: Page }
+  | { readonly form: 'raw'; readonly text: string; readonly type: string };
+
+/** What goes back to the client if no fault intervenes. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly content: Content;
+}
+
+/** Why a request is refused. `code` and `field` show in the unified envelope only. */
+export interface Failure {
+  readonly status: number;
+  readonly message: string;
+  readonly code?: string;
+  readonly field?: string;
+}
+
+const PHRASES: Readonly<Record<number, readonly [phrase: string, code: string]>> = {
+  400: ['Bad Request', 'bad_request'],
+  401: ['Unauthorized', 'unauthorized'],
+  403: ['Forbidden', 'forbidden'],
+  404: ['Not Found', 'not_found'],
+  405: ['Method Not Allowed', 'method_not_allowed'],
+  409: ['Conflict', 'conflict'],
+  410: ['Gone', 'gone'],
+  422: ['Unprocessable Content', 'validation_failed'],
+  429: ['Too Many Requests', 'rate_limited'],
+  451: ['Inappropriate content', 'inappropriate_content'],
+  500: ['Server error', 'internal'],
+  503: ['Unavailable', 'unavailable'],
+};
+
+/** A JSON answer. */
+export function ok(value: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status: 200, headers, content: { form: 'json', text: JSON.stringify(value) } };
+}
+
+/** A refusal in the API's own envelope. */
+export function failed(api: Api, failure: Failure): Answer {
+  const { status, message, field } = failure;
+  const [title, code] = PHRASES[status] ?? [`Status ${status}`, `status_${status}`];
+  if (api === 'unified') {
+    const error = { code: failure.code ?? code, message, ...(field !== undefined && { field }) };
+    const body = { error, request_id: `req_${randomUUID().replaceAll('-', '').slice(0, 20)}` };
+    return { status, headers: {}, content: { form: 'json', text: JSON.stringify(body) } };
+  }
+  const errors = field === undefined ? [] : [{ message: `${field}: ${message}` }];
+  const body = {
+    title,
+    status,
+    detail: message,
+    trace_id: randomUUID().replaceAll('-', ''),
+    errors,
+  };
+  const type = 'application/problem+json';
+  return { status, headers: {}, content: { form: 'raw', text: JSON.stringify(body), type } };
+}
+
+/** The bytes of a body and their media type. */
+export function bytesOf(content: Content): { readonly bytes: Uint8Array; readonly type: string } {
+  switch (content.form) {
+    case 'json':
+      return { bytes: Buffer.from(content.text), type: 'application/json' };
+    case 'raw':
+      return { bytes: Buffer.from(content.text), type: content.type };
+    case 'page': {
+      const rest = [...content.page.fields].map(([name, text]) => `,"${name}":${text}`).join('');
+      const parts = [Buffer.from('{"data":['), content.page.joined(), Buffer.from(`]${rest}}`)];
+      return { bytes: Buffer.concat(parts), type: 'application/json' };
+    }
+  }
+}

@@ -1,0 +1,263 @@
+// Reads a fault script from YAML (or JSON, which is YAML) and checks every key and value, so that a
+// rehearsal does not quietly do nothing because of a misspelt fault. All mistakes are told at once,
+// with line and column. The tables below are the whole language; faults.ts and behaviour.ts say
+// what each word does.
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { Fault, FaultScript } from './faults.ts';
+
+/** A script that cannot be used; the message has a line per mistake. */
+export class FaultScriptError extends Error {
+  override readonly name = 'FaultScriptError';
+}
+
+/** Returns what is wrong with a value, or null. */
+type Check = (value: unknown) => string | null;
+type Fields = Readonly<Record<string, Check>>;
+
+interface Mistake {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** Whether the key is wrong rather than its value. */
+  readonly atKey?: boolean;
+}
+
+/** Reads a script. `name` is what messages call the text. Throws FaultScriptError. */
+export function parseFaultScript(text: string, name = 'fault script'): FaultScript {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const place = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return `${name}:${line}:${col}`;
+  };
+  if (document.errors.length > 0) {
+    throw new FaultScriptError(
+      document.errors.map((e) => `${place(e.pos[0])}: ${e.message}`).join('\n'),
+    );
+  }
+  const script = plainValue(document, name) ?? {};
+  const mistakes = mistakesIn(script).map(({ path, message, atKey }) => {
+    const at =
+      atKey === true
+        ? keyNode(document.getIn(path.slice(0, -1), true), path.at(-1))
+        : document.getIn(path, true);
+    const offset = isNode(at) ? (at.range?.[0] ?? 0) : 0;
+    return `${place(offset)}: ${message}`;
+  });
+  if (mistakes.length > 0) throw new FaultScriptError(mistakes.join('\n'));
+  // Every key and value was just checked against the tables that mirror these types.
+  return script as FaultScript;
+}
+
+// An alias without its anchor, or one that would unfold without end, is noticed only here.
+function plainValue(document: Document, name: string): unknown {
+  try {
+    return document.toJS();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new FaultScriptError(`${name}: ${reason}`, { cause });
+  }
+}
+
+const text: Check = (value) => (typeof value === 'string' && value !== '' ? null : 'must be text');
+const flag: Check = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
+const anything: Check = () => null;
+const atLeast =
+  (low: number, whole = true): Check =>
+  (value) => {
+    const fits =
+      typeof value === 'number' && value >= low && (!whole || Number.isSafeInteger(value));
+    return fits ? null : `must be a ${whole ? 'whole ' : ''}number, ${low} or more`;
+  };
+const oneOf =
+  (...words: readonly unknown[]): Check =>
+  (value) =>
+    words.includes(value) ? null : `must be one of ${words.map(String).join(', ')}`;
+const status: Check = (value) =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 200 && value <= 599
+    ? null
+    : 'must be an HTTP status from 200 to 599';
+const path: Check = (value) =>
+  typeof value === 'string' && /^(\/|\*)/.test(value)
+    ? null
+    : 'must be a path that begins with / or *';
+const numberOrText: Check = (value) => (typeof value === 'number' ? null : text(value));
+const signed: Check = (value) => (typeof value === 'number' ? null : 'must be a number');
+
+const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
+  status: {
+    status,
+    retry_after: numberOrText,
+    retry_as: oneOf('seconds', 'date', 'absent'),
+    code: text,
+    field: text,
+    message: text,
+    date_skew_s: signed,
+  },
+  revoke_token: {},
+  invalid_client: {},
+  expires_in: { value: anything },
+  html: {},
+  empty_body: {},
+  empty_object: {},
+  error_in_200: {},
+  cut_json: {},
+  truncated: {},
+  reset: {},
+  slow: { over_ms: atLeast(1) },
+  delay: { ms: atLeast(1) },
+  hang: { where: oneOf('before', 'mid_body') },
+  wrong_shape: {
+    shape: oneOf(
+      'data_object',
+      'data_null',
+      'data_missing',
+      'next_missing',
+      'next_number',
+      'array',
+    ),
+  },
+  expired_cursor: { status },
+  cursor_ignored: {},
+  loop: {},
+  redirect: { to: text, status },
+  huge: { bytes: atLeast(1) },
+  short: { keep: atLeast(0) },
+  wrong_total: { total: (v) => (v === null ? null : numberOrText(v)) },
+  extra_field: {},
+};
+
+/** Settings without which a fault says nothing; the others have defaults. */
+const NEEDED: Readonly<Partial<Record<Fault['kind'], readonly string[]>>> = {
+  status: ['status'],
+  expires_in: ['value'],
+  slow: ['over_ms'],
+  delay: ['ms'],
+  wrong_shape: ['shape'],
+  wrong_total: ['total'],
+};
+
+const BARE_NEVER: readonly string[] = ['status', 'expires_in'];
+
+const RULE: Fields = {
+  path,
+  only: oneOf('first', 'following'),
+  after: atLeast(0),
+  times: atLeast(1),
+  every: atLeast(1),
+  probability: (v) =>
+    typeof v === 'number' && v > 0 && v <= 1 ? null : 'must be above 0 and at most 1',
+  fault: anything,
+};
+
+const LIST: Fields = {
+  path,
+  order: oneOf('oldest_first', 'newest_first', 'mixed'),
+  tail: oneOf('null', 'same', 'missing', null),
+  late: anything,
+  twins_every: atLeast(2),
+  ids: oneOf('text', 'none', 'integer'),
+  repeat_last: atLeast(0),
+  retain: atLeast(0),
+  frozen_tail: flag,
+  empty_every: atLeast(2),
+  limit_max: atLeast(1),
+  limit_over: oneOf('clamp', 'refuse'),
+  offset_max: atLeast(0),
+  blocked_index: atLeast(0),
+  cursor_lifetime_s: atLeast(0, false),
+  bad_cursor: oneOf(400, 404, 409, 410, 422, 'ignored'),
+};
+
+const LATE: Fields = { every: atLeast(2), positions: atLeast(1), seconds: atLeast(0, false) };
+
+const LIMIT: Fields = {
+  path,
+  requests: atLeast(1),
+  per_s: atLeast(0.001, false),
+  retry_as: oneOf('seconds', 'date', 'absent'),
+};
+
+type At = readonly (string | number)[];
+
+function mistakesIn(script: unknown): readonly Mistake[] {
+  const sections: Record<string, (entry: unknown, at: At) => readonly Mistake[]> = {
+    rules: ruleMistakes,
+    lists: listMistakes,
+    limits: (entry, at) =>
+      fieldMistakes(entry, at, { fields: LIMIT, needed: ['path', 'requests', 'per_s'] }),
+  };
+  const lists = Object.fromEntries(Object.keys(sections).map((key) => [key, isList]));
+  const wrong = fieldMistakes(script, [], { fields: lists, needed: [] });
+  if (wrong.length > 0 || !isRecord(script)) return wrong;
+  return Object.entries(sections).flatMap(([key, check]) => {
+    const entries = script[key];
+    return Array.isArray(entries) ? entries.flatMap((entry, n) => check(entry, [key, n])) : [];
+  });
+}
+
+function ruleMistakes(rule: unknown, at: At): readonly Mistake[] {
+  const wrong = fieldMistakes(rule, at, { fields: RULE, needed: ['path', 'fault'] });
+  if (!isRecord(rule) || rule.fault === undefined) return wrong;
+  return [...wrong, ...faultMistakes(rule.fault, [...at, 'fault'])];
+}
+
+function faultMistakes(fault: unknown, at: At): readonly Mistake[] {
+  if (typeof fault === 'number') return messageAt(at, status(fault));
+  const kind = isRecord(fault) ? (fault.kind ?? 'none') : fault;
+  const bare = !isRecord(fault);
+  const fields = typeof kind === 'string' ? lookup(FAULTS, kind) : undefined;
+  if (fields === undefined || (bare && BARE_NEVER.includes(String(kind)))) {
+    const kinds = Object.keys(FAULTS).join(', ');
+    return [{ path: at, message: `must be a status, or a fault with its kind: ${kinds}` }];
+  }
+  if (bare) return [];
+  const needed = lookup(NEEDED, String(kind)) ?? [];
+  return fieldMistakes(fault, at, { fields: { kind: text, ...fields }, needed });
+}
+
+function listMistakes(list: unknown, at: At): readonly Mistake[] {
+  const wrong = fieldMistakes(list, at, { fields: LIST, needed: ['path'] });
+  if (!isRecord(list) || list.late === undefined) return wrong;
+  return [
+    ...wrong,
+    ...fieldMistakes(list.late, [...at, 'late'], { fields: LATE, needed: ['every'] }),
+  ];
+}
+
+function fieldMistakes(
+  value: unknown,
+  at: At,
+  table: { readonly fields: Fields; readonly needed: readonly string[] },
+): readonly Mistake[] {
+  if (!isRecord(value))
+    return [
+      { path: at, message: `must be a mapping with ${Object.keys(table.fields).join(', ')}` },
+    ];
+  const missing = table.needed.filter((key) => value[key] === undefined);
+  const wrong = Object.entries(value).flatMap(([key, member]): readonly Mistake[] => {
+    const check = lookup(table.fields, key);
+    if (check !== undefined) return messageAt([...at, key], check(member));
+    const message = `unknown key ${key}; known are ${Object.keys(table.fields).join(', ')}`;
+    return [{ path: [...at, key], message, atKey: true }];
+  });
+  return [...missing.map((key) => ({ path: at, message: `${key} is missing` })), ...wrong];
+}
+
+const isList: Check = (value) => (Array.isArray(value) ? null : 'must be a list');
+
+function messageAt(at: At, message: string | null): readonly Mistake[] {
+  return message === null ? [] : [{ path: at, message: `${at.at(-1)} ${message}` }];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function lookup<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
+function keyNode(parent: unknown, key: unknown): unknown {
+  if (!isMap(parent)) return undefined;
+  return parent.items.find((pair) => isScalar(pair.key) && pair.key.value === key)?.key;
+}

@@ -1,0 +1,211 @@
+// Faults: what goes wrong at a request, and when. A fault script is an ordered list of rules; the
+// first rule whose path matches and whose turn it is decides the request. Counting is per rule and
+// chance is seeded, so a script does the same in every run. How a fault looks on the wire is in
+// bend.ts and deliver.ts; how a script is read from YAML in fault-script.ts.
+import { type ListBehaviour, pathMatches } from './behaviour.ts';
+import { Random } from './random.ts';
+
+/** One way for a request to go wrong. */
+export type Fault =
+  /** An error in the API's own envelope; `retry_after` is seconds, or any other text as it is. */
+  | {
+      readonly kind: 'status';
+      readonly status: number;
+      readonly retry_after?: number | string;
+      readonly retry_as?: 'seconds' | 'date' | 'absent';
+      readonly code?: string;
+      readonly field?: string;
+      readonly message?: string;
+      /** Shifts the Date header, and a Retry-After date with it. */
+      readonly date_skew_s?: number;
+    }
+  /** The presented token is revoked for good, and the answer is 401. */
+  | { readonly kind: 'revoke_token' }
+  | { readonly kind: 'invalid_client' }
+  /** The token answer's `expires_in` is replaced; the text `missing` leaves it out. */
+  | { readonly kind: 'expires_in'; readonly value: unknown }
+  /** 200 with a web page, as a captive portal or proxy answers. */
+  | { readonly kind: 'html' }
+  | { readonly kind: 'empty_body' }
+  /** 200 with `{}`. */
+  | { readonly kind: 'empty_object' }
+  /** 200 with an error envelope. */
+  | { readonly kind: 'error_in_200' }
+  /** The JSON ends in the middle, and Content-Length agrees with it. */
+  | { readonly kind: 'cut_json' }
+  /** Half the body, then the connection ends: Content-Length promised more. */
+  | { readonly kind: 'truncated' }
+  /** The connection is reset without an answer. */
+  | { readonly kind: 'reset' }
+  /** The body trickles over this long. */
+  | { readonly kind: 'slow'; readonly over_ms: number }
+  /** The answer is right but late. */
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** Nothing more comes, before the answer or in the middle of the body. */
+  | { readonly kind: 'hang'; readonly where?: 'before' | 'mid_body' }
+  | {
+      readonly kind: 'wrong_shape';
+      readonly shape:
+        | 'data_object'
+        | 'data_null'
+        | 'data_missing'
+        | 'next_missing'
+        | 'next_number'
+        | 'array';
+    }
+  /** The cursor is refused; requests without one are left alone. */
+  | { readonly kind: 'expired_cursor'; readonly status?: number }
+  /** The cursor is taken for absent: the first page is served. */
+  | { readonly kind: 'cursor_ignored' }
+  /** next_cursor leads back to the first page. */
+  | { readonly kind: 'loop' }
+  | { readonly kind: 'redirect'; readonly to?: string; readonly status?: number }
+  /** A list of this many bytes of one record. */
+  | { readonly kind: 'huge'; readonly bytes?: number }
+  /** The list ends after this many of the page's records, as if that were all. */
+  | { readonly kind: 'short'; readonly keep?: number }
+  | { readonly kind: 'wrong_total'; readonly total: number | string | null }
+  /** Each record gains a member it never had. */
+  | { readonly kind: 'extra_field' };
+
+/** When a fault happens. */
+export interface FaultRule {
+  /** A path, with `*` for one segment and `**` for any rest. */
+  readonly path: string;
+  /** Only requests with a cursor (or an offset above 0), or only those without. */
+  readonly only?: 'first' | 'following';
+  /** Lets this many matching requests through before it begins. Default 0. */
+  readonly after?: number;
+  /** Ends after happening this often. Default: never. */
+  readonly times?: number;
+  /** Happens at each n-th matching request. Default 1. */
+  readonly every?: number;
+  /** Happens with this probability, drawn from the seed. Default 1. */
+  readonly probability?: number;
+  /** A fault, its kind alone where it needs no more, or a status. */
+  readonly fault: Fault | Fault['kind'] | number;
+}
+
+/** A ceiling on requests per token and path; beyond it 429. */
+export interface LimitRule {
+  readonly path: string;
+  readonly requests: number;
+  readonly per_s: number;
+  readonly retry_as?: 'seconds' | 'date' | 'absent';
+}
+
+/** All that goes wrong in a sandbox. Keys are those of the YAML file. */
+export interface FaultScript {
+  readonly rules?: readonly FaultRule[];
+  readonly lists?: readonly ListBehaviour[];
+  readonly limits?: readonly LimitRule[];
+}
+
+/** A rule and what became of it so far. */
+export interface FaultCount {
+  readonly path: string;
+  readonly fault: Fault['kind'];
+  readonly seen: number;
+  readonly happened: number;
+}
+
+/** A request as rules see it. */
+export interface FaultAsk {
+  readonly path: string;
+  readonly following: boolean;
+}
+
+interface Counted {
+  readonly rule: FaultRule;
+  readonly fault: Fault;
+  seen: number;
+  happened: number;
+}
+
+/** The rules of one script, with their counters. */
+export class Faults {
+  readonly #rules: readonly Counted[];
+  readonly #random: Random;
+
+  constructor(rules: readonly FaultRule[], seed: number) {
+    this.#rules = rules.map((rule) => ({
+      rule,
+      fault: fullFault(rule.fault),
+      seen: 0,
+      happened: 0,
+    }));
+    this.#random = new Random(seed, 0xfa17);
+  }
+
+  /** The fault for this request, if a rule's turn has come. Counts the request. */
+  next(ask: FaultAsk): Fault | null {
+    for (const counted of this.#rules) {
+      if (matches(counted, ask) && this.#isDue(counted)) {
+        counted.happened += 1;
+        return counted.fault;
+      }
+    }
+    return null;
+  }
+
+  /** How often each rule matched and happened, in the script's order. */
+  counts(): readonly FaultCount[] {
+    return this.#rules.map(({ rule, fault, seen, happened }) => {
+      return { path: rule.path, fault: fault.kind, seen, happened };
+    });
+  }
+
+  #isDue(counted: Counted): boolean {
+    const {
+      after = 0,
+      times = Number.POSITIVE_INFINITY,
+      every = 1,
+      probability = 1,
+    } = counted.rule;
+    counted.seen += 1;
+    const turn = counted.seen - after;
+    if (turn <= 0 || turn % every !== 0 || counted.happened >= times) return false;
+    return probability >= 1 || this.#random.chance(probability);
+  }
+}
+
+function matches({ rule, fault }: Counted, ask: FaultAsk): boolean {
+  const only = rule.only ?? (fault.kind === 'expired_cursor' ? 'following' : undefined);
+  if (only !== undefined && (only === 'following') !== ask.following) return false;
+  return pathMatches(rule.path, ask.path);
+}
+
+/** Kinds that can be written as a bare word, with what they then mean. */
+const BARE: Readonly<Record<Fault['kind'], Fault | null>> = {
+  status: null,
+  revoke_token: { kind: 'revoke_token' },
+  invalid_client: { kind: 'invalid_client' },
+  expires_in: null,
+  html: { kind: 'html' },
+  empty_body: { kind: 'empty_body' },
+  empty_object: { kind: 'empty_object' },
+  error_in_200: { kind: 'error_in_200' },
+  cut_json: { kind: 'cut_json' },
+  truncated: { kind: 'truncated' },
+  reset: { kind: 'reset' },
+  slow: { kind: 'slow', over_ms: 2_000 },
+  delay: { kind: 'delay', ms: 1_000 },
+  hang: { kind: 'hang' },
+  wrong_shape: { kind: 'wrong_shape', shape: 'data_object' },
+  expired_cursor: { kind: 'expired_cursor' },
+  cursor_ignored: { kind: 'cursor_ignored' },
+  loop: { kind: 'loop' },
+  redirect: { kind: 'redirect' },
+  huge: { kind: 'huge' },
+  short: { kind: 'short' },
+  wrong_total: { kind: 'wrong_total', total: 0 },
+  extra_field: { kind: 'extra_field' },
+};
+
+function fullFault(fault: FaultRule['fault']): Fault {
+  if (typeof fault === 'number') return { kind: 'status', status: fault };
+  if (typeof fault !== 'string') return fault;
+  const full = BARE[fault];
+  if (full === null) throw new Error(`a fault of kind ${fault} needs its settings`);
+  return full;
+}

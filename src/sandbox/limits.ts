@@ -1,0 +1,66 @@
+// Rate limits per token and path, as both documents say, in fixed windows. The unified API shows
+// its state in X-RateLimit-Limit and X-RateLimit-Remaining; the services document names no headers,
+// so the sandbox sends the IETF draft's structured `RateLimit` there. The ceiling is high unless a
+// fault script lowers it: the sandbox should not throttle tests that are about something else.
+
+import type { Api } from './answers.ts';
+import { pathMatches } from './behaviour.ts';
+import type { LimitRule } from './faults.ts';
+
+/** What a limit says about one request. `retryAfterS` is set when it is refused. */
+export interface LimitVerdict {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly refused: {
+    readonly retryAfterS: number;
+    readonly retryAs: 'seconds' | 'date' | 'absent';
+  } | null;
+}
+
+interface Window {
+  readonly endMs: number;
+  used: number;
+}
+
+const DEFAULT: Omit<LimitRule, 'path'> = { requests: 60_000, per_s: 60 };
+
+/** More windows than this are swept for ended ones, so that many tokens do not add up. */
+const WINDOWS_MAX = 10_000;
+
+/** Counts requests against their ceilings. */
+export class Limits {
+  readonly #rules: readonly LimitRule[];
+  readonly #windows = new Map<string, Window>();
+
+  constructor(rules: readonly LimitRule[]) {
+    this.#rules = rules;
+  }
+
+  /** Counts one request. */
+  take(api: Api, token: string, path: string, nowMs: number): LimitVerdict {
+    const rule = this.#rules.findLast((candidate) => pathMatches(candidate.path, path)) ?? DEFAULT;
+    const window = this.#windowFor(`${token} ${path}`, rule.per_s * 1000, nowMs);
+    window.used += 1;
+    const remaining = Math.max(0, rule.requests - window.used);
+    const resetS = Math.max(1, Math.ceil((window.endMs - nowMs) / 1000));
+    const headers: Record<string, string> =
+      api === 'unified'
+        ? { 'x-ratelimit-limit': String(rule.requests), 'x-ratelimit-remaining': String(remaining) }
+        : { ratelimit: `"api";r=${remaining};t=${resetS}` };
+    const over = window.used > rule.requests;
+    return {
+      headers,
+      refused: over ? { retryAfterS: resetS, retryAs: rule.retry_as ?? 'seconds' } : null,
+    };
+  }
+
+  #windowFor(key: string, lengthMs: number, nowMs: number): Window {
+    const held = this.#windows.get(key);
+    if (held !== undefined && nowMs < held.endMs) return held;
+    if (this.#windows.size > WINDOWS_MAX) {
+      for (const [old, { endMs }] of this.#windows) if (endMs <= nowMs) this.#windows.delete(old);
+    }
+    const fresh = { endMs: nowMs + lengthMs, used: 0 };
+    this.#windows.set(key, fresh);
+    return fresh;
+  }
+}

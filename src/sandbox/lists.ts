@@ -1,0 +1,131 @@
+// The lists behind the endpoints. A growing list (audit events, logs) makes its records by index
+// and holds none of them; a fixed list (sites, firewall objects, tickets) is read afresh from what
+// stands at the moment. Both look the same to the pager: so many records, the text of each. The
+// ledger asks here too, so what tests compare with is the very text that was served.
+import type { RecordPlace } from './audit-records.ts';
+import type { ListBehaviour } from './behaviour.ts';
+import type { Growth } from './growth.ts';
+
+/** What the pager needs of a list. Indices count from 0 and never change their meaning in a walk. */
+export interface PagedList {
+  readonly path: string;
+  /** One more than the highest index that exists now. */
+  size(): number;
+  /** The lowest index still kept. */
+  first(): number;
+  /** Whether a record is shown yet; late ones exist before they show. */
+  visible(index: number): boolean;
+  /** Whether every record is shown as soon as it exists, so positions can be counted. */
+  dense(): boolean;
+  /** The exact JSON text of a record. */
+  textAt(index: number): string;
+}
+
+/** What a growing list is made from. `prefix` starts each id. */
+export interface GrowingPlan {
+  readonly path: string;
+  readonly prefix: string;
+  readonly seed: number;
+  readonly growth: Growth;
+  readonly record: (place: RecordPlace) => string;
+  readonly now: () => number;
+  readonly behaviour: (path: string) => ListBehaviour;
+}
+
+/** Integer ids begin here, far above what a JavaScript number can hold exactly. */
+const INTEGER_ID_BASE = 9_007_199_254_740_993_000n;
+
+/** A list that grows with the clock. */
+export class GrowingList implements PagedList {
+  readonly path: string;
+  readonly #plan: GrowingPlan;
+  #trimmed = 0;
+
+  constructor(plan: GrowingPlan) {
+    this.path = plan.path;
+    this.#plan = plan;
+  }
+
+  size(): number {
+    return this.#plan.growth.sizeAt(this.#plan.now());
+  }
+
+  first(): number {
+    const { retain } = this.#plan.behaviour(this.path);
+    const size = this.size();
+    return Math.min(size, Math.max(this.#trimmed, retain === undefined ? 0 : size - retain));
+  }
+
+  visible(index: number): boolean {
+    const { late } = this.#plan.behaviour(this.path);
+    if (late === undefined || index % late.every !== late.every - 1) return true;
+    const { growth, now } = this.#plan;
+    if (late.seconds !== undefined) return now() >= growth.timeOf(index) + late.seconds * 1000;
+    return this.size() > index + (late.positions ?? 0);
+  }
+
+  dense(): boolean {
+    return this.#plan.behaviour(this.path).late === undefined;
+  }
+
+  textAt(index: number): string {
+    const { behaviour, growth, record, seed } = this.#plan;
+    const { twins_every: every } = behaviour(this.path);
+    const twin = every !== undefined && index > 0 && index % every === 0;
+    const source = twin ? index - 1 : index;
+    return record({
+      seed,
+      index: source,
+      id: this.idTextAt(source),
+      timeMs: growth.timeOf(source),
+    });
+  }
+
+  /** A record's id as JSON text, or null where the record carries none. */
+  idTextAt(index: number): string | null {
+    const { ids, twins_every: every } = this.#plan.behaviour(this.path);
+    if (ids === 'none') return null;
+    if (every !== undefined) {
+      const first = index % every === 0 && index > 0;
+      if (first || (index + 1) % every === 0) return null;
+    }
+    if (ids === 'integer') return String(INTEGER_ID_BASE + BigInt(index));
+    return `"${this.#plan.prefix}_${String(index).padStart(9, '0')}"`;
+  }
+
+  /** The index an id was given to, or null if it names no record that exists. */
+  indexOf(id: string): number | null {
+    const { ids } = this.#plan.behaviour(this.path);
+    const digits = /^(?:[a-z]+_)?(\d+)$/.exec(id)?.[1];
+    if (digits === undefined) return null;
+    const index = ids === 'integer' ? Number(BigInt(digits) - INTEGER_ID_BASE) : Number(digits);
+    const known = Number.isSafeInteger(index) && index >= 0 && index < this.size();
+    const text = known ? this.idTextAt(index) : null;
+    return text === id || text === `"${id}"` ? index : null;
+  }
+
+  grow(count: number): void {
+    this.#plan.growth.grow(count, this.#plan.now());
+  }
+
+  setRate(ratePerS: number): void {
+    this.#plan.growth.setRate(ratePerS, this.#plan.now());
+  }
+
+  /** Forgets the oldest records, as retention does, so that this many remain. */
+  trimTo(count: number): void {
+    this.#trimmed = Math.max(this.#trimmed, this.size() - count);
+  }
+}
+
+/** A list of what stands now: read once per request. */
+export function fixedList(path: string, values: readonly unknown[]): PagedList {
+  return {
+    path,
+    size: () => values.length,
+    first: () => 0,
+    visible: () => true,
+    dense: () => true,
+    textAt: (index) => JSON.stringify(values[index]),
+  };
+}

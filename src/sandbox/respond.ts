@@ -1,0 +1,130 @@
+// One request from arrival to answer: fault rules first (a broken proxy does not check tokens),
+// then token, scope, rate limit and endpoint, then whatever the fault does to a good answer.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Answer, type Ask, failed } from './answers.ts';
+import { alterAnswer, answerInstead, retryAfter } from './bend.ts';
+import { deliver } from './deliver.ts';
+import type { Fault, Faults } from './faults.ts';
+import type { Limits } from './limits.ts';
+import type { Router, World } from './routes.ts';
+import type { Tokens } from './tokens.ts';
+import type { Traffic } from './traffic.ts';
+
+/** What answering needs. `faults` and `limits` are asked for each time: a new script replaces them. */
+export interface Responder {
+  readonly world: World;
+  readonly router: Router;
+  readonly tokens: Tokens;
+  readonly traffic: Traffic;
+  readonly faults: () => Faults;
+  readonly limits: () => Limits;
+  readonly control: (ask: Ask) => Answer;
+}
+
+/** Where control endpoints live; no fault, token or limit applies there. */
+const CONTROL_PREFIX = '/_sandbox';
+
+/** Where each API issues tokens. */
+const TOKEN_PATHS: Readonly<Record<Ask['api'], string>> = {
+  unified: '/v1/oauth/token',
+  services: '/api/auth/v1/oauth/v2/token',
+};
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+/** Answers one request. Never rejects. */
+export async function respond(
+  responder: Responder,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  response.sendDate = false;
+  try {
+    const ask = await askOf(request);
+    if (ask.path.startsWith(CONTROL_PREFIX)) {
+      await deliver(response, responder.control(ask), null);
+      return;
+    }
+    const following = ask.query.has('cursor') || Number(ask.query.get('offset') ?? 0) > 0;
+    const fault = responder.faults().next({ path: ask.path, following });
+    const nowMs = responder.world.now();
+    const answer = answerUnder(responder, ask, fault);
+    responder.traffic.count(ask.path, { status: answer.status, fault: fault?.kind ?? null });
+    const headers = { date: new Date(nowMs).toUTCString(), ...answer.headers };
+    await deliver(response, { ...answer, headers }, fault);
+  } catch (error) {
+    // A mistake in the sandbox itself, or a client that left; the first must not pass for a fault.
+    if (response.headersSent) response.destroy();
+    else
+      response.writeHead(500, { 'content-type': 'text/plain' }).end(`sandbox: ${String(error)}\n`);
+  }
+}
+
+function answerUnder(responder: Responder, ask: Ask, fault: Fault | null): Answer {
+  if (fault === null) return endpointAnswer(responder, ask);
+  if (fault.kind === 'revoke_token') {
+    const bearer = responder.tokens.bearer(ask);
+    if (bearer !== null) responder.tokens.revoke(bearer.token);
+  }
+  const instead = answerInstead(fault, ask, responder.world.now());
+  if (instead !== null) return instead;
+  if (fault.kind === 'cursor_ignored') {
+    const query = new URLSearchParams(ask.query);
+    query.delete('cursor');
+    return endpointAnswer(responder, { ...ask, query });
+  }
+  return alterAnswer(fault, endpointAnswer(responder, ask));
+}
+
+function endpointAnswer({ world, router, tokens, limits }: Responder, ask: Ask): Answer {
+  if (ask.path === TOKEN_PATHS[ask.api]) return tokens.issue(ask);
+  const bearer = tokens.bearer(ask);
+  if (bearer === null) {
+    return failed(ask.api, { status: 401, message: 'the token is missing, unknown or expired' });
+  }
+  const nowMs = world.now();
+  const { headers, refused } = limits().take(ask.api, bearer.token, ask.path, nowMs);
+  if (refused !== null) {
+    const wait = retryAfter(refused.retryAfterS, refused.retryAs, nowMs);
+    return {
+      ...failed(ask.api, { status: 429, message: 'too many requests' }),
+      headers: { ...headers, ...wait },
+    };
+  }
+  const found = router(ask.path);
+  if (found === null) return failed(ask.api, { status: 404, message: 'no such endpoint' });
+  if (ask.method !== 'GET') {
+    const answer = failed(ask.api, { status: 405, message: 'the sandbox is read-only' });
+    return { ...answer, headers: { allow: 'GET' } };
+  }
+  const { route, params } = found;
+  if (route.scope !== undefined && !bearer.scopes.has(route.scope)) {
+    return failed(ask.api, { status: 403, message: `the token lacks the scope ${route.scope}` });
+  }
+  const answer = route.answer(ask, params, world);
+  return { ...answer, headers: { ...headers, ...answer.headers } };
+}
+
+async function askOf(request: IncomingMessage): Promise<Ask> {
+  const [, path = '/', query = ''] = /^([^?]*)\??(.*)$/s.exec(request.url ?? '/') ?? [];
+  return {
+    api: path.startsWith('/v1/') ? 'unified' : 'services',
+    method: request.method ?? 'GET',
+    path,
+    query: new URLSearchParams(query),
+    headers: request.headers,
+    body: request.method === 'GET' ? '' : await bodyOf(request),
+  };
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX)
+      throw new RangeError(`a request body is over ${BODY_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

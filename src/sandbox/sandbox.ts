@@ -1,0 +1,252 @@
+// Both upstream APIs on loopback, as the two documents describe them, with the data of an invented
+// company that grows by the clock. `sluice sandbox` and the quickstart start it for users; tests
+// start it as the upstream they can break on purpose and as the ledger they compare with. It stands
+// outside the journey and shares no code with it, so a mistake in the client cannot hide in the
+// server. Records are computed from seed and index; nothing but counters is held in memory.
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { SecureVersion } from 'node:tls';
+import { companiesOf, firewallsOf, growingLists, type Plan, rateOf, tokensOf } from './assemble.ts';
+import { behaviourOf, type ListBehaviour } from './behaviour.ts';
+import { controlEndpoints, type SandboxControl } from './control.ts';
+import { cursorsOf } from './cursors.ts';
+import { type FaultScript, Faults } from './faults.ts';
+import type { Firewall } from './firewall.ts';
+import { type Ledger, ledgerOf } from './ledger.ts';
+import { Limits } from './limits.ts';
+import type { GrowingList } from './lists.ts';
+import { PageCache } from './page-cache.ts';
+import { type Responder, respond } from './respond.ts';
+import { routerOf, type World } from './routes.ts';
+import { SERVICES_ROUTES } from './services-api.ts';
+import type { Credentials, Tokens } from './tokens.ts';
+import { Traffic } from './traffic.ts';
+import { UNIFIED_ROUTES } from './unified-api.ts';
+
+export type { ListBehaviour } from './behaviour.ts';
+export type { SandboxControl } from './control.ts';
+export { FaultScriptError, parseFaultScript } from './fault-script.ts';
+export type { Fault, FaultRule, FaultScript } from './faults.ts';
+export type { FirewallOrder } from './firewall.ts';
+export type { Ledger, LedgerList } from './ledger.ts';
+export type { Credentials } from './tokens.ts';
+
+/** How a sandbox starts. Everything has a default. */
+export interface SandboxOptions {
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Decides all data, chance in faults, and the cursors. Default 1. */
+  readonly seed?: number;
+  /** Audit events that exist at the epoch. Default 500. */
+  readonly events?: number;
+  /** Log records that exist per company and log list at the epoch. Default as `events`. */
+  readonly logs?: number;
+  /** New audit events per second; logs grow three times as fast, over all companies. Default 2. */
+  readonly rate?: number;
+  /** Default c-1 and c-2. */
+  readonly companies?: readonly string[];
+  /** The highest `limit` of any list; default 1000. Without `limit` a page has 100. */
+  readonly pageMax?: number;
+  /** For both APIs. Default 3600 for unified, 43200 for services. */
+  readonly tokenLifetimeS?: number;
+  readonly faults?: FaultScript;
+  /** Milliseconds since 1970. Default the system's clock. */
+  readonly now?: () => number;
+  /**
+   * When the lists held `events` records, in milliseconds since 1970; default: now. With the same
+   * seed and epoch a restarted sandbox has the same records, and those that came meanwhile.
+   */
+  readonly epochMs?: number;
+  /** One scheduled firewall change per company this often; 0 for none. Default 120. */
+  readonly firewallEveryS?: number;
+  readonly credentials?: Partial<Credentials>;
+  /** Serves https instead of http. PEM texts. */
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    readonly ca?: string;
+    readonly requestCert?: boolean;
+    readonly minVersion?: SecureVersion;
+    readonly maxVersion?: SecureVersion;
+  };
+  /** Bytes of served pages kept for a second reader. Default 64 MiB, 0 keeps none. */
+  readonly pageCacheBytes?: number;
+}
+
+/** A running sandbox. */
+export interface Sandbox {
+  readonly port: number;
+  /** `http://127.0.0.1:PORT`, or https. */
+  readonly url: string;
+  /** `base_url` of an upstream with `api: unified`. */
+  readonly unifiedBaseUrl: string;
+  /** `base_url` of an upstream with `api: services`. */
+  readonly servicesBaseUrl: string;
+  /** What it accepts at this moment. */
+  readonly credentials: Credentials;
+  readonly control: SandboxControl;
+  ledger(): Ledger;
+  /** Ends every connection and the server. */
+  close(): Promise<void>;
+}
+
+const PAGE_CACHE_BYTES = 64 * 1024 * 1024;
+
+/** Starts a sandbox on 127.0.0.1. Rejects when the port is taken. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const now = options.now ?? Date.now;
+  const plan: Plan = { options, now, epochMs: options.epochMs ?? now(), seed: options.seed ?? 1 };
+  const script = scriptHolder(plan);
+  const lists = growingLists(plan, script.behaviour);
+  const firewalls = firewallsOf(plan);
+  const tokens = tokensOf(plan);
+  const traffic = new Traffic();
+  const ledger = ledgerOf(lists, firewalls, now);
+  const control = controlOf({ plan, script, lists, firewalls, tokens, traffic });
+  const world: World = {
+    seed: plan.seed,
+    companies: companiesOf(options),
+    lists,
+    firewalls,
+    behaviour: script.behaviour,
+    cursors: cursorsOf(plan.seed),
+    cache: script.cache,
+    limitMax: options.pageMax ?? 1_000,
+    now,
+  };
+  const responder: Responder = {
+    world,
+    router: routerOf([...UNIFIED_ROUTES, ...SERVICES_ROUTES]),
+    tokens,
+    traffic,
+    faults: script.faults,
+    limits: script.limits,
+    control: controlEndpoints(control, ledger),
+  };
+  const server = serverOf(
+    options,
+    (request, response) => void respond(responder, request, response),
+  );
+  const port = await listening(server, options.port ?? 0);
+  const url = `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
+  return {
+    port,
+    url,
+    unifiedBaseUrl: `${url}/v1`,
+    servicesBaseUrl: url,
+    get credentials() {
+      return tokens.credentials();
+    },
+    control,
+    ledger: () => ledger,
+    close: () => closed(server),
+  };
+}
+
+interface ScriptHolder {
+  readonly faults: () => Faults;
+  readonly limits: () => Limits;
+  readonly behaviour: (path: string) => ListBehaviour;
+  readonly cache: PageCache;
+  set(script: FaultScript): void;
+}
+
+// A new script replaces all that depends on it in one step, the cached pages included: they were
+// made under the old behaviour.
+function scriptHolder({ options, seed }: Plan): ScriptHolder {
+  const cache = new PageCache(options.pageCacheBytes ?? PAGE_CACHE_BYTES);
+  const behaviours = new Map<string, ListBehaviour>();
+  let script: FaultScript = {};
+  let faults = new Faults([], seed);
+  let limits = new Limits([]);
+  const set = (next: FaultScript) => {
+    script = next;
+    faults = new Faults(next.rules ?? [], seed);
+    limits = new Limits(next.limits ?? []);
+    behaviours.clear();
+    cache.clear();
+  };
+  set(options.faults ?? {});
+  return {
+    cache,
+    set,
+    faults: () => faults,
+    limits: () => limits,
+    behaviour(path) {
+      const known = behaviours.get(path);
+      if (known !== undefined) return known;
+      const behaviour = behaviourOf(script.lists ?? [], path);
+      behaviours.set(path, behaviour);
+      return behaviour;
+    },
+  };
+}
+
+interface ControlParts {
+  readonly plan: Plan;
+  readonly script: ScriptHolder;
+  readonly lists: ReadonlyMap<string, GrowingList>;
+  readonly firewalls: ReadonlyMap<string, Firewall>;
+  readonly tokens: Tokens;
+  readonly traffic: Traffic;
+}
+
+function controlOf({
+  plan,
+  script,
+  lists,
+  firewalls,
+  tokens,
+  traffic,
+}: ControlParts): SandboxControl {
+  const listAt = (path: string) => {
+    const list = lists.get(path);
+    if (list === undefined) throw new Error(`the sandbox serves no growing list at ${path}`);
+    return list;
+  };
+  return {
+    setFaults: (next) => script.set(next),
+    faultCounts: () => script.faults().counts(),
+    grow: (path, count) => listAt(path).grow(count),
+    setRate(perS) {
+      const companies = companiesOf(plan.options).length;
+      for (const [path, list] of lists) list.setRate(rateOf(path, perS, companies));
+    },
+    trim: (path, keep) => listAt(path).trimTo(keep),
+    changeFirewall(company, order) {
+      const firewall = firewalls.get(company);
+      if (firewall === undefined) throw new Error(`the sandbox has no company ${company}`);
+      return firewall.change(order, plan.now());
+    },
+    revokeTokens: () => tokens.revoke(),
+    rotateSecret: (secret) => tokens.rotateSecret(secret),
+    requests: () => traffic.read(),
+    resetRequests: () => traffic.reset(),
+  };
+}
+
+function serverOf({ tls }: SandboxOptions, listener: RequestListener): Server {
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  // Longer than clients keep idle connections, so that a reused one is not closed under a request.
+  server.keepAliveTimeout = 65_000;
+  return server;
+}
+
+function listening(server: Server, port: number): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.once('error', (cause) => {
+    reject(new Error(`starting the sandbox: port ${port} of 127.0.0.1 cannot be used`, { cause }));
+  });
+  server.listen(port, '127.0.0.1', () => {
+    const address = server.address();
+    resolve(typeof address === 'object' && address !== null ? address.port : port);
+  });
+  return promise;
+}
+
+function closed(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeAllConnections();
+  return promise;
+}

@@ -1,0 +1,149 @@
+// The two token endpoints and the check of every other request's bearer. Unified takes the client's
+// credentials as form parameters and space-separated scopes, services take HTTP Basic and the one
+// scope URN; a token of one API is worth nothing at the other. API keys work at the unified API
+// only, as its document says. Tokens live in memory: a restarted sandbox answers 401 to old ones.
+import { randomBytes } from 'node:crypto';
+import { type Answer, type Api, type Ask, failed, ok } from './answers.ts';
+
+/** What a client needs to get in. */
+export interface Credentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly apiKey: string;
+  /** Space-separated, for the unified token endpoint. */
+  readonly unifiedScope: string;
+  readonly servicesScope: string;
+}
+
+/** The credentials a sandbox accepts unless told otherwise; they open nothing else. */
+export const SANDBOX_CREDENTIALS: Credentials = {
+  clientId: 'sandbox-client',
+  clientSecret: 'sandbox-secret',
+  apiKey: 'sandbox-api-key',
+  unifiedScope: 'platform:read intelligence:read mc:read events:read',
+  servicesScope: 'urn:sandbox:api:public',
+};
+
+/** Who asks, as far as rate limits and scopes care. */
+export interface Bearer {
+  readonly token: string;
+  readonly scopes: ReadonlySet<string>;
+}
+
+interface Issued extends Bearer {
+  readonly api: Api;
+  readonly expiresMs: number;
+}
+
+/** Issues and checks tokens. */
+export class Tokens {
+  readonly #issued = new Map<string, Issued>();
+  readonly #lifetimeS: Readonly<Record<Api, number>>;
+  readonly #now: () => number;
+  #credentials: Credentials;
+
+  constructor(
+    credentials: Credentials,
+    lifetimeS: Readonly<Record<Api, number>>,
+    now: () => number,
+  ) {
+    this.#credentials = credentials;
+    this.#lifetimeS = lifetimeS;
+    this.#now = now;
+  }
+
+  credentials(): Credentials {
+    return this.#credentials;
+  }
+
+  /** Answers a token request of either API. */
+  issue(ask: Ask): Answer {
+    const type = ask.headers['content-type'] ?? '';
+    if (ask.method !== 'POST') return failed(ask.api, { status: 405, message: 'use POST' });
+    if (!type.startsWith('application/x-www-form-urlencoded')) {
+      const message = 'the body must be application/x-www-form-urlencoded';
+      return failed(ask.api, { status: 400, message });
+    }
+    const form = new URLSearchParams(ask.body);
+    if (form.get('grant_type') !== 'client_credentials') {
+      const message = 'grant_type must be client_credentials';
+      return failed(ask.api, {
+        status: 400,
+        code: 'unsupported_grant_type',
+        message,
+        field: 'grant_type',
+      });
+    }
+    const { clientId, clientSecret } = this.#credentials;
+    const [id, secret] =
+      ask.api === 'unified'
+        ? [form.get('client_id'), form.get('client_secret')]
+        : basicOf(ask.headers.authorization);
+    if (id !== clientId || secret !== clientSecret) return invalidClient(ask.api);
+    const granted = this.#grant(ask.api, form.get('scope'));
+    if (granted === null) {
+      const message = 'a requested scope is unknown or not granted to this client';
+      return failed(ask.api, { status: 400, code: 'invalid_scope', message, field: 'scope' });
+    }
+    return this.#answer(ask.api, granted);
+  }
+
+  /** The bearer of a request, or null for a missing, unknown, expired or revoked token. */
+  bearer(ask: Ask): Bearer | null {
+    const token = /^Bearer +(\S+)$/i.exec(ask.headers.authorization ?? '')?.[1];
+    if (token === undefined) return null;
+    const { apiKey, unifiedScope } = this.#credentials;
+    if (ask.api === 'unified' && token === apiKey)
+      return { token, scopes: new Set(unifiedScope.split(' ')) };
+    const issued = this.#issued.get(token);
+    if (issued === undefined || issued.api !== ask.api) return null;
+    if (this.#now() < issued.expiresMs) return issued;
+    this.#issued.delete(token);
+    return null;
+  }
+
+  /** Revokes one token, or all of them. */
+  revoke(token?: string): void {
+    if (token === undefined) this.#issued.clear();
+    else this.#issued.delete(token);
+  }
+
+  /** Replaces the client secret, as regenerating it in a portal does; the old one is refused. */
+  rotateSecret(secret: string): void {
+    this.#credentials = { ...this.#credentials, clientSecret: secret };
+  }
+
+  #grant(api: Api, requested: string | null): string | null {
+    const { servicesScope, unifiedScope } = this.#credentials;
+    if (api === 'services') return requested === servicesScope ? servicesScope : null;
+    if (requested === null || requested.trim() === '') return unifiedScope;
+    const known = unifiedScope.split(' ');
+    return requested.split(/ +/).every((scope) => known.includes(scope)) ? requested : null;
+  }
+
+  #answer(api: Api, scope: string): Answer {
+    const token = randomBytes(24).toString('base64url');
+    const lifetimeS = this.#lifetimeS[api];
+    const expiresMs = this.#now() + lifetimeS * 1000;
+    this.#issued.set(token, { token, api, scopes: new Set(scope.split(' ')), expiresMs });
+    const body = { access_token: token, token_type: 'Bearer', expires_in: lifetimeS };
+    return ok(api === 'unified' ? { ...body, scope } : body, { 'cache-control': 'no-store' });
+  }
+}
+
+/** The refusal of credentials, in the API's envelope. */
+export function invalidClient(api: Api): Answer {
+  return failed(api, {
+    status: 401,
+    code: 'invalid_client',
+    message: 'the client is unknown or its secret is wrong',
+  });
+}
+
+function basicOf(header: string | undefined): readonly [id: string | null, secret: string | null] {
+  const encoded = /^Basic +(\S+)$/i.exec(header ?? '')?.[1];
+  if (encoded === undefined) return [null, null];
+  const [, id = null, secret = null] =
+    /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+  return [id, secret];
+}
