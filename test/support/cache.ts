@@ -1,0 +1,67 @@
+// Where downloads for the tests are kept between runs: `.cache/receivers` in the repository, which git
+// ignores and `npm ci` leaves alone. Several runs may want to fill it at the same moment, so an entry
+// is built beside its place and moved there whole: it is either complete or absent.
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runProgram } from './children.ts';
+
+const cacheDir = fileURLToPath(new URL('../../.cache/receivers', import.meta.url));
+
+/**
+ * The directory of the cache entry `name`, filled by `fill(emptyDir)` if it is not there yet. When
+ * `fill` rejects nothing is kept.
+ */
+export async function cached(name: string, fill: (dir: string) => Promise<void>): Promise<string> {
+  const place = join(cacheDir, name);
+  if (existsSync(place)) return place;
+  mkdirSync(cacheDir, { recursive: true });
+  const building = mkdtempSync(join(cacheDir, `${name}-building-`));
+  try {
+    await fill(building);
+    try {
+      renameSync(building, place);
+    } catch (error) {
+      if (!existsSync(place)) throw error; // else another run was first, with the same content
+    }
+  } finally {
+    rmSync(building, { recursive: true, force: true });
+  }
+  return place;
+}
+
+/**
+ * Makes sure that the named commands can be run, installing Debian packages for those that cannot
+ * where that is possible (root, apt-get). Rejects with `hint` where it is not.
+ */
+export async function needCommands(
+  commands: readonly string[],
+  packages: readonly string[],
+  hint: string,
+): Promise<void> {
+  if ((await missingOf(commands)).length === 0) return;
+  const install = ['install', '-y', '--no-install-recommends', ...packages];
+  const first = await runProgram('apt-get', install);
+  if (first.exitCode !== 0) {
+    await runProgram('apt-get', ['update']);
+    await runProgram('apt-get', install);
+  }
+  const missing = await missingOf(commands);
+  if (missing.length === 0) return;
+  throw new Error(`${hint} Missing here: ${missing.join(', ')}. ${lastLine(first.errors)}`.trim());
+}
+
+async function missingOf(commands: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(
+    commands.map(async (command) => {
+      const result = await runProgram('sh', ['-c', 'command -v "$1"', 'sh', command]);
+      return result.exitCode === 0 ? [] : [command];
+    }),
+  );
+  return found.flat();
+}
+
+/** The last line of a program's complaint that says something: most often the reason. */
+export function lastLine(text: string): string {
+  return text.trimEnd().split('\n').at(-1)?.trim() ?? '';
+}

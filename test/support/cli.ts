@@ -1,0 +1,162 @@
+// Runs the real program as a child process, with the Node that runs the tests: to its end, or in the
+// background to be watched, signalled and killed. The child gets a clean environment: vitest's own
+// variables change what libraries do (kafkajs retries differently under NODE_ENV=test).
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { endChild, isRunning, spawnChild } from './children.ts';
+import { afterThisTest, waitUntil } from './temp.ts';
+
+const mainFile = fileURLToPath(new URL('../../src/boot/main.ts', import.meta.url));
+
+export interface SluiceOptions {
+  /** Default: the repository. */
+  readonly cwd?: string;
+  /** Added to PATH, HOME and TMPDIR, which are all that is handed down. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What the program reads from stdin; left out: nothing. */
+  readonly stdin?: string;
+  /** For `runSluice`: SIGKILL and reject after this. Default 60 seconds. */
+  readonly timeoutMs?: number;
+}
+
+export interface SluiceResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Null if a signal ended it. */
+  readonly exitCode: number | null;
+}
+
+/** Runs `sluice` with these arguments to its end. An exit code other than 0 is a result, not an error. */
+export async function runSluice(
+  args: readonly string[],
+  options: SluiceOptions = {},
+): Promise<SluiceResult> {
+  const sluice = startSluice(args, options);
+  const { timeoutMs = 60_000 } = options;
+  const what = () =>
+    `sluice ${args.join(' ')} to end; its stderr: ${sluice.stderr.slice(-20).join('\n')}`;
+  try {
+    await waitUntil(() => !sluice.running, { what, timeoutMs });
+  } finally {
+    await sluice.kill('SIGKILL');
+  }
+  return await sluice.exited;
+}
+
+/** A running program. It is killed when the test that started it ends, if it still runs. */
+export interface RunningSluice {
+  readonly pid: number;
+  readonly running: boolean;
+  /** Whole lines so far, without line ends. */
+  readonly stdout: readonly string[];
+  readonly stderr: readonly string[];
+  /**
+   * The first line, on stdout or stderr, already there or yet to come, that contains the text or
+   * satisfies the predicate. Rejects when the program ends without it. Default 20 seconds.
+   */
+  waitForLine(wanted: string | ((line: string) => boolean), timeoutMs?: number): Promise<string>;
+  /** Sends the signal (default SIGTERM) and resolves when the program has ended. */
+  kill(signal?: NodeJS.Signals): Promise<SluiceResult>;
+  /** Resolves when it has ended and all its output was read. */
+  readonly exited: Promise<SluiceResult>;
+}
+
+/** Starts `sluice` with these arguments and leaves it running. */
+export function startSluice(args: readonly string[], options: SluiceOptions = {}): RunningSluice {
+  const child = spawnChild(process.execPath, [mainFile, ...args], {
+    cwd: options.cwd ?? fileURLToPath(new URL('../..', import.meta.url)),
+    env: { ...handedDown(), ...options.env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const { stdin, stdout, stderr } = child;
+  if (!stdin || !stdout || !stderr) throw new Error('starting sluice: no pipes to it');
+  stdin.on('error', () => undefined); // it may end without reading what it is given
+  stdin.end(options.stdin ?? '');
+  const sluice = new SluiceProcess(child, new Output(stdout), new Output(stderr));
+  afterThisTest(() => sluice.kill('SIGKILL'));
+  return sluice;
+}
+
+function handedDown(): Record<string, string> {
+  const names = ['PATH', 'HOME', 'TMPDIR', 'NODE_V8_COVERAGE'];
+  return Object.fromEntries(names.flatMap((name) => pair(name, process.env[name])));
+}
+
+function pair(name: string, value: string | undefined): readonly (readonly [string, string])[] {
+  return value === undefined ? [] : [[name, value]];
+}
+
+class Output {
+  text = '';
+
+  constructor(stream: Readable) {
+    stream.setEncoding('utf8');
+    stream.on('data', (text: string) => {
+      this.text += text;
+    });
+  }
+
+  get lines(): readonly string[] {
+    return this.text.split('\n').slice(0, -1);
+  }
+}
+
+class SluiceProcess implements RunningSluice {
+  readonly exited: Promise<SluiceResult>;
+  readonly #child: ChildProcess;
+  readonly #stdout: Output;
+  readonly #stderr: Output;
+
+  constructor(child: ChildProcess, stdout: Output, stderr: Output) {
+    this.#child = child;
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    this.exited = once(child, 'close').then(() => ({
+      stdout: stdout.text,
+      stderr: stderr.text,
+      exitCode: child.exitCode,
+    }));
+  }
+
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error('sluice could not be started');
+    return this.#child.pid;
+  }
+
+  get running(): boolean {
+    return isRunning(this.#child);
+  }
+
+  get stdout(): readonly string[] {
+    return this.#stdout.lines;
+  }
+
+  get stderr(): readonly string[] {
+    return this.#stderr.lines;
+  }
+
+  async waitForLine(
+    wanted: string | ((line: string) => boolean),
+    timeoutMs = 20_000,
+  ): Promise<string> {
+    const matches = typeof wanted === 'string' ? (line: string) => line.includes(wanted) : wanted;
+    const said = () => `its stderr: ${this.stderr.slice(-20).join('\n')}`;
+    const name = typeof wanted === 'string' ? wanted : 'a line';
+    const look = async () => {
+      if (!this.running) await this.exited;
+      const line = [...this.stdout, ...this.stderr].find(matches);
+      if (line === undefined && !this.running) {
+        throw new Error(`sluice ended (${this.#child.exitCode}) before it said ${name}; ${said()}`);
+      }
+      return line;
+    };
+    return await waitUntil(look, { what: () => `sluice to say ${name}; ${said()}`, timeoutMs });
+  }
+
+  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<SluiceResult> {
+    await endChild(this.#child, signal, 30_000);
+    return await this.exited;
+  }
+}

@@ -1,0 +1,60 @@
+// Runs once in vitest's main process, before any test file. It makes the directory that everything
+// of this run lives in, and a small server on loopback through which test files, each its own
+// process, ask for what should exist once per run (`once-per-run.ts`). Nothing is started before it
+// is asked for; whatever was started ends with the run, also when the run is killed (`children.ts`).
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { makeCertificates, makeUntrustedCertificates } from './certificates.ts';
+import { endAllChildren } from './children.ts';
+import { makeSharedKafka } from './kafka-broker.ts';
+import { type Makers, oncePerRun, type RunThing } from './once-per-run.ts';
+import { findRsyslog } from './rsyslog-program.ts';
+
+const makers: Makers = {
+  kafka: makeSharedKafka,
+  certificates: makeCertificates,
+  untrusted_certificates: makeUntrustedCertificates,
+  rsyslog: findRsyslog,
+};
+
+function isRunThing(name: string): name is RunThing {
+  return Object.hasOwn(makers, name);
+}
+
+async function answer(name: string, response: ServerResponse): Promise<void> {
+  if (!isRunThing(name)) {
+    response.writeHead(404).end(`nothing called ${name} exists once per run`);
+    return;
+  }
+  try {
+    const thing = await oncePerRun(name, makers[name]);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(thing));
+  } catch (error) {
+    response.writeHead(500).end(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Called by vitest; gives back what vitest calls when the run is over. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const runDir = mkdtempSync(join(tmpdir(), 'sluice-run-'));
+  process.env.SLUICE_TEST_RUN_DIR = runDir;
+  const server = createServer((request, response) => {
+    void answer((request.url ?? '/').slice(1), response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port for the test run');
+  project.provide('sluiceRun', { dir: runDir, url: `http://127.0.0.1:${address.port}` });
+
+  return async () => {
+    server.closeAllConnections();
+    server.close();
+    await endAllChildren();
+    rmSync(runDir, { recursive: true, force: true, maxRetries: 3 });
+  };
+}

@@ -1,0 +1,229 @@
+// A real Apache Kafka broker (KRaft, one node being both broker and controller) as a child process,
+// for the tests of the Kafka sink. It listens on loopback without protection, with SASL, with TLS and
+// with both, keeps its storage and its ports over stop and start, and can be killed to see what a
+// crash does. `kafka.ts` has the broker that all tests share, and reading topics back.
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { makeCa } from './certificates.ts';
+import { endChild, isRunning, spawnChild } from './children.ts';
+import { javaFlags, kafkaAccount, kafkaClassPath, newKafkaStorage } from './kafka-files.ts';
+import { afterThisTest, freePorts, tempDir, waitUntil } from './temp.ts';
+
+/** Where a broker listens, each as `host:port`; all are the same broker. */
+export interface KafkaAddresses {
+  readonly plain: string;
+  /**
+   * The protected listeners, or null for a broker that KAFKA_BROKERS named. SASL knows
+   * `kafkaAccount` by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512; TLS shows `makeCa()`'s server
+   * certificate and checks a client certificate if it is given one.
+   */
+  readonly protected: {
+    readonly sasl: string;
+    readonly tls: string;
+    readonly saslTls: string;
+  } | null;
+}
+
+export interface KafkaOptions {
+  /** Broker settings that win over those here, for example `{ 'message.max.bytes': '2000' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A broker of one's own. It ends with the test that started it, or with the process. */
+export interface KafkaBroker {
+  readonly addresses: KafkaAddresses;
+  /** Changes with every start; undefined while it does not run. */
+  readonly pid: number | undefined;
+  /** Starts it again on the same ports and storage; resolves when it answers. */
+  start(): Promise<void>;
+  /** Lets it shut down in order. */
+  stop(): Promise<void>;
+  /** Ends it at once, as a crash would (SIGKILL). */
+  kill(): Promise<void>;
+  /** The warnings and errors it wrote since it was made. */
+  log(): string;
+}
+
+/** Starts the shared broker; for `global-setup.ts`, everyone else calls `sharedKafka`. */
+export async function makeSharedKafka(): Promise<KafkaAddresses> {
+  const named = process.env.KAFKA_BROKERS;
+  if (named) return { plain: named, protected: null };
+  return (await startKafka()).addresses;
+}
+
+/** Starts a broker; resolves when it answers. About two seconds, on top of a first download. */
+export async function startKafka(options: KafkaOptions = {}): Promise<KafkaBroker> {
+  const dir = tempDir('kafka-');
+  await newKafkaStorage(dir);
+  const ports = await freePorts(5);
+  const [plain, sasl, tls, saslTls] = ports.map((port) => `127.0.0.1:${port}`);
+  if (!plain || !sasl || !tls || !saslTls) throw new Error('starting Kafka: too few free ports');
+  const settingsFile = join(dir, 'server.properties');
+  writeFileSync(settingsFile, await brokerSettings(dir, ports, options));
+  const classPath = await kafkaClassPath();
+  const broker = new BrokerProcess(
+    { plain, protected: { sasl, tls, saslTls } },
+    [...javaFlags, '-cp', classPath, 'kafka.Kafka', settingsFile],
+    join(dir, 'broker.log'),
+  );
+  afterThisTest(() => broker.kill());
+  await broker.start();
+  return broker;
+}
+
+class BrokerProcess implements KafkaBroker {
+  readonly addresses: KafkaAddresses;
+  readonly #args: readonly string[];
+  readonly #logFile: string;
+  #child: ChildProcess | undefined;
+
+  constructor(addresses: KafkaAddresses, args: readonly string[], logFile: string) {
+    this.addresses = addresses;
+    this.#args = args;
+    this.#logFile = logFile;
+  }
+
+  get pid(): number | undefined {
+    return this.#child !== undefined && isRunning(this.#child) ? this.#child.pid : undefined;
+  }
+
+  async start(): Promise<void> {
+    if (this.pid !== undefined) return;
+    const log = openSync(this.#logFile, 'a');
+    const child = spawnChild('java', this.#args, { stdio: ['ignore', log, log] });
+    closeSync(log);
+    this.#child = child;
+    const what = () => `Kafka to start; its log: ${this.log().slice(-4000)}`;
+    await waitUntil(
+      async () => {
+        if (!isRunning(child))
+          throw new Error(`Kafka ended while starting; its log: ${this.log()}`);
+        return await answers(this.addresses.plain);
+      },
+      { what, timeoutMs: 60_000, everyMs: 50 },
+    );
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child !== undefined) await endChild(this.#child, 'SIGTERM', 15_000);
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child !== undefined) await endChild(this.#child, 'SIGKILL');
+  }
+
+  log(): string {
+    return readFileSync(this.#logFile, 'utf8');
+  }
+}
+
+// The port opens some time before the broker has registered itself, so it is asked for the brokers it
+// knows: a Metadata request, version 1, for no topic, written out here because vitest's main process
+// needs no more of a Kafka client than this (Kafka protocol guide, "Metadata API"). The answer is
+// length, correlation id and the list of brokers, all beginning with 32-bit integers.
+function answers(address: string): Promise<boolean> {
+  const request = Buffer.from('0000000e00030001000000010000' + '00000000', 'hex');
+  const [host, port] = address.split(':');
+  return new Promise((resolve) => {
+    const socket = connect({ host: host ?? '', port: Number(port), timeout: 2000 });
+    let answer: Uint8Array = new Uint8Array();
+    socket.once('connect', () => socket.write(request));
+    socket.on('data', (bytes: Buffer) => {
+      answer = Buffer.concat([answer, bytes]);
+      if (answer.length >= 12) socket.destroy();
+    });
+    socket.once('timeout', () => socket.destroy());
+    socket.once('error', () => socket.destroy()); // not up yet: the caller asks again
+    socket.once('close', () => resolve(brokerCount(answer) === 1));
+  });
+}
+
+function brokerCount(answer: Uint8Array): number {
+  return answer.length < 12 ? 0 : Buffer.from(answer).readInt32BE(8);
+}
+
+async function brokerSettings(
+  dir: string,
+  ports: readonly number[],
+  options: KafkaOptions,
+): Promise<string> {
+  const settings = {
+    ...listenerSettings(ports),
+    ...(await tlsSettings(dir)),
+    ...saslSettings(),
+    ...singleNodeSettings,
+    'controller.quorum.voters': `1@127.0.0.1:${ports[4]}`,
+    'log.dirs': join(dir, 'log'),
+    ...options.settings,
+  };
+  return Object.entries(settings)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+function listenerSettings(ports: readonly number[]): Readonly<Record<string, string>> {
+  const names = ['PLAINTEXT', 'SASL', 'TLS', 'SASLTLS', 'CONTROLLER'];
+  const listeners = names.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': '1',
+    listeners: listeners.join(','),
+    'advertised.listeners': listeners.slice(0, -1).join(','),
+    'controller.listener.names': 'CONTROLLER',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map':
+      'PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,SASLTLS:SASL_SSL,CONTROLLER:PLAINTEXT',
+  };
+}
+
+async function tlsSettings(dir: string): Promise<Readonly<Record<string, string>>> {
+  const { caFile, server } = await makeCa();
+  const keyStoreFile = join(dir, 'server-key-and-certificate.pem');
+  writeFileSync(keyStoreFile, server.key + server.cert);
+  return {
+    'ssl.keystore.type': 'PEM',
+    'ssl.keystore.location': keyStoreFile,
+    'ssl.truststore.type': 'PEM',
+    'ssl.truststore.location': caFile,
+    'listener.name.tls.ssl.client.auth': 'requested',
+  };
+}
+
+function saslSettings(): Readonly<Record<string, string>> {
+  const { username, password } = kafkaAccount;
+  const modules = 'org.apache.kafka.common.security';
+  const plain = `${modules}.plain.PlainLoginModule required user_${username}="${password}";`;
+  const scram = `${modules}.scram.ScramLoginModule required;`;
+  const perListener = ['sasl', 'sasltls'].flatMap((listener) => [
+    [`listener.name.${listener}.plain.sasl.jaas.config`, plain],
+    [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`, scram],
+    [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`, scram],
+  ]);
+  return {
+    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    ...Object.fromEntries(perListener),
+  };
+}
+
+const singleNodeSettings: Readonly<Record<string, string>> = {
+  'offsets.topic.replication.factor': '1',
+  'offsets.topic.num.partitions': '1',
+  'transaction.state.log.replication.factor': '1',
+  'transaction.state.log.min.isr': '1',
+  'transaction.state.log.num.partitions': '1',
+  'share.coordinator.state.topic.replication.factor': '1',
+  'share.coordinator.state.topic.min.isr': '1',
+  'min.insync.replicas': '1',
+  'auto.create.topics.enable': 'true',
+  // A broker that crashed may register again only once its old session has run out; default 9 s.
+  'broker.session.timeout.ms': '3000',
+  'broker.heartbeat.interval.ms': '500',
+  // A lone consumer need not wait for others to join its group.
+  'group.initial.rebalance.delay.ms': '0',
+  // A transaction left behind by a killed producer is to end soon after its time-out, not 10 s later.
+  'transaction.abort.timed.out.transaction.cleanup.interval.ms': '500',
+  // The cleaner would reserve 128 MiB of the heap for compaction that no test waits for.
+  'log.cleaner.dedupe.buffer.size': '2097152',
+};

@@ -1,0 +1,75 @@
+// What exists once in a run of the tests: the shared Kafka broker, the throw-away CAs, the rsyslog
+// program. Test files run in processes of their own, so they ask vitest's main process for it
+// (`global-setup.ts`), which makes it at the first request and gives everyone the same answer.
+// Outside vitest (a benchmark, the main process itself) the making happens in this process, once.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { Certificates } from './certificates.ts';
+import type { KafkaAddresses } from './kafka-broker.ts';
+import type { RsyslogProgram } from './rsyslog-program.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    readonly sluiceRun: { readonly dir: string; readonly url: string };
+  }
+}
+
+/** Everything that exists once per run, by the name it is asked for. All of it is plain JSON. */
+export interface RunThings {
+  readonly kafka: KafkaAddresses;
+  readonly certificates: Certificates;
+  readonly untrusted_certificates: Certificates;
+  readonly rsyslog: RsyslogProgram;
+}
+
+export type RunThing = keyof RunThings;
+
+/** How each of them is made, in the main process, the first time it is asked for. */
+export type Makers = { readonly [Name in RunThing]: () => Promise<RunThings[Name]> };
+
+const madeHere = new Map<RunThing, Promise<unknown>>();
+let ownRunDir: string | undefined;
+
+function providedRun(): { readonly dir: string; readonly url: string } | undefined {
+  try {
+    return inject('sluiceRun');
+  } catch {
+    return undefined; // vitest's way to say that this is not a test process
+  }
+}
+
+/** The thing of that name, made by the first who asks; everyone else waits for the same one. */
+export async function oncePerRun<Name extends RunThing>(
+  name: Name,
+  make: () => Promise<RunThings[Name]>,
+): Promise<RunThings[Name]> {
+  const known = madeHere.get(name);
+  const asked = known ?? askOrMake(name, make);
+  if (known === undefined) madeHere.set(name, asked);
+  return (await asked) as RunThings[Name]; // the map holds each thing under its own name only
+}
+
+async function askOrMake<Name extends RunThing>(
+  name: Name,
+  make: () => Promise<RunThings[Name]>,
+): Promise<RunThings[Name]> {
+  const run = providedRun();
+  if (run === undefined) return await make();
+  const response = await fetch(`${run.url}/${name}`);
+  if (!response.ok) throw new Error(await response.text());
+  return (await response.json()) as RunThings[Name]; // written by global-setup.ts from the same type
+}
+
+/** The directory of this run under the system's temporary directory; removed when the run ends. */
+export function runDir(): string {
+  const shared = providedRun()?.dir ?? process.env.SLUICE_TEST_RUN_DIR;
+  if (shared !== undefined) return shared;
+  if (ownRunDir === undefined) {
+    const dir = mkdtempSync(join(tmpdir(), 'sluice-run-'));
+    process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+    ownRunDir = dir;
+  }
+  return ownRunDir;
+}

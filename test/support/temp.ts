@@ -1,0 +1,97 @@
+// The small things that every test needs: a directory that goes away, a free port, and waiting for a
+// condition instead of sleeping. A wait that ends in vain says what it waited for, so that a
+// failure on another machine can be understood from its message.
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { runDir } from './once-per-run.ts';
+
+/**
+ * An empty directory. Removed when the test that asked for it ends; asked for outside a test (in
+ * `beforeAll`, say) it stays until the run ends.
+ */
+export function tempDir(prefix = 'test-'): string {
+  const dir = mkdtempSync(join(runDir(), prefix));
+  afterThisTest(() => rmSync(dir, { recursive: true, force: true, maxRetries: 3 }));
+  return dir;
+}
+
+/**
+ * Calls `end` when the running test has finished, whether it passed or not. True if there was a test
+ * to attach to; in a hook or outside vitest there is none, and the caller ends things itself.
+ */
+export function afterThisTest(end: () => unknown): boolean {
+  try {
+    onTestFinished(async () => {
+      await end();
+    });
+    return true;
+  } catch {
+    return false; // vitest refuses outside a test
+  }
+}
+
+export interface WaitOptions {
+  /** What is awaited, as the end of "waited … for"; a function may add what is known by then. */
+  readonly what: string | (() => string);
+  /** Default 10 seconds. */
+  readonly timeoutMs?: number;
+  /** How long to wait between two looks. Default 20 ms. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Looks until `condition` gives something other than false, null or undefined, and resolves to that.
+ * What the condition throws is not caught. Rejects after `timeoutMs`, naming `what`.
+ */
+export async function waitUntil<T>(
+  condition: () => T | Promise<T>,
+  options: WaitOptions,
+): Promise<Exclude<T, false | null | undefined>> {
+  const { what, timeoutMs = 10_000, everyMs = 20 } = options;
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const value = await condition();
+    if (value !== false && value !== null && value !== undefined) {
+      return value as Exclude<T, false | null | undefined>; // TypeScript cannot narrow a generic
+    }
+    if (performance.now() >= end) break;
+    await delay(everyMs);
+  }
+  throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`);
+}
+
+/**
+ * A loopback port that nothing listens on, TCP or UDP. It lies below the range from which the system
+ * gives out ports (Linux: 32768 and up), so that no other socket takes it while the server that it
+ * is for is not up yet, or is being restarted.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 15_000 + Math.floor(Math.random() * 17_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return true;
+  } catch {
+    return false; // taken: the caller tries another
+  } finally {
+    server.close();
+  }
+}
+
+/** As many distinct free ports as asked for. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}
