@@ -1,0 +1,60 @@
+// The tables of the state database, `sluice.db` in the state directory, and how an older one is brought up to date.
+// Operators may open it with any SQLite tool; the names are part of what we promise. `user_version` counts migrations:
+// a migration is never edited once released, only followed by another.
+
+const version1 = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- Pages as upstream sent them. Events are numbered without gaps: this page holds first .. first + count - 1.
+CREATE TABLE page (
+  first INTEGER PRIMARY KEY,
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  held_at INTEGER NOT NULL,
+  stream TEXT NOT NULL,
+  context TEXT NOT NULL,   -- PageContext as JSON
+  items TEXT NOT NULL,     -- path of the records within the body
+  only_sink TEXT,          -- set for a dead letter that is sent again
+  kept BLOB,               -- indices of the new records, 4 bytes little-endian each; NULL: all
+  uids BLOB NOT NULL,      -- SHA-256 each
+  body BLOB NOT NULL
+);
+CREATE TABLE checkpoint (stream TEXT PRIMARY KEY, body TEXT NOT NULL, updated_at INTEGER NOT NULL) WITHOUT ROWID;
+-- Identities of records already held, a block per page: 16 bytes of key, 4 of content check each.
+CREATE TABLE identities (block INTEGER PRIMARY KEY, stream TEXT NOT NULL, at INTEGER NOT NULL, keys BLOB NOT NULL);
+CREATE INDEX identities_by_stream ON identities (stream, block);
+CREATE TABLE trail (stream TEXT NOT NULL, at INTEGER NOT NULL, cursor TEXT NOT NULL);
+CREATE INDEX trail_by_stream ON trail (stream, at);
+CREATE TABLE entity (stream TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
+CREATE TABLE position (sink TEXT PRIMARY KEY, next INTEGER NOT NULL, mark TEXT, updated_at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE dead_letter (
+  id INTEGER PRIMARY KEY,
+  sink TEXT NOT NULL,
+  uid TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  context TEXT NOT NULL,
+  record BLOB NOT NULL
+);
+CREATE INDEX dead_letter_by_sink ON dead_letter (sink, id);
+-- What status shows besides positions: last error, lag, learned order.
+CREATE TABLE note (kind TEXT NOT NULL, name TEXT NOT NULL, facts TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
+`;
+
+/** Migrations in order; the n-th brings `user_version` from n to n + 1. */
+export const migrations: readonly string[] = [version1];
+
+/** Run on each connection. Auto-vacuum must come before the first table. */
+export function pragmas(sync: 'full' | 'normal'): string {
+  return `
+PRAGMA page_size = 16384;
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = ${sync === 'full' ? 'FULL' : 'NORMAL'};
+PRAGMA journal_size_limit = 67108864;
+PRAGMA wal_autocheckpoint = 1000;
+PRAGMA busy_timeout = 5000;
+PRAGMA cache_size = -8192;
+PRAGMA temp_store = MEMORY;
+`;
+}

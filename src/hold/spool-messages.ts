@@ -1,0 +1,46 @@
+// What the spool and its worker thread say to each other. Every question gets one answer with the same id, after the
+// commit that covers it; id 0 is the worker's own word that the database is open.
+
+import type { ErrorCode } from '../contracts/errors.ts';
+import type { Offset } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
+import type { Acknowledgement, SpoolGauge } from '../contracts/spool.ts';
+import type { StoreAppend, StoreSettings } from './store.ts';
+
+/** What the worker is started with. */
+export interface WorkerSettings extends StoreSettings {
+  readonly sinks: readonly string[];
+  /** Delete passed pages at each commit and not once a second: for tests that count them. */
+  readonly eager?: boolean;
+}
+
+/** A question to the worker. */
+export type Question = { readonly id: number } & Ask;
+
+/** What can be asked. */
+export type Ask =
+  | { readonly op: 'append'; readonly entry: StoreAppend }
+  | { readonly op: 'acknowledge'; readonly sink: string; readonly step: Acknowledgement }
+  | { readonly op: 'note'; readonly kind: string; readonly name: string; readonly facts: Json }
+  | { readonly op: 'read'; readonly from: Offset; readonly bytesMax: number }
+  | { readonly op: 'progress'; readonly sink: string }
+  | { readonly op: 'recall'; readonly stream: string }
+  | { readonly op: 'trail'; readonly stream: string }
+  | { readonly op: 'entities'; readonly stream: string }
+  | { readonly op: 'tick' }
+  | { readonly op: 'close' };
+
+/** A failure as it crosses the thread's border. */
+export interface ToldError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly next: string;
+}
+
+/** The worker's answer: a result or an error, and how full the spool is by then. */
+export interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: ToldError;
+  readonly gauge?: SpoolGauge;
+}

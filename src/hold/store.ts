@@ -1,0 +1,458 @@
+// The state database, synchronously: every statement that sluice runs on it stands here. It runs in a worker thread
+// (spool-worker.ts) so that an fsync never stalls the event loop, and in the commands that look at or mend the state
+// while nothing else writes. Writes are made inside `transaction`, which commits many of them with one fsync.
+
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { ExportError } from '../contracts/errors.ts';
+import type { Offset, PageContext } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
+import type {
+  Acknowledgement,
+  DeadLetter,
+  EntityChange,
+  HeldPage,
+  NewPage,
+  SinkProgress,
+  SpoolGauge,
+  StreamMemory,
+  TrailEntry,
+} from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/spool.ts';
+import { migrations, pragmas } from './schema.ts';
+
+/** How the database is opened. */
+export interface StoreSettings {
+  readonly dir: string;
+  readonly sync: 'full' | 'normal';
+  /** How long pages stay after every sink has passed them, for replay. */
+  readonly keepMs: number;
+  /** Only looks: no table is made or brought up to date. */
+  readonly readOnly?: boolean;
+}
+
+/** What `append` writes; the same as the spool's Append. */
+export interface StoreAppend {
+  readonly stream: string;
+  readonly pages: readonly NewPage[];
+  readonly checkpoint: Json;
+  readonly identities?: Uint8Array;
+  readonly trail?: TrailEntry;
+  readonly entities?: EntityChange;
+}
+
+/** Where an append has landed: the first offset of each page, and the block of its identities (0: none). */
+export interface Landed {
+  readonly firsts: readonly Offset[];
+  readonly block: number;
+}
+
+/** Page cursors this recent are all kept; older ones are thinned to one a minute, and forgotten after a day. */
+const trailRecent = 16;
+const trailAgeMsMax = 24 * 3_600_000;
+/** Identities of a stream older than this, or beyond this many, are forgotten. */
+const identitiesAgeMsMax = 7 * 24 * 3_600_000;
+
+/** The database of one state directory. */
+export class Store {
+  readonly id: string;
+  readonly #database: DatabaseSync;
+  readonly #settings: StoreSettings;
+  readonly #statements = new Map<string, StatementSync>();
+  #end: Offset;
+  #bytes: number;
+  #sinks: readonly string[] | null = null;
+  #trailCount = 0;
+
+  constructor(settings: StoreSettings) {
+    this.#settings = settings;
+    this.#database = open(settings);
+    this.id = this.#meta('spool_id') ?? '';
+    this.#end = Number(this.#meta('end') ?? 0);
+    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.['n'] ?? 0);
+  }
+
+  /** Names the sinks of the config: only their positions hold pages back. */
+  retainFor(sinks: readonly string[]): void {
+    this.#sinks = sinks;
+  }
+
+  /** Runs `work` in one transaction: all of it becomes durable, or nothing. */
+  transaction<T>(work: () => T): T {
+    this.#database.exec('BEGIN IMMEDIATE');
+    const before = { end: this.#end, bytes: this.#bytes };
+    try {
+      // Another process may have put dead letters back since.
+      this.#end = Number(this.#meta('end') ?? 0);
+      const result = work();
+      this.#run("UPDATE meta SET value = ? WHERE key = 'end'", String(this.#end));
+      this.#database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      this.#end = before.end;
+      this.#bytes = before.bytes;
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      throw storeError(error, 'writing to the state database');
+    }
+  }
+
+  append(entry: StoreAppend, now: number): Landed {
+    const firsts = entry.pages.map((page) => this.#insertPage(page, now));
+    this.saveCheckpoint(entry.stream, entry.checkpoint, now);
+    let block = 0;
+    if (entry.identities !== undefined && entry.identities.length > 0) {
+      const done = this.#run(
+        'INSERT INTO identities (stream, at, keys) VALUES (?, ?, ?)',
+        entry.stream,
+        now,
+        entry.identities,
+      );
+      block = Number(done.lastInsertRowid);
+    }
+    if (entry.trail !== undefined) this.#extendTrail(entry.stream, entry.trail);
+    if (entry.entities !== undefined) this.#changeEntities(entry.stream, entry.entities);
+    return { firsts, block };
+  }
+
+  #insertPage(page: NewPage, now: number): Offset {
+    const first = this.#end;
+    const count = page.uids.length / uidBytes;
+    const kept = page.kept === null ? null : bytesOf(page.kept);
+    this.#run(
+      `INSERT INTO page (first, count, bytes, held_at, stream, context, items, only_sink, kept, uids, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      first,
+      count,
+      page.body.length,
+      now,
+      page.context.stream,
+      JSON.stringify(page.context),
+      page.items,
+      page.onlySink ?? null,
+      kept,
+      page.uids,
+      page.body,
+    );
+    this.#end += count;
+    this.#bytes += page.body.length;
+    return first;
+  }
+
+  saveCheckpoint(stream: string, checkpoint: Json, now: number): void {
+    this.#run(
+      `INSERT INTO checkpoint (stream, body, updated_at) VALUES (?, ?, ?)
+       ON CONFLICT (stream) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at`,
+      stream,
+      JSON.stringify(checkpoint),
+      now,
+    );
+  }
+
+  #extendTrail(stream: string, entry: TrailEntry): void {
+    this.#run(
+      'INSERT INTO trail (stream, at, cursor) VALUES (?, ?, ?)',
+      stream,
+      entry.at,
+      entry.cursor,
+    );
+    this.#trailCount += 1;
+    if (this.#trailCount % trailRecent !== 0) return;
+    this.#run(
+      `DELETE FROM trail WHERE stream = ?1 AND rowid NOT IN (
+         SELECT rowid FROM (SELECT rowid FROM trail WHERE stream = ?1 ORDER BY rowid DESC LIMIT ${trailRecent})
+         UNION ALL
+         SELECT min(rowid) FROM trail WHERE stream = ?1 AND at > ?2 GROUP BY at / 60000)`,
+      stream,
+      entry.at - trailAgeMsMax,
+    );
+  }
+
+  #changeEntities(stream: string, change: EntityChange): void {
+    for (const [key, body] of change.put) {
+      this.#run(
+        'INSERT OR REPLACE INTO entity (stream, key, body) VALUES (?, ?, ?)',
+        stream,
+        key,
+        body,
+      );
+    }
+    for (const key of change.drop) {
+      this.#run('DELETE FROM entity WHERE stream = ? AND key = ?', stream, key);
+    }
+  }
+
+  /** Moves a sink forward; a smaller position than the one held is kept out. */
+  acknowledge(sink: string, step: Acknowledgement, now: number): void {
+    this.#run(
+      `INSERT INTO position (sink, next, mark, updated_at) VALUES (?1, ?2, ?3, ?4)
+       ON CONFLICT (sink) DO UPDATE SET next = max(next, ?2), mark = coalesce(?3, mark), updated_at = ?4`,
+      sink,
+      step.position,
+      step.mark === undefined ? null : JSON.stringify(step.mark),
+      now,
+    );
+    for (const letter of step.deadLetters ?? []) this.#bury(sink, letter, now);
+  }
+
+  #bury(sink: string, letter: DeadLetter, now: number): void {
+    this.#run(
+      'INSERT INTO dead_letter (sink, uid, offset, reason, at, context, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      sink,
+      letter.uid,
+      letter.offset,
+      letter.reason,
+      now,
+      JSON.stringify(letter.context),
+      letter.record,
+    );
+  }
+
+  /** Deletes what every sink has passed and `keep` no longer wants, and old identities. Returns true if any went. */
+  prune(now: number): boolean {
+    const passed = this.#passed();
+    const gone = this.#row(
+      'SELECT coalesce(sum(bytes), 0) AS bytes, count(*) AS n FROM page WHERE first < ?1 AND first + count <= ?1 AND held_at <= ?2',
+      passed,
+      now - this.#settings.keepMs,
+    );
+    const any = Number(gone?.['n'] ?? 0) > 0;
+    if (any) {
+      this.#run(
+        'DELETE FROM page WHERE first < ?1 AND first + count <= ?1 AND held_at <= ?2',
+        passed,
+        now - this.#settings.keepMs,
+      );
+      this.#bytes -= Number(gone?.['bytes'] ?? 0);
+    }
+    return any;
+  }
+
+  /** Forgets identities beyond their horizon; for once an hour. */
+  pruneIdentities(now: number): void {
+    this.#run('DELETE FROM identities WHERE at < ?', now - identitiesAgeMsMax);
+  }
+
+  /** Gives free pages of the file back to the file system, a bounded number at a time. */
+  shrink(): void {
+    const free = Number(this.#row('PRAGMA freelist_count')?.['freelist_count'] ?? 0);
+    if (free > 256) this.#database.exec('PRAGMA incremental_vacuum(256)');
+  }
+
+  #passed(): Offset {
+    if (this.#sinks === null) return 0;
+    let passed = this.#end;
+    for (const sink of this.#sinks) passed = Math.min(passed, this.progress(sink).position);
+    return passed;
+  }
+
+  gauge(): SpoolGauge {
+    const oldest = this.#row('SELECT min(first) AS n FROM page')?.['n'];
+    return {
+      bytes: this.#bytes,
+      oldest: oldest === null ? this.#end : Number(oldest),
+      end: this.#end,
+    };
+  }
+
+  /** The gauge as the file says it now: for a process that only looks. */
+  refresh(): SpoolGauge {
+    this.#end = Number(this.#meta('end') ?? 0);
+    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.['n'] ?? 0);
+    return this.gauge();
+  }
+
+  progress(sink: string): SinkProgress {
+    const row = this.#row('SELECT next, mark FROM position WHERE sink = ?', sink);
+    if (row === undefined) return { position: 0, mark: null };
+    const mark = row['mark'];
+    return {
+      position: Number(row['next']),
+      mark: typeof mark === 'string' ? JSON.parse(mark) : null,
+    };
+  }
+
+  read(from: Offset, bytesMax: number): readonly HeldPage[] {
+    const pages: HeldPage[] = [];
+    let bytes = 0;
+    const start =
+      this.#row('SELECT max(first) AS n FROM page WHERE first <= ?', from)?.['n'] ?? from;
+    const rows = this.#prepare('SELECT * FROM page WHERE first >= ? ORDER BY first').iterate(
+      Number(start),
+    );
+    for (const row of rows) {
+      const page = heldPage(row);
+      if (page.first + page.count <= from) continue;
+      pages.push(page);
+      bytes += page.body.length;
+      if (bytes >= bytesMax) break;
+    }
+    return pages;
+  }
+
+  recall(stream: string): StreamMemory {
+    const body = this.#row('SELECT body FROM checkpoint WHERE stream = ?', stream)?.['body'];
+    const blocks = this.#prepare(
+      'SELECT block, keys FROM identities WHERE stream = ? ORDER BY block',
+    ).all(stream);
+    return {
+      checkpoint: typeof body === 'string' ? JSON.parse(body) : null,
+      identities: blocks.map((row) => ({
+        block: Number(row['block']),
+        bytes: asBytes(row['keys']),
+      })),
+    };
+  }
+
+  trail(stream: string): readonly TrailEntry[] {
+    const rows = this.#prepare('SELECT cursor, at FROM trail WHERE stream = ? ORDER BY rowid').all(
+      stream,
+    );
+    return rows.map((row) => ({ cursor: String(row['cursor']), at: Number(row['at']) }));
+  }
+
+  entities(stream: string): ReadonlyMap<string, string> {
+    const rows = this.#prepare('SELECT key, body FROM entity WHERE stream = ?').all(stream);
+    return new Map(rows.map((row) => [String(row['key']), String(row['body'])]));
+  }
+
+  note(kind: string, name: string, facts: Json, now: number): void {
+    this.#run(
+      'INSERT OR REPLACE INTO note (kind, name, facts, at) VALUES (?, ?, ?, ?)',
+      kind,
+      name,
+      JSON.stringify(facts),
+      now,
+    );
+  }
+
+  /** Every row of a small table, for `status` and the mending commands. */
+  rows(sql: string, ...values: (string | number)[]): readonly Record<string, unknown>[] {
+    return this.#prepare(sql).all(...values);
+  }
+
+  /** Runs one statement of a mending command. */
+  change(sql: string, ...values: (string | number)[]): number {
+    return Number(this.#run(sql, ...values).changes);
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #meta(key: string): string | null {
+    const value = this.#row('SELECT value FROM meta WHERE key = ?', key)?.['value'];
+    return typeof value === 'string' ? value : null;
+  }
+
+  #row(sql: string, ...values: SQLInputValue[]): Record<string, unknown> | undefined {
+    return this.#prepare(sql).get(...values);
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): ReturnType<StatementSync['run']> {
+    return this.#prepare(sql).run(...values);
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+function open(settings: StoreSettings): DatabaseSync {
+  const path = join(settings.dir, 'sluice.db');
+  try {
+    if (settings.readOnly) return new DatabaseSync(path, { readOnly: true });
+    mkdirSync(settings.dir, { recursive: true, mode: 0o700 });
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+    const database = new DatabaseSync(path);
+    database.exec(pragmas(settings.sync));
+    migrate(database);
+    return database;
+  } catch (error) {
+    throw storeError(error, `opening the state database ${path}`);
+  }
+}
+
+function migrate(database: DatabaseSync): void {
+  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
+  if (version > migrations.length) {
+    throw new ExportError(
+      'state_damaged',
+      `opening the state database: it was written by a newer sluice (schema ${version})`,
+      {
+        next: 'Run the newer version again, or give this one a state.dir of its own.',
+      },
+    );
+  }
+  migrations.slice(version).forEach((migration, index) => {
+    database.exec('BEGIN IMMEDIATE');
+    database.exec(migration);
+    if (version + index === 0) {
+      database.prepare("INSERT INTO meta VALUES ('spool_id', ?), ('end', '0')").run(randomUUID());
+    }
+    database.exec(`PRAGMA user_version = ${version + index + 1}`);
+    database.exec('COMMIT');
+  });
+}
+
+function heldPage(row: Record<string, unknown>): HeldPage {
+  const kept = row['kept'];
+  const onlySink = row['only_sink'];
+  return {
+    first: Number(row['first']),
+    count: Number(row['count']),
+    context: JSON.parse(String(row['context'])) as PageContext,
+    items: String(row['items']),
+    kept: kept === null ? null : new Uint32Array(asBytes(kept).slice().buffer),
+    uids: asBytes(row['uids']),
+    body: asBytes(row['body']),
+    ...(typeof onlySink === 'string' ? { onlySink } : {}),
+  };
+}
+
+function asBytes(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  throw new ExportError(
+    'state_damaged',
+    'reading the state database: a column that holds bytes holds none',
+    {
+      next: 'Restore state.dir from a backup, or move it away: upstream is then read again from its beginning.',
+    },
+  );
+}
+
+function bytesOf(numbers: Uint32Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+/** A failure of SQLite as one of ours: a full disk mends itself once there is room, damage does not. */
+export function storeError(error: unknown, doing: string): ExportError {
+  if (error instanceof ExportError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  const code =
+    typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
+  const primary = code & 0xff;
+  if (primary === 13) {
+    return new ExportError('disk_full', `${doing}: the disk is full`, {
+      next: 'Make room in state.dir; polling pauses meanwhile and nothing is lost.',
+      cause: error,
+    });
+  }
+  if (primary === 11 || primary === 26) {
+    return new ExportError('state_damaged', `${doing}: ${text}`, {
+      next: 'Restore state.dir from a backup, or move it away: upstream is then read again from its beginning.',
+      cause: error,
+    });
+  }
+  return new ExportError('state_damaged', `${doing}: ${text}`, {
+    next: 'Check state.dir and its permissions; nothing held was lost.',
+    cause: error,
+  });
+}
