@@ -1,0 +1,109 @@
+// What a list stream's checkpoint holds, and how one is read back. It is committed in the same transaction as the page that
+// it follows. A checkpoint of an unknown version, of another endpoint or with a damaged field halts its stream with
+// a clear message: never is a stream silently started afresh.
+
+import { z } from 'zod';
+import { ExportError } from '../contracts/errors.ts';
+import type { Json } from '../contracts/json.ts';
+import type { Order, Place } from '../contracts/source.ts';
+
+const place = z.union([
+  z.strictObject({ by: z.literal('cursor'), cursor: z.string().nullable() }),
+  z.strictObject({ by: z.literal('offset'), offset: z.int().min(0) }),
+]);
+
+const listCheckpoint = z.strictObject({
+  version: z.literal(1),
+  kind: z.literal('list'),
+  fingerprint: z.string(),
+  /** New whenever the stream is started anew. */
+  epoch: z.string(),
+  order: z.enum(['oldest_first', 'newest_first', 'mixed', 'unknown']),
+  /** Where the next poll asks first; null: nothing was read yet. */
+  resume: place.nullable(),
+  /** The whole list was walked once, so that everything seen by then is anchored. */
+  swept: z.boolean(),
+  /** A walk from the newest end that has not joined up yet: where it goes on, and its first block of identities. */
+  openWalk: z.strictObject({ next: place, block: z.int() }).nullable(),
+  /** When a record last arrived through `resume`: until one has, the tail is not proven. */
+  provenAt: z.number().nullable(),
+  /** Latest event time seen, never in the future; epoch milliseconds. */
+  watermark: z.number().nullable(),
+  /** Records before this time are not wanted (`start`); epoch milliseconds. */
+  since: z.number().nullable(),
+  /** Largest page limit that upstream was found to take; 0: it takes none; null: nothing is known. */
+  limitMax: z.int().nullable(),
+  /** Upstream has been seen to send the key of the next cursor, so that its absence is an error. */
+  hasNext: z.boolean(),
+  /** Digest of the list's first page, to notice that a cursor is ignored. */
+  firstPage: z.string().nullable(),
+  /** Keys of the last records before an offset `resume`, which must reappear; base64. */
+  overlap: z.string().nullable(),
+  /** Keys of the records of the page at `resume`, for records without ids; base64. */
+  resumePage: z.string().nullable(),
+  sweptAt: z.number(),
+  rewoundAt: z.number(),
+  deepRewoundAt: z.number(),
+  probedAt: z.number(),
+});
+
+/** A list stream's checkpoint. */
+export type ListCheckpoint = Readonly<z.infer<typeof listCheckpoint>>;
+
+/** The checkpoint of a stream that has read nothing. */
+export function freshCheckpoint(parts: {
+  fingerprint: string;
+  epoch: string;
+  order: Order | 'unknown';
+  since: number | null;
+}): ListCheckpoint {
+  return {
+    version: 1,
+    kind: 'list',
+    resume: null,
+    swept: false,
+    openWalk: null,
+    provenAt: null,
+    watermark: null,
+    limitMax: null,
+    hasNext: false,
+    firstPage: null,
+    overlap: null,
+    resumePage: null,
+    sweptAt: 0,
+    rewoundAt: 0,
+    deepRewoundAt: 0,
+    probedAt: 0,
+    ...parts,
+  };
+}
+
+/** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
+export function readCheckpoint(stream: string, held: Json, fingerprint: string): ListCheckpoint {
+  const parsed = listCheckpoint.safeParse(held);
+  if (!parsed.success)
+    throw mismatch(stream, 'it cannot be read, or was written by another version');
+  if (parsed.data.fingerprint !== fingerprint) {
+    throw mismatch(stream, 'base address, path, paging or fixed parameters have changed since');
+  }
+  return parsed.data;
+}
+
+/** The error that halts a stream whose checkpoint is not its own. */
+export function mismatch(stream: string, why: string): ExportError {
+  return new ExportError(
+    'checkpoint_mismatch',
+    `resuming ${stream}: its checkpoint does not fit: ${why}`,
+    {
+      next: `Look with 'sluice checkpoint show', then mend it with 'sluice checkpoint reset --stream ${stream}'; held events are not touched.`,
+      details: { stream },
+    },
+  );
+}
+
+/** True for the same place. */
+export function samePlace(a: Place | null, b: Place | null): boolean {
+  if (a === null || b === null) return a === b;
+  if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;
+  return b.by === 'offset' && a.offset === b.offset;
+}

@@ -1,0 +1,167 @@
+// Which records of a page are new. A record with an id is new when its key is not known. Records without ids are
+// counted: the n-th record with the same bytes is new when fewer than n were held, so that true twins stay two while
+// a page that is read again gives nothing. How they are counted depends on what the page is to its walk:
+//
+//   resume   the page a tail walk starts at: what was on it when it was last read is known, the rest is new
+//   onward   pages after it, which nobody has read: all new
+//   known    a walk through what may have been read before: the n-th since the walk began is compared with n held
+//
+// Judging adds to the stream's memory at once; when the commit that should follow fails, the memory is loaded anew.
+
+import type { Page } from '../contracts/source.ts';
+import { uidBytes } from '../contracts/spool.ts';
+import type { Identified, Identifier } from './identity.ts';
+import { timeOf } from './record-time.ts';
+import { asWords, identityWords, type Repeats } from './repeats.ts';
+
+/** What a page is to the walk that reads it. */
+export type Reading = 'resume' | 'onward' | 'known';
+
+/** Bytes of a key within `resumePage` and `overlap`. */
+export const keyBytes = 16;
+
+/** What one walk has counted of records without ids. */
+export type WalkCounts = Map<string, number>;
+
+/** What is asked about a page. */
+export interface Question {
+  readonly page: Page;
+  readonly identified: Identified;
+  readonly reading: Reading;
+  readonly counts: WalkCounts;
+  /** Leading records that overlap with the page before, and so are known. */
+  readonly overlap: number;
+  /** Keys that were on the resume page when it was last read. */
+  readonly resumePage: Uint8Array | null;
+  /** Records before this time are not wanted. */
+  readonly since: number | null;
+  readonly time: readonly string[];
+  /** False while the walk has not joined up with what was known. */
+  readonly anchored: boolean;
+}
+
+/** The answer: what is new, and how the rest looks. */
+export interface Judged {
+  readonly identified: Identified;
+  /** Indices of the new records. */
+  readonly fresh: readonly number[];
+  /** Their identities, `identityWords` each, and their uids. */
+  readonly identities: Uint32Array;
+  readonly uids: Buffer;
+  /** Indices of records that were known under their id with other content. */
+  readonly changed: readonly number[];
+  /** True where each record was known and anchored, or not wanted; also for an empty page. */
+  readonly joined: boolean;
+}
+
+/** Tells new records from repeats. */
+export function judge(question: Question, identifier: Identifier, repeats: Repeats): Judged {
+  const { page, identified, since, time } = question;
+  const count = counter(question);
+  const fresh: number[] = [];
+  const changed: number[] = [];
+  const uids: Buffer[] = [];
+  const identities = new Uint32Array(identified.count * identityWords);
+  let joined = true;
+  for (let i = 0; i < identified.count; i += 1) {
+    const at = i * identityWords;
+    const check = identified.words[at + identityWords - 1] ?? 0;
+    const known = repeats.value(identified.words, at);
+    const digest = identified.digests.subarray(i * uidBytes, (i + 1) * uidBytes);
+    let uid: Buffer | null = null;
+    let value = check;
+    if (identified.named[i] === 1) {
+      if (known < 0) uid = digest;
+      else if (known !== 0 && check !== 0 && known !== check) {
+        changed.push(i);
+        uid = identifier.changedUid(digest, check);
+      }
+    } else {
+      const n = count(i, identified, Math.max(0, known));
+      if (n > 0) {
+        uid = identifier.twinUid(digest, n);
+        value = n;
+      }
+    }
+    if (uid === null) {
+      joined &&= repeats.isAnchored(identified.words, at);
+      continue;
+    }
+    if (since !== null && (timeOf(page.records[i] ?? null, time) ?? since) < since) continue;
+    joined = false;
+    const identity = identities.subarray(
+      fresh.length * identityWords,
+      (fresh.length + 1) * identityWords,
+    );
+    identity.set(identified.words.subarray(at, at + identityWords));
+    identity[identityWords - 1] = value;
+    repeats.add(identity, question.anchored);
+    uids.push(uid);
+    fresh.push(i);
+  }
+  return {
+    identified,
+    fresh,
+    identities: identities.slice(0, fresh.length * identityWords),
+    uids: Buffer.concat(uids),
+    changed,
+    joined,
+  };
+}
+
+/** Gives, for a record without id, its number among its twins if it is new, else 0. */
+function counter({
+  reading,
+  counts,
+  overlap,
+  resumePage,
+}: Question): (index: number, identified: Identified, held: number) => number {
+  const before = reading === 'resume' && resumePage !== null ? tally(resumePage) : new Map();
+  return (index, identified, held) => {
+    if (index < overlap) return 0;
+    if (reading === 'onward') return held + 1;
+    const key = keyText(identified.words, index * identityWords);
+    if (reading === 'known') {
+      const n = (counts.get(key) ?? 0) + 1;
+      counts.set(key, n);
+      return n > held ? n : 0;
+    }
+    const left = before.get(key) ?? 0;
+    if (left === 0) return held + 1;
+    before.set(key, left - 1);
+    return 0;
+  };
+}
+
+function tally(keys: Uint8Array): Map<string, number> {
+  const words = asWords(keys);
+  const counts = new Map<string, number>();
+  for (let at = 0; at < words.length; at += keyBytes / 4) {
+    const key = keyText(words, at);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function keyText(words: Uint32Array, at: number): string {
+  return `${words[at]}.${words[at + 1]}.${words[at + 2]}.${words[at + 3]}`;
+}
+
+/** The keys of some of a page's records, for `resumePage` and `overlap`. */
+export function keysOf(identified: Identified, from: number, to: number): string {
+  const keys = Buffer.allocUnsafe(Math.max(0, to - from) * keyBytes);
+  for (let i = from; i < to; i += 1) {
+    identified.digests.copy(keys, (i - from) * keyBytes, i * uidBytes, i * uidBytes + keyBytes);
+  }
+  return keys.toString('base64');
+}
+
+/** Index after the last of `expected` within a page, or -1 where none of them is on it. */
+export function overlapEnd(identified: Identified, expected: Uint8Array): number {
+  const last = expected.subarray(expected.length - keyBytes);
+  for (let i = identified.count - 1; i >= 0; i -= 1) {
+    const key = identified.digests.subarray(i * uidBytes, i * uidBytes + keyBytes);
+    if (Buffer.compare(key, last) === 0) return i + 1;
+  }
+  return -1;
+}

@@ -1,0 +1,45 @@
+// Pages that sluice writes itself: conditions of a source and changes of a configuration. They are held in the spool
+// beside upstream's pages and travel like them, so that nothing told to an operator can be lost either.
+
+import type { Condition, ConditionRecord } from '../contracts/change.ts';
+import type { PageContext, ParsedRecord } from '../contracts/event.ts';
+import type { NewPage } from '../contracts/spool.ts';
+
+/** A page of our own records, one uid each. */
+export function ownPage(
+  context: PageContext,
+  records: readonly object[],
+  uids: readonly Buffer[],
+): NewPage {
+  return {
+    context,
+    body: Buffer.from(JSON.stringify(records)),
+    items: '',
+    kept: null,
+    uids: Buffer.concat(uids),
+    parsed: records as readonly ParsedRecord[],
+  };
+}
+
+/** One condition, before it is stamped with its stream and time. */
+export interface Finding {
+  readonly condition: Condition;
+  readonly message: string;
+  readonly details?: ConditionRecord['details'];
+}
+
+/** A finding as the record that sinks get. */
+export function conditionRecord(
+  stream: { readonly name: string; readonly source: string },
+  finding: Finding,
+  now: number,
+): ConditionRecord {
+  return {
+    condition: finding.condition,
+    source: stream.source,
+    stream: stream.name,
+    observed_at: new Date(now).toISOString(),
+    message: finding.message,
+    ...(finding.details === undefined ? {} : { details: finding.details }),
+  };
+}
