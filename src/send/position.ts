@@ -1,0 +1,84 @@
+// A sink's position, in memory and on disk. It moves in memory at once and becomes durable soon after, several steps
+// in one write where they come fast. Dead letters become durable in the same write as the position that passes
+// them. What must stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked again.
+
+import type { Offset } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
+import type { DeadLetter, Spool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+
+/** What a step brings besides the new place. */
+export interface Step {
+  readonly mark?: Json;
+  readonly deadLetters?: readonly DeadLetter[];
+}
+
+const retryMs = 1_000;
+
+/** How far one sink has come. */
+export class Position {
+  readonly #sink: string;
+  readonly #spool: Spool;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #at: Offset;
+  #mark: Json | undefined;
+  #letters: DeadLetter[] = [];
+  #unsaved = false;
+  #saving: Promise<void> | null = null;
+
+  constructor(sink: string, at: Offset, means: { spool: Spool; clock: Clock; log: Log }) {
+    this.#sink = sink;
+    this.#at = at;
+    this.#spool = means.spool;
+    this.#clock = means.clock;
+    this.#log = means.log;
+  }
+
+  get at(): Offset {
+    return this.#at;
+  }
+
+  /** Moves on; a place behind the present one changes nothing but the mark and the letters. */
+  advance(to: Offset, step: Step = {}): void {
+    this.#at = Math.max(this.#at, to);
+    if (step.mark !== undefined) this.#mark = step.mark;
+    if (step.deadLetters !== undefined) this.#letters.push(...step.deadLetters);
+    this.#unsaved = true;
+    this.#saving ??= this.#save();
+  }
+
+  /** Resolves when all that was settled so far is durable. */
+  async saved(): Promise<void> {
+    while (this.#saving !== null) await this.#saving;
+  }
+
+  async #save(): Promise<void> {
+    // Steps that are taken in this turn of the loop share the write.
+    await Promise.resolve();
+    while (this.#unsaved) {
+      this.#unsaved = false;
+      const letters = this.#letters;
+      const mark = this.#mark;
+      this.#letters = [];
+      this.#mark = undefined;
+      try {
+        await this.#spool.acknowledge(this.#sink, {
+          position: this.#at,
+          ...(mark === undefined ? {} : { mark }),
+          ...(letters.length === 0 ? {} : { deadLetters: letters }),
+        });
+      } catch (error) {
+        this.#letters = [...letters, ...this.#letters];
+        this.#mark ??= mark;
+        this.#unsaved = true;
+        this.#log.warn('the position could not be saved; trying again', {
+          sink: this.#sink,
+          error: error instanceof Error ? error.message : String(error),
+        });
+        await this.#clock.sleep(retryMs);
+      }
+    }
+    this.#saving = null;
+  }
+}

@@ -1,0 +1,373 @@
+// The loop of one sink: the only place that decides what an answer means for its position. Two ways of sending:
+//
+//   one at a time   send -> answer -> position. The same batch is sent again until it is wholly settled.
+//   pipelined       up to `inFlightMax` batches unanswered, for sinks whose answer takes its time (settling). The first
+//                   answer that is not `delivered` ends the pipeline: what follows the position is cut and sent anew,
+//                   one batch at a time until that place is passed.
+//
+// What must stay true: the position passes an event only when it was delivered, made a dead letter, or was not for
+// this sink; answers count in spool order; the next batch is cut while the one before it is under way.
+
+import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Event, Offset } from '../contracts/event.ts';
+import type { Batch, Delivery, Sink } from '../contracts/sink.ts';
+import type { DeadLetter, Spool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { pickLines, subLines } from './encode.ts';
+import type { Outlet } from './outlet.ts';
+import { Position } from './position.ts';
+
+/** What a sender works with. */
+export interface SenderSettings {
+  readonly name: string;
+  readonly sink: Sink;
+  readonly outlet: Outlet;
+  readonly spool: Spool;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly position: Offset;
+  readonly inFlightMax: number;
+  /** True where a mark must be durable before the next send. */
+  readonly marks: boolean;
+  /** How long to gather events before a batch is cut. */
+  readonly waitMs: number;
+  readonly backOff: { next(): number; reset(): void };
+  /** How long a sink that refuses everything is left alone before it is asked again. */
+  readonly refusedWaitMs: number;
+}
+
+/** What status and metrics show of a sink. */
+export interface SenderState {
+  readonly state: 'idle' | 'sending' | 'retrying' | 'refused' | 'stopped';
+  readonly position: Offset;
+  readonly delivered: number;
+  readonly deadLetters: number;
+  readonly retries: number;
+  readonly error: ExportError | null;
+}
+
+/** The two ways to end a sender: take no further batch, and give up on what is under way. */
+export interface StopSignals {
+  readonly stop: AbortSignal;
+  readonly kill: AbortSignal;
+}
+
+/** Single refusals in a row, with nothing ever delivered, that are taken as a refusal by the whole sink. */
+const refusalsInARowMax = 10;
+
+/** Sends what the spool holds to one sink, until stopped. */
+export class Sender {
+  readonly #settings: SenderSettings;
+  readonly #position: Position;
+  #state: SenderState['state'] = 'idle';
+  #error: ExportError | null = null;
+  #delivered = 0;
+  #deadLetters = 0;
+  #retries = 0;
+  /** Until the position is here, batches go one at a time. */
+  #carefulUntil: Offset = 0;
+
+  constructor(settings: SenderSettings) {
+    this.#settings = settings;
+    this.#position = new Position(settings.name, settings.position, settings);
+  }
+
+  get state(): SenderState {
+    return {
+      state: this.#state,
+      position: this.#position.at,
+      delivered: this.#delivered,
+      deadLetters: this.#deadLetters,
+      retries: this.#retries,
+      error: this.#error,
+    };
+  }
+
+  /** Resolves after `stop`, when what was under way is settled or given up and the position is durable. */
+  async run(signals: StopSignals): Promise<void> {
+    const { stop } = signals;
+    try {
+      await this.#adopt(signals);
+      while (!stop.aborted) {
+        if (this.#careful) await this.#oneAtATime(signals);
+        else await this.#pipelined(signals);
+      }
+    } catch (error) {
+      if (!stop.aborted) throw error;
+    } finally {
+      await this.#settings.sink.close();
+      await this.#position.saved();
+      this.#state = 'stopped';
+    }
+  }
+
+  get #careful(): boolean {
+    return this.#settings.inFlightMax <= 1 || this.#position.at < this.#carefulUntil;
+  }
+
+  /** The far side may be further than we know: its answer to the last batch can have been lost. */
+  async #adopt({ stop, kill }: StopSignals): Promise<void> {
+    const { sink, name } = this.#settings;
+    while (sink.committed !== undefined) {
+      try {
+        const committed = await sink.committed(kill);
+        if (committed !== null && committed > this.#position.at) this.#position.advance(committed);
+        return;
+      } catch (error) {
+        if (stop.aborted) throw error;
+        await this.#pause(asExportError(error, `asking ${name} how far it is`), stop);
+      }
+    }
+  }
+
+  async #oneAtATime(signals: StopSignals): Promise<void> {
+    let upcoming = this.#cut(this.#position.at, signals.stop);
+    do {
+      const batch = await upcoming;
+      // Cut, and so parsed and encoded, while this batch is on its way.
+      upcoming = this.#cut(batch.end, signals.stop);
+      upcoming.catch(() => undefined);
+      await this.#deliver(batch, signals);
+    } while (this.#careful && !signals.stop.aborted);
+  }
+
+  async #pipelined({ stop, kill }: StopSignals): Promise<void> {
+    const { sink, inFlightMax } = this.#settings;
+    const broken = new AbortController();
+    const halt = AbortSignal.any([stop, broken.signal]);
+    let next = this.#position.at;
+    let underWay = 0;
+    let settled: Promise<void> = Promise.resolve();
+    let room = Promise.withResolvers<void>();
+
+    const settle = async (answer: Promise<Delivery>, end: Offset, count: number) => {
+      const delivery = await answer.catch((error) => this.#unsent(error));
+      underWay -= 1;
+      room.resolve();
+      if (broken.signal.aborted) return;
+      if (delivery.outcome === 'delivered') {
+        this.#succeeded(count);
+        this.#position.advance(end);
+        return;
+      }
+      this.#carefulUntil = end;
+      if (delivery.outcome !== 'partly') this.#failed(delivery.cause);
+      broken.abort();
+    };
+
+    try {
+      while (!halt.aborted) {
+        const batch = await this.#cut(next, halt);
+        const { end, events } = batch;
+        const answer = events.length === 0 ? deliveredNothing : sink.send(batch, kill);
+        const earlier = settled;
+        underWay += 1;
+        settled = earlier.then(() => settle(answer, end, events.length));
+        answer.catch(() => undefined);
+        next = end;
+        while (underWay >= inFlightMax && !halt.aborted) {
+          room = Promise.withResolvers();
+          await room.promise;
+        }
+      }
+    } catch (error) {
+      if (!halt.aborted) throw error;
+    }
+    // Closing settles what is still open, so it comes before the wait for the answers.
+    if (stop.aborted) await sink.close();
+    await settled;
+  }
+
+  /** Waits for events, gathers for a while, and cuts the batch that starts at `from`. */
+  async #cut(from: Offset, stop: AbortSignal): Promise<Batch> {
+    const { outlet, spool, clock, waitMs } = this.#settings;
+    for (;;) {
+      if (spool.gauge.end <= from) {
+        if (this.#state === 'sending' && this.#position.at === from) this.#state = 'idle';
+        await spool.arrival(from, stop);
+        if (waitMs > 0) await clock.sleep(waitMs, stop);
+      }
+      const batch = await outlet.cut(from);
+      if (batch !== null) return batch;
+    }
+  }
+
+  /** Sends one batch until nothing of it is left to settle. */
+  async #deliver(batch: Batch, signals: StopSignals): Promise<void> {
+    const open: Batch[] = [batch];
+    for (let part = open.pop(); part !== undefined; part = open.pop()) {
+      if (part.events.length === 0) {
+        this.#position.advance(part.end);
+        continue;
+      }
+      const answer = await this.#send(part, signals);
+      open.push(...(await this.#settle(part, answer, signals)));
+      if (this.#settings.marks) await this.#position.saved();
+    }
+  }
+
+  async #send(batch: Batch, { stop, kill }: StopSignals): Promise<Delivery> {
+    stop.throwIfAborted();
+    this.#state = this.#error === null ? 'sending' : this.#state;
+    try {
+      return await this.#settings.sink.send(batch, kill);
+    } catch (error) {
+      if (kill.aborted) throw error;
+      return this.#unsent(error);
+    }
+  }
+
+  #unsent(error: unknown): Delivery {
+    return { outcome: 'retry', cause: asExportError(error, `sending to ${this.#settings.name}`) };
+  }
+
+  /** What one answer means. Returns the batches that are still to be sent, the next one last. */
+  async #settle(batch: Batch, answer: Delivery, signals: StopSignals): Promise<readonly Batch[]> {
+    switch (answer.outcome) {
+      case 'delivered':
+        this.#succeeded(batch.events.length);
+        this.#position.advance(batch.end, answer.mark === undefined ? {} : { mark: answer.mark });
+        return [];
+      case 'partly':
+        return this.#settlePartly(batch, answer, signals);
+      case 'retry':
+        await this.#pause(answer.cause, signals.stop, answer.afterMs);
+        await this.#adopt(signals);
+        return this.#position.at >= batch.end ? [] : [batch];
+      case 'refused':
+        return this.#settleRefused(batch, answer, signals);
+    }
+  }
+
+  async #settlePartly(
+    batch: Batch,
+    answer: Extract<Delivery, { outcome: 'partly' }>,
+    { stop }: StopSignals,
+  ): Promise<readonly Batch[]> {
+    const reasons = new Map(answer.refused.map((refusal) => [refusal.uid, refusal.reason]));
+    const again = new Set(answer.again);
+    const letters = batch.events.flatMap((event) => {
+      const reason = reasons.get(event.uid);
+      return reason === undefined ? [] : [letterFor(event, reason)];
+    });
+    const rest = batch.events.flatMap((event, index) => (again.has(event.uid) ? [index] : []));
+    const taken = batch.events.length - letters.length - rest.length;
+    if (taken > 0) this.#succeeded(taken);
+    // The letters are not met again, so they become durable now; the position waits for the rest.
+    this.#bury(letters, rest.length === 0 ? batch.end : this.#position.at);
+    if (rest.length === 0) return [];
+    if (taken === 0 && letters.length === 0)
+      await this.#pause(nothingTaken(this.#settings.name), stop);
+    return [
+      {
+        ...batch,
+        events: rest.flatMap((index) => batch.events[index] ?? []),
+        lines: batch.lines.length === 0 ? batch.lines : pickLines(batch.lines, rest),
+      },
+    ];
+  }
+
+  async #settleRefused(
+    batch: Batch,
+    answer: Extract<Delivery, { outcome: 'refused' }>,
+    { stop }: StopSignals,
+  ): Promise<readonly Batch[]> {
+    const hopeless = this.#delivered === 0 && this.#deadLetters >= refusalsInARowMax;
+    if (answer.scope === 'sink' || hopeless) {
+      await this.#rest(answer.cause, stop);
+      return [batch];
+    }
+    const only = batch.events[0];
+    if (batch.events.length === 1 && only !== undefined) {
+      this.#bury([letterFor(only, answer.cause.message)], batch.end);
+      return [];
+    }
+    return halves(batch);
+  }
+
+  #bury(letters: readonly DeadLetter[], position: Offset): void {
+    this.#deadLetters += letters.length;
+    for (const letter of letters) {
+      this.#settings.log.warn('the sink refused an event for good; it is kept as a dead letter', {
+        uid: letter.uid,
+        stream: letter.context.stream,
+        reason: letter.reason,
+      });
+    }
+    this.#position.advance(position, { deadLetters: letters });
+  }
+
+  #succeeded(count: number): void {
+    this.#delivered += count;
+    if (this.#error !== null) this.#settings.log.info('the sink takes events again');
+    this.#error = null;
+    this.#state = 'sending';
+    this.#settings.backOff.reset();
+  }
+
+  #failed(cause: ExportError): void {
+    this.#retries += 1;
+    this.#error = cause;
+    this.#state = 'retrying';
+  }
+
+  async #pause(cause: ExportError, stop: AbortSignal, afterMs?: number): Promise<void> {
+    const { backOff, clock, log } = this.#settings;
+    const waitMs = afterMs ?? backOff.next();
+    this.#failed(cause);
+    log.warn('the sink did not take a batch; it is sent again', {
+      error: cause.message,
+      next: cause.next,
+      wait_ms: waitMs,
+    });
+    await clock.sleep(waitMs, stop);
+  }
+
+  /** The sink refuses everything: says so, and asks again after a long while, since a credential may be mended. */
+  async #rest(cause: ExportError, stop: AbortSignal): Promise<void> {
+    const { log, clock, refusedWaitMs } = this.#settings;
+    this.#state = 'refused';
+    this.#error = cause;
+    log.error('the sink refuses everything; its events stay held', {
+      error: cause.message,
+      next: cause.next,
+      wait_ms: refusedWaitMs,
+    });
+    await clock.sleep(refusedWaitMs, stop);
+  }
+}
+
+const deliveredNothing: Promise<Delivery> = Promise.resolve({ outcome: 'delivered' });
+
+function letterFor(event: Event, reason: string): DeadLetter {
+  return {
+    uid: event.uid,
+    offset: event.offset,
+    reason,
+    context: event.context,
+    record: event.raw,
+  };
+}
+
+/** A batch in two, the first half last, so that order is kept when they are taken from the end. */
+function halves(batch: Batch): readonly Batch[] {
+  const middle = batch.events.length >> 1;
+  const border = batch.events[middle]?.offset ?? batch.end;
+  const part = (from: number, to: number, start: Offset, end: Offset): Batch => ({
+    id: `${batch.id}/${start}-${end}`,
+    events: batch.events.slice(from, to),
+    lines: batch.lines.length === 0 ? batch.lines : subLines(batch.lines, from, to),
+    start,
+    end,
+  });
+  return [
+    part(middle, batch.events.length, border, batch.end),
+    part(0, middle, batch.start, border),
+  ];
+}
+
+function nothingTaken(sink: string): ExportError {
+  return new ExportError('sink_unreachable', `sending to ${sink}: nothing of a batch was taken`, {
+    next: 'It is sent again by itself; nothing is lost.',
+  });
+}
