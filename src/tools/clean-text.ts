@@ -1,0 +1,25 @@
+// Upstream's words made fit for an error message or log line. They are hostile until shown otherwise: control and
+// bidirectional characters could forge a second line or turn one around, length could bury the rest, and a server may
+// echo back the very token or cursor that no message may hold.
+
+const unprintable =
+  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/g;
+
+/** Shorter values are too common in plain words to be replaced; no credential or cursor that matters is shorter. */
+const hiddenLengthMin = 6;
+
+/**
+ * The text in one printable line of at most `lengthMax` characters. Values in `hidden` (a token, a cursor), as they are
+ * or percent-encoded, are replaced by `[hidden]`.
+ */
+export function cleanText(text: string, lengthMax: number, hidden: readonly string[] = []): string {
+  // Hiding comes before cutting, since half a token is still a token; this bound keeps the search cheap.
+  let clean = text.slice(0, lengthMax * 8).toWellFormed();
+  for (const value of hidden) {
+    if (value.length < hiddenLengthMin) continue;
+    clean = clean.replaceAll(value, '[hidden]');
+    clean = clean.replaceAll(encodeURIComponent(value.toWellFormed()), '[hidden]');
+  }
+  clean = clean.replace(unprintable, ' ').replace(/ {2,}/g, ' ').trim();
+  return clean.length > lengthMax ? `${clean.slice(0, lengthMax - 1).toWellFormed()}…` : clean;
+}

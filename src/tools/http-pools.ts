@@ -1,0 +1,144 @@
+// Connection pools, one per set of TLS settings (undici keeps one per origin within). Certificates, keys and
+// authorities are read here and nowhere else: when a file has changed on disk a new pool is opened with the new
+// contents and the old one closes behind its last request. A file caught half-written keeps the old pool in use.
+
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { Agent, buildConnector } from 'undici';
+import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
+
+/** See HttpClientOptions. */
+export interface PoolsOptions {
+  readonly connectionsMax: number;
+  readonly connectTimeoutMs: number;
+  readonly certificateCheckMs: number;
+}
+
+/** Pools by TLS settings. */
+export interface Pools {
+  /** The pool for these settings. Throws HttpFailure `tls` when a file cannot be read or does not fit. */
+  pool(tls: TlsSettings | undefined): Promise<Agent>;
+  /** Breaks off everything. */
+  close(): Promise<void>;
+}
+
+interface Entry {
+  agent: Agent;
+  /** What the files looked like when read. */
+  stamp: string;
+  checkedAtMs: number;
+}
+
+/** Idle connections are kept this long unless the server says; below the minute at which common proxies drop them. */
+const keepAliveMs = 30_000;
+
+/** Opens the registry; each pool is opened by the first request that needs it. */
+export function openPools(options: PoolsOptions): Pools {
+  const entries = new Map<string, Entry>();
+  let closed = false;
+  // Kept, since even a repeated dynamic import costs as much as half a page.
+  let loading: Promise<typeof import('undici')> | undefined;
+
+  return {
+    async pool(tls = {}) {
+      loading ??= import('undici');
+      const undici = await loading;
+      if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');
+      const key = JSON.stringify(tls, Object.keys(tls).sort());
+      const nowMs = performance.now();
+      const known = entries.get(key);
+      if (known && nowMs - known.checkedAtMs < options.certificateCheckMs) return known.agent;
+      const stamp = stampOf(tls);
+      if (known) known.checkedAtMs = nowMs;
+      if (known && (known.stamp === stamp || unusable(tls))) return known.agent;
+      const agent = new undici.Agent({
+        allowH2: false,
+        connections: options.connectionsMax,
+        keepAliveTimeout: keepAliveMs,
+        // The client bounds the whole exchange, which these bounds between chunks would not.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        connect: keepingFirstError(
+          undici.buildConnector({
+            ...secureOptions(tls),
+            timeout: options.connectTimeoutMs,
+            allowH2: false,
+          }),
+        ),
+      });
+      entries.set(key, { agent, stamp, checkedAtMs: nowMs });
+      void known?.agent.close();
+      return agent;
+    },
+    async close() {
+      closed = true;
+      await Promise.all([...entries.values()].map((entry) => entry.agent.destroy()));
+    },
+  };
+}
+
+/**
+ * With TLS 1.3 a server refuses a client's certificate after the handshake, by an alert followed by the connection's
+ * end. undici reports the end, which says nothing; ending the connection at the alert keeps its reason.
+ */
+function keepingFirstError(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...result) => {
+      const [, socket] = result;
+      socket?.once('error', (error) => socket.destroy(error));
+      callback(...result);
+    });
+}
+
+function filesOf(tls: TlsSettings): readonly string[] {
+  return [tls.ca_file, tls.cert_file, tls.key_file].filter((file) => file !== undefined);
+}
+
+function stampOf(tls: TlsSettings): string {
+  const stamps = filesOf(tls).map((file) => {
+    const stat = statSync(file, { throwIfNoEntry: false });
+    return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : 'absent';
+  });
+  return stamps.join(' ');
+}
+
+function unusable(tls: TlsSettings): boolean {
+  try {
+    secureOptions(tls);
+    return false;
+  } catch (error) {
+    if (error instanceof HttpFailure) return true;
+    throw error;
+  }
+}
+
+function secureOptions(tls: TlsSettings) {
+  const secure = {
+    ...(tls.ca_file === undefined ? {} : { ca: read(tls.ca_file, 'tls.ca_file') }),
+    ...(tls.cert_file === undefined ? {} : { cert: read(tls.cert_file, 'tls.cert_file') }),
+    ...(tls.key_file === undefined ? {} : { key: read(tls.key_file, 'tls.key_file') }),
+    ...(tls.min_version === undefined ? {} : { minVersion: tls.min_version }),
+  };
+  try {
+    // Tells now, with the setting's name, what would otherwise fail in every connection.
+    createSecureContext(secure);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const files = filesOf(tls).join(', ');
+    throw new HttpFailure(
+      'tls',
+      `the certificate files do not fit together: ${files} (${code})`,
+      error,
+    );
+  }
+  return tls.server_name === undefined ? secure : { ...secure, servername: tls.server_name };
+}
+
+function read(file: string, setting: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    throw new HttpFailure('tls', `${setting}: cannot read ${file} (${code})`, error);
+  }
+}

@@ -1,0 +1,312 @@
+// Every request to an upstream waits here for its turn. Upstreams limit "per token and per path" without saying whether
+// a path is the template or the address it became, so a request passes three throttles: its concrete path, its
+// template, its credential. A refusal parks only the concrete path; a second path refused within the same minute shows
+// that the limit is wider, and the level above is slowed too. Whoever waits is served in turn by tenant, then by path,
+// so that one large tenant cannot starve the rest and a path parked for a month delays nobody else.
+
+import type { Clock } from '../contracts/tools.ts';
+import type { RateSign } from './rate-sign.ts';
+import { type Budget, type Ceiling, createThrottle, type Throttle } from './throttle.ts';
+
+/** A ceiling from the config; without `path` it holds for the credential as a whole. */
+export interface PathCeiling extends Ceiling {
+  readonly path?: string | undefined;
+}
+
+/** What a gate is shared by: a credential at a base address, under whatever names it appears in the config. */
+export interface GateKey {
+  /** Identifies the credential; a digest, never the secret. */
+  readonly credential: string;
+  readonly base: string;
+}
+
+/** Settings of a gate. `pauseMs` as in ThrottleOptions. */
+export interface GateOptions {
+  readonly ceilings: readonly PathCeiling[];
+  readonly pauseMs?: number | undefined;
+}
+
+/** Where a request goes. `template` is the path before its placeholders were filled; `tenant` is who it is for. */
+export interface Lane {
+  readonly path: string;
+  readonly template: string;
+  readonly tenant: string;
+}
+
+/** One path's throttle as status shows it. */
+export interface ThrottleState extends Budget {
+  /** Path or template; `*` for the credential as a whole. */
+  readonly path: string;
+  /** Milliseconds until the next request may go. */
+  readonly waitMs: number;
+}
+
+/** The way to one upstream with one credential. */
+export interface Gate {
+  /** Resolves when the request may go, and counts it; rejects with the signal's reason. */
+  acquire(lane: Lane, signal: AbortSignal): Promise<void>;
+  /** Milliseconds that a request on this lane would wait now, others' turns left aside. */
+  delay(lane: Lane): number;
+  /** Learns from an answer on this lane. */
+  observe(lane: Lane, sign: RateSign): void;
+  /** Paths with a budget or a wait. */
+  state(): readonly ThrottleState[];
+}
+
+/** All gates of the program. */
+export interface Throttles {
+  /** The gate of this key: the same one for the same key, with the ceilings of all who asked for it. */
+  gate(key: GateKey, options: GateOptions): Gate;
+}
+
+/** Opens the registry. One per program, so that two config blocks with one credential share its limits. */
+export function openThrottles(tools: { clock: Clock; random: () => number }): Throttles {
+  const gates = new Map<string, CredentialGate>();
+  return {
+    gate(key, options) {
+      const name = JSON.stringify([key.credential, key.base]);
+      let gate = gates.get(name);
+      if (gate === undefined) {
+        gate = new CredentialGate(tools.clock, tools.random, options.pauseMs);
+        gates.set(name, gate);
+      }
+      gate.limit(options.ceilings);
+      return gate;
+    },
+  };
+}
+
+interface Waiter {
+  readonly lane: Lane;
+  readonly admit: () => void;
+}
+
+interface Level {
+  readonly throttle: Throttle;
+  /** Who below was refused last, and when; two different ones within `wideningMs` slow this level. */
+  refusedPath: string;
+  refusedAtMs: number;
+}
+
+const wideningMs = 60_000;
+/** Policies and tickets each have a path of their own; beyond this many, idle ones are forgotten. */
+const levelsMax = 4_096;
+const wholeCredential = '*';
+
+class CredentialGate implements Gate {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #pauseMs: number | undefined;
+  readonly #ceilings: PathCeiling[] = [];
+  readonly #levels = new Map<string, Level>();
+  /** Waiters by tenant, then by path; a Map keeps its order, and who was served goes to the end. */
+  readonly #waiting = new Map<string, Map<string, Waiter[]>>();
+  #dozing: AbortController | null = null;
+  #wakeAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock, random: () => number, pauseMs: number | undefined) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#pauseMs = pauseMs;
+  }
+
+  limit(ceilings: readonly PathCeiling[]): void {
+    for (const ceiling of ceilings) {
+      const known = this.#ceilings.some(
+        (other) =>
+          other.path === ceiling.path &&
+          other.requests === ceiling.requests &&
+          other.perMs === ceiling.perMs,
+      );
+      if (!known) this.#ceilings.push(ceiling);
+    }
+  }
+
+  async acquire(lane: Lane, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const ahead = this.#waiting.get(lane.tenant)?.has(lane.path) ?? false;
+    if (!ahead && this.delay(lane) === 0) {
+      this.#take(lane);
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        this.#remove(waiter);
+        reject(signal.reason);
+      };
+      const waiter: Waiter = {
+        lane,
+        admit: () => {
+          signal.removeEventListener('abort', leave);
+          resolve();
+        },
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      this.#enqueue(waiter);
+    });
+  }
+
+  delay(lane: Lane): number {
+    const nowMs = this.#clock.monotonic();
+    let delayMs = 0;
+    for (const name of levelsOf(lane)) {
+      delayMs = Math.max(delayMs, this.#level(name).throttle.delayAt(nowMs));
+    }
+    return delayMs;
+  }
+
+  observe(lane: Lane, sign: RateSign): void {
+    const nowMs = this.#clock.monotonic();
+    const [own, ...above] = levelsOf(lane);
+    this.#level(own).throttle.observe(sign, nowMs);
+    let below = own;
+    for (const name of above) {
+      const level = this.#level(name);
+      if (!sign.refused) {
+        level.throttle.observe({ refused: false }, nowMs);
+      } else {
+        const another = level.refusedPath !== below && level.refusedPath !== '';
+        if (another && nowMs - level.refusedAtMs < wideningMs) {
+          // Without Retry-After: a wait of days for one path must not become everybody's.
+          level.throttle.observe({ refused: true }, nowMs);
+        }
+        level.refusedPath = below;
+        level.refusedAtMs = nowMs;
+      }
+      below = name;
+    }
+  }
+
+  state(): readonly ThrottleState[] {
+    const nowMs = this.#clock.monotonic();
+    const states: ThrottleState[] = [];
+    for (const [path, { throttle }] of this.#levels) {
+      const waitMs = throttle.delayAt(nowMs);
+      const budget = throttle.budget();
+      if (waitMs > 0 || Object.keys(budget).length > 0) states.push({ path, waitMs, ...budget });
+    }
+    return states;
+  }
+
+  #level(name: string): Level {
+    const known = this.#levels.get(name);
+    if (known) return known;
+    if (this.#levels.size >= levelsMax) this.#forgetIdle();
+    const path = name === wholeCredential ? undefined : name;
+    const level: Level = {
+      throttle: createThrottle({
+        ceilings: this.#ceilings.filter((ceiling) => ceiling.path === path),
+        random: this.#random,
+        ...(this.#pauseMs === undefined ? {} : { pauseMs: this.#pauseMs }),
+      }),
+      refusedPath: '',
+      refusedAtMs: Number.NEGATIVE_INFINITY,
+    };
+    this.#levels.set(name, level);
+    return level;
+  }
+
+  #forgetIdle(): void {
+    const nowMs = this.#clock.monotonic();
+    const limited = new Set(this.#ceilings.map((ceiling) => ceiling.path ?? wholeCredential));
+    for (const [name, level] of this.#levels) {
+      const fresh = nowMs - level.refusedAtMs < wideningMs;
+      if (!limited.has(name) && !fresh && level.throttle.delayAt(nowMs) === 0) {
+        this.#levels.delete(name);
+      }
+    }
+  }
+
+  #take(lane: Lane): void {
+    const nowMs = this.#clock.monotonic();
+    for (const name of levelsOf(lane)) this.#level(name).throttle.take(nowMs);
+  }
+
+  #enqueue(waiter: Waiter): void {
+    const { tenant, path } = waiter.lane;
+    const lanes = this.#waiting.get(tenant) ?? new Map<string, Waiter[]>();
+    this.#waiting.set(tenant, lanes);
+    const queue = lanes.get(path) ?? [];
+    lanes.set(path, queue);
+    queue.push(waiter);
+    // Who could not go before the next waking anyway need not wake anybody.
+    const dueMs = this.#clock.monotonic() + this.delay(waiter.lane);
+    if (this.#dozing === null || dueMs < this.#wakeAtMs) this.#stir();
+  }
+
+  #remove(waiter: Waiter): void {
+    const { tenant, path } = waiter.lane;
+    const lanes = this.#waiting.get(tenant);
+    const queue = lanes?.get(path);
+    if (!lanes || !queue) return;
+    const rest = queue.filter((other) => other !== waiter);
+    if (rest.length > 0) lanes.set(path, rest);
+    else lanes.delete(path);
+    if (lanes.size === 0) this.#waiting.delete(tenant);
+    if (this.#waiting.size === 0) this.#stir();
+  }
+
+  /** Wakes the loop that serves the waiting, or starts it. */
+  #stir(): void {
+    if (this.#dozing) this.#dozing.abort();
+    else if (this.#waiting.size > 0) void this.#serve();
+  }
+
+  async #serve(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const delayMs = this.#admitReady();
+      if (this.#waiting.size === 0) return;
+      this.#dozing = new AbortController();
+      this.#wakeAtMs = this.#clock.monotonic() + delayMs;
+      try {
+        await this.#clock.sleep(delayMs, this.#dozing.signal);
+      } catch {
+        // Woken early: who waits has changed.
+      }
+      this.#dozing = null;
+    }
+  }
+
+  /** Admits all who may go, a tenant at a time in turn; says how long until the next may. */
+  #admitReady(): number {
+    for (;;) {
+      let soonestMs = Number.POSITIVE_INFINITY;
+      let admitted = false;
+      for (const [tenant, lanes] of [...this.#waiting]) {
+        const waitMs = this.#admitOne(tenant, lanes);
+        if (waitMs === 0) admitted = true;
+        else soonestMs = Math.min(soonestMs, waitMs);
+      }
+      if (!admitted) return soonestMs;
+    }
+  }
+
+  /** Admits the tenant's first waiter that may go and moves tenant and path to the end; 0, or the shortest wait. */
+  #admitOne(tenant: string, lanes: Map<string, Waiter[]>): number {
+    let soonestMs = Number.POSITIVE_INFINITY;
+    for (const [path, queue] of lanes) {
+      const [waiter, ...rest] = queue;
+      if (waiter === undefined) continue;
+      const waitMs = this.delay(waiter.lane);
+      if (waitMs > 0) {
+        soonestMs = Math.min(soonestMs, waitMs);
+        continue;
+      }
+      lanes.delete(path);
+      if (rest.length > 0) lanes.set(path, rest);
+      this.#waiting.delete(tenant);
+      if (lanes.size > 0) this.#waiting.set(tenant, lanes);
+      this.#take(waiter.lane);
+      waiter.admit();
+      return 0;
+    }
+    return soonestMs;
+  }
+}
+
+/** Narrowest first. A path without placeholders is its own template and counts once. */
+function levelsOf(lane: Lane): readonly [string, ...string[]] {
+  return lane.path === lane.template
+    ? [lane.template, wholeCredential]
+    : [lane.path, lane.template, wholeCredential];
+}

@@ -1,0 +1,244 @@
+// The one place that talks to an upstream. A request waits for its turn (throttles.ts), gets its token, is sent, and
+// comes back as one of four outcomes (upstream-answer.ts); on the way the answer's signs of limits and of an endpoint's
+// end are noticed. Nothing is retried here but the one request whose token had just been refused: waits and retries are
+// the poller's, so that they stand in one place.
+
+import { createHash } from 'node:crypto';
+import { ExportError, invariant } from '../contracts/errors.ts';
+import {
+  type Clock,
+  type HttpClient,
+  HttpFailure,
+  type HttpRequest,
+  type HttpResponse,
+  type Log,
+} from '../contracts/tools.ts';
+import type { TokenAnswer, Tokens } from './access-token.ts';
+import { type EndOfLife, watchEndOfLife } from './end-of-life.ts';
+import { readRateSign } from './rate-sign.ts';
+import type { Lane, ThrottleState, Throttles } from './throttles.ts';
+import type { Credential } from './token-request.ts';
+import { type Answer, type Asked, judge, judgeFailure } from './upstream-answer.ts';
+import { isSegment, tokenUrl, type UpstreamSettings, upstreamTls } from './upstream-settings.ts';
+
+/** One thing to ask for. */
+export interface Question {
+  /** The template's placeholders filled, every segment encoded (`fillPath`); relative to base_url. */
+  readonly path: string;
+  /** The path before that; the path itself if left out. */
+  readonly template?: string;
+  /** Parameters in the order they are sent; values as they are, they are percent-encoded here, once. */
+  readonly query?: readonly (readonly [name: string, value: string])[];
+  /** For whom, so that turns are taken fairly. */
+  readonly company?: string;
+  /** Bounds tighter or wider than the upstream's own. */
+  readonly timeoutMs?: number;
+  readonly bodyBytesMax?: number;
+}
+
+/** What status shows of an upstream. */
+export interface UpstreamState {
+  readonly throttles: readonly ThrottleState[];
+  readonly endOfLife: readonly EndOfLife[];
+  /** Scopes granted with the current token; null when unknown. */
+  readonly grantedScope: string | null;
+}
+
+/** One upstream with its credential. */
+export interface Upstream {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Asks once; rejects only with the signal's reason. */
+  get(question: Question, signal: AbortSignal): Promise<Answer>;
+  /** Gets a token without asking for anything else, for `check --connect`; null when all is well. */
+  authorise(signal: AbortSignal): Promise<ExportError | null>;
+  state(): UpstreamState;
+}
+
+/** What an upstream client is made with; `throttles` and `tokens` are the program's, shared by all. */
+export interface UpstreamTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly http: HttpClient;
+  readonly throttles: Throttles;
+  readonly tokens: Tokens;
+}
+
+/** How long a denied request is left alone: rights change by hand, and hammering locks accounts. */
+const deniedMs = 900_000;
+/** After a refused token; sooner, since a credential may be rotated at any moment. */
+const unauthorisedMs = 60_000;
+
+/** Opens the client without connecting. Throws an ExportError when a secret cannot be read. */
+export function openUpstream(
+  name: string,
+  settings: UpstreamSettings,
+  tools: UpstreamTools,
+): Upstream {
+  const credential = credentialOf(settings);
+  const source = tools.tokens.source(credential);
+  const gate = tools.throttles.gate(
+    { credential: credentialDigest(credential), base: settings.base_url },
+    {
+      ceilings: settings.throttle.map(({ per, ...ceiling }) => ({ ...ceiling, perMs: per })),
+      pauseMs: settings.rate_limit_pause,
+    },
+  );
+  const endOfLife = watchEndOfLife({ clock: tools.clock, log: tools.log.with({ upstream: name }) });
+
+  /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
+  const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
+    const early = await source.token(signal);
+    if (early.outcome !== 'token') return early;
+    await gate.acquire(lane, signal);
+    return await source.token(signal);
+  };
+
+  const learn = (lane: Lane, response: HttpResponse): number | undefined => {
+    const nowMs = tools.clock.now();
+    const names = settings.rate_limit_headers;
+    const sign = readRateSign(response.status, response.headers, { nowMs, names });
+    gate.observe(lane, sign);
+    endOfLife.notice(lane.template, response.headers);
+    return sign.refused ? gate.delay(lane) : sign.retryAfterMs;
+  };
+
+  const get = async (question: Question, signal: AbortSignal): Promise<Answer> => {
+    invariant(question.path.startsWith('/'), 'an upstream path starts with /');
+    const { path, template = path, company = '' } = question;
+    const lane = { path, template, tenant: company };
+    for (let renewed = false; ; renewed = true) {
+      const pass = await ticket(lane, signal);
+      if (pass.outcome !== 'token') return withoutToken(pass);
+      const asked: Asked = {
+        upstream: name,
+        path,
+        hidden: [pass.token, ...secretsOf(question)],
+        scopes: { asked: settings.auth.scope, granted: source.granted() },
+      };
+      let response: HttpResponse;
+      try {
+        response = await tools.http.request(requestFor(question, settings, pass.token), signal);
+      } catch (error) {
+        if (error instanceof HttpFailure) return judgeFailure(error, asked);
+        throw error;
+      }
+      const afterMs = learn(lane, response);
+      const unauthorised = response.status === 401;
+      if (!unauthorised) source.accepted(pass.token);
+      else if (source.invalidate(pass.token) && !renewed) continue;
+      return judge(response, asked, {
+        receivedAt: tools.clock.now(),
+        afterMs,
+        deniedMs: unauthorised ? unauthorisedMs : deniedMs,
+      });
+    }
+  };
+
+  return {
+    name,
+    baseUrl: settings.base_url,
+    get,
+    async authorise(signal) {
+      const answer = await source.token(signal);
+      return answer.outcome === 'token' ? null : answer.cause;
+    },
+    state: () => ({
+      throttles: gate.state(),
+      endOfLife: endOfLife.announced(),
+      grantedScope: source.granted(),
+    }),
+  };
+}
+
+function requestFor(question: Question, settings: UpstreamSettings, token: string): HttpRequest {
+  return {
+    method: 'GET',
+    url: `${settings.base_url}${question.path}${queryText(question.query ?? [])}`,
+    headers: {
+      accept: 'application/json, application/problem+json;q=0.9',
+      authorization: `Bearer ${token}`,
+    },
+    tls: upstreamTls(settings),
+    timeoutMs: question.timeoutMs ?? settings.timeout,
+    bodyBytesMax: question.bodyBytesMax ?? settings.max_body,
+  };
+}
+
+/**
+ * A path template with its placeholders filled, each value encoded as one segment. Throws an ExportError for a value
+ * that cannot be one (`..` would lead to another endpoint) or is missing.
+ */
+export function fillPath(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined || !isSegment(value)) {
+      throw new ExportError(
+        'upstream_nonsense',
+        `filling ${template}: ${name} is not usable in a path`,
+        {
+          next: 'Check the id in the config; if it came from upstream, nothing can be read under it.',
+        },
+      );
+    }
+    return encoded(value);
+  });
+}
+
+/** Any parameter but the well-known ones may be a cursor, whatever it is called. */
+function secretsOf(question: Question): readonly string[] {
+  const plain = /^(limit|offset|order|order_by)$/;
+  return (question.query ?? []).filter(([name]) => !plain.test(name)).map(([, value]) => value);
+}
+
+/** `?a=1&b=2`, always in the order given; every value encoded once, so that a cursor comes back byte for byte. */
+function queryText(query: readonly (readonly [string, string])[]): string {
+  const pairs = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+/** RFC 3986's unreserved characters stay; the rest is encoded, also those that URL parsers treat at will. */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function withoutToken(answer: Exclude<TokenAnswer, { outcome: 'token' }>): Answer {
+  const { outcome, afterMs, cause } = answer;
+  switch (outcome) {
+    case 'retry':
+      return { outcome: 'retry', afterMs, cause };
+    case 'refused':
+      return { outcome: 'denied', status: 401, afterMs, cause };
+  }
+}
+
+function credentialOf(settings: UpstreamSettings): Credential {
+  const { auth } = settings;
+  if (auth.api_key !== undefined) return { kind: 'api_key', key: auth.api_key };
+  const { client_id: clientId, client_secret: clientSecret } = auth;
+  invariant(
+    clientId !== undefined && clientSecret !== undefined,
+    'auth was checked by upstreamFlaw',
+  );
+  return {
+    kind: 'client',
+    url: tokenUrl(settings),
+    clientId,
+    clientSecret,
+    scope: auth.scope,
+    placing: settings.api === 'unified' ? 'form' : 'basic',
+    basicEncoding: auth.basic_encoding,
+    tls: upstreamTls(settings),
+  };
+}
+
+function credentialDigest(credential: Credential): string {
+  const text =
+    credential.kind === 'api_key'
+      ? credential.key.reveal()
+      : `${credential.url}\n${credential.clientId.reveal()}`;
+  return createHash('sha256').update(text).digest('base64');
+}

@@ -1,0 +1,161 @@
+// The config keys of an `upstreams` block: which of the two APIs it is, where, with which credential, and how hard it
+// may be asked. One declaration for validation, types, defaults and the reference page. What concerns several keys at
+// once (a plain http address, half a credential) is said by `upstreamFlaw`.
+
+import { z } from 'zod';
+import { count, duration, secret, size, tls } from '../contracts/settings.ts';
+import type { TlsSettings } from '../contracts/tools.ts';
+
+const headerName = () =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9-]+$/, 'expected a header name')
+    .optional();
+
+/** An address without credentials, query or fragment; a trailing slash is dropped. */
+function address() {
+  return z
+    .string()
+    .refine((text) => {
+      const url = URL.parse(text);
+      return url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
+    }, 'expected an address such as https://api.example.com/v1')
+    .refine((text) => {
+      const url = URL.parse(text);
+      return !url?.username && !url?.password;
+    }, 'credentials belong under auth, not into the address')
+    .refine((text) => !/[?#]/.test(text), 'expected an address without ? or #')
+    .transform((text) => text.replace(/\/+$/, ''));
+}
+
+/** The keys of an upstream block. */
+export const upstreamFields = {
+  api: z
+    .enum(['unified', 'services'])
+    .describe('which API it is: unified (one /v1), or services (one version per service)'),
+  base_url: address().describe('where the API is; for unified its path ends in /v1'),
+  auth: z
+    .strictObject({
+      client_id: secret().optional().describe('OAuth client'),
+      client_secret: secret().optional().describe('OAuth client’s secret'),
+      scope: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('scopes to ask for, separated by spaces; for services the public API’s URN'),
+      api_key: secret()
+        .optional()
+        .describe('long-lived API key, instead of client_id and client_secret'),
+      token_url: address()
+        .optional()
+        .describe('token endpoint, if not the documented one under base_url'),
+      basic_encoding: z
+        .enum(['raw', 'rfc6749'])
+        .default('raw')
+        .describe(
+          'how client_id and client_secret go into HTTP Basic: as they are, or form-encoded first',
+        ),
+    })
+    .describe('credential: client_id, client_secret and scope, or api_key'),
+  tls: tls().describe(
+    'TLS; min_version is TLSv1.3 for unified and TLSv1.2 for services if left out',
+  ),
+  allow_http: z.boolean().default(false).describe('accept http:// for a loopback address'),
+  throttle: z
+    .array(
+      z.strictObject({
+        path: z
+          .string()
+          .startsWith('/', 'expected a path such as /audit/events')
+          .optional()
+          .describe(
+            'path or path template it holds for; left out: everything with this credential',
+          ),
+        requests: count(1, 100_000).describe('requests'),
+        per: duration()
+          .refine((ms) => ms > 0, 'expected a duration above 0')
+          .describe('in any span of this length'),
+      }),
+    )
+    .default([])
+    .describe('ceilings of one’s own; upstream’s own answers always count'),
+  rate_limit_headers: z
+    .strictObject({
+      limit: headerName().describe('header with the size of the budget'),
+      remaining: headerName().describe('header with what is left of it'),
+      reset: headerName().describe('header with when it is whole again: seconds, epoch or a date'),
+    })
+    .optional()
+    .describe('names of rate limit headers, where upstream uses none of the usual ones'),
+  rate_limit_pause: duration()
+    .default(30_000)
+    .describe('wait when upstream says that no request is left, but not until when'),
+  companies: z
+    .array(z.string().min(1).refine(isSegment, 'expected a company id'))
+    .refine((ids) => new Set(ids).size === ids.length, 'each company may stand here once')
+    .default([])
+    .describe('company ids to put for {company_id} in paths'),
+  timeout: duration()
+    .refine((ms) => ms > 0, 'expected a duration above 0')
+    .default(60_000)
+    .describe('bound on one request and its whole answer'),
+  max_body: size()
+    .refine((bytes) => bytes > 0 && bytes <= 1024 ** 3, 'expected a size of at most 1GiB')
+    .default(64 * 1024 ** 2)
+    .describe('bound on one unpacked answer; a larger one is an error, never cut'),
+};
+
+/** An upstream block once parsed. */
+export type UpstreamSettings = z.output<z.ZodObject<typeof upstreamFields>>;
+
+/** What is wrong with keys that each are right; null when nothing is. */
+export function upstreamFlaw(settings: UpstreamSettings): string | null {
+  const { auth } = settings;
+  for (const address of [settings.base_url, auth.token_url]) {
+    const url = address === undefined ? null : URL.parse(address);
+    if (url?.protocol !== 'http:') continue;
+    if (!settings.allow_http) {
+      return 'http:// sends credentials in the clear: use https://, or for a loopback address allow_http: true';
+    }
+    if (!isLoopback(url.hostname))
+      return 'allow_http holds for loopback addresses only: use https://';
+  }
+  const oauth = auth.client_id !== undefined || auth.client_secret !== undefined;
+  if (auth.api_key !== undefined) {
+    return oauth ? 'auth holds an api_key or a client_id and client_secret, not both' : null;
+  }
+  if (auth.client_id === undefined || auth.client_secret === undefined) {
+    return 'auth needs client_id and client_secret, or api_key';
+  }
+  if (settings.api === 'services' && auth.scope === undefined) {
+    return 'auth.scope is needed: the services API takes one fixed URN such as urn:vendor:api:public';
+  }
+  return null;
+}
+
+/** The block's TLS settings with the API's own lowest version where none is given. */
+export function upstreamTls(settings: UpstreamSettings): TlsSettings {
+  const lowest = settings.api === 'unified' ? 'TLSv1.3' : 'TLSv1.2';
+  return { ...settings.tls, min_version: settings.tls?.min_version ?? lowest };
+}
+
+/** The token endpoint: the configured one, or the one the API's document gives. */
+export function tokenUrl(settings: UpstreamSettings): string {
+  if (settings.auth.token_url !== undefined) return settings.auth.token_url;
+  switch (settings.api) {
+    case 'unified':
+      return `${settings.base_url}/oauth/token`;
+    case 'services':
+      return `${settings.base_url}/api/auth/v1/oauth/v2/token`;
+  }
+}
+
+/** True for a value that can be one segment of a path. `.` and `..` cannot: they are resolved away even when encoded. */
+export function isSegment(value: string): boolean {
+  return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
+}
+
+/** Of a host as the URL parser writes it, which turns every spelling of an IPv4 address into four numbers. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
