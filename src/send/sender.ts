@@ -254,13 +254,15 @@ export class Sender {
     const taken = batch.events.length - letters.length - rest.length;
     if (taken > 0) this.#succeeded(taken);
     // The letters are not met again, so they become durable now; the position waits for the rest.
-    this.#bury(letters, rest.length === 0 ? batch.end : this.#position.at);
+    await this.#bury(letters, rest.length === 0 ? batch.end : this.#position.at);
     if (rest.length === 0) return [];
     if (taken === 0 && letters.length === 0)
       await this.#pause(nothingTaken(this.#settings.name), stop);
     return [
       {
         ...batch,
+        // Another id, since an id stands for the same events at each attempt.
+        id: `${batch.id}+${rest.length}`,
         events: rest.flatMap((index) => batch.events[index] ?? []),
         lines: batch.lines.length === 0 ? batch.lines : pickLines(batch.lines, rest),
       },
@@ -279,13 +281,14 @@ export class Sender {
     }
     const only = batch.events[0];
     if (batch.events.length === 1 && only !== undefined) {
-      this.#bury([letterFor(only, answer.cause.message)], batch.end);
+      await this.#bury([letterFor(only, answer.cause.message)], batch.end);
       return [];
     }
     return halves(batch);
   }
 
-  #bury(letters: readonly DeadLetter[], position: Offset): void {
+  /** Resolves when the letters are durable: the far side's own position must not pass one that is not. */
+  async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#deadLetters += letters.length;
     for (const letter of letters) {
       this.#settings.log.warn('the sink refused an event for good; it is kept as a dead letter', {
@@ -295,6 +298,7 @@ export class Sender {
       });
     }
     this.#position.advance(position, { deadLetters: letters });
+    if (letters.length > 0) await this.#position.saved();
   }
 
   #succeeded(count: number): void {

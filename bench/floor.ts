@@ -1,0 +1,59 @@
+// The floor under each job: the same events parsed, built and encoded with the same functions, and written to memory, with
+// no network, no spool and no loop of ours between. What a pipeline costs beyond it is what it does.
+
+import { formats } from '../formats/index.ts';
+import type { Event, PageContext } from '../src/contracts/event.ts';
+import type { Format } from '../src/contracts/format.ts';
+import { encodeLines } from '../src/send/encode.ts';
+import { DecodedPage, type Normalise } from '../src/send/held-event.ts';
+import { compileNormaliser } from '../src/send/normalise/normalise.ts';
+import { pageBody, pageEvents } from './work.ts';
+
+const context: PageContext = {
+  source: 'audit',
+  stream: 'audit',
+  kind: 'audit',
+  fetchedAt: 1_790_000_000_000,
+};
+const rounds = 60;
+const warmUp = 20;
+
+function format(type: string, settings: object = {}): Format {
+  const definition = formats.find((candidate) => candidate.type === type);
+  if (definition === undefined) throw new Error(`no format ${type}`);
+  const parsed = Object.fromEntries(
+    Object.entries(definition.fields).map(([key, field]) => [
+      key,
+      (field as { parse(v: unknown): unknown }).parse((settings as Record<string, unknown>)[key]),
+    ]),
+  );
+  return definition.make({ type, ...parsed });
+}
+
+/** CPU microseconds per event of doing `work` to each page. */
+function perEvent(work: (events: readonly Event[]) => void, normalise: Normalise): number {
+  const bodies = Array.from({ length: 8 }, (_, page) => pageBody(page, false));
+  const uids = new Uint8Array(pageEvents * 32);
+  let begun = process.cpuUsage();
+  for (let round = 0; round < warmUp + rounds; round += 1) {
+    if (round === warmUp) begun = process.cpuUsage();
+    const body = bodies[round % bodies.length] as Uint8Array;
+    const held = { context, body, items: 'data', kept: null, uids, first: 0, count: pageEvents };
+    work(new DecodedPage(held, normalise).events);
+  }
+  const { user, system } = process.cpuUsage(begun);
+  return (user + system) / (rounds * pageEvents);
+}
+
+/** The floors, in CPU microseconds per event. */
+export function floors() {
+  const normalise = compileNormaliser('audit', { id: 'id', time: ['timestamp'] });
+  const cef = format('syslog', { message: 'cef' });
+  const json = format('json');
+  const original = format('json', { schema: 'original' });
+  return {
+    cef: perEvent((events) => void encodeLines(events, cef), normalise),
+    json: perEvent((events) => void encodeLines(events, json), normalise),
+    original: perEvent((events) => void encodeLines(events, original), normalise),
+  };
+}

@@ -1,0 +1,21 @@
+// The list of sinks: a sink is here, or it does not exist. The reference page, the JSON Schema and the contract suite
+// in test/contracts/ are made from this list. To add one: write it under sinks/, add its line here, and give the
+// contract suite a receiver for it.
+
+import type { SinkDefinition } from '../src/contracts/definition.ts';
+import { fileSink } from './sinks/file.ts';
+import { httpSink } from './sinks/http.ts';
+import { kafkaSink } from './sinks/kafka.ts';
+import { otlpSink } from './sinks/otlp.ts';
+import { stdoutSink } from './sinks/stdout.ts';
+import { syslogSink } from './sinks/syslog.ts';
+
+/** Every sink that a config can name, in the order of the reference page. */
+export const sinks: readonly SinkDefinition[] = [
+  syslogSink,
+  kafkaSink,
+  otlpSink,
+  httpSink,
+  fileSink,
+  stdoutSink,
+];

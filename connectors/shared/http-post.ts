@@ -1,0 +1,198 @@
+// One POST to a receiver that speaks HTTP, and what its answer means to the engine. The OTLP and HTTP sinks differ in
+// what they put into a body and in how they read a success; everything between is here, so that the same status has
+// the same consequence in both. What must stay true: an answer that leaves any doubt keeps the events held. Only a
+// plain "this content is wrong" (400, 422) may make dead letters; everything else waits or stops the sink.
+
+import { z } from 'zod';
+import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
+import type { Secret } from '../../src/contracts/settings.ts';
+import type { Delivery } from '../../src/contracts/sink.ts';
+import {
+  HttpFailure,
+  type HttpRequest,
+  type HttpResponse,
+  type TlsSettings,
+  type Tools,
+} from '../../src/contracts/tools.ts';
+import { type Compression, compressed } from './compression.ts';
+import type { TooLarge } from './halves.ts';
+import { retryAfterMs } from './retry-after.ts';
+
+// What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone else: an answer
+// that is longer cannot be read, and the batch would have to be sent again although it arrived.
+const answerBytesMax = 4 * 1024 * 1024;
+
+/** Where and how a sink posts; the settings that such sinks share. */
+export interface Receiver {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, Secret>> | undefined;
+  readonly tls?: TlsSettings | undefined;
+  readonly compression: Compression;
+  readonly timeout: number;
+}
+
+/** One body to post, and the headers that go with it. The receiver's own headers from the config win. */
+export interface Post {
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What came of a post: a success that the sink still has to read, or one of the other answers. */
+export type PostAnswer =
+  | { readonly outcome: 'accepted'; readonly response: HttpResponse }
+  | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
+  | TooLarge;
+
+/** The setting `url` of a sink that posts. Credentials belong into headers: a URL ends up in too many places. */
+export function postUrl() {
+  return z
+    .url({ protocol: /^https?$/, error: 'expected a URL such as https://ingest.example/path' })
+    .refine((url) => {
+      const parsed = URL.parse(url);
+      return parsed === null || (parsed.username === '' && parsed.password === '');
+    }, 'credentials do not go into the URL: set headers, e.g. { Authorization: ${env:NAME} }');
+}
+
+/** What is wrong with a receiver's settings together; null if nothing. */
+export function receiverFlaw(settings: Receiver): string | null {
+  return settings.tls !== undefined && settings.url.startsWith('http:')
+    ? 'tls is set, but url begins with http://; write https://, or leave tls out'
+    : null;
+}
+
+/** What a request is made with. */
+export interface PostContext {
+  /** Begins every error message, e.g. `sending to post`. */
+  readonly doing: string;
+  readonly tools: Tools;
+  readonly signal: AbortSignal;
+  /** What a failed answer says of itself, as far as its kind of receiver has a place for that; bounded, one line. */
+  readonly explain?: (response: HttpResponse) => string;
+}
+
+/** Posts once. Rejects only when `signal` aborts. */
+export async function postOnce(
+  receiver: Receiver,
+  post: Post,
+  context: PostContext,
+): Promise<PostAnswer> {
+  const { doing, tools, signal } = context;
+  const at = `${doing}: ${new URL(receiver.url).origin}`;
+  try {
+    const body = await compressed(post.body, receiver.compression);
+    const response = await tools.http.request(
+      {
+        method: 'POST',
+        ...requestParts(receiver),
+        headers: {
+          ...post.headers,
+          ...revealed(receiver.headers),
+          ...(receiver.compression === 'none' ? {} : { 'content-encoding': receiver.compression }),
+        },
+        body,
+      },
+      signal,
+    );
+    return answerMeaning(response, at, context);
+  } catch (error) {
+    signal.throwIfAborted();
+    return failureMeaning(error, at);
+  }
+}
+
+/** Asks with GET, as `check --connect` does where a POST could leave something behind. Throws what came instead. */
+export async function getOnce(receiver: Receiver, context: PostContext): Promise<HttpResponse> {
+  const { doing, tools, signal } = context;
+  try {
+    return await tools.http.request(
+      { method: 'GET', ...requestParts(receiver), headers: revealed(receiver.headers) },
+      signal,
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    throw failureMeaning(error, `${doing}: ${new URL(receiver.url).origin}`).cause;
+  }
+}
+
+function requestParts(
+  receiver: Receiver,
+): Pick<HttpRequest, 'url' | 'timeoutMs' | 'bodyBytesMax' | 'tls'> {
+  return {
+    url: receiver.url,
+    timeoutMs: receiver.timeout,
+    bodyBytesMax: answerBytesMax,
+    ...(receiver.tls === undefined ? {} : { tls: receiver.tls }),
+  };
+}
+
+function revealed(headers: Receiver['headers']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value.reveal()]),
+  );
+}
+
+/**
+ * What a status means. OTLP counts 408 and 500 among the answers not to try again, and lets an exporter drop; here the
+ * events are held and cost nothing but a wait, so every 5xx and 408 is tried again. 409 is what a receiver says that
+ * still works on the same Idempotency-Key (draft-ietf-httpapi-idempotency-key-header, section 2.6).
+ */
+function answerMeaning(response: HttpResponse, at: string, context: PostContext): PostAnswer {
+  const { status } = response;
+  const failure = (code: ErrorCode, next: string) => {
+    const said = context.explain?.(response) ?? '';
+    const message = `${at} answered ${status}${said === '' ? '' : `: ${said}`}`;
+    return new ExportError(code, message, { next, details: { status } });
+  };
+  if (status >= 200 && status < 300) return { outcome: 'accepted', response };
+  if (status === 413) {
+    const next = 'It was sent in halves; a smaller batch.bytes saves the second request.';
+    return { outcome: 'too_large', cause: failure('record_refused', next) };
+  }
+  if (status === 400 || status === 422) {
+    const next = 'Look at the dead letters of this sink; the rest is delivered.';
+    return { outcome: 'refused', scope: 'batch', cause: failure('record_refused', next) };
+  }
+  if (status === 429 || status >= 500 || status === 408 || status === 409 || status === 425) {
+    const code = status === 429 ? 'sink_throttled' : 'sink_unreachable';
+    const cause = failure(code, 'Nothing was lost: the events stay held and are sent again.');
+    const afterMs = retryAfterMs(response.headers, context.tools.clock.now());
+    return { outcome: 'retry', cause, ...(afterMs === undefined ? {} : { afterMs }) };
+  }
+  return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', advice(status)) };
+}
+
+function advice(status: number): string {
+  if (status < 400)
+    return 'Redirects are not followed: set url to where it points. Nothing was lost.';
+  if (status === 401 || status === 403 || status === 407) {
+    return 'Check the credentials in the sink’s headers; nothing was lost.';
+  }
+  return 'Check the sink’s url and headers; nothing was lost.';
+}
+
+function failureMeaning(
+  error: unknown,
+  at: string,
+): Extract<Delivery, { readonly outcome: 'retry' | 'refused' }> {
+  if (!(error instanceof HttpFailure)) {
+    // For instance a secret file that is being replaced: the next attempt reads it again.
+    return { outcome: 'retry', cause: asExportError(error, at) };
+  }
+  const message = `${at}: ${error.message}`;
+  switch (error.reason) {
+    case 'unreachable':
+    case 'cut':
+    case 'timeout':
+    case 'encoding': {
+      const next = 'Nothing was lost: the events stay held and are sent again.';
+      const cause = new ExportError('sink_unreachable', message, { next, cause: error });
+      return { outcome: 'retry', cause };
+    }
+    case 'tls':
+    case 'too_large': {
+      const next = 'Check the sink’s url and tls settings; nothing was lost.';
+      const cause = new ExportError('sink_refused', message, { next, cause: error });
+      return { outcome: 'refused', scope: 'sink', cause };
+    }
+  }
+}

@@ -1,0 +1,50 @@
+// Paths of upstream endpoints with their variable parts. Ids are hostile text: each is encoded as one segment, and one
+// that cannot be a segment is refused, since `..` would lead to another endpoint even when it is encoded.
+
+import { z } from 'zod';
+
+const placeholder = /\{(\w+)\}/g;
+
+/** The one variable part that a config may write. */
+const companyPlaceholder = '{company_id}';
+
+/** A path setting such as `/audit/events`; `{company_id}` is the only variable part it may have. */
+export function endpointPath() {
+  return z
+    .string()
+    .regex(
+      /^\/[^\s?#]*$/,
+      'expected a path such as /audit/events; query parameters belong under params',
+    )
+    .refine(
+      (path) => [...path.matchAll(placeholder)].every(([part]) => part === companyPlaceholder),
+      'only {company_id} can stand in braces',
+    );
+}
+
+/** True for a path that is read once per company. */
+export function isPerCompany(path: string): boolean {
+  return path.includes(companyPlaceholder);
+}
+
+/** The path with its variable parts filled and encoded, or null where a value cannot be one segment. */
+export function filledPath(
+  template: string,
+  values: Readonly<Record<string, string>>,
+): string | null {
+  let usable = true;
+  const path = template.replace(placeholder, (_, name: string) => {
+    const value = values[name] ?? '';
+    if (value === '' || value === '.' || value === '..' || !value.isWellFormed()) usable = false;
+    return usable ? encodedSegment(value) : '';
+  });
+  return usable ? path : null;
+}
+
+/** RFC 3986 section 2.3's unreserved characters stay; all others are percent-encoded. */
+function encodedSegment(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}

@@ -1,0 +1,155 @@
+// Writes events as lines to a file, each once. The active file is exactly `path`; when it is full or old enough it is
+// finished by rename to a name with the spool offset of its first event, and compressed in the background. How each
+// event comes to stand once is told in file/segment-file.ts. Age is looked at when a batch comes, so a file that
+// nothing is written to any more stays active: the engine owns the timers, and an old file does no harm.
+
+import { constants } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import { duration, size } from '../../src/contracts/settings.ts';
+import type { Delivery } from '../../src/contracts/sink.ts';
+import type { Log } from '../../src/contracts/tools.ts';
+import { linesOf } from '../shared/lines.ts';
+import { errorCodeOf } from '../shared/system-error.ts';
+import { compressSegments } from './file/segment-compression.ts';
+import { openSegmentFile, type SegmentFile } from './file/segment-file.ts';
+import { finishedSegments } from './file/segment-names.ts';
+
+/** `type: file`. */
+export const fileSink = defineSink({
+  type: 'file',
+  summary: 'Writes events as lines to a file, each event once, with rotation and compression.',
+  fields: {
+    path: z.string().min(1).describe('the active file; relative to the working directory'),
+    rotate: z
+      .strictObject({
+        bytes: size().optional().describe('finish the file before it would grow beyond this'),
+        every: duration()
+          .optional()
+          .describe('finish the file when it is this old and events come'),
+      })
+      .optional()
+      .describe('when the file is finished and a new one begun; left out: never'),
+    compress: z.enum(['none', 'gzip']).default('none').describe('compression of finished files'),
+    fsync: z
+      .boolean()
+      .default(true)
+      .describe('flush each batch to the disk; without it a power cut may take events'),
+  },
+  formats: ['json', 'cef', 'syslog'],
+  inFlightMax: 1,
+  marks: true,
+  batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
+  assurance: () => 'once',
+
+  async open(settings, { name, spoolId, mark, tools }) {
+    const log = tools.log.with({ sink: name });
+    const compression = settings.compress === 'gzip' ? compressSegments(log) : null;
+    const openFile = () =>
+      openSegmentFile({
+        path: settings.path,
+        spoolId,
+        mark,
+        rotateBytes: settings.rotate?.bytes,
+        rotateEveryMs: settings.rotate?.every,
+        flush: settings.fsync,
+        log,
+        onFinished: (path) => compression?.add(path),
+      });
+    for (const path of compression === null ? [] : await leftOver(settings.path)) {
+      compression?.add(path);
+    }
+    let file: SegmentFile | null = await openFile().catch((error: unknown) => tell(error, log));
+    return {
+      async send(batch, signal) {
+        signal.throwIfAborted();
+        try {
+          file ??= await openFile();
+          const lines = linesOf(batch.lines, { from: 0, to: batch.events.length });
+          const next = await file.append(lines, batch.start, tools.clock.now());
+          return { outcome: 'delivered', mark: next };
+        } catch (error) {
+          return failureMeaning(error, `sending to ${name}: writing to ${settings.path}`);
+        }
+      },
+      async close() {
+        await file?.close().catch((error: unknown) => tell(error, log));
+        await compression?.done();
+      },
+    };
+  },
+
+  async probe({ path }, _tools, signal) {
+    signal.throwIfAborted();
+    try {
+      if (await exists(path)) {
+        if (!(await stat(path)).isFile()) throw new Error('it is not a regular file');
+        await access(path, constants.R_OK | constants.W_OK);
+      }
+      let directory = dirname(resolve(path));
+      while (!(await exists(directory))) directory = dirname(directory);
+      await access(directory, constants.W_OK | constants.X_OK);
+    } catch (error) {
+      const what = errorCodeOf(error) || (error instanceof Error ? error.message : String(error));
+      throw new ExportError('sink_refused', `looking whether ${path} can be written: ${what}`, {
+        next: 'Let the user that runs sluice write the file and its directory, or change path.',
+        cause: error,
+      });
+    }
+  },
+});
+
+/** Segments that were finished and not compressed when the process last ended. */
+async function leftOver(path: string): Promise<readonly string[]> {
+  return await finishedSegments(path).catch(() => []); // no directory yet, or not ours to read: `send` will tell
+}
+
+function tell(error: unknown, log: Log): null {
+  log.warn('the file cannot be opened or closed well; it is tried again', {
+    error: errorCodeOf(error),
+  });
+  return null;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A full disk and odd faults pass; what was never allowed does not. Either way the events stay held. */
+function failureMeaning(error: unknown, doing: string): Delivery {
+  if (error instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: error };
+  const code = errorCodeOf(error);
+  const message = `${doing}: ${code || (error instanceof Error ? error.message : String(error))}`;
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT': {
+      const next = 'Free space on the disk of path; nothing was lost, the events stay held.';
+      return {
+        outcome: 'retry',
+        cause: new ExportError('disk_full', message, { next, cause: error }),
+      };
+    }
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'EISDIR':
+    case 'ENOTDIR':
+    case 'ELOOP':
+    case 'ENAMETOOLONG': {
+      const next = 'Let the user that runs sluice write there, or change path; nothing was lost.';
+      const cause = new ExportError('sink_refused', message, { next, cause: error });
+      return { outcome: 'refused', scope: 'sink', cause };
+    }
+    default: {
+      const next = 'Nothing was lost: the events stay held and are written again.';
+      const cause = new ExportError('sink_unreachable', message, { next, cause: error });
+      return { outcome: 'retry', cause };
+    }
+  }
+}

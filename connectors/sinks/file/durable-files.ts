@@ -1,0 +1,53 @@
+// Small file operations that survive a power cut: a name is durable only once its directory has been flushed, and
+// contents are replaced only through a new file and a rename.
+
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { errorCodeOf } from '../../shared/system-error.ts';
+
+/** Permissions of files: the owner writes, the group reads; events are nobody else's business. */
+export const fileMode = 0o640;
+/** Permissions of directories made for them. */
+export const directoryMode = 0o750;
+
+/** Makes the names in the directory of `path` durable. */
+export async function flushNames(path: string): Promise<void> {
+  const directory = await open(dirname(path), constants.O_RDONLY);
+  try {
+    await directory.sync();
+  } catch (error) {
+    // Some network and FUSE file systems cannot flush a directory; they keep names by their own rules.
+    if (errorCodeOf(error) !== 'EINVAL') throw error;
+  } finally {
+    await directory.close();
+  }
+}
+
+/** Replaces the file's contents at once: a reader, also after a crash, finds the old or the new. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.part`;
+  const file = await open(temporary, 'w', fileMode);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  await flushNames(path);
+}
+
+/** Writes all of `bytes` at `position`; the system may take them in pieces. */
+export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number) {
+  let written = 0;
+  while (written < bytes.length) {
+    const { bytesWritten } = await file.write(
+      bytes,
+      written,
+      bytes.length - written,
+      position + written,
+    );
+    written += bytesWritten;
+  }
+}

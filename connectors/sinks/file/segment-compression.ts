@@ -1,0 +1,52 @@
+// Compresses finished segments in the background, one after the other. A finished segment never changes, so this can be
+// done at any time and again after a crash: the compressed file appears under its name only once it is whole and
+// durable, and only then does the original go. A failure is told and left for the next start; the segment is safe.
+
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { Log } from '../../../src/contracts/tools.ts';
+import { errorCodeOf } from '../../shared/system-error.ts';
+import { fileMode, flushNames } from './durable-files.ts';
+
+/** The compressing of one file sink. */
+export interface SegmentCompression {
+  add(path: string): void;
+  /** Resolves when all that was added is compressed or has failed. */
+  done(): Promise<void>;
+}
+
+/** Starts idle; `add` begins the work. */
+export function compressSegments(log: Log): SegmentCompression {
+  let work = Promise.resolve();
+  return {
+    add: (path) => {
+      work = work.then(async () => {
+        try {
+          await compressSegment(path);
+        } catch (error) {
+          const facts = { path, error: errorCodeOf(error) };
+          log.warn(
+            'a finished file could not be compressed; it is tried again at the next start',
+            facts,
+          );
+        }
+      });
+    },
+    done: () => work,
+  };
+}
+
+async function compressSegment(path: string): Promise<void> {
+  const temporary = `${path}.gz.part`;
+  await pipeline(
+    createReadStream(path, { highWaterMark: 256 * 1024 }),
+    // The default level would cost as much again as fetching, holding and formatting the events did.
+    createGzip({ level: 1 }),
+    createWriteStream(temporary, { mode: fileMode, flush: true }),
+  );
+  await rename(temporary, `${path}.gz`);
+  await flushNames(path);
+  await rm(path);
+}

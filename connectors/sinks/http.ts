@@ -1,0 +1,97 @@
+// Posts events to any HTTP receiver that takes lines of text or a JSON array. One batch is one request; 2xx is the
+// receiver's word that it has them. Each request carries an Idempotency-Key
+// (draft-ietf-httpapi-idempotency-key-header), the same on every attempt at the same events, so that a receiver that
+// heeds it stores a batch once even where its answer got lost. What an answer means is in shared/http-post.ts.
+
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import { duration, headers, tls } from '../../src/contracts/settings.ts';
+import type { Batch } from '../../src/contracts/sink.ts';
+import { compression } from '../shared/compression.ts';
+import { type Range, sendInHalves } from '../shared/halves.ts';
+import { getOnce, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { lineAt, linesOf } from '../shared/lines.ts';
+
+const keyLength = 32;
+
+/** `type: http`. */
+export const httpSink = defineSink({
+  type: 'http',
+  summary: 'Posts batches of events to an HTTP receiver, as lines or as a JSON array.',
+  fields: {
+    url: postUrl().describe('where to post'),
+    headers: headers().describe('headers of each request, e.g. Authorization'),
+    body: z
+      .enum(['lines', 'array'])
+      .default('lines')
+      .describe('lines: one event a line (NDJSON); array: one JSON array a request'),
+    compression: compression('none').describe('compression of request bodies'),
+    timeout: duration().prefault('30s').describe('bound on one request'),
+    tls: tls().describe('TLS of https:// addresses'),
+  },
+  formats: ['json', 'cef', 'syslog'],
+  inFlightMax: 1,
+  batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
+  flaw: receiverFlaw,
+  assurance: () => 'answered',
+
+  async open(settings, { name, format, tools }) {
+    const isJson = format.contentType.startsWith('application/json');
+    const doing = `sending to ${name}`;
+    const contentType =
+      settings.body === 'array'
+        ? 'application/json'
+        : isJson
+          ? 'application/x-ndjson'
+          : 'text/plain; charset=utf-8';
+    return {
+      send: (batch, signal) =>
+        sendInHalves(batch, async (range) => {
+          const body =
+            settings.body === 'array' ? arrayOf(batch, range, isJson) : linesOf(batch.lines, range);
+          const headers = {
+            'content-type': contentType,
+            'idempotency-key': idempotencyKey(batch, range),
+          };
+          const answer = await postOnce(settings, { body, headers }, { doing, tools, signal });
+          return answer.outcome === 'accepted' ? { outcome: 'delivered' } : answer;
+        }),
+      close: async () => {},
+    };
+  },
+
+  async probe(settings, tools, signal) {
+    // What a receiver makes of an empty POST is its own affair; a GET leaves nothing behind, and any answer other
+    // than "who are you" or "not now" shows that the connection, TLS and the credentials are right.
+    const doing = 'connecting';
+    const { status } = await getOnce(settings, { doing, tools, signal });
+    if (status !== 401 && status !== 403 && status !== 407 && status < 500) return;
+    const code = status < 500 ? 'sink_refused' : 'sink_unreachable';
+    throw new ExportError(code, `${doing}: ${new URL(settings.url).origin} answered ${status}`, {
+      next: 'Check the sink’s url and headers.',
+      details: { status },
+    });
+  },
+});
+
+// Made from the events themselves: a part of a batch is a request of its own, and the same events have the same key as
+// the engine's own batch later. The offset is in it, so that a dead letter that is sent again is not taken for its
+// refused self.
+function idempotencyKey(batch: Batch, range: Range): string {
+  const events = batch.events.slice(range.from, range.to);
+  const identity = events.map(({ offset, uid }) => `${offset}:${uid}`).join();
+  return hash('sha256', identity, 'hex').slice(0, keyLength);
+}
+
+// Text formats become JSON strings, so that the array is JSON whatever its elements hold.
+function arrayOf(batch: Batch, range: Range, isJson: boolean): Uint8Array {
+  const elements: Uint8Array[] = [];
+  for (let i = range.from; i < range.to; i++) {
+    const line = lineAt(batch.lines, i);
+    elements.push(Buffer.from(i === range.from ? '[' : ','));
+    elements.push(isJson ? line : Buffer.from(JSON.stringify(Buffer.from(line).toString('utf8'))));
+  }
+  return Buffer.concat([...elements, Buffer.from(']')]);
+}

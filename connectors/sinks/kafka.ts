@@ -1,0 +1,256 @@
+// Sends events to a Kafka topic. As it comes: an idempotent producer, one batch one answer from all in-sync replicas.
+// With `exactly_once`: one batch is one transaction, which also commits the sink's position in the spool under a
+// consumer group of its own; that position is read back when the sink opens and after each failure, so a reader of
+// committed records sees each event once, whatever dies when. What must stay true: nothing passes a record that Kafka
+// will not take before the engine has it as a dead letter, and a producer is never used again after a failure.
+
+import { z } from 'zod';
+import { defineSink, type Settings } from '../../src/contracts/definition.ts';
+import { asExportError, ExportError } from '../../src/contracts/errors.ts';
+import { duration, parseHostPort, secret, size, tls } from '../../src/contracts/settings.ts';
+import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
+import type { Tools } from '../../src/contracts/tools.ts';
+import { compression } from '../shared/compression.ts';
+import { Connection } from './kafka/connection.ts';
+import { deliveryOf, type FailureContext, KafkaFailure } from './kafka/failure.ts';
+import type { KafkaDriver, KafkaOptions, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
+import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
+
+const address = z
+  .string()
+  .refine(
+    (text) => parseHostPort(text) !== null,
+    'expected host:port, such as kafka-1.example:9092',
+  );
+
+const fields = {
+  brokers: z.array(address).min(1).describe('brokers to find the cluster by, each host:port'),
+  topic: z
+    .string()
+    .regex(
+      /^(?!\.\.?$)[A-Za-z0-9._-]{1,249}$/,
+      'expected a topic name: letters, digits, ".", "_" and "-"',
+    )
+    .describe('topic to write to'),
+  exactly_once: z
+    .boolean()
+    .default(false)
+    .describe('one transaction a batch, so that readers of committed records see each event once'),
+  key: z
+    .enum(['stream', 'uid', 'source', 'none'])
+    .default('stream')
+    .describe('the record key; records of one key keep their order'),
+  compression: compression('none').describe('compression of record batches'),
+  sasl: z
+    .strictObject({
+      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('SASL mechanism'),
+      username: z.string().min(1).describe('name of the account'),
+      password: secret().describe('password of the account'),
+    })
+    .optional()
+    .describe('how to authenticate'),
+  tls: tls().describe('speak TLS to the brokers; {} trusts the system’s authorities'),
+  client_id: z.string().min(1).default('sluice').describe('name that brokers log us under'),
+  transactional_id: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'transactional id for exactly_once; left out: made from the state directory and the sink’s name',
+    ),
+  max_message: size()
+    .prefault('1MiB')
+    .describe(
+      'largest request for a partition, before compression; as message.max.bytes of the brokers',
+    ),
+  timeout: duration().prefault('30s').describe('bound on one attempt to deliver a batch'),
+  driver: z.enum(['kafkajs']).default('kafkajs').describe('the Kafka client'),
+};
+
+type KafkaSettings = Settings<typeof fields>;
+
+/** `type: kafka`. */
+export const kafkaSink = defineSink({
+  type: 'kafka',
+  summary: 'Sends events to a Kafka topic; with exactly_once each event stands there once.',
+  fields,
+  formats: ['json', 'cef', 'syslog', 'otel'],
+  inFlightMax: 1,
+  batch: { events: 1000, bytes: 896 * 1024, waitMs: 50 },
+  assurance: ({ exactly_once }) => (exactly_once ? 'once' : 'answered'),
+
+  flaw: ({ exactly_once, transactional_id }) =>
+    transactional_id !== undefined && !exactly_once
+      ? 'transactional_id is set, but exactly_once is not; set exactly_once: true, or leave transactional_id out'
+      : null,
+
+  async open(settings, opening) {
+    if (settings.sasl?.mechanism === 'plain' && settings.tls === undefined) {
+      const next = 'Set tls, or use a scram mechanism.';
+      opening.tools.log.warn('the SASL password is sent to Kafka in the clear', { next });
+    }
+    return settings.exactly_once
+      ? await onceSink(settings, opening)
+      : await answeredSink(settings, opening);
+  },
+
+  async probe(settings, tools, signal) {
+    const connection = await connect(settings, tools);
+    const doing = `asking Kafka for the topic ${settings.topic}`;
+    try {
+      await connection.use((producer) => producer.checkTopic(), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw outcomeOf(error, { doing, topic: settings.topic, keyless: false }).cause;
+    } finally {
+      await connection.close();
+    }
+  },
+});
+
+async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
+  const connection = await connect(settings, opening.tools);
+  const context = contextOf(settings, opening);
+  const maker = new RecordMaker(settings.key);
+  const bytesMax = settings.max_message;
+
+  return {
+    async send(batch, signal): Promise<Delivery> {
+      const { records, refused } = sift(maker.recordsOf(batch), bytesMax);
+      try {
+        if (records.length > 0) {
+          await connection.use(async (producer) => {
+            for (const request of requestsOf(records, bytesMax)) await producer.produce(request);
+          }, signal);
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        return outcomeOf(error, context);
+      }
+      return refused.length === 0
+        ? { outcome: 'delivered' }
+        : { outcome: 'partly', refused, again: [] };
+    },
+    close: () => connection.close(),
+  };
+}
+
+async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
+  const { name, spoolId, tools } = opening;
+  const own = `sluice-${spoolId.slice(0, 12)}-${name}`;
+  // One attempt is over well before the broker would end its transaction.
+  const transactions: KafkaTransactions = {
+    id: settings.transactional_id ?? own,
+    group: own,
+    timeoutMs: settings.timeout * 2,
+  };
+  const connection = await connect(settings, tools, transactions);
+  const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
+  const maker = new RecordMaker(settings.key);
+
+  return {
+    async send(batch, signal): Promise<Delivery> {
+      const { records, refused } = sift(maker.recordsOf(batch), settings.max_message);
+      const [first] = refused;
+      // The position must not pass a refused event before it is a dead letter: the engine cuts the batch around it.
+      if (first !== undefined) return refusedBatch(first, context);
+      try {
+        const requests = requestsOf(records, settings.max_message);
+        await connection.use((producer) => producer.transact(requests, batch.end), signal);
+        return { outcome: 'delivered' };
+      } catch (error) {
+        signal.throwIfAborted();
+        return outcomeOf(error, context);
+      }
+    },
+
+    async committed(signal) {
+      try {
+        return await connection.use((producer) => producer.committed(), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw outcomeOf(error, { ...context, doing: `reading the position of ${name} from Kafka` })
+          .cause;
+      }
+    },
+
+    close: () => connection.close(),
+  };
+}
+
+async function connect(
+  settings: KafkaSettings,
+  tools: Tools,
+  transactions?: KafkaTransactions,
+): Promise<Connection> {
+  const make = await driverOf(settings.driver);
+  const options: KafkaOptions = {
+    brokers: settings.brokers.map(parseHostPort).filter((address) => address !== null),
+    topic: settings.topic,
+    clientId: settings.client_id,
+    compression: settings.compression,
+    timeoutMs: settings.timeout,
+    sasl: settings.sasl,
+    tls: settings.tls,
+    transactions,
+    log: tools.log,
+  };
+  return new Connection({
+    make: () => make(options),
+    clock: tools.clock,
+    timeoutMs: settings.timeout,
+  });
+}
+
+// Loaded when a Kafka sink opens: nobody else should pay for a Kafka client.
+async function driverOf(driver: KafkaSettings['driver']): Promise<KafkaDriver> {
+  switch (driver) {
+    case 'kafkajs':
+      return (await import('./kafka/kafkajs.ts')).kafkajsDriver;
+  }
+}
+
+function contextOf(settings: KafkaSettings, opening: SinkOpening): FailureContext {
+  return {
+    doing: `sending to ${opening.name}`,
+    topic: settings.topic,
+    keyless: settings.key === 'none',
+  };
+}
+
+function outcomeOf(error: unknown, context: FailureContext) {
+  if (error instanceof KafkaFailure) return deliveryOf(error, context);
+  const cause = asExportError(error, context.doing);
+  return cause.code === 'broken_invariant'
+    ? ({ outcome: 'refused', scope: 'sink', cause } as const)
+    : ({ outcome: 'retry', cause } as const);
+}
+
+interface Sifted {
+  readonly records: readonly KafkaRecord[];
+  readonly refused: readonly Refusal[];
+}
+
+function sift(records: readonly KafkaRecord[], bytesMax: number): Sifted {
+  const refused: Refusal[] = [];
+  const taken = records.filter((record) => {
+    const bytes = aloneBytes(record);
+    if (bytes <= bytesMax) return true;
+    const reason = `too large for Kafka: ${bytes} bytes with its headers, max_message is ${bytesMax} bytes`;
+    refused.push({ uid: record.headers.uid, reason });
+    return false;
+  });
+  return { records: taken, refused };
+}
+
+function refusedBatch(refusal: Refusal, context: FailureContext): Delivery {
+  const cause = new ExportError(
+    'record_refused',
+    `${context.doing}: an event is ${refusal.reason}`,
+    {
+      next: `Raise max_message, and message.max.bytes of ${context.topic}, if Kafka should take such events; then retry the dead letters.`,
+      details: { uid: refusal.uid, topic: context.topic },
+    },
+  );
+  return { outcome: 'refused', scope: 'batch', cause };
+}

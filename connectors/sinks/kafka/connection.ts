@@ -1,0 +1,76 @@
+// The life of the sink's producer: made when first used, kept while all goes well, destroyed at the first failure. Each
+// use is bounded in time and ends at once when the engine aborts. What must stay true: a producer that has failed is
+// never used again (port.ts says why), and once fenced no new one is made, since that would fence the other process.
+
+import { invariant } from '../../../src/contracts/errors.ts';
+import type { Clock } from '../../../src/contracts/tools.ts';
+import { KafkaFailure } from './failure.ts';
+import type { KafkaProducer } from './port.ts';
+
+const closeMsMax = 5_000;
+
+/** What a connection is made from. */
+export interface ConnectionOptions {
+  readonly make: () => KafkaProducer;
+  readonly clock: Clock;
+  /** Bound on one use, connecting included. */
+  readonly timeoutMs: number;
+}
+
+/** A producer that is there when needed. One use at a time. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #producer: KafkaProducer | null = null;
+  #fenced: KafkaFailure | null = null;
+  #closed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs `work` with a producer that never failed. Rejects with a KafkaFailure, with the ExportError of a secret that cannot be
+   * read, or with the signal's reason.
+   */
+  async use<T>(work: (producer: KafkaProducer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    invariant(!this.#closed, 'a closed Kafka connection is not used');
+    if (this.#fenced !== null) throw this.#fenced;
+    const producer = this.#producer ?? this.#options.make();
+    this.#producer = producer;
+    try {
+      return await this.#within(work(producer), signal);
+    } catch (error) {
+      this.#producer = null;
+      producer.destroy();
+      if (error instanceof KafkaFailure && error.kind === 'fenced') this.#fenced = error;
+      throw error;
+    }
+  }
+
+  /** Disconnects, within a few seconds whatever the broker does. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const producer = this.#producer;
+    this.#producer = null;
+    if (producer === null) return;
+    const over = new AbortController();
+    const limit = this.#options.clock.sleep(closeMsMax, over.signal);
+    await Promise.race([producer.close(), limit]).catch(() => {});
+    producer.destroy();
+    over.abort();
+  }
+
+  async #within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+    const { clock, timeoutMs } = this.#options;
+    const over = new AbortController();
+    const limit = clock.sleep(timeoutMs, AbortSignal.any([signal, over.signal])).then(() => {
+      throw new KafkaFailure('passing', `no answer within ${timeoutMs} ms`, { answered: false });
+    });
+    try {
+      return await Promise.race([work, limit]);
+    } finally {
+      over.abort();
+    }
+  }
+}

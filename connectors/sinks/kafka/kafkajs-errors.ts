@@ -1,0 +1,60 @@
+// What kafkajs throws, as KafkaFailures. It wraps errors in errors: the protocol error or the socket's error that says
+// what happened is somewhere down the `cause` chain, or survives only in a message. No kafkajs import: its errors are
+// told apart by name and by the protocol error in `type`.
+
+import { KafkaFailure, kindOfAnswer } from './failure.ts';
+
+// Node's TLS errors that are about trust: a certificate or a protocol version that one side does not accept.
+const trustCodes =
+  /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_OSSL)/;
+// A connection that breaks during authentication is reported as a failed authentication.
+const cutWhileAuthenticating = /closed|connection|timed out|timeout|not connected|let go of/i;
+const fencedCode = 'Unknown error code 90'; // PRODUCER_FENCED is newer than kafkajs's table
+
+/** The failure that `error` is; `what` is put before its message. */
+export function failureOf(error: unknown, what?: string): KafkaFailure {
+  if (error instanceof KafkaFailure && what === undefined) return error;
+  const chain = [...causes(error)];
+  const told = (text: string) => (what === undefined ? text : `${what}: ${text}`);
+  const answer = chain.find((each) => typeof each.type === 'string');
+  if (answer?.type !== undefined) {
+    const name = answer.message.startsWith(fencedCode) ? 'PRODUCER_FENCED' : answer.type;
+    const message = told(`Kafka answered ${name} (${answer.message})`);
+    return new KafkaFailure(kindOfAnswer(name), message, { answered: true, cause: error });
+  }
+  const deepest = chain.at(-1);
+  const message = told(deepest?.message || deepest?.name || String(error));
+  const fail = (kind: KafkaFailure['kind'], answered: boolean) =>
+    new KafkaFailure(kind, message, { answered, cause: error });
+  if (chain.some(({ code }) => code !== undefined && trustCodes.test(code))) {
+    return fail('untrusted', false);
+  }
+  const names = new Set(chain.map(({ name }) => name));
+  if (names.has('KafkaJSSASLAuthenticationError')) {
+    return cutWhileAuthenticating.test(message) ? fail('passing', false) : fail('denied', true);
+  }
+  return fail(names.has('KafkaJSServerDoesNotSupportApiKey') ? 'misfit' : 'passing', false);
+}
+
+interface Cause {
+  readonly name: string;
+  readonly message: string;
+  readonly type?: string;
+  readonly code?: string;
+}
+
+function* causes(error: unknown): Generator<Cause> {
+  for (
+    let each = error, depth = 0;
+    each instanceof Error && depth < 8;
+    each = each.cause, depth++
+  ) {
+    const { type, code } = each as { readonly type?: unknown; readonly code?: unknown }; // set by kafkajs and Node
+    yield {
+      name: each.name,
+      message: each.message,
+      ...(typeof type === 'string' ? { type } : {}),
+      ...(typeof code === 'string' ? { code } : {}),
+    };
+  }
+}

@@ -1,0 +1,76 @@
+// What the Kafka sink needs of a Kafka client, and no more. A driver (kafkajs.ts) is the one file that knows its
+// client; another client is another file behind this port. A producer lives from its first failure to the next: after
+// a failed request nobody but the broker knows which sequence numbers it has taken, and a client that guesses wrong
+// makes the broker drop new records as repeats. So whatever fails, the sink destroys the producer and makes a new one.
+
+import type { Offset, Uid } from '../../../src/contracts/event.ts';
+import type { HostPort, Secret } from '../../../src/contracts/settings.ts';
+import type { Log, TlsSettings } from '../../../src/contracts/tools.ts';
+import type { Compression } from '../../shared/compression.ts';
+
+/** One record for the topic. `value` shares the batch's memory. */
+export interface KafkaRecord {
+  readonly key: Buffer | null;
+  readonly value: Buffer;
+  readonly headers: { readonly uid: Uid };
+  /** Chosen by the driver when first sent, and kept: a repeated request must not put a record elsewhere. */
+  partition?: number;
+}
+
+/** Who we are, for SASL. The password is read at each authentication. */
+export interface KafkaSasl {
+  readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+  readonly username: string;
+  readonly password: Secret;
+}
+
+/** What makes a producer transactional. */
+export interface KafkaTransactions {
+  /** The transactional id: stable over restarts, used by nobody else. */
+  readonly id: string;
+  /** The consumer group that the sink's position in the spool is committed under. */
+  readonly group: string;
+  /** After so long the broker aborts a transaction that nobody ends. */
+  readonly timeoutMs: number;
+}
+
+/** What a driver makes a producer from. */
+export interface KafkaOptions {
+  readonly brokers: readonly HostPort[];
+  readonly topic: string;
+  readonly clientId: string;
+  readonly compression: Compression;
+  /** Bound on one answer. */
+  readonly timeoutMs: number;
+  readonly sasl?: KafkaSasl | undefined;
+  readonly tls?: TlsSettings | undefined;
+  /** Left out: an idempotent producer without transactions. */
+  readonly transactions?: KafkaTransactions | undefined;
+  readonly log: Log;
+}
+
+/** Makes a producer, without I/O. */
+export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
+
+/**
+ * A producer for one topic. It connects and authenticates when it first has to. With transactions, that fences every
+ * older user of the transactional id, and waits until a transaction left behind by one is committed or aborted.
+ * Everything that fails rejects with a KafkaFailure, or with the ExportError of a secret that cannot be read.
+ */
+export interface KafkaProducer {
+  /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
+  produce(records: readonly KafkaRecord[]): Promise<void>;
+  /** Sends each of `requests` and commits `position` with them, in one transaction: all of it stands, or nothing. */
+  transact(requests: readonly (readonly KafkaRecord[])[], position: Offset): Promise<void>;
+  /**
+   * The position that the last committed transaction of this group left; null if there is none, or if the brokers have
+   * forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set otherwise).
+   */
+  committed(): Promise<Offset | null>;
+  /** Connects, authenticates and asks for the topic; changes nothing, creates nothing. */
+  checkTopic(): Promise<void>;
+  /** Disconnects; nothing may be in flight. */
+  close(): Promise<void>;
+  /** Cuts every connection at once; what is in flight rejects. */
+  destroy(): void;
+}

@@ -1,0 +1,88 @@
+// From the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the broker counts them, and
+// cut into requests that it takes. One header only: each costs the client more than the record's key and value.
+
+import type { Event } from '../../../src/contracts/event.ts';
+import type { Batch } from '../../../src/contracts/sink.ts';
+import { lineAt } from '../../shared/lines.ts';
+import type { KafkaRecord } from './port.ts';
+
+/** What a record's key is made of. */
+export type KeyChoice = 'stream' | 'uid' | 'source' | 'none';
+
+// A record batch begins with 61 bytes (Kafka protocol guide, "Record Batch"). A record adds at most 5 + 1 + 10 + 5
+// bytes of length, attributes, timestamp and offset, 5 each for the lengths of key and value, and for the header its
+// count, its name and two lengths.
+const requestOverhead = 61;
+const recordOverhead = 48;
+
+/** Makes records; keeps the few keys that streams and sources have, so that each is encoded once. */
+export class RecordMaker {
+  readonly #choice: KeyChoice;
+  readonly #keys = new Map<string, Buffer>();
+
+  constructor(choice: KeyChoice) {
+    this.#choice = choice;
+  }
+
+  /** The batch's events as records, same order. */
+  recordsOf(batch: Batch): KafkaRecord[] {
+    return batch.events.map((event, i) => {
+      const line = lineAt(batch.lines, i);
+      return {
+        key: this.#keyOf(event),
+        value: Buffer.from(line.buffer, line.byteOffset, line.byteLength),
+        headers: { uid: event.uid },
+      };
+    });
+  }
+
+  #keyOf(event: Event): Buffer | null {
+    switch (this.#choice) {
+      case 'stream':
+        return this.#kept(event.stream);
+      case 'source':
+        return this.#kept(event.source);
+      case 'uid':
+        return Buffer.from(event.uid, 'latin1');
+      case 'none':
+        return null;
+    }
+  }
+
+  #kept(name: string): Buffer {
+    let key = this.#keys.get(name);
+    if (key === undefined) {
+      key = Buffer.from(name);
+      this.#keys.set(name, key);
+    }
+    return key;
+  }
+}
+
+/** Bytes of a request with this record alone, before compression; at least what the broker counts. */
+export function aloneBytes(record: KafkaRecord): number {
+  return requestOverhead + recordBytes(record);
+}
+
+function recordBytes({ key, value, headers }: KafkaRecord): number {
+  return recordOverhead + (key?.length ?? 0) + value.length + headers.uid.length;
+}
+
+/** The records cut into requests of at most `bytesMax`, same order; each record alone must fit. */
+export function requestsOf(records: readonly KafkaRecord[], bytesMax: number): KafkaRecord[][] {
+  const requests: KafkaRecord[][] = [];
+  let request: KafkaRecord[] = [];
+  let bytes = requestOverhead;
+  for (const record of records) {
+    const size = recordBytes(record);
+    if (request.length > 0 && bytes + size > bytesMax) {
+      requests.push(request);
+      request = [];
+      bytes = requestOverhead;
+    }
+    request.push(record);
+    bytes += size;
+  }
+  if (request.length > 0) requests.push(request);
+  return requests;
+}

@@ -1,0 +1,118 @@
+// Sends events as OpenTelemetry LogRecords to an OTLP/HTTP receiver (OTLP specification 1.x, POST /v1/logs) through
+// sluice's own HTTP client, so that status, Retry-After and partial success are seen, which OTLPLogExporter hides.
+// A request is what that exporter would send. What must stay true: an answered request is never sent again when it
+// was taken in part, and a success counts only when it reads as an OTLP answer.
+
+import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError, invariant } from '../../src/contracts/errors.ts';
+import { duration, headers, tls } from '../../src/contracts/settings.ts';
+import type { Batch } from '../../src/contracts/sink.ts';
+import type { HttpResponse } from '../../src/contracts/tools.ts';
+import { compression } from '../shared/compression.ts';
+import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
+import { type Post, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
+
+// The specification's bound on a request before compression, which a client must not pass.
+const requestBytesMax = 64 * 1024 * 1024;
+
+/** `type: otlp`. */
+export const otlpSink = defineSink({
+  type: 'otlp',
+  summary: 'Sends events as OpenTelemetry log records over OTLP/HTTP.',
+  fields: {
+    url: postUrl().describe('the logs endpoint, e.g. http://collector:4318/v1/logs'),
+    headers: headers().describe('headers of each request, e.g. Authorization'),
+    compression: compression('gzip').describe('compression of request bodies'),
+    timeout: duration().prefault('10s').describe('bound on one request'),
+    tls: tls().describe('TLS of https:// addresses'),
+  },
+  formats: ['otel'],
+  documents: true,
+  inFlightMax: 1,
+  batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
+  flaw: receiverFlaw,
+  assurance: () => 'answered',
+
+  async open(settings, { name, format, tools }) {
+    const document = format.document;
+    invariant(document !== undefined, `the format ${format.name} has documents, as otlp needs`);
+    const doing = `sending to ${name}`;
+    const log = tools.log.with({ sink: name });
+    let warned = false;
+    const warn = (message: string) => {
+      if (!warned) log.warn('the receiver takes the records, with a warning', { message });
+      warned = true;
+    };
+    return {
+      send: (batch, signal) =>
+        sendInHalves(batch, async (range) => {
+          const body = document.encode(batch.events.slice(range.from, range.to));
+          if (body.length > requestBytesMax) return overBound(doing, body.length);
+          const post: Post = { body, headers: { 'content-type': document.contentType } };
+          const context = { doing, tools, signal, explain: readStatusMessage };
+          const answer = await postOnce(settings, post, context);
+          if (answer.outcome !== 'accepted') return answer;
+          return takenOf(answer.response, { batch, range, doing, warn });
+        }),
+      close: async () => {},
+    };
+  },
+
+  async probe(settings, tools, signal) {
+    // A request without a record is a success by the specification; as protobuf it is empty.
+    const post = {
+      body: new Uint8Array(0),
+      headers: { 'content-type': 'application/x-protobuf' },
+    };
+    const plain = { ...settings, compression: 'none' } as const;
+    const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
+    // Some receivers find nothing in a request wrong enough for a 400: they were reached, and let us in.
+    if (answer.outcome === 'accepted' || answer.outcome === 'too_large') return;
+    if (answer.outcome === 'refused' && answer.scope === 'batch') return;
+    throw answer.cause;
+  },
+});
+
+function overBound(doing: string, bytes: number): PartAnswer {
+  const message = `${doing}: a request of ${bytes} bytes is over OTLP’s bound of ${requestBytesMax}`;
+  const next = 'It was sent in halves; a smaller batch.bytes saves the work.';
+  return { outcome: 'too_large', cause: new ExportError('record_refused', message, { next }) };
+}
+
+/**
+ * What a success means. A request taken in part must not be sent again, and the receiver does not say which records it
+ * rejected. So all events of the request become dead letters, with how many of them were rejected: those that arrived
+ * may be replayed with the rest under the same uid, whereas dropping the letters would lose the rejected ones.
+ */
+function takenOf(
+  response: HttpResponse,
+  context: {
+    readonly batch: Batch;
+    readonly range: Range;
+    readonly doing: string;
+    readonly warn: (message: string) => void;
+  },
+): PartAnswer {
+  const { batch, range, doing, warn } = context;
+  const said = readExportLogsAnswer(response);
+  if (said === null) {
+    const message = `${doing}: the receiver answered ${response.status} with what is no OTLP answer`;
+    const next = 'Check that the sink’s url is an OTLP logs endpoint; nothing was lost.';
+    const details = { status: response.status, content_type: mediaType(response) };
+    const cause = new ExportError('sink_refused', message, { next, details });
+    return { outcome: 'refused', scope: 'sink', cause };
+  }
+  if (said.rejected === 0) {
+    if (said.message !== '') warn(said.message);
+    return { outcome: 'delivered' };
+  }
+  const size = range.to - range.from;
+  const which = said.rejected >= size ? '' : '; it does not say which, so some may have arrived';
+  const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${said.message}`;
+  return { outcome: 'partly', refused: refusalsOf(batch, range, reason), again: [] };
+}
+
+function mediaType(response: HttpResponse): string {
+  return (response.headers['content-type'] ?? '').replace(/[^\w/+.-].*$/s, '').slice(0, 60);
+}

@@ -1,0 +1,135 @@
+// What an OTLP receiver says besides its status: ExportLogsServiceResponse of a 200, and google.rpc.Status of a failure
+// (OTLP specification, "OTLP/HTTP Response"; opentelemetry-proto logs_service.proto). Both come as protobuf or as JSON.
+// Read here by hand, since the OpenTelemetry packages take an answer that they cannot read for a success, and a login
+// page answered with 200 would swallow every event. Text from the receiver is bounded and cannot break a log line.
+
+import { isObject } from '../../../src/contracts/json.ts';
+import type { HttpResponse } from '../../../src/contracts/tools.ts';
+
+const textLengthMax = 200;
+
+/** What a 200 says. `rejected` is 0 where all records were taken; `message` may then hold a warning. */
+export interface ExportLogsAnswer {
+  readonly rejected: number;
+  readonly message: string;
+}
+
+/** Reads the body of a success; null where it is none that an OTLP receiver gives. Empty: all records were taken. */
+export function readExportLogsAnswer(response: HttpResponse): ExportLogsAnswer | null {
+  if (response.body.length === 0) return { rejected: 0, message: '' };
+  try {
+    return isJson(response) ? answerFromJson(response.body) : answerFromProtobuf(response.body);
+  } catch {
+    return null;
+  }
+}
+
+/** The message of google.rpc.Status in the body of a failure, or an empty text. */
+export function readStatusMessage(response: HttpResponse): string {
+  try {
+    const message = isJson(response)
+      ? memberOf(parseObject(response.body), 'message')
+      : asText(protoFields(response.body).get(2));
+    return typeof message === 'string' ? plain(message) : '';
+  } catch {
+    return '';
+  }
+}
+
+function isJson(response: HttpResponse): boolean {
+  return (response.headers['content-type'] ?? '')
+    .trim()
+    .toLowerCase()
+    .startsWith('application/json');
+}
+
+function answerFromJson(body: Uint8Array): ExportLogsAnswer | null {
+  const partial = memberOf(parseObject(body), 'partialSuccess') ?? {};
+  // An int64 is a decimal string in the protobuf JSON mapping; receivers also send it as a number.
+  const rejected = Number(memberOf(partial, 'rejectedLogRecords') ?? 0);
+  const message = memberOf(partial, 'errorMessage') ?? '';
+  if (!Number.isInteger(rejected) || typeof message !== 'string') return null;
+  return { rejected: Math.max(0, rejected), message: plain(message) };
+}
+
+function parseObject(body: Uint8Array): unknown {
+  const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  if (!isObject(value)) throw new TypeError('not an object');
+  return value;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined;
+}
+
+function answerFromProtobuf(body: Uint8Array): ExportLogsAnswer {
+  const partialSuccess = protoFields(body).get(1) ?? new Uint8Array(0);
+  if (typeof partialSuccess === 'bigint') throw new TypeError('partial_success is not a message');
+  const fields = protoFields(partialSuccess);
+  const rejected = fields.get(1) ?? 0n;
+  if (typeof rejected !== 'bigint') throw new TypeError('rejected_log_records is not a number');
+  return {
+    rejected: Math.max(0, Number(BigInt.asIntN(64, rejected))),
+    message: plain(asText(fields.get(2))),
+  };
+}
+
+function asText(value: bigint | Uint8Array | undefined): string {
+  return value instanceof Uint8Array ? new TextDecoder().decode(value) : '';
+}
+
+function plain(text: string): string {
+  return text
+    .slice(0, textLengthMax)
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/gu, ' ')
+    .trim();
+}
+
+/**
+ * The fields of one protobuf message by number, the last of each (protobuf encoding guide): varints as they stand, and
+ * length-delimited ones as bytes. Fixed-width fields are passed over; the messages read here have none. Throws on bytes
+ * that are no message.
+ */
+function protoFields(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> {
+  const fields = new Map<number, bigint | Uint8Array>();
+  let at = 0;
+  const varint = (): bigint => {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = bytes[at++];
+      if (byte === undefined) throw new RangeError('a varint is cut');
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw new RangeError('a varint is too long');
+  };
+  const skip = (length: number): Uint8Array => {
+    const end = at + length;
+    if (end > bytes.length) throw new RangeError('a field is cut');
+    const skipped = bytes.subarray(at, end);
+    at = end;
+    return skipped;
+  };
+  while (at < bytes.length) {
+    const tag = varint();
+    const number = Number(tag >> 3n);
+    if (number === 0) throw new RangeError('a field has the number 0');
+    switch (tag & 7n) {
+      case 0n:
+        fields.set(number, varint());
+        break;
+      case 1n:
+        skip(8);
+        break;
+      case 2n:
+        fields.set(number, skip(Number(varint())));
+        break;
+      case 5n:
+        skip(4);
+        break;
+      default:
+        throw new RangeError('a field has an unknown wire type');
+    }
+  }
+  return fields;
+}

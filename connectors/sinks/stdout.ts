@@ -1,0 +1,64 @@
+// Writes events as lines to standard output, for a look at what flows and for pipes into other programs. A batch is one
+// write, so lines of several sinks never mix within a line, and it counts as delivered once the system has taken it.
+// Log lines go to stderr, so stdout holds events only. A reader that has gone away stops this sink, and no other.
+
+import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Delivery } from '../../src/contracts/sink.ts';
+import { linesOf } from '../shared/lines.ts';
+import { errorCodeOf } from '../shared/system-error.ts';
+
+/** `type: stdout`. */
+export const stdoutSink = defineSink({
+  type: 'stdout',
+  summary: 'Writes events as lines to standard output.',
+  fields: {},
+  formats: ['json', 'cef', 'syslog'],
+  inFlightMax: 1,
+  batch: { events: 1000, bytes: 256 * 1024, waitMs: 0 },
+  assurance: () => 'answered',
+
+  async open(_settings, { name }) {
+    // A closed pipe is also told by an event, which without a listener would end the process.
+    const heard = () => {};
+    process.stdout.on('error', heard);
+    return {
+      async send(batch, signal) {
+        const lines = linesOf(batch.lines, { from: 0, to: batch.events.length });
+        return await written(lines, `sending to ${name}`, signal);
+      },
+      close: async () => {
+        process.stdout.off('error', heard);
+      },
+    };
+  },
+
+  async probe() {
+    // Standard output is there; whether anyone reads it shows only when something is written.
+  },
+});
+
+// A reader that stands still keeps the write waiting without holding up the process, as Node's pipes do not block; an
+// abort then leaves the bytes with the stream, which may yet write them: at least once.
+function written(lines: Uint8Array, doing: string, signal: AbortSignal): Promise<Delivery> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) {
+      stop();
+      return;
+    }
+    signal.addEventListener('abort', stop, { once: true });
+    process.stdout.write(lines, (error) => {
+      signal.removeEventListener('abort', stop);
+      resolve(error ? goneMeaning(error, doing) : { outcome: 'delivered' });
+    });
+  });
+}
+
+function goneMeaning(error: Error, doing: string): Delivery {
+  const code = errorCodeOf(error);
+  const what = code === 'EPIPE' ? 'whoever read standard output has gone' : code || error.message;
+  const next = 'Start sluice again with a reader that stays; nothing held was lost.';
+  const cause = new ExportError('sink_refused', `${doing}: ${what}`, { next, cause: error });
+  return { outcome: 'refused', scope: 'sink', cause };
+}

@@ -1,0 +1,211 @@
+// The syslog sink: complete syslog messages over UDP, TCP or TLS. It stands at the end of the journey; formats/syslog.ts
+// has made the messages, here they are framed and sent. Syslog has no acknowledgement, so over TCP and TLS delivery is
+// settled (see syslog/connection.ts): what was flushed and on a connection that stayed healthy for `resend_window`, or,
+// with `confirm: close`, what the receiver has read to the end. Whatever is younger when a connection breaks goes again
+// with the same uid. Over UDP nothing can be known. What must stay true: a batch is never told delivered because a write
+// succeeded.
+
+import { lookup } from 'node:dns/promises';
+import { z } from 'zod';
+import { defineSink, type FormatChoice } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import { count, duration, tls } from '../../src/contracts/settings.ts';
+import type { Batch, Delivery, Sink } from '../../src/contracts/sink.ts';
+import type { Clock } from '../../src/contracts/tools.ts';
+import { type Address, parseAddress } from './syslog/address.ts';
+import type { Waiter } from './syslog/connection.ts';
+import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
+import { type Receiver, tryOut } from './syslog/dial.ts';
+import { connectFailure } from './syslog/failures.ts';
+import { type Framing, frame } from './syslog/framing.ts';
+import { SyslogStream } from './syslog/stream.ts';
+
+const facilities = [
+  ...['kern', 'user', 'mail', 'daemon', 'auth', 'syslog', 'lpr', 'news', 'uucp', 'cron'],
+  ...['authpriv', 'ftp', 'ntp', 'audit', 'alert', 'clock'],
+  ...['local0', 'local1', 'local2', 'local3', 'local4', 'local5', 'local6', 'local7'],
+] as const;
+
+// PRINTUSASCII (RFC 5424, section 6): a blank here would shift every field behind it.
+function headerName(lengthMax: number) {
+  return z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'expected printable ASCII without blanks')
+    .max(lengthMax)
+    .optional();
+}
+
+const windowMsDefault = 2_000;
+
+const fields = {
+  address: z
+    .string()
+    .transform((text, context): Address => {
+      const address = parseAddress(text);
+      if (typeof address !== 'string') return address;
+      context.addIssue({ code: 'custom', message: address });
+      return z.NEVER;
+    })
+    .describe('the receiver: udp://host:port, tcp://host:port or tls://host:port'),
+  protocol: z
+    .enum(['rfc5424', 'rfc3164'])
+    .default('rfc5424')
+    .describe('the syslog header: RFC 5424 with structured data, or the older RFC 3164'),
+  facility: z.enum(facilities).default('local0').describe('the syslog facility of all messages'),
+  app_name: headerName(48).describe('APP-NAME (RFC 5424) or tag (RFC 3164); sluice unless set'),
+  hostname: headerName(255).describe(
+    'HOSTNAME, by which many receivers file; this machine’s unless set',
+  ),
+  enterprise: count(1, 4_294_967_295)
+    .optional()
+    .describe('private enterprise number in the name of the structured data'),
+  max_message: count(1024, 16 * 1024 * 1024)
+    .default(8_000)
+    .describe(
+      'bytes a message may have; longer ones are shortened and say so. rsyslog takes 8096 unless told',
+    ),
+  framing: z
+    .enum(['octet_counting', 'newline'])
+    .optional()
+    .describe(
+      'over TCP and TLS, how messages are told apart (RFC 6587): octet_counting unless set',
+    ),
+  resend_window: duration()
+    .optional()
+    .describe(
+      'over TCP and TLS, how long a connection must stay healthy before what was sent on it counts as delivered; 2s unless set',
+    ),
+  confirm: z
+    .enum(['window', 'close'])
+    .optional()
+    .describe(
+      'window (unless set): delivered after resend_window. close: a connection is ended every resend_window, and what it carried is delivered when the receiver ends it too; loses nothing even if the receiver hangs',
+    ),
+  connect_timeout: duration()
+    .prefault('10s')
+    .describe('bound on connecting over TCP and TLS, handshake included'),
+  stall_timeout: duration()
+    .prefault('30s')
+    .describe(
+      'a connection on which nothing moves for so long, though something should, is made anew',
+    ),
+  tls: tls().describe(
+    'for tls:// addresses; TLS 1.2 or newer, the receiver’s certificate is always verified',
+  ),
+};
+
+type SyslogSettings = z.output<z.ZodObject<typeof fields>>;
+
+/** `type: syslog`. */
+export const syslogSink = defineSink({
+  type: 'syslog',
+  summary: 'Sends events to a SIEM or log server as syslog, over UDP, TCP or TLS.',
+  fields,
+  formats: ['syslog', 'cef', 'json'],
+  // A batch stays unresolved for the resend window, so what can be sent in that time must fit: 128 MiB, which is also
+  // the most that can pile up in memory in front of a receiver that takes nothing.
+  inFlightMax: 512,
+  batch: { events: 1000, bytes: 256 * 1024, waitMs: 200 },
+  format: wrapFormat,
+  flaw,
+  assurance: (settings) => (settings.address.transport === 'udp' ? 'none' : 'settled'),
+  async open(settings, { tools }) {
+    return settings.address.transport === 'udp'
+      ? openDatagrams(settings.address)
+      : openStream(settings, tools.clock);
+  },
+  async probe(settings, tools, signal) {
+    if (settings.address.transport !== 'udp') {
+      await tryOut(receiver(settings), tools.clock, signal);
+      return;
+    }
+    try {
+      await lookup(settings.address.host);
+    } catch (error) {
+      throw connectFailure(settings.address, error);
+    }
+  },
+});
+
+// `format: cef` means CEF inside a syslog message; the message's own keys are the sink's.
+function wrapFormat(settings: SyslogSettings, chosen: FormatChoice): FormatChoice {
+  const { protocol, facility, app_name, hostname, enterprise, max_message } = settings;
+  return {
+    ...(chosen.type === 'syslog' ? chosen : { message: chosen }),
+    type: 'syslog',
+    ...{ protocol, facility, max_message },
+    ...(app_name !== undefined && { app_name }),
+    ...(hostname !== undefined && { hostname }),
+    ...(enterprise !== undefined && { enterprise }),
+  };
+}
+
+function flaw(settings: SyslogSettings): string | null {
+  const { address, tls: secure, max_message } = settings;
+  if (secure && address.transport !== 'tls') {
+    return `tls is set, but ${address.text} is not encrypted: write tls:// or leave tls out`;
+  }
+  if ((secure?.cert_file === undefined) !== (secure?.key_file === undefined)) {
+    return 'tls.cert_file and tls.key_file belong together: set both or neither';
+  }
+  if (address.transport !== 'udp') return null;
+  const idle = (['framing', 'resend_window', 'confirm'] as const).find(
+    (key) => settings[key] !== undefined,
+  );
+  if (idle) return `${idle} has no meaning over UDP: leave it out, or use tcp:// or tls://`;
+  return max_message > datagramBytesMax
+    ? `max_message is ${max_message}, and a datagram holds ${datagramBytesMax} bytes: lower it, or use tcp:// or tls://`
+    : null;
+}
+
+function receiver(settings: SyslogSettings): Receiver {
+  const { address, connect_timeout } = settings;
+  return { address, tls: settings.tls ?? {}, connectTimeoutMs: connect_timeout };
+}
+
+function openStream(settings: SyslogSettings, clock: Clock): Sink {
+  const settling = {
+    confirm: settings.confirm ?? 'window',
+    windowMs: settings.resend_window ?? windowMsDefault,
+    stallMs: settings.stall_timeout,
+  } as const;
+  const stream = new SyslogStream(receiver(settings), settling, clock);
+  const framing = settings.framing ?? 'octet_counting';
+  return {
+    send: (batch, signal) =>
+      new Promise((resolve, reject) => {
+        const waiter = waiterFor(resolve, reject, signal);
+        stream.send({ frames: () => framesOf(batch, framing, waiter), waiter });
+      }),
+    close: () => stream.close(),
+  };
+}
+
+// In a function of its own, so that waiting for the fate of a batch does not keep the batch in memory.
+function waiterFor(
+  resolve: (delivery: Delivery) => void,
+  reject: (reason: unknown) => void,
+  signal: AbortSignal,
+): Waiter {
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  const tell = (delivery: Delivery) => {
+    signal.removeEventListener('abort', abort);
+    resolve(delivery);
+  };
+  return { tell, signal };
+}
+
+function framesOf({ lines }: Batch, framing: Framing, waiter: Waiter): Uint8Array | null {
+  const frames = frame(lines, framing);
+  if (frames === null) {
+    const cause = new ExportError(
+      'record_refused',
+      'framing a syslog message: it holds a line feed, and newline framing cannot carry one',
+      { next: 'Use framing: octet_counting; the event is kept as a dead letter.' },
+    );
+    waiter.tell({ outcome: 'refused', scope: 'batch', cause });
+  }
+  return frames;
+}

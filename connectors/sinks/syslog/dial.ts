@@ -1,0 +1,130 @@
+// Opens one connection to a syslog receiver, TCP or TLS, bounded in time. For TLS the handshake is done and the
+// receiver's certificate verified before anything else happens; certificates are read from their files at each attempt,
+// so that a rotated one is taken up without a restart. Every failure comes out as an ExportError with its next step.
+
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  connect as connectTls,
+  createSecureContext,
+} from 'node:tls';
+import type { Clock, TlsSettings } from '../../../src/contracts/tools.ts';
+import type { Address } from './address.ts';
+import { connectFailure, tlsFileFailure, turnedAway } from './failures.ts';
+
+/** Whom to connect to, and how. */
+export interface Receiver {
+  readonly address: Address;
+  readonly tls: TlsSettings;
+  /** Bound on connecting, TLS handshake included. */
+  readonly connectTimeoutMs: number;
+}
+
+// Finds a peer that has vanished while nothing is sent; while something is, the stall time does.
+const keepAliveIdleMs = 30_000;
+
+/** An open connection. Rejects with an ExportError, or with the signal's reason when aborted. */
+export async function dial(to: Receiver, clock: Clock, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted();
+  const secure = to.address.transport === 'tls' ? await tlsOptions(to) : null;
+  signal.throwIfAborted();
+  const options = {
+    host: to.address.host,
+    port: to.address.port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveIdleMs,
+    // A receiver's end is answered by the connection's owner, who must see it before the socket goes.
+    allowHalfOpen: true,
+  };
+  const socket = secure ? connectTls({ ...options, ...secure }) : connectTcp(options);
+  // What fails between two owners must not end the process; 'close' tells the next owner.
+  socket.on('error', () => {});
+  const over = new AbortController();
+  const both = AbortSignal.any([over.signal, signal]);
+  try {
+    await Promise.race([
+      once(socket, secure ? 'secureConnect' : 'connect', { signal: both }),
+      clock.sleep(to.connectTimeoutMs, both).then(() => {
+        throw Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' });
+      }),
+    ]);
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    signal.throwIfAborted();
+    throw connectFailure(to.address, error);
+  } finally {
+    over.abort();
+  }
+}
+
+// How long a receiver may take to say no after a TLS 1.3 handshake; one that says nothing is taken to agree.
+const refusalWaitMs = 1_000;
+
+/**
+ * Connects, makes sure that the receiver keeps the connection, and lets go again; nothing is sent. With TLS 1.3 the
+ * client is done before the receiver has looked at its certificate (RFC 8446, section 2), so a refusal comes later.
+ */
+export async function tryOut(to: Receiver, clock: Clock, signal: AbortSignal): Promise<void> {
+  const socket = await dial(to, clock, signal);
+  const over = new AbortController();
+  const both = AbortSignal.any([over.signal, signal]);
+  try {
+    if (to.address.transport !== 'tls') return;
+    socket.resume();
+    const verdict = await Promise.race([
+      once(socket, 'session', { signal: both }).then(() => 'kept'),
+      once(socket, 'end', { signal: both }).then(() => 'ended'),
+      once(socket, 'close', { signal: both }).then(() => 'ended'),
+      clock.sleep(refusalWaitMs, both).then(() => 'kept'),
+    ]);
+    if (verdict === 'ended') throw turnedAway(to.address);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw connectFailure(to.address, error);
+  } finally {
+    over.abort();
+    socket.end();
+    socket.destroySoon();
+  }
+}
+
+async function tlsOptions(to: Receiver): Promise<ConnectionOptions> {
+  const { ca_file, cert_file, key_file, min_version, server_name } = to.tls;
+  const [ca, cert, key] = await Promise.all([
+    readPem('ca_file', ca_file),
+    readPem('cert_file', cert_file),
+    readPem('key_file', key_file),
+  ]);
+  const name = server_name ?? to.address.host;
+  try {
+    const secureContext = createSecureContext({
+      minVersion: min_version ?? 'TLSv1.2',
+      ...(ca && { ca }),
+      ...(cert && { cert }),
+      ...(key && { key }),
+    });
+    return {
+      secureContext,
+      checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
+      // SNI carries names only (RFC 6066, section 3).
+      ...(isIP(name) === 0 && { servername: name }),
+    };
+  } catch (error) {
+    const files = [ca_file, cert_file, key_file].filter((file) => file !== undefined).join(', ');
+    throw tlsFileFailure('*_file', files, error);
+  }
+}
+
+async function readPem(key: string, file: string | undefined): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw tlsFileFailure(key, file, error);
+  }
+}

@@ -1,0 +1,143 @@
+// What can go wrong between sluice and a syslog receiver, in the words of an operator. Node and OpenSSL tell failures by
+// codes; only the codes are taken over, since the texts beside them may quote what the far side sent. No failure here
+// loses an event: what is not known to be delivered stays held and is sent again.
+
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Address } from './address.ts';
+
+const heldNext = 'Nothing was lost: what is not known to be delivered is sent again.';
+
+/** A connection could not be made, or TLS was refused by either side, then or later. */
+export function connectFailure(address: Address, error: unknown): ExportError {
+  if (error instanceof ExportError) return error;
+  const code = codeOf(error);
+  const doing = `connecting to ${address.text}`;
+  if (address.transport === 'tls' && isTlsCode(code)) {
+    const { what, next } = tlsFailure(code);
+    return new ExportError('sink_refused', `${doing}: ${what} (${code})`, {
+      next: `${next} The files are read again at each attempt; events stay held until then.`,
+      details: { address: address.text, reason: code },
+      cause: error,
+    });
+  }
+  return new ExportError('sink_unreachable', `${doing}: ${systemReasons[code] ?? code}`, {
+    next: `Check that the receiver listens there and that no firewall is in the way. ${heldNext}`,
+    details: { address: address.text, reason: code },
+    cause: error,
+  });
+}
+
+/** An open connection ended with an error. TLS 1.3 tells of a refused client certificate only here. */
+export function brokenConnection(address: Address, error: unknown): ExportError {
+  const code = codeOf(error);
+  if (address.transport === 'tls' && isTlsCode(code)) return connectFailure(address, error);
+  return broken(address, systemReasons[code] ?? code, error);
+}
+
+/** An open connection ended, or is given up, for a reason that `what` tells. */
+export function broken(address: Address, what: string, cause?: unknown): ExportError {
+  return new ExportError('sink_unreachable', `sending to ${address.text}: ${what}`, {
+    next: heldNext,
+    details: { address: address.text },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** The receiver took the connection and ended it again before anything was sent. */
+export function turnedAway(address: Address): ExportError {
+  return new ExportError(
+    'sink_refused',
+    `connecting to ${address.text}: the receiver closed the connection right after the handshake`,
+    {
+      next: 'Set tls.cert_file and tls.key_file to a client certificate that the receiver trusts, or see its log.',
+      details: { address: address.text },
+    },
+  );
+}
+
+/** A file named under `tls` cannot be read or used. */
+export function tlsFileFailure(key: string, file: string, error: unknown): ExportError {
+  const code = codeOf(error);
+  return new ExportError('config_invalid', `reading tls.${key} ${file}: ${code}`, {
+    next: 'Name a PEM file that this user can read; it is read again at each attempt.',
+    details: { file, reason: code },
+    cause: error,
+  });
+}
+
+/** What OpenSSL or Node calls a failure; never its text. */
+export function codeOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code);
+  return error instanceof Error ? error.name : 'unknown';
+}
+
+const systemReasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused (ECONNREFUSED)',
+  ECONNRESET: 'the receiver reset the connection (ECONNRESET)',
+  EPIPE: 'the receiver has closed the connection (EPIPE)',
+  ETIMEDOUT: 'no answer (ETIMEDOUT)',
+  EHOSTUNREACH: 'no route to the host (EHOSTUNREACH)',
+  ENETUNREACH: 'no route to the network (ENETUNREACH)',
+  ENOTFOUND: 'the name is not known (ENOTFOUND)',
+  EAI_AGAIN: 'the name service does not answer (EAI_AGAIN)',
+};
+
+// System codes are `E` and a word; what OpenSSL says begins with ERR_ or names the fault of a certificate.
+function isTlsCode(code: string): boolean {
+  return code === 'EPROTO' || (/^[A-Z0-9_]+$/.test(code) && !/^E(?!RR_)/.test(code));
+}
+
+interface TlsFailure {
+  readonly what: string;
+  readonly next: string;
+}
+
+const expired = {
+  what: 'the receiver’s certificate is not valid today',
+  next: 'Renew the receiver’s certificate, or set this machine’s clock.',
+};
+const tlsFailures: readonly (readonly [RegExp, TlsFailure])[] = [
+  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, expired],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    {
+      what: 'the receiver’s certificate is for another name',
+      next: 'Use the host that the certificate names, or set tls.server_name to it.',
+    },
+  ],
+  [
+    /^ERR_SSL_.*(PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL)/,
+    {
+      what: 'the receiver does not speak this version of TLS',
+      next: 'Let the receiver accept TLS 1.2 or newer, or look at tls.min_version.',
+    },
+  ],
+  [
+    /^ERR_SSL_.*ALERT/,
+    {
+      what: 'the receiver refused the connection',
+      next: 'Set tls.cert_file and tls.key_file to a client certificate that the receiver trusts, or see its log.',
+    },
+  ],
+  [
+    /^(ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)|EPROTO$)/,
+    {
+      what: 'what listens there does not speak TLS',
+      next: 'Use the receiver’s TLS port, often 6514, or tcp:// if it has none.',
+    },
+  ],
+  [
+    /CERT|SIGNATURE|ISSUER|CHAIN|CRL/,
+    {
+      what: 'the receiver’s certificate is not trusted',
+      next: 'Set tls.ca_file to the authority that signed the receiver’s certificate.',
+    },
+  ],
+];
+
+function tlsFailure(code: string): TlsFailure {
+  const known = tlsFailures.find(([pattern]) => pattern.test(code));
+  return known
+    ? known[1]
+    : { what: 'TLS failed', next: 'See the receiver’s log for its side of it.' };
+}

@@ -1,0 +1,44 @@
+// How much of what was written to a TCP connection its far side has not acknowledged yet. A write that the kernel took
+// is not a write that arrived: a receiver whose machine lost power, or that sits behind a firewall which has forgotten
+// the connection, lets the kernel collect megabytes without any error for minutes. Linux shows the length of that queue
+// in /proc/net/tcp (proc(5)); elsewhere it is not known, and only the resend window stands between a batch and its loss.
+
+import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+
+/** What tells a connection from the others in the kernel's table. */
+export interface Ports {
+  readonly table: '/proc/net/tcp' | '/proc/net/tcp6';
+  readonly row: RegExp;
+}
+
+/** Bytes not acknowledged; `absent` where the connection is not in the table; `unknown` without a table. */
+export type SendQueue = number | 'absent' | 'unknown';
+
+/** To be asked while the connection is open; the answer outlives it. */
+export function portsOf(socket: Socket): Ports {
+  const hex = (port: number | undefined) => (port ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  return {
+    table: socket.localFamily === 'IPv6' ? '/proc/net/tcp6' : '/proc/net/tcp',
+    // local address:port, remote address:port, state, length of the send queue
+    row: new RegExp(
+      `:${hex(socket.localPort)} [0-9A-F]+:${hex(socket.remotePort)} [0-9A-F]{2} ([0-9A-F]{8}):`,
+      'g',
+    ),
+  };
+}
+
+/**
+ * The queue as it is now. Addresses are not compared: should another connection have the same pair of ports, the longer
+ * queue counts, which can only delay.
+ */
+export async function sendQueue(ports: Ports): Promise<SendQueue> {
+  let table: string;
+  try {
+    table = await readFile(ports.table, 'latin1');
+  } catch {
+    return 'unknown';
+  }
+  const lengths = [...table.matchAll(ports.row)].map((row) => Number.parseInt(row[1] ?? '', 16));
+  return lengths.length === 0 ? 'absent' : Math.max(...lengths);
+}

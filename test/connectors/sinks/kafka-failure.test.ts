@@ -1,0 +1,137 @@
+// What kafkajs throws, and what each failure means to the engine: the whole table, without a broker.
+
+import kafkajs from 'kafkajs';
+import { describe, expect, test } from 'vitest';
+import { deliveryOf, KafkaFailure, kindOfAnswer } from '../../../connectors/sinks/kafka/failure.ts';
+import { failureOf } from '../../../connectors/sinks/kafka/kafkajs-errors.ts';
+
+const { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
+const context = {
+  doing: 'sending to lake',
+  topic: 'events',
+  transactionalId: 'tx-1',
+  keyless: false,
+};
+
+function answer(type: string): Error {
+  return named('KafkaJSProtocolError', `text of ${type}`, { type });
+}
+
+// kafkajs's own types hide what its constructors take, so its errors are made by what they are told apart by.
+function named(name: string, message: string, parts: object = {}): Error {
+  return Object.assign(new Error(message), { name, ...parts });
+}
+
+function outcomeOf(error: unknown, keyless = false): string {
+  const delivery = deliveryOf(failureOf(error), { ...context, keyless });
+  const scope = delivery.outcome === 'refused' ? ` ${delivery.scope}` : '';
+  return `${delivery.outcome}${scope}: ${delivery.cause.code}`;
+}
+
+describe('deliveryOf', () => {
+  test.each([
+    ['LEADER_NOT_AVAILABLE', 'retry: sink_unreachable'],
+    ['NOT_LEADER_FOR_PARTITION', 'retry: sink_unreachable'],
+    ['REQUEST_TIMED_OUT', 'retry: sink_unreachable'],
+    ['NOT_ENOUGH_REPLICAS', 'retry: sink_unreachable'],
+    ['GROUP_LOAD_IN_PROGRESS', 'retry: sink_unreachable'],
+    ['CONCURRENT_TRANSACTIONS', 'retry: sink_unreachable'],
+    ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'retry: sink_unreachable'],
+    ['INVALID_PRODUCER_ID_MAPPING', 'retry: sink_unreachable'],
+    ['INVALID_TIMESTAMP', 'retry: sink_unreachable'],
+    ['SOMETHING_OF_TOMORROW', 'retry: sink_unreachable'],
+    ['constructor', 'retry: sink_unreachable'],
+    ['UNKNOWN_TOPIC_OR_PARTITION', 'retry: sink_refused'],
+    ['MESSAGE_TOO_LARGE', 'refused batch: record_refused'],
+    ['RECORD_LIST_TOO_LARGE', 'refused batch: record_refused'],
+    ['INVALID_RECORD', 'refused batch: record_refused'],
+    ['TOPIC_AUTHORIZATION_FAILED', 'refused sink: sink_refused'],
+    ['GROUP_AUTHORIZATION_FAILED', 'refused sink: sink_refused'],
+    ['CLUSTER_AUTHORIZATION_FAILED', 'refused sink: sink_refused'],
+    ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', 'refused sink: sink_refused'],
+    ['SASL_AUTHENTICATION_FAILED', 'refused sink: sink_refused'],
+    ['UNSUPPORTED_SASL_MECHANISM', 'refused sink: sink_refused'],
+    ['INVALID_TOPIC_EXCEPTION', 'refused sink: sink_refused'],
+    ['UNSUPPORTED_COMPRESSION_TYPE', 'refused sink: sink_refused'],
+    ['INVALID_TRANSACTION_TIMEOUT', 'refused sink: sink_refused'],
+    ['INVALID_PRODUCER_EPOCH', 'refused sink: sink_refused'],
+    ['PRODUCER_FENCED', 'refused sink: sink_refused'],
+  ])('%s is %s', (type, outcome) => {
+    expect(outcomeOf(answer(type))).toBe(outcome);
+  });
+
+  test('INVALID_RECORD of records without key stops the sink: a compacted topic refuses them all', () => {
+    expect(outcomeOf(answer('INVALID_RECORD'), true)).toBe('refused sink: sink_refused');
+  });
+
+  test('a fenced producer names the transactional id and says that someone took over', () => {
+    const { cause } = deliveryOf(failureOf(answer('INVALID_PRODUCER_EPOCH')), context);
+
+    expect(cause.next).toMatch(/another process took over the transactional id tx-1/i);
+  });
+
+  test('a message says what was being done, and what Kafka answered', () => {
+    const { cause } = deliveryOf(failureOf(answer('MESSAGE_TOO_LARGE')), context);
+
+    expect(cause.message).toBe(
+      'sending to lake: Kafka answered MESSAGE_TOO_LARGE (text of MESSAGE_TOO_LARGE)',
+    );
+  });
+});
+
+describe('failureOf', () => {
+  test('finds the answer of the broker under what kafkajs wraps around it', () => {
+    const protocol = Object.assign(new KafkaJSProtocolError(answer('MESSAGE_TOO_LARGE')), {
+      type: 'MESSAGE_TOO_LARGE',
+    });
+    const exceeded = new KafkaJSNumberOfRetriesExceeded(protocol, { retryCount: 5, retryTime: 1 });
+    const wrapped = named('KafkaJSNonRetriableError', 'wrapped', { cause: exceeded });
+
+    expect(outcomeOf(wrapped)).toBe('refused batch: record_refused');
+  });
+
+  test('knows PRODUCER_FENCED, which kafkajs does not', () => {
+    const unknown = Object.assign(new Error('Unknown error code 90'), {
+      type: 'KAFKAJS_UNKNOWN_ERROR_CODE',
+    });
+
+    expect(failureOf(unknown).kind).toBe('fenced');
+  });
+
+  test.each(['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])(
+    'TLS error %s is tried again, and says that the certificate is not accepted',
+    (code) => {
+      const error = named('KafkaJSConnectionError', 'Connection error: no', { code });
+
+      expect(outcomeOf(error)).toBe('retry: sink_refused');
+    },
+  );
+
+  test('a connection that breaks during authentication is no wrong password', () => {
+    const cut = named(
+      'KafkaJSSASLAuthenticationError',
+      'SASL SCRAM SHA256 authentication failed: Closed connection',
+    );
+    const wrong = named(
+      'KafkaJSSASLAuthenticationError',
+      'SASL SCRAM SHA256 authentication failed: Authentication failed due to invalid credentials',
+    );
+
+    expect(outcomeOf(cut)).toBe('retry: sink_unreachable');
+    expect(outcomeOf(wrong)).toBe('refused sink: sink_refused');
+  });
+
+  test.each([['text'], [undefined], [new TypeError('of kafkajs')]])(
+    'anything else, here %s, is tried again',
+    (error) => {
+      expect(outcomeOf(error)).toBe('retry: sink_unreachable');
+    },
+  );
+
+  test('leaves a failure as it is', () => {
+    const failure = new KafkaFailure('denied', 'no', { answered: true });
+
+    expect(failureOf(failure)).toBe(failure);
+    expect(kindOfAnswer('MESSAGE_TOO_LARGE')).toBe('records');
+  });
+});

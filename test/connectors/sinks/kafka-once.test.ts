@@ -1,0 +1,287 @@
+// The Kafka sink with exactly_once against a real Apache Kafka: a process killed at each step of a transaction, answers
+// lost, transactions aborted, and a second process with the same transactional id. What counts is what a consumer of
+// committed records sees: each uid once, and the position that belongs to it.
+
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
+import { anEvent } from '../../support/an-event.ts';
+import { spawnChild } from '../../support/children.ts';
+import { consumeAll, kafkaBrokers } from '../../support/kafka.ts';
+import { openSink, someEvents } from '../../support/sink-opening.ts';
+import { tempDir } from '../../support/temp.ts';
+import {
+  aTopic,
+  batchOf,
+  committedOf,
+  connectionClosed,
+  deliver,
+  goOn,
+  instead,
+} from './kafka-engine.ts';
+import type { ChildTask, KillPoint } from './kafka-once-child.ts';
+
+const childFile = fileURLToPath(new URL('kafka-once-child.ts', import.meta.url));
+let brokers: readonly string[] = [];
+beforeAll(async () => {
+  brokers = await kafkaBrokers();
+  // The first transaction on a new broker has to wait for its coordinators; the tests are about those that follow.
+  const opened = await openOnce(await aTopic('first'));
+  await deliver(opened, someEvents(1));
+  await opened.sink.close();
+});
+
+async function openOnce(topic: string, spoolId: string = crypto.randomUUID()) {
+  return await openSink(kafkaSink, { brokers, topic, key: 'uid', exactly_once: true }, { spoolId });
+}
+
+async function committedUids(topic: string): Promise<readonly (string | undefined)[]> {
+  const records = await consumeAll(topic);
+  return records.map(({ headers }) => headers.uid).sort();
+}
+
+const uids = (events: readonly { readonly uid: string }[]) => events.map(({ uid }) => uid).sort();
+
+async function runChild(task: ChildTask) {
+  const child = spawnChild(process.execPath, [childFile, JSON.stringify(task)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH ?? '', KAFKA_BROKERS: task.brokers.join(',') },
+  });
+  let errors = '';
+  child.stderr?.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  const [exitCode, signal] = await once(child, 'close');
+  return { exitCode, signal, errors };
+}
+
+describe('kafkaSink with exactly_once', () => {
+  test('commits the position with the events, and reads it back after a restart', async () => {
+    const topic = await aTopic('once');
+    const spoolId = crypto.randomUUID();
+    const first = await openOnce(topic, spoolId);
+    const before = await committedOf(first);
+    const answer = await first.sink.send(batchOf(first, someEvents(50), 77), goOn);
+    await first.sink.close();
+
+    const second = await openOnce(topic, spoolId);
+
+    expect(before).toBeNull();
+    expect(answer).toEqual({ outcome: 'delivered' });
+    expect(await committedOf(second)).toBe(77);
+    expect(await committedUids(topic)).toEqual(uids(someEvents(50)));
+  });
+
+  test('knows nothing of the position of another state directory', async () => {
+    const topic = await aTopic('other-spool');
+    const first = await openOnce(topic);
+    await first.sink.send(batchOf(first, someEvents(5)), goOn);
+
+    const second = await openOnce(topic);
+
+    expect(await committedOf(second)).toBeNull();
+  });
+
+  test('asking for a position needs no topic', async () => {
+    const opened = await openOnce(`unmade-${crypto.randomUUID()}`);
+
+    expect(await committedOf(opened)).toBeNull();
+  });
+
+  const moments = ['before', 'written', 'answered'] as const;
+  const steps = ['initProducerId', 'produce', 'txnOffsetCommit', 'endTxn'] as const;
+  const points = steps.flatMap((request) =>
+    moments.map(
+      (moment): KillPoint => ({ request, moment, nth: request === 'initProducerId' ? 1 : 2 }),
+    ),
+  );
+  test.each(points)('killed at $request ($moment): each event once', async (kill) => {
+    const topic = await aTopic('killed', { partitions: 2 });
+    const positionFile = join(tempDir(), 'position');
+    const spoolId = crypto.randomUUID();
+    const task = { brokers, topic, spoolId, positionFile, events: 40, batch: 10 };
+
+    const killed = await runChild({ ...task, kill });
+    const restarted = await runChild({ ...task, kill: null });
+
+    expect(killed.signal).toBe('SIGKILL');
+    expect(restarted).toEqual({ exitCode: 0, signal: null, errors: '' });
+    expect(await committedUids(topic)).toEqual(uids(someEvents(40)));
+    const after = await openOnce(topic, spoolId);
+    expect(await committedOf(after)).toBe(40);
+  });
+
+  test('a commit whose answer is lost is found done', async () => {
+    const topic = await aTopic('answer-lost');
+    const opened = await openOnce(topic);
+    const lost = instead('endTxn', async (send) => {
+      await send();
+      throw connectionClosed();
+    });
+
+    const answer = await opened.sink.send(batchOf(opened, someEvents(10)), goOn);
+    lost.restore();
+    const committed = await committedOf(opened);
+
+    expect(answer).toMatchObject({
+      outcome: 'retry',
+      cause: { message: expect.stringContaining('the outcome of the commit is not known') },
+    });
+    expect(committed).toBe(10);
+    expect(await committedUids(topic)).toEqual(uids(someEvents(10)));
+  });
+
+  test('a commit that never got there is found missing, and sent again', async () => {
+    const topic = await aTopic('commit-lost');
+    const opened = await openOnce(topic);
+    const lost = instead('endTxn', async () => {
+      throw connectionClosed();
+    });
+    const answer = await opened.sink.send(batchOf(opened, someEvents(10)), goOn);
+    lost.restore();
+    const committed = await committedOf(opened);
+
+    const again = await opened.sink.send(batchOf(opened, someEvents(10)), goOn);
+
+    expect(answer).toMatchObject({ outcome: 'retry' });
+    expect(committed).toBeNull();
+    expect(again).toEqual({ outcome: 'delivered' });
+    expect(await committedUids(topic)).toEqual(uids(someEvents(10)));
+  });
+
+  test('what was sent before a failure stays invisible, and the guilty event alone is refused', async () => {
+    const settings = { 'max.message.bytes': '20000' };
+    const topic = await aTopic('aborted', { partitions: 2, settings });
+    const opened = await openOnce(topic);
+    const large = anEvent({ offset: 17, ocsf: { message: 'x'.repeat(30_000) } });
+    const events = [...someEvents(17), large, ...someEvents(12, 18)];
+
+    const answer = await opened.sink.send(batchOf(opened, events), goOn);
+    const seenThen = await committedUids(topic);
+    const writtenThen = await consumeAll(topic, { isolation: 'read_uncommitted' });
+    const { dead } = await deliver(opened, events);
+
+    expect(answer).toMatchObject({ outcome: 'refused', scope: 'batch' });
+    expect(seenThen).toEqual([]);
+    expect(writtenThen.length).toBeGreaterThan(0);
+    expect(dead).toEqual([large.uid]);
+    expect(await committedUids(topic)).toEqual(uids(events.filter((event) => event !== large)));
+    expect(await committedOf(opened)).toBe(30);
+  });
+
+  test('an event larger than max_message is refused before anything behind it is sent', async () => {
+    const topic = await aTopic('large');
+    const config = { brokers, topic, exactly_once: true, max_message: '8KiB' };
+    const opened = await openSink(kafkaSink, config);
+    const large = anEvent({ offset: 5, ocsf: { message: 'x'.repeat(8192) } });
+    const events = [...someEvents(5), large, ...someEvents(5, 6)];
+
+    const whole = await opened.sink.send(batchOf(opened, events), goOn);
+    const alone = await opened.sink.send(batchOf(opened, [large]), goOn);
+    const { dead } = await deliver(opened, events);
+
+    for (const answer of [whole, alone]) {
+      expect(answer).toMatchObject({
+        outcome: 'refused',
+        scope: 'batch',
+        cause: { code: 'record_refused', message: expect.stringContaining('max_message is 8192') },
+      });
+    }
+    expect(dead).toEqual([large.uid]);
+    expect(await committedUids(topic)).toEqual(uids(events.filter((event) => event !== large)));
+  });
+
+  test('a batch of several requests is one transaction', async () => {
+    const topic = await aTopic('requests');
+    const config = { brokers, topic, exactly_once: true, max_message: '8KiB' };
+    const opened = await openSink(kafkaSink, config);
+    let requests = 0;
+    let ends = 0;
+    instead('produce', async (send) => {
+      requests += 1;
+      return await send();
+    });
+    instead('endTxn', async (send) => {
+      ends += 1;
+      return await send();
+    });
+
+    const answer = await opened.sink.send(batchOf(opened, someEvents(60)), goOn);
+
+    expect(answer).toEqual({ outcome: 'delivered' });
+    expect(requests).toBeGreaterThan(1);
+    expect(ends).toBe(1);
+    expect(await committedUids(topic)).toEqual(uids(someEvents(60)));
+  });
+
+  test('a second process takes over; the first one stops for good and says why', async () => {
+    const topic = await aTopic('zombie');
+    const spoolId = crypto.randomUUID();
+    const zombie = await openOnce(topic, spoolId);
+    await zombie.sink.send(batchOf(zombie, someEvents(10)), goOn);
+
+    const heir = await openOnce(topic, spoolId);
+    const inherited = await committedOf(heir);
+    const refused = await zombie.sink.send(batchOf(zombie, someEvents(10, 10)), goOn);
+    const asked = zombie.sink.committed?.(goOn);
+    await expect(asked).rejects.toMatchObject({ code: 'sink_refused' });
+    const refusedAgain = await zombie.sink.send(batchOf(zombie, someEvents(10, 10)), goOn);
+    const { troubles } = await deliver(heir, someEvents(10, 10));
+
+    expect(inherited).toBe(10);
+    const id = `sluice-${spoolId.slice(0, 12)}-sink-under-test`;
+    for (const answer of [refused, refusedAgain]) {
+      expect(answer).toMatchObject({
+        outcome: 'refused',
+        scope: 'sink',
+        cause: { next: expect.stringContaining(`took over the transactional id ${id}`) },
+      });
+    }
+    expect(troubles).toEqual([]);
+    expect(await committedUids(topic)).toEqual(uids(someEvents(20)));
+  });
+
+  test('a process that is taken over within a transaction cannot commit it', async () => {
+    const topic = await aTopic('zombie-within');
+    const spoolId = crypto.randomUUID();
+    const zombie = await openOnce(topic, spoolId);
+    const reached = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const held = instead('endTxn', async (send) => {
+      reached.resolve();
+      await go.promise;
+      return await send();
+    });
+    const late = zombie.sink.send(batchOf(zombie, someEvents(10)), goOn);
+    await reached.promise;
+    held.restore();
+
+    const heir = await openOnce(topic, spoolId);
+    const inherited = await committedOf(heir);
+    const { troubles } = await deliver(heir, someEvents(10));
+    go.resolve();
+
+    expect(inherited).toBeNull();
+    expect(troubles).toEqual([]);
+    expect(await late).toMatchObject({ outcome: 'refused', scope: 'sink' });
+    expect(await committedUids(topic)).toEqual(uids(someEvents(10)));
+  });
+
+  test('uses the transactional id of the config', async () => {
+    const topic = await aTopic('named-id');
+    const transactional_id = `mine-${crypto.randomUUID()}`;
+    const asked: unknown[] = [];
+    instead('initProducerId', async (send, { transactionalId }) => {
+      asked.push(transactionalId);
+      return await send();
+    });
+    const config = { brokers, topic, exactly_once: true, transactional_id };
+    const opened = await openSink(kafkaSink, config);
+
+    await opened.sink.send(batchOf(opened, someEvents(1)), goOn);
+
+    expect(asked).toEqual([transactional_id]);
+  });
+});

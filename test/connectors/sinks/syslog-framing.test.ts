@@ -1,0 +1,103 @@
+// Framing of syslog messages on a stream: what is framed comes out of an independent splitter as it went in, whatever
+// the content. Sending is tested in syslog-stream.test.ts.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { frame } from '../../../connectors/sinks/syslog/framing.ts';
+import type { EncodedLines } from '../../../src/contracts/sink.ts';
+import { FrameSplitter } from '../../support/syslog-frames.ts';
+
+const vectorsFile = fileURLToPath(
+  new URL('../../../../shared/data/vectors/rfc6587-framing-own.json', import.meta.url),
+);
+
+test('frame with octet_counting gives back any messages, counted in bytes', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 300 })), (texts) => {
+      const messages = texts.map((text) => Buffer.from(`<134>1 ${text}`));
+
+      const frames = frame(linesFrom(messages), 'octet_counting');
+
+      expect(split(frames)).toEqual(messages);
+    }),
+  );
+});
+
+test('frame with newline gives back any messages without LF', () => {
+  const withoutLf = fc
+    .string({ unit: 'binary', maxLength: 300 })
+    .map((s) => s.replaceAll('\n', ' '));
+  fc.assert(
+    fc.property(fc.array(withoutLf), fc.boolean(), (texts, gaps) => {
+      const messages = texts.map((text) => Buffer.from(`<134>1 ${text}`));
+
+      const frames = frame(linesFrom(messages, gaps ? 3 : 0), 'newline');
+
+      expect(split(frames)).toEqual(messages);
+    }),
+  );
+});
+
+test('frame with newline refuses a message that would become two', () => {
+  const messages = [Buffer.from('<134>1 one'), Buffer.from('<134>1 two\n<0>1 forged')];
+
+  expect(frame(linesFrom(messages), 'newline')).toBeNull();
+  expect(split(frame(linesFrom(messages), 'octet_counting'))).toEqual(messages);
+});
+
+test('frame counts every length around a power of ten without a leading zero', () => {
+  const messages = [9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 100_000].map((length) =>
+    Buffer.alloc(length, '<'),
+  );
+
+  expect(split(frame(linesFrom(messages), 'octet_counting'))).toEqual(messages);
+});
+
+test.skipIf(!existsSync(vectorsFile))(
+  'frame writes the good frames of rfc6587-framing-own.json (needs ../shared)',
+  () => {
+    const vectors: readonly Vector[] = JSON.parse(readFileSync(vectorsFile, 'utf8'));
+    const good = vectors.filter((vector) => vector.messages !== null && vector.bytes_utf8);
+    expect(good.length).toBeGreaterThan(2);
+
+    for (const { mode, messages, bytes_utf8 } of good) {
+      const lines = linesFrom((messages ?? []).map((text) => Buffer.from(text)));
+      const frames = frame(lines, mode === 'octet' ? 'octet_counting' : 'newline');
+
+      expect(frames && Buffer.from(frames).toString()).toBe(bytes_utf8);
+    }
+  },
+);
+
+interface Vector {
+  readonly mode: string;
+  readonly bytes_utf8?: string;
+  readonly messages: readonly string[] | null;
+}
+
+/** Lines as the engine encodes them, with `gap` foreign bytes between two where asked for. */
+function linesFrom(messages: readonly Uint8Array[], gap = 0): EncodedLines {
+  const total = messages.reduce((sum, message) => sum + message.length + 1 + gap, 0);
+  const bytes = new Uint8Array(total).fill(0x78);
+  const starts = new Uint32Array(messages.length);
+  const ends = new Uint32Array(messages.length);
+  let at = 0;
+  for (const [i, message] of messages.entries()) {
+    bytes.set(message, at);
+    starts[i] = at;
+    ends[i] = at + message.length;
+    bytes[at + message.length] = 0x0a;
+    at += message.length + 1 + gap;
+  }
+  return { bytes, starts, ends, length: messages.length };
+}
+
+function split(frames: Uint8Array | null): readonly Buffer[] {
+  const splitter = new FrameSplitter();
+  const found = splitter.push(frames ?? Buffer.from('0 no frames'));
+  expect(splitter.fault).toBeNull();
+  expect(splitter.pending).toBe(0);
+  return found.map(({ bytes }) => Buffer.from(bytes));
+}

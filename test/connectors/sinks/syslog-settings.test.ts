@@ -1,0 +1,114 @@
+// What a config may say of a syslog sink, and what it is told when it is wrong. Parsing and judging only; no socket.
+
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { syslogSink } from '../../../connectors/sinks/syslog.ts';
+import { parseSettings } from '../../support/sink-opening.ts';
+
+const udp = { address: 'udp://siem.example:514' };
+const tcp = { address: 'tcp://siem.example:514' };
+const secure = { address: 'tls://siem.example:6514' };
+
+test.each([
+  ['siem.example:514', 'expected udp://host:port, tcp://host:port or tls://host:port'],
+  ['http://siem.example:80', 'expected udp://, tcp:// or tls://, not http://'],
+  ['tls://siem.example', 'such as tls://siem.example:6514'],
+  ['tcp://siem.example:0', 'a port from 1 to 65535'],
+  ['tcp://siem.example:65536', 'a port from 1 to 65535'],
+  ['udp://2001:db8::1:514', 'udp://[2001:db8::1]:514'],
+  ['tcp://siem.example:514/path', 'a host and a port'],
+])('syslogSink refuses the address %s and says what it expects', (address, message) => {
+  const parsed = z.object(syslogSink.fields).safeParse({ address });
+
+  expect(parsed.success).toBe(false);
+  expect(parsed.error?.issues[0]).toMatchObject({
+    path: ['address'],
+    message: expect.stringContaining(message),
+  });
+});
+
+test('syslogSink takes names, IPv4 and IPv6 addresses', () => {
+  const hosts = ['tcp://siem.example:514', 'udp://192.0.2.1:514', 'tls://[2001:db8::1]:6514'].map(
+    (address) => parseSettings(syslogSink, { address })['address'],
+  );
+
+  expect(hosts).toMatchObject([
+    { transport: 'tcp', host: 'siem.example', port: 514 },
+    { transport: 'udp', host: '192.0.2.1', port: 514 },
+    { transport: 'tls', host: '2001:db8::1', port: 6514 },
+  ]);
+});
+
+test.each([
+  [{ ...tcp, tls: { ca_file: 'ca.pem' } }, 'write tls://'],
+  [{ ...secure, tls: { cert_file: 'c.pem' } }, 'belong together'],
+  [{ ...secure, tls: { key_file: 'k.pem' } }, 'belong together'],
+  [{ ...udp, framing: 'newline' }, 'framing has no meaning over UDP'],
+  [{ ...udp, resend_window: '2s' }, 'resend_window has no meaning over UDP'],
+  [{ ...udp, confirm: 'close' }, 'confirm has no meaning over UDP'],
+  [{ ...udp, max_message: 65_508 }, 'a datagram holds 65507 bytes'],
+  [tcp, null],
+  [{ ...tcp, max_message: 1_000_000 }, null],
+  [{ ...secure, framing: 'newline' }, null],
+  [{ ...secure, tls: { cert_file: 'c.pem', key_file: 'k.pem' } }, null],
+  [udp, null],
+])('syslogSink judges %j', (config, flaw) => {
+  const judged = syslogSink.flaw?.(parseSettings(syslogSink, config));
+
+  if (flaw === null) expect(judged).toBeNull();
+  else expect(judged).toContain(flaw);
+});
+
+test.each([{ app_name: 'two words' }, { hostname: 'host\n<0>1 forged' }, { max_message: 500 }])(
+  'syslogSink refuses %j, which could not stand in a header',
+  (wrong) => {
+    expect(z.object(syslogSink.fields).safeParse({ ...tcp, ...wrong }).success).toBe(false);
+  },
+);
+
+test('syslogSink promises settled delivery over TCP and TLS, and nothing over UDP', () => {
+  const assurances = [udp, tcp, secure].map((config) =>
+    syslogSink.assurance(parseSettings(syslogSink, config)),
+  );
+
+  expect(assurances).toEqual(['none', 'settled', 'settled']);
+});
+
+test('syslogSink.format puts the chosen format into a syslog message of its own settings', () => {
+  const settings = parseSettings(syslogSink, {
+    ...tcp,
+    protocol: 'rfc3164',
+    facility: 'audit',
+    app_name: 'edge',
+    hostname: 'gw-1',
+    enterprise: 12_345,
+    max_message: 4000,
+  });
+  const own = {
+    type: 'syslog',
+    protocol: 'rfc3164',
+    facility: 'audit',
+    app_name: 'edge',
+    hostname: 'gw-1',
+    enterprise: 12_345,
+    max_message: 4000,
+  };
+
+  const cef = syslogSink.format?.(settings, { type: 'cef', vendor: 'Acme' });
+  const plain = syslogSink.format?.(settings, {
+    type: 'syslog',
+    message: 'text',
+    facility: 'kern',
+  });
+
+  expect(cef).toEqual({ ...own, message: { type: 'cef', vendor: 'Acme' } });
+  expect(plain).toEqual({ ...own, message: 'text' });
+});
+
+test('syslogSink.format leaves names to the format unless they are set', () => {
+  const choice = syslogSink.format?.(parseSettings(syslogSink, tcp), { type: 'json' });
+
+  expect(Object.keys(choice ?? {}).sort()).toEqual(
+    ['facility', 'max_message', 'message', 'protocol', 'type'].sort(),
+  );
+});

@@ -1,0 +1,48 @@
+// What the contract suite of sinks needs of the other side: for each listed sink a receiver that can be willing, shaky,
+// picky, both, silent or absent, and that says which events have arrived. Where a kind of receiver cannot be had for a
+// sink, its stand says why, and the suite shows that as a skipped test.
+
+import type { Uid } from '../../../src/contracts/event.ts';
+
+import type { OpeningWishes } from '../../support/sink-opening.ts';
+import type { Deliverable } from '../deliver.ts';
+
+/**
+ * How the receiver treats what it gets. `willing` takes everything. `shaky` takes or fails, by the given dice, and also
+ * fails after it took. `picky` refuses, for good, whatever holds `refusedText`. `mixed` is both, and takes only a few
+ * events at a time where its kind can say so. `mute` lets the sink connect and says nothing. `away`: nobody is there.
+ */
+export type Mood = 'willing' | 'shaky' | 'picky' | 'mixed' | 'mute' | 'away';
+
+/** Stands in the message of events that a picky receiver refuses; such events are also 20 kB long. */
+export const refusedText = 'not this one please';
+
+/** A receiver in some mood. */
+export interface Receiver {
+  /** The sink's settings that lead to it. */
+  readonly config: { readonly [setting: string]: unknown };
+  readonly wishes?: OpeningWishes;
+  /** Uids of the events that it has taken, in order, repeats included. */
+  arrived(): readonly Uid[] | Promise<readonly Uid[]>;
+  /** How often it has failed the sink so far. */
+  failures(): number;
+  /** The id that each taken or refused request came under, with the uids in it; where the wire carries an id. */
+  readonly requests?: readonly { readonly id: string; readonly uids: readonly Uid[] }[];
+  /** Opens the sink, for one that cannot live in the tests' process. */
+  open?(): Promise<Deliverable>;
+}
+
+/** A receiver for one sink. `unable` says, for a mood, why there is no such receiver. */
+export interface ReceiverKind {
+  /** The sink's `type`, and the name of the test. */
+  readonly type: string;
+  readonly name: string;
+  readonly unable: { readonly [mood in Mood]?: string };
+  /** `random` gives numbers from 0 to 1, the same for the same test. */
+  start(mood: Mood, random: () => number): Promise<Receiver>;
+}
+
+/** All uids in a text that holds events as JSON, CEF or syslog. */
+export function uidsIn(text: string): readonly Uid[] {
+  return [...text.matchAll(/uid[=":\\]+([0-9a-f]{64})/g)].map((match) => match[1] ?? '');
+}

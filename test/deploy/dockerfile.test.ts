@@ -1,0 +1,49 @@
+// The Dockerfile against the checkout: there is no engine here to build it, so each path it copies must exist, and each
+// command it runs must be one that the program knows.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runSluice } from '../support/cli.ts';
+import { tempDir } from '../support/temp.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+
+/** The lines that begin with an instruction, without it. */
+function instructions(name: string): readonly string[] {
+  return dockerfile
+    .split('\n')
+    .flatMap((line) => (line.startsWith(`${name} `) ? [line.slice(name.length + 1)] : []));
+}
+
+test('Dockerfile copies only what is there', () => {
+  const sources = instructions('COPY')
+    .filter((line) => !line.startsWith('--from'))
+    .flatMap((line) => line.split(' ').slice(0, -1));
+
+  expect(sources.length).toBeGreaterThan(5);
+  expect(sources.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('Dockerfile runs as a user without rights', () => {
+  expect(instructions('USER')).toEqual(['node']);
+});
+
+test('Dockerfile runs commands that the program knows', async () => {
+  const lists = [...dockerfile.matchAll(/^(?:ENTRYPOINT|.*CMD) (\[.*\])$/gm)].map(
+    ([, list = '[]']) => JSON.parse(list) as string[],
+  );
+  const script = lists.flat().find((word) => word.endsWith('main.ts'));
+  const commands = lists.map(
+    (list) => list.filter((word) => !word.endsWith('main.ts') && word !== 'node')[0],
+  );
+
+  expect(script).toBe('/app/src/boot/main.ts');
+  expect(existsSync(join(root, 'src/boot/main.ts'))).toBe(true);
+  for (const command of commands.filter((word) => word !== undefined)) {
+    const { exitCode, stdout } = await runSluice([command, '--help'], { cwd: tempDir() });
+    expect([command, exitCode]).toEqual([command, 0]);
+    expect(stdout).toContain('--config');
+  }
+});
