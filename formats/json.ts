@@ -1,0 +1,61 @@
+// The `json` format: one OCSF event a line, or the record exactly as upstream sent it. The OCSF form is what every
+// other format is a projection of, so it is the one that loses nothing: what the mapping does not place is in
+// `unmapped`, and with `raw_data` the record itself stands beside it. `original` never parses: the bytes go through
+// as they came, save that line breaks between JSON tokens become blanks, since a line must stay a line.
+
+import { z } from 'zod';
+import { defineFormat } from '../src/contracts/definition.ts';
+import type { Event } from '../src/contracts/event.ts';
+import { jsonText } from './json-text.ts';
+
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+const blank = 0x20;
+
+/** The settings of `json`, also where it is the message of a syslog line. */
+export const jsonFields = {
+  schema: z
+    .enum(['ocsf', 'original'])
+    .default('ocsf')
+    .describe('`ocsf`: one OCSF 1.8.0 event a line; `original`: the record as upstream sent it'),
+  raw_data: z
+    .boolean()
+    .default(false)
+    .describe('adds the record as upstream sent it to the OCSF event, as the text `raw_data`'),
+};
+
+/** The `json` format. */
+export const json = defineFormat({
+  type: 'json',
+  summary: 'One JSON object a line: the OCSF event, or the record exactly as upstream sent it.',
+  fields: jsonFields,
+  make(settings) {
+    const contentType = 'application/json';
+    switch (settings.schema) {
+      case 'original':
+        return { name: 'json', contentType, encode: originalLine };
+      case 'ocsf':
+        return settings.raw_data
+          ? { name: 'json', contentType, encode: (event: Event) => jsonText(withRawData(event)) }
+          : { name: 'json', contentType, encode: (event: Event) => jsonText(event.ocsf) };
+    }
+  },
+});
+
+/** The OCSF event with the record as sent in `raw_data` and its length in bytes in `raw_data_size`. */
+export function withRawData(event: Event): object {
+  return { ...event.ocsf, raw_data_size: event.raw.byteLength, raw_data: rawText(event) };
+}
+
+/** The record as sent, decoded as UTF-8. */
+export function rawText(event: Event): string {
+  const { buffer, byteOffset, byteLength } = event.raw;
+  return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+}
+
+/** The record's own bytes. CR and LF can only stand between JSON tokens, where a blank means the same. */
+function originalLine(event: Event): Uint8Array {
+  const { raw } = event;
+  if (!raw.includes(lineFeed) && !raw.includes(carriageReturn)) return raw;
+  return raw.map((byte) => (byte === lineFeed || byte === carriageReturn ? blank : byte));
+}

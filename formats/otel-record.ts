@@ -1,0 +1,106 @@
+// One event as an OpenTelemetry log record. Resource and scope say who emits (sluice); attributes say, under the names
+// of the semantic conventions, what this occurrence is about, so that a back end finds it as it finds any other
+// telemetry; the body holds the whole OCSF event, so that nothing is lost. `log.record.uid` is what tells repeats apart:
+// collectors do not deduplicate.
+
+import type { AnyValue, HrTime, SeverityNumber } from '@opentelemetry/api';
+import type { Event } from '../src/contracts/event.ts';
+import type { JsonObject } from '../src/contracts/json.ts';
+import { rawText } from './json.ts';
+import { anyValue } from './otel-value.ts';
+import { countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
+
+/** The attributes of one record. */
+type RecordAttributes = { [name: string]: AnyValue };
+
+// OCSF levels 0 to 6 as OpenTelemetry severity numbers: unspecified, INFO, INFO2, WARN, ERROR, ERROR2, FATAL.
+const severityNumbers: readonly SeverityNumber[] = [0, 9, 10, 13, 17, 18, 21];
+const identityCategory = 3;
+const applicationCategory = 6;
+const httpActivity = 4002;
+
+/** The record's severity number. */
+export function severityNumberOf(event: Event): SeverityNumber {
+  return severityNumbers[severityOf(event.ocsf.severity_id)] ?? 0;
+}
+
+/** When the event happened; 0, which means unknown to OpenTelemetry, where its time is not one. */
+export function happenedAt(event: Event): HrTime {
+  return hrTime(timeOf(event.ocsf.time));
+}
+
+/** When sluice read the record, else when the event happened: OpenTelemetry asks that it always be set. */
+export function observedAt(event: Event): HrTime {
+  return hrTime(timeOf(part(event.ocsf.metadata).logged_time) ?? timeOf(event.ocsf.time));
+}
+
+/** Seconds and nanoseconds, each exact: nanoseconds since 1970 are beyond what one number holds. */
+function hrTime(timeMs: number | undefined): HrTime {
+  if (timeMs === undefined || timeMs < 0) return [0, 0];
+  const seconds = Math.floor(timeMs / 1000);
+  return [seconds, (timeMs - seconds * 1000) * 1_000_000];
+}
+
+/** The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0) where they have a name. */
+export function attributesOf(event: Event, rawData: boolean): RecordAttributes {
+  const { ocsf } = event;
+  const attributes: RecordAttributes = {
+    'log.record.uid': anyValue(event.uid),
+    'sluice.source': anyValue(event.source),
+    'sluice.stream': anyValue(event.stream),
+  };
+  if (rawData) attributes['log.record.original'] = anyValue(rawText(event));
+  addEndpoints(attributes, ocsf);
+  addUser(attributes, part(part(ocsf.actor).user ?? ocsf.user));
+  addRequest(attributes, ocsf);
+  return attributes;
+}
+
+function addEndpoints(attributes: RecordAttributes, ocsf: Event['ocsf']): void {
+  const source = part(ocsf.src_endpoint);
+  const target = part(ocsf.dst_endpoint);
+  const address = textOf(source.ip) ?? textOf(source.hostname);
+  const port = portOf(source.port);
+  add(attributes, 'source.address', address);
+  add(attributes, 'source.port', port);
+  if (hasClient(ocsf)) {
+    add(attributes, 'client.address', address);
+    add(attributes, 'client.port', port);
+  }
+  add(attributes, 'destination.address', textOf(target.ip) ?? textOf(target.hostname));
+  add(attributes, 'destination.port', portOf(target.port));
+  const connection = part(ocsf.connection_info);
+  add(attributes, 'network.transport', textOf(connection.protocol_name)?.toLowerCase());
+}
+
+/** True where the source is known to be the client of a call, and not just one end of a flow. */
+function hasClient(ocsf: Event['ocsf']): boolean {
+  const category = ocsf.category_uid;
+  return (
+    category === applicationCategory ||
+    category === identityCategory ||
+    ocsf.class_uid === httpActivity
+  );
+}
+
+function addUser(attributes: RecordAttributes, user: JsonObject): void {
+  add(attributes, 'user.id', textOf(user.uid));
+  add(attributes, 'user.name', textOf(user.name));
+  add(attributes, 'user.email', textOf(user.email_addr));
+}
+
+function addRequest(attributes: RecordAttributes, ocsf: Event['ocsf']): void {
+  const request = part(ocsf.http_request);
+  const url = part(request.url ?? ocsf.url);
+  add(attributes, 'http.request.method', textOf(request.http_method));
+  const status = countOf(part(ocsf.http_response).code);
+  add(attributes, 'http.response.status_code', status);
+  add(attributes, 'url.full', textOf(url.url_string));
+  add(attributes, 'url.path', textOf(url.path));
+  add(attributes, 'user_agent.original', textOf(request.user_agent));
+  add(attributes, 'dns.question.name', textOf(part(ocsf.query).hostname));
+}
+
+function add(attributes: RecordAttributes, name: string, value: string | number | undefined): void {
+  if (value !== undefined) attributes[name] = anyValue(value);
+}

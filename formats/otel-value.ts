@@ -1,0 +1,69 @@
+// Values as OpenTelemetry's AnyValue. The OpenTelemetry serialisers silently lose or spoil what AnyValue cannot hold: a
+// bigint or Date becomes empty, NaN becomes null, an integer beyond 64 bits becomes invalid JSON, a lone surrogate is no
+// UTF-8. Such values are turned into text here. Nearly all content is plain, so it is looked through and handed on as
+// it is; only what holds such a value is copied.
+
+import type { AnyValue } from '@opentelemetry/api';
+import { jsonText } from './json-text.ts';
+
+// The serialisers recurse; below this depth a value is carried as its JSON text, so that none of it is lost.
+const depthMax = 32;
+
+/** The value as an AnyValue: itself where it is plain, else a copy. Total. */
+export function anyValue(value: unknown, depth = 0): AnyValue {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed() ? value : value.toWellFormed();
+    case 'boolean':
+      return value;
+    case 'number':
+      // Integers beyond 2^53 have lost digits already, and OTLP has no place for those beyond 2^63.
+      return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))
+        ? value
+        : String(value);
+    case 'bigint':
+      return value.toString();
+    case 'object':
+      break;
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+      return null;
+  }
+  if (value === null || value instanceof Uint8Array) return value;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  if (depth >= depthMax) return jsonText(value);
+  return Array.isArray(value) ? anyList(value, depth) : anyMap(value, depth);
+}
+
+function anyList(list: readonly unknown[], depth: number): AnyValue {
+  let copy: AnyValue[] | null = null;
+  for (let i = 0; i < list.length; i++) {
+    const given = list[i];
+    const safe = anyValue(given, depth + 1);
+    if (safe === given && !copy) continue;
+    copy ??= list.slice(0, i).map((item) => anyValue(item, depth + 1));
+    copy.push(safe);
+  }
+  // Without a copy, every member has been seen to be an AnyValue.
+  return copy ?? (list as AnyValue[]);
+}
+
+function anyMap(map: object, depth: number): AnyValue {
+  const members = map as Readonly<Record<string, unknown>>;
+  for (const key in members) {
+    const given = members[key];
+    if (anyValue(given, depth + 1) !== given || !key.isWellFormed()) return copyOf(members, depth);
+  }
+  // Every member has been seen to be an AnyValue.
+  return members as { [key: string]: AnyValue };
+}
+
+function copyOf(members: Readonly<Record<string, unknown>>, depth: number): AnyValue {
+  // No prototype, so that a member named __proto__ is a member like any other.
+  const copy: { [key: string]: AnyValue } = Object.create(null);
+  for (const [key, member] of Object.entries(members)) {
+    if (member !== undefined) copy[key.toWellFormed()] = anyValue(member, depth + 1);
+  }
+  return copy;
+}

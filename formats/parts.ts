@@ -1,0 +1,79 @@
+// How formats read an OCSF event. Its shape is promised by the normaliser, yet a declared mapping may put anything
+// anywhere, and a format must not throw on any event. So attributes are read one step at a time, each step expecting
+// nothing: what is not there, or is of another type, reads as an empty object or as `undefined`.
+
+import type { OcsfEvent } from '../src/contracts/event.ts';
+import { isObject, type JsonObject } from '../src/contracts/json.ts';
+
+const identityCategory = 3;
+const nothing: JsonObject = Object.freeze({});
+
+/** The object, or an empty one where the value is not an object. */
+export function part(value: unknown): JsonObject {
+  return isObject(value) ? value : nothing;
+}
+
+/** The first member of a list of objects, or an empty object. */
+export function firstOf(value: unknown): JsonObject {
+  return Array.isArray(value) ? part(value[0]) : nothing;
+}
+
+/** The text, or `undefined` where the value is not a text or is empty. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The whole number from 0, or `undefined`; beyond 2^53 a number is no longer what upstream sent. */
+export function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/** A TCP or UDP port, or `undefined`. */
+export function portOf(value: unknown): number | undefined {
+  const port = countOf(value);
+  return port !== undefined && port <= 65_535 ? port : undefined;
+}
+
+/** Epoch milliseconds as a whole number that a date can hold, or `undefined`. */
+export function timeOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Math.abs(value) <= 8.64e15 ? Math.trunc(value) : undefined;
+}
+
+/** Severity as one of the OCSF levels 0 to 6; `Other` and what is no level read as 0, unknown. */
+export function severityOf(value: unknown): number {
+  const level = countOf(value);
+  return level !== undefined && level <= 6 ? level : 0;
+}
+
+/**
+ * A class's name in lower_snake_case, at most 32 characters of printable ASCII, e.g. `api_activity`: fit for a syslog
+ * MSGID and for an event name. `undefined` where there is no name.
+ */
+export function classNameOf(value: unknown): string | undefined {
+  const name = textOf(value);
+  if (name === undefined) return undefined;
+  const snake = name
+    .slice(0, 64)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_');
+  return snake.replace(/^_|_$/g, '').slice(0, 32) || undefined;
+}
+
+/**
+ * What was done, in upstream's own word where it is known: what a device decided, the operation called, the event code
+ * of an identity event (which names an operation; elsewhere it may be a signature), else the activity.
+ */
+export function actionOf(ocsf: OcsfEvent): string | undefined {
+  return (
+    textOf(ocsf.action) ??
+    textOf(ocsf.disposition) ??
+    textOf(part(ocsf.api).operation) ??
+    (ocsf.category_uid === identityCategory ? textOf(part(ocsf.metadata).event_code) : undefined) ??
+    textOf(ocsf.activity_name)
+  );
+}
+
+/** How it ended, in words; nothing where it is not known. */
+export function statusOf(ocsf: OcsfEvent): string | undefined {
+  return ocsf.status_id === 0 ? undefined : textOf(ocsf.status);
+}

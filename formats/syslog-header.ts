@@ -1,0 +1,164 @@
+// The header of a syslog line, and for RFC 5424 its structured data. Receivers cut, shift or drop lines whose header
+// fields hold blanks or non-ASCII characters or are too long, so each field is cleaned to what the RFC allows
+// (RFC 5424 section 6). Written on the hot path: what is the same from line to line (facility, host, the day, the
+// stream) is kept ready, and no Date is made but once a day.
+
+import type { Event } from '../src/contracts/event.ts';
+import { classNameOf, severityOf, timeOf } from './parts.ts';
+import { cutEscaped, cutToBytes, oneLine } from './text.ts';
+
+/** Names of the facilities, each at its number (RFC 5424 section 6.2.1, table 1). */
+export const facilities = [
+  'kern',
+  'user',
+  'mail',
+  'daemon',
+  'auth',
+  'syslog',
+  'lpr',
+  'news',
+  'uucp',
+  'cron',
+  'authpriv',
+  'ftp',
+  'ntp',
+  'audit',
+  'alert',
+  'clock',
+  'local0',
+  'local1',
+  'local2',
+  'local3',
+  'local4',
+  'local5',
+  'local6',
+  'local7',
+] as const;
+
+/** What the header says of the sender. */
+interface SenderSettings {
+  readonly facility: (typeof facilities)[number];
+  readonly hostname: string;
+  readonly appName: string;
+  /** Private enterprise number that the structured data's name ends with. */
+  readonly enterprise: number;
+  /** Most bytes in a line: the shorter, the less of it may go to names. */
+  readonly bytesMax: number;
+}
+
+// OCSF levels 0 to 6 as syslog severities. Fatal is alert, not emergency, which makes daemons write to all terminals.
+const severities = [6, 6, 5, 4, 3, 2, 1];
+const uidBytesMax = 64;
+const dayMs = 86_400_000;
+const yearEndMs = 253_402_300_800_000;
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'));
+
+/** Makes the writer of `<PRI>1 TIME HOST APP - MSGID [SD] `, as RFC 5424 section 6 has it. */
+export function header5424(sender: SenderSettings): (event: Event) => string {
+  const priorities = prioritiesOf(sender.facility).map((priority) => `${priority}1 `);
+  const host = ` ${hostOf(sender)} ${printable(sender.appName, 48)} - `;
+  const clock = clockOf((day) => `${day.toISOString().slice(0, 11)}`);
+  const streamData = structuredData(sender);
+  let className: unknown;
+  let messageId = '-';
+  return (event) => {
+    const { ocsf } = event;
+    if (ocsf.class_name !== className) {
+      className = ocsf.class_name;
+      messageId = classNameOf(className) ?? '-';
+    }
+    const time = timeOf(ocsf.time);
+    const stamp =
+      time === undefined || time < 0 || time >= yearEndMs
+        ? '-'
+        : `${clock(time)}.${milliseconds(time)}Z`;
+    return (
+      (priorities[severityOf(ocsf.severity_id)] ?? '') +
+      stamp +
+      host +
+      messageId +
+      streamData(event)
+    );
+  };
+}
+
+/** Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` with its blank, in UTC, as RFC 3164 section 4.1 has it. */
+export function header3164(sender: SenderSettings, tag: string): (event: Event) => string {
+  const priorities = prioritiesOf(sender.facility);
+  const host = ` ${hostOf(sender)} ${tag}`;
+  const clock = clockOf(
+    (day) => `${months[day.getUTCMonth()]} ${String(day.getUTCDate()).padStart(2)} `,
+  );
+  return (event) => {
+    const time = timeOf(event.ocsf.time) ?? 0;
+    return (priorities[severityOf(event.ocsf.severity_id)] ?? '') + clock(time) + host;
+  };
+}
+
+/** The tag of RFC 3164 section 4.1.3: at most 32 characters, none of which ends a tag for known receivers. */
+export function tagOf(appName: string): string {
+  return `${appName.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, 32) || 'sluice'}: `;
+}
+
+function prioritiesOf(facility: SenderSettings['facility']): readonly string[] {
+  return severities.map((severity) => `<${facilities.indexOf(facility) * 8 + severity}>`);
+}
+
+/** The host, cut so that the shortest lines still have room for a message. */
+function hostOf({ hostname, bytesMax }: SenderSettings): string {
+  return printable(hostname, Math.min(255, Math.floor(bytesMax / 7)));
+}
+
+/** PRINTUSASCII of RFC 5424: no blanks, no other script; the NILVALUE where nothing is left. */
+function printable(text: string, lengthMax: number): string {
+  return text.replace(/[^\x21-\x7e]/g, '').slice(0, lengthMax) || '-';
+}
+
+/** Writes times as the day, written by `dayText` once a day, and `hh:mm:ss`, in UTC. */
+function clockOf(dayText: (day: Date) => string): (timeMs: number) => string {
+  let day = Number.NaN;
+  let text = '';
+  return (timeMs) => {
+    const dayNow = Math.floor(timeMs / dayMs);
+    if (dayNow !== day) {
+      day = dayNow;
+      text = dayText(new Date(dayNow * dayMs));
+    }
+    const seconds = Math.floor((timeMs - day * dayMs) / 1000);
+    const minutes = Math.floor(seconds / 60);
+    return `${text}${twoDigits[Math.floor(minutes / 60)]}:${twoDigits[minutes % 60]}:${twoDigits[seconds % 60]}`;
+  };
+}
+
+function milliseconds(timeMs: number): string {
+  const ms = timeMs % 1000;
+  return ms >= 100 ? `${ms}` : ms >= 10 ? `0${ms}` : `00${ms}`;
+}
+
+/** Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; the names are written once a run of the same stream. */
+function structuredData(sender: SenderSettings): (event: Event) => string {
+  const opening = ` [sluice@${sender.enterprise} uid="`;
+  // Names come from the config and are short; this is so that even the longest leave room for a message.
+  const nameBytesMax = Math.min(160, Math.floor(sender.bytesMax / 16));
+  let source: string | undefined;
+  let stream: string | undefined;
+  let names = '';
+  return (event) => {
+    if (event.source !== source || event.stream !== stream) {
+      source = event.source;
+      stream = event.stream;
+      names = `" source="${paramValue(source, nameBytesMax)}" stream="${paramValue(stream, nameBytesMax)}"] `;
+    }
+    return opening + paramValue(event.uid, uidBytesMax) + names;
+  };
+}
+
+const plainParam = /^[A-Za-z0-9_./:@-]*$/;
+
+/** A PARAM-VALUE: `"`, `\` and `]` escaped (RFC 5424 section 6.3.3), control characters blank. */
+function paramValue(text: string, bytesMax: number): string {
+  if (text.length <= bytesMax && plainParam.test(text)) return text;
+  const escaped = oneLine(text).replace(/["\\\]]/g, '\\$&');
+  return cutEscaped(escaped, (whole) => cutToBytes(whole, bytesMax));
+}

@@ -1,0 +1,93 @@
+// What a syslog line carries after its header: another format's text. Each kind knows how to write an event whole and
+// how to write it shorter in a way that its readers still understand; the line decides which of the two is needed.
+// Neither way lets a control character through, since receivers break, escape or drop lines at them.
+
+import { z } from 'zod';
+import type { Event } from '../src/contracts/event.ts';
+import { cefFields, cefWriter } from './cef.ts';
+import { jsonFields, rawText, withRawData } from './json.ts';
+import { jsonText, visibleJson } from './json-text.ts';
+import { sentence } from './sentence.ts';
+import { shortOcsf, shortOriginal } from './short-json.ts';
+import { cutToBytes, oneLine } from './text.ts';
+
+/** `message: cef`, or `message: { type: cef, … }` with that format's own settings. */
+export const messageField = z.union(
+  [
+    z.enum(['json', 'cef', 'text', 'original']),
+    z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('json'), ...jsonFields }),
+      z.strictObject({ type: z.literal('cef'), ...cefFields }),
+      z.strictObject({ type: z.literal('text') }),
+    ]),
+  ],
+  { error: 'expected json, cef, text, original, or { type: json | cef | text, … }' },
+);
+
+/** What `messageField` gives once parsed. */
+type MessageChoice = z.output<typeof messageField>;
+
+/** Writes the message of a syslog line. Both ways are total and free of control characters. */
+interface MessageWriter {
+  /** True where the message brings its own tag in the RFC 3164 form, as `CEF:` does. */
+  readonly tagged: boolean;
+  write(event: Event): string;
+  /** The event in at most `bytesMax` bytes, marked as shortened; `full` is what `write` gave. */
+  shorten(event: Event, full: string, bytesMax: number): string;
+}
+
+/** The writer for a message as chosen. */
+export function messageWriter(choice: MessageChoice): MessageWriter {
+  const chosen = typeof choice === 'string' ? spelledOut(choice) : choice;
+  switch (chosen.type) {
+    case 'json':
+      if (chosen.schema === 'original') return original;
+      return {
+        tagged: false,
+        write: chosen.raw_data
+          ? (event) => visibleJson(jsonText(withRawData(event)))
+          : (event) => visibleJson(jsonText(event.ocsf)),
+        shorten: shortOcsf,
+      };
+    case 'cef': {
+      const writer = cefWriter(chosen);
+      return {
+        tagged: true,
+        write: writer.write,
+        shorten: (event, _full, bytesMax) => writer.shorten(event, bytesMax),
+      };
+    }
+    case 'text':
+      return text;
+  }
+}
+
+function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoice, string> {
+  switch (short) {
+    case 'json':
+      return { type: 'json', schema: 'ocsf', raw_data: false };
+    case 'original':
+      return { type: 'json', schema: 'original', raw_data: false };
+    case 'cef':
+      return { type: 'cef', ...z.object(cefFields).parse({}) };
+    case 'text':
+      return { type: 'text' };
+  }
+}
+
+/** Between JSON tokens a tab or line break means what a blank does, and in strings JSON has them escaped already. */
+const original: MessageWriter = {
+  tagged: false,
+  write: (event) => oneLine(visibleJson(rawText(event))),
+  shorten: (event, _full, bytesMax) => shortOriginal(event, bytesMax),
+};
+
+const text: MessageWriter = {
+  tagged: false,
+  write: (event) => `${sentence(event)} uid=${oneLine(event.uid)}`,
+  shorten: (event, full, bytesMax) => {
+    const end = ` [truncated] uid=${oneLine(event.uid)}`;
+    const room = bytesMax - Buffer.byteLength(end);
+    return cutToBytes(cutToBytes(full, Math.max(0, room)) + end, bytesMax);
+  },
+};

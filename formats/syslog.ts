@@ -1,0 +1,85 @@
+// The `syslog` format: complete syslog lines, RFC 5424 by default and RFC 3164 for receivers that need it, without the
+// framing, which is the sink's. The message is another format's text: JSON, CEF, the record as sent, or a sentence.
+// A line never passes `max_message` bytes: receivers split or drop longer ones (rsyslog emits the rest as further
+// records, syslog-ng drops the line), so it is shortened here, validly, marked, and with its uid. A line holds no
+// control character, so neither framing can be broken by content.
+
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { defineFormat } from '../src/contracts/definition.ts';
+import type { Event } from '../src/contracts/event.ts';
+import { count } from '../src/contracts/settings.ts';
+import { facilities, header3164, header5424, tagOf } from './syslog-header.ts';
+import { messageField, messageWriter } from './syslog-message.ts';
+import { fits } from './text.ts';
+
+// What every receiver must take (RFC 5424 section 6.1): header, uid and the least of a message fit.
+const lineBytesMin = 480;
+const lineBytesMax = 16 * 1024 * 1024;
+const byteOrderMark = '\uFEFF';
+
+function asciiName(lengthMax: number) {
+  return z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'expected printable ASCII without blanks')
+    .max(lengthMax);
+}
+
+/** The settings of `syslog`. */
+const syslogFields = {
+  protocol: z
+    .enum(['rfc5424', 'rfc3164'])
+    .default('rfc5424')
+    .describe(
+      '`rfc5424` carries uid, source and stream in structured data; `rfc3164` is the older form',
+    ),
+  message: messageField
+    .default('json')
+    .describe('what the line carries: `json`, `cef`, `text`, `original`, or `{ type: cef, … }`'),
+  facility: z.enum(facilities).default('local0').describe('syslog facility by name'),
+  app_name: asciiName(48).default('sluice').describe('APP-NAME; in RFC 3164 the tag'),
+  hostname: asciiName(255).optional().describe('HOSTNAME; this machine’s name if left out'),
+  enterprise: count(1, 4_294_967_295)
+    .default(32_473)
+    .describe('private enterprise number in the structured data’s name'),
+  max_message: count(lineBytesMin, lineBytesMax)
+    .default(8000)
+    .describe('most bytes in a line; longer events are shortened and marked'),
+  bom: z
+    .boolean()
+    .default(false)
+    .describe(
+      'starts an RFC 5424 message with a byte order mark, which some receivers keep as text',
+    ),
+};
+
+/** The `syslog` format. */
+export const syslog = defineFormat({
+  type: 'syslog',
+  summary: 'Complete syslog lines (RFC 5424 or 3164) around JSON, CEF, a sentence or the record.',
+  fields: syslogFields,
+  make(settings) {
+    const bytesMax = settings.max_message;
+    const message = messageWriter(settings.message);
+    const sender = {
+      facility: settings.facility,
+      hostname: settings.hostname ?? hostname(),
+      appName: settings.app_name,
+      enterprise: settings.enterprise,
+      bytesMax,
+    };
+    const header = {
+      rfc5424: () => header5424(sender),
+      rfc3164: () => header3164(sender, message.tagged ? '' : tagOf(sender.appName)),
+    }[settings.protocol]();
+    const mark = settings.bom && settings.protocol === 'rfc5424' ? byteOrderMark : '';
+    const encode = (event: Event): string => {
+      const before = header(event) + mark;
+      const full = message.write(event);
+      if (fits(full, bytesMax - before.length * 3)) return before + full;
+      const room = bytesMax - Buffer.byteLength(before);
+      return before + (fits(full, room) ? full : message.shorten(event, full, room));
+    };
+    return { name: 'syslog', contentType: 'text/plain; charset=utf-8', encode };
+  },
+});

@@ -1,0 +1,55 @@
+// Text on its way into a line: cutting it to a length without splitting a character, and clearing it of the characters
+// that could end a line or steer a terminal. All formats that write lines by hand share these, so that what counts as
+// a control character is said once.
+
+const lineBreakers = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
+const lineBreakersAll = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
+
+/** The text with every C0 and C1 control character, DEL and Unicode line separator turned into a blank. */
+export function oneLine(text: string): string {
+  return lineBreakers.test(text) ? text.replace(lineBreakersAll, ' ') : text;
+}
+
+/** The text without blanks at its ends. Only blanks: other white space is content. */
+export function trimBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text.charCodeAt(start) === 0x20) start++;
+  while (end > start && text.charCodeAt(end - 1) === 0x20) end--;
+  return end - start === text.length ? text : text.slice(start, end);
+}
+
+/** The first `codePointsMax` code points of the text. */
+export function cutToCodePoints(text: string, codePointsMax: number): string {
+  if (text.length <= codePointsMax) return text;
+  let at = 0;
+  for (let n = 0; n < codePointsMax && at < text.length; n++) {
+    at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  }
+  return text.slice(0, at);
+}
+
+/** The longest beginning of the text that takes at most `bytesMax` bytes in UTF-8, in whole code points. */
+export function cutToBytes(text: string, bytesMax: number): string {
+  if (fits(text, bytesMax)) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytesMax)));
+  return text.slice(0, read);
+}
+
+/** Whether the text takes at most `bytesMax` bytes in UTF-8. */
+export function fits(text: string, bytesMax: number): boolean {
+  if (text.length * 3 <= bytesMax) return true;
+  return text.length <= bytesMax && Buffer.byteLength(text) <= bytesMax;
+}
+
+/**
+ * An escaped text cut so that no escape pair (a backslash and the character after it) is split; blanks that the cut
+ * leaves at the end go too.
+ */
+export function cutEscaped(escaped: string, cut: (text: string) => string): string {
+  const kept = cut(escaped);
+  if (kept.length === escaped.length) return escaped;
+  let backslashes = 0;
+  while (kept.charCodeAt(kept.length - 1 - backslashes) === 0x5c) backslashes++;
+  return trimBlanks(backslashes % 2 === 1 ? kept.slice(0, -1) : kept);
+}
