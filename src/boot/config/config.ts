@@ -1,0 +1,157 @@
+// A config file, checked and turned into what the rest of sluice works with. Nothing is opened here and no one is
+// asked: text, environment and named files go in; a Config comes out, or a ConfigError with all that is wrong. What must
+// stay true: whatever the text, nothing else is thrown, and no secret gets into a message.
+
+import { resolve } from 'node:path';
+import { LineCounter } from 'yaml';
+import { parseHostPort, type Secret } from '../../contracts/settings.ts';
+import type { Route } from '../../send/route.ts';
+import { type UpstreamSettings, upstreamFlaw } from '../../tools/upstream-settings.ts';
+import { type BlockReading, parseBlock } from './block.ts';
+import { ConfigError, type Flaw, Flaws } from './flaws.ts';
+import { unknownKey } from './nearest.ts';
+import { readFile, type Surroundings, whyUnreadable } from './references.ts';
+import { readRoutes, unroutedNotices } from './routes.ts';
+import { type Entry, readSection, type Section, tellBlockFlaw } from './section.ts';
+import {
+  logBlock,
+  shutdownBlock,
+  stateBlock,
+  statusBlock,
+  topKeys,
+  upstreamBlock,
+} from './shape.ts';
+import { type ConfiguredSink, readSinks } from './sinks.ts';
+import { type ConfiguredSource, readSources } from './sources.ts';
+import { checkTlsFiles } from './tls-files.ts';
+import { readWritten, type Written } from './written.ts';
+
+export { ConfigError, type Flaw, flawText } from './flaws.ts';
+export type { Surroundings } from './references.ts';
+export { configSchema } from './shape.ts';
+export type { ConfiguredSink } from './sinks.ts';
+export type { ConfiguredSource } from './sources.ts';
+
+/** A whole config. Names are keys; records hold own properties only. */
+export interface Config {
+  /** As it was given. */
+  readonly file: string;
+  readonly state: {
+    /** Absolute. */
+    readonly dir: string;
+    readonly maxBytes: number;
+    readonly keepMs: number;
+    readonly sync: 'full' | 'normal';
+  };
+  readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
+  readonly sources: Readonly<Record<string, ConfiguredSource>>;
+  readonly sinks: Readonly<Record<string, ConfiguredSink>>;
+  /** Empty: every source to every sink. */
+  readonly routes: readonly Route[];
+  readonly status: {
+    readonly host: string;
+    readonly port: number;
+    readonly token: Secret | null;
+  } | null;
+  readonly shutdown: { readonly timeoutMs: number };
+  readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error' };
+  /** What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to show. */
+  readonly notices: readonly Flaw[];
+}
+
+/** Reads and checks a config file. Throws a ConfigError with every flaw. */
+export function readConfig(file: string, around: Surroundings = { env: process.env }): Config {
+  const whole = (message: string) =>
+    new ConfigError(file, [{ line: 0, column: 0, path: '', message }]);
+  let bytes: Uint8Array;
+  try {
+    bytes = readFile(file, around);
+  } catch (error) {
+    throw whole(`the config cannot be read: ${whyUnreadable(error)}`);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw whole('the config is not UTF-8 text');
+  }
+  return parseConfig(text, file, around);
+}
+
+/** Checks a config's text; `file` is for messages. Throws a ConfigError with every flaw. */
+export function parseConfig(text: string, file: string, around: Surroundings): Config {
+  const lines = new LineCounter();
+  const flaws = new Flaws(lines);
+  const notices = new Flaws(lines);
+  const top = readWritten(text, { lines, flaws, around });
+  const config = top === null ? null : readTop(top, { flaws, around, notices });
+  if (config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
+  return { file, ...config, notices: notices.list };
+}
+
+function readTop(
+  top: Written,
+  reading: BlockReading & { readonly notices: Flaws },
+): Omit<Config, 'file' | 'notices'> | null {
+  const { flaws } = reading;
+  if (top.children === null || Array.isArray(top.value)) {
+    const empty = top.value === null || top.value === undefined;
+    const what = empty ? 'the config is empty' : 'a config is a mapping';
+    if (!top.broken) flaws.add(empty ? null : top.at, [], `${what}; it needs ${neededKeys}`);
+    return null;
+  }
+  for (const [key, { keyAt }] of top.children) {
+    if (topKeys.some((known) => known === key)) continue;
+    flaws.add(keyAt, [String(key)], unknownKey(String(key), topKeys));
+  }
+  const at = (key: (typeof topKeys)[number]) => ({ written: top.children?.get(key), path: [key] });
+  const state = parseBlock(stateBlock, at('state'), reading)?.settings;
+  const status = parseBlock(statusBlock, at('status'), reading)?.settings;
+  const shutdown = parseBlock(shutdownBlock, at('shutdown'), reading)?.settings;
+  const log = parseBlock(logBlock, at('log'), reading)?.settings;
+
+  const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
+  const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
+  const sinks = readSinks(readSection(top, 'sinks', reading), reading);
+  const routes = readRoutes(at('routes').written, { sources, sinks }, reading);
+  unroutedNotices(routes, { sources, sinks }, reading.notices);
+
+  if (state === undefined || shutdown === undefined || log === undefined) return null;
+  const listen = status === undefined ? null : parseHostPort(status.listen);
+  return {
+    state: {
+      dir: resolve(state.dir),
+      maxBytes: state.max_bytes,
+      keepMs: state.keep,
+      sync: state.sync,
+    },
+    upstreams: readable(upstreams),
+    sources: readable(sources),
+    sinks: readable(sinks),
+    routes,
+    status: listen === null ? null : { ...listen, token: status?.token ?? null },
+    shutdown: { timeoutMs: shutdown.timeout },
+    log,
+  };
+}
+
+const neededKeys = 'upstreams, sources and sinks';
+
+/** The entries that could be read, by name. */
+function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
+  const settled = [...section.entries.values()].flatMap(({ name, settings }): [string, T][] =>
+    settings === null ? [] : [[name, settings]],
+  );
+  return Object.fromEntries(settled);
+}
+
+function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
+  return section.map((entry: Entry<null>) => {
+    const settings = parseBlock(upstreamBlock, entry, reading)?.settings ?? null;
+    if (settings === null) return null;
+    const flaw = upstreamFlaw(settings);
+    if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
+    checkTlsFiles(entry, reading);
+    return flaw === null ? settings : null;
+  });
+}

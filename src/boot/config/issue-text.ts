@@ -1,0 +1,131 @@
+// zod's complaints in the words of someone who writes YAML. A sentence says what is expected and what kind of value
+// was found; it never holds the value itself unless the caller has said that it may be shown.
+
+import type { z } from 'zod';
+import { nearest } from './nearest.ts';
+
+/** The value that a complaint is about, and the reference it came through, as that is written. */
+export interface Found {
+  readonly value: unknown;
+  readonly reference: string | null;
+}
+
+const shownLengthMax = 60;
+
+/** The value as it may be shown: what came through a reference is not. */
+export function shownValue({ value, reference }: Found): string {
+  if (reference !== null) return `what ${reference} gives`;
+  if (typeof value !== 'string') return kindOf(value);
+  return JSON.stringify(
+    value.length > shownLengthMax ? `${value.slice(0, shownLengthMax)}…` : value,
+  );
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** What is known of the place besides the complaint. */
+export interface About {
+  /** Undefined where there is no value at all. */
+  readonly found: Found | undefined;
+  /** What a text there must look like, e.g. `expected a size such as 64KiB`. */
+  readonly form: string | null;
+}
+
+/** What is wrong, as a sentence. */
+export function sentenceOf(issue: Issue, { found, form }: About): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return form === null ? typeSentence(issue.expected, found) : formSentence(form, found);
+    case 'invalid_value':
+      return valueSentence(issue.values, found);
+    case 'invalid_union':
+      return unionSentence(issue, found);
+    case 'too_small':
+      return issue.message.startsWith('Too small') ? smallSentence(issue) : issue.message;
+    case 'too_big':
+      return issue.message.startsWith('Too big') ? bigSentence(issue) : issue.message;
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? 'this cannot be a key here';
+    case 'invalid_format':
+    case 'not_multiple_of':
+    case 'unrecognized_keys':
+    case 'invalid_element':
+    case 'custom':
+      return issue.message;
+  }
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+  null: 'nothing',
+};
+
+/** The kind of a value, for people. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  return kinds[typeof value] ?? 'something else';
+}
+
+function typeSentence(expected: string, found: Found | undefined): string {
+  const wanted = kinds[expected] ?? expected;
+  if (found === undefined) return `is missing; expected ${wanted}`;
+  const { value } = found;
+  if (value === null)
+    return `expected ${wanted}, found nothing; give it a value or leave the key out`;
+  const got =
+    typeof value === 'number' && expected === 'int' ? 'one with a fraction' : kindOf(value);
+  const scalar = typeof value === 'number' || typeof value === 'boolean';
+  const quote = expected === 'string' && scalar ? '; put it in quotes' : '';
+  const what = found.reference === null ? got : `${shownValue(found)}, which is none`;
+  return `expected ${wanted}, found ${what}${quote}`;
+}
+
+function formSentence(form: string, found: Found | undefined): string {
+  return found === undefined ? `is missing; ${form}` : `${form}, found ${shownValue(found)}`;
+}
+
+function valueSentence(values: readonly unknown[], found: Found | undefined): string {
+  const words = values.map(String);
+  const wanted = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
+  if (found === undefined) return `is missing; expected ${wanted}`;
+  const own = typeof found.value === 'string' && found.reference === null ? found.value : null;
+  const near = own === null ? null : nearest(own, words);
+  const meant = near === null ? '' : `; did you mean ${near}?`;
+  return `expected ${wanted}, found ${shownValue(found)}${meant}`;
+}
+
+function unionSentence(issue: Extract<Issue, { code: 'invalid_union' }>, found: Found | undefined) {
+  if ('options' in issue && Array.isArray(issue.options))
+    return valueSentence(issue.options, found);
+  const wanted = new Set(issue.errors.map((issues) => wantedBy(issues[0])));
+  return `expected ${[...wanted].join(' or ')}, found ${found === undefined ? 'nothing' : shownValue(found)}`;
+}
+
+function wantedBy(issue: Issue | undefined): string {
+  if (issue?.code === 'invalid_type') return kinds[issue.expected] ?? issue.expected;
+  if (issue?.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;
+  return issue?.message ?? 'something else';
+}
+
+function smallSentence(issue: Extract<Issue, { code: 'too_small' }>): string {
+  const { origin, minimum, inclusive } = issue;
+  if (origin === 'string')
+    return minimum === 1 ? 'may not be empty' : `has at least ${minimum} characters`;
+  if (origin === 'array')
+    return minimum === 1 ? 'needs at least one entry' : `needs at least ${minimum} entries`;
+  return `expected a number ${inclusive === false ? 'above' : 'of at least'} ${minimum}`;
+}
+
+function bigSentence(issue: Extract<Issue, { code: 'too_big' }>): string {
+  const { origin, maximum, inclusive } = issue;
+  if (origin === 'string') return `has at most ${maximum} characters`;
+  if (origin === 'array') return `has at most ${maximum} entries`;
+  return `expected a number ${inclusive === false ? 'below' : 'of at most'} ${maximum}`;
+}

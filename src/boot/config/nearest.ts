@@ -1,0 +1,85 @@
+// The near word: what an author most likely meant by a key or name that nobody knows.
+
+const lengthMax = 64;
+const candidatesMax = 500;
+
+/** The known word nearest to `word`, if any is near enough to be meant. */
+export function nearest(word: string, known: Iterable<string>): string | null {
+  if (word.length > lengthMax) return null;
+  const folded = fold(word);
+  // A third of the word may be wrong, or two letters; words of three share letters by chance.
+  let best = (word.length <= 3 ? 1 : Math.max(2, Math.floor(word.length / 3))) + 1;
+  let found: string | null = null;
+  let looked = 0;
+  for (const candidate of known) {
+    looked += 1;
+    if (looked > candidatesMax) break;
+    if (candidate.length > lengthMax) continue;
+    const apart = isBeginning(folded, fold(candidate))
+      ? 1
+      : Math.abs(candidate.length - word.length) < best
+        ? distance(folded, fold(candidate))
+        : best;
+    if (apart < best) {
+      best = apart;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+/** `; did you mean NEAR?`, else the known words if there are few, else nothing. */
+export function hint(word: string, known: Iterable<string>): string {
+  const all = [...known];
+  const near = nearest(word, all);
+  if (near !== null) return `; did you mean ${near}?`;
+  if (all.length === 0 || all.length > listedMax) return '';
+  return `; known: ${all.join(', ')}`;
+}
+
+/** What to say of a key that is not among the known ones. */
+export function unknownKey(key: string, known: Iterable<string>): string {
+  if (key.includes(':')) return 'unknown key; between a key’s colon and its value stands a blank';
+  return `unknown key${hint(key, known)}`;
+}
+
+const listedMax = 12;
+
+/** `pollSeconds`, `poll-seconds` and `poll_seconds` are the same word to a person. */
+function fold(word: string): string {
+  if (/^[a-z0-9_]*$/.test(word)) return word;
+  return word
+    .replace(/([a-z])([A-Z])/g, '$1_$2')
+    .replaceAll('-', '_')
+    .toLowerCase();
+}
+
+/** One word is the other's beginning, as `warn` is of `warning`. */
+function isBeginning(a: string, b: string): boolean {
+  return Math.min(a.length, b.length) >= beginningMin && (a.startsWith(b) || b.startsWith(a));
+}
+
+const beginningMin = 3;
+
+/** Edits (insert, delete, replace, swap of neighbours) from one word to the other: optimal string alignment. */
+function distance(a: string, b: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const same = a[i - 1] === b[j - 1];
+      let least = Math.min(
+        (last[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (last[j - 1] ?? 0) + (same ? 0 : 1),
+      );
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (swapped) least = Math.min(least, (before[j - 2] ?? 0) + 1);
+      row.push(least);
+    }
+    before = last;
+    last = row;
+  }
+  return last[b.length] ?? 0;
+}

@@ -1,0 +1,136 @@
+// What each key of a record leads to: slots that its value may fill, and the level below. Worked out from the config's
+// paths and the common names when a key is first seen, then remembered, so that reading a record (reading.ts) costs
+// one comparison or one look-up a key. Keys are upstream's: what is remembered is bounded.
+
+import {
+  type Accepts,
+  canonical,
+  groupOf,
+  type Meaning,
+  type Slot,
+  type Vocabulary,
+  wrapperRank,
+} from './slots.ts';
+
+/** A path that the config names, before all common names: `rank` orders the paths of one slot. */
+export interface Wanted {
+  readonly path: string;
+  readonly slot: Slot;
+  readonly accepts: Accepts;
+  readonly rank: number;
+}
+
+/** One slot that a key's value may fill, and where the key stands: enough to put the value back. */
+export interface Take extends Meaning {
+  readonly path: readonly string[];
+  /** What belongs to different groups may be different people or things. */
+  readonly group: number;
+  /** What else the value may fill. */
+  readonly next: Take | null;
+}
+
+/** What a key leads to. */
+export interface Step {
+  readonly key: string;
+  readonly take: Take | null;
+  readonly child: Branch | null;
+}
+
+/** The common names stand behind all that the config names. */
+export const commonRank = wrapperRank * 16;
+
+const keysMax = 4096;
+const orderMax = 128;
+const keyLengthMax = 128;
+
+/** One level of the record. */
+export class Branch {
+  /** The steps of the object read last, in its order: most objects of a source have the same keys. */
+  readonly order: Step[] = [];
+  readonly #steps = new Map<string, Step>();
+  readonly #path: readonly string[];
+  readonly #name: string;
+  readonly #vocabulary: Vocabulary;
+  readonly #penalty: number;
+
+  constructor(vocabulary: Vocabulary, path: readonly string[], name: string, penalty: number) {
+    this.#vocabulary = vocabulary;
+    this.#path = path;
+    this.#name = name;
+    this.#penalty = penalty;
+  }
+
+  /** The step of a key that is not the one that stood at this place in the object before. */
+  find(key: string, place: number): Step {
+    const step = this.#steps.get(key) ?? this.#learn(key);
+    if (place < orderMax) this.order[place] = step;
+    return step;
+  }
+
+  /** Adds a path of the config: the whole as one key, then key by key. */
+  want(wanted: Wanted): void {
+    const keys = wanted.path.split('.');
+    if (keys.length > 1) {
+      let branch: Branch = this;
+      for (const key of keys.slice(0, -1)) branch = branch.#enter(key);
+      branch.#wantKey(keys[keys.length - 1] ?? '', wanted, 1);
+    }
+    this.#wantKey(wanted.path, wanted, 0);
+  }
+
+  #wantKey(key: string, { slot, accepts, rank }: Wanted, later: number): void {
+    const { take, child } = this.#known(key);
+    const meaning = { slot, accepts, rank: rank * 2 + later };
+    this.#steps.set(key, { key, take: takeOf(meaning, this.#pathTo(key), -1, take), child });
+  }
+
+  #enter(key: string): Branch {
+    const { take, child } = this.#known(key);
+    const below = child ?? this.#descend(key, this.#name + canonical(key), this.#penalty);
+    this.#steps.set(key, { key, take, child: below });
+    return below;
+  }
+
+  #known(key: string): Step {
+    return this.#steps.get(key) ?? this.#work(key);
+  }
+
+  #learn(key: string): Step {
+    if (key.length > keyLengthMax) return { key, take: null, child: null };
+    const step = this.#work(key);
+    if (this.#steps.size < keysMax) this.#steps.set(key, step);
+    return step;
+  }
+
+  #work(key: string): Step {
+    const own = canonical(key);
+    if (own === '') return { key, take: null, child: null };
+    const { meanings, containers, wrappers } = this.#vocabulary;
+    const name = this.#name + own;
+    const penalty = this.#penalty;
+    let child: Branch | null = null;
+    if (penalty === 0 && wrappers.has(name)) child = this.#descend(key, '', wrapperRank);
+    else if (containers.has(name)) child = this.#descend(key, name, penalty);
+    const path = this.#pathTo(key);
+    const take = (meanings.get(name) ?? []).reduceRight<Take | null>((next, meaning) => {
+      const { slot, accepts, rank } = meaning;
+      const behind = { slot, accepts, rank: rank + penalty + commonRank };
+      return takeOf(behind, path, groupOf(rank), next);
+    }, null);
+    return { key, take, child };
+  }
+
+  #descend(key: string, name: string, penalty: number): Branch {
+    return new Branch(this.#vocabulary, this.#pathTo(key), name, penalty);
+  }
+
+  #pathTo(key: string): readonly string[] {
+    return [...this.#path, key];
+  }
+}
+
+/** All takes are made here, so that they share their shape. */
+function takeOf(meaning: Meaning, path: readonly string[], group: number, next: Take | null): Take {
+  const { slot, accepts, rank } = meaning;
+  return { slot, accepts, rank, path, group, next };
+}

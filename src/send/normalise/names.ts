@@ -1,0 +1,27 @@
+// Builds the table of common names (vocabulary.ts) from lists of words.
+
+import type { Accepts, Meaning, Slot } from './slots.ts';
+
+/** Collects meanings. A name may have several for different slots; the first that accepts the value counts. */
+export class Names {
+  readonly meanings = new Map<string, Meaning[]>();
+  readonly containers = new Set<string>();
+
+  add(slot: Slot, accepts: Accepts, names: string, rank = 0): this {
+    names.split(' ').forEach((name, index) => {
+      const known = this.meanings.get(name) ?? [];
+      if (known.some((meaning) => meaning.slot === slot)) return;
+      this.meanings.set(name, [...known, { slot, accepts, rank: rank + index }]);
+    });
+    return this;
+  }
+
+  /** Each suffix behind each prefix, and each prefix a container; `-` is the prefix itself. */
+  cross(prefixes: string, suffixes: string, slot: Slot, accepts: Accepts = 'text', rank = 0): this {
+    const names = prefixes.split(' ').flatMap((prefix) => {
+      this.containers.add(prefix);
+      return suffixes.split(' ').map((suffix) => (suffix === '-' ? prefix : prefix + suffix));
+    });
+    return this.add(slot, accepts, names.join(' '), rank);
+  }
+}

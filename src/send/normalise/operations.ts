@@ -1,0 +1,143 @@
+// Reads the name of an action, such as `policy.rule.update`, `CreateUser` or `user login failed`, for what OCSF
+// wants to know of it: the activity, whether it is a login, and the kind of thing it is done to. Each distinct name
+// is worked out once, so that an event costs one look-up.
+
+import { memo } from './values.ts';
+
+/** What an action's name tells. */
+export interface Operation {
+  /** `activity_id` in API Activity: 1 create, 2 read, 3 update, 4 delete, 99 other. */
+  readonly api: number;
+  /** `activity_id` in Entity Management, which knows more verbs. */
+  readonly entity: number;
+  /** `activity_id` in Authentication: 1 logon, 2 logoff; 0 where the action is no login. */
+  readonly login: number;
+  /** `status_id` that the name itself tells (`login_failed`): 1, 2, or 0 for none. */
+  readonly status: number;
+  /** The kind of thing acted upon, e.g. `policy`; empty where the name has none. */
+  readonly object: string;
+}
+
+interface Verb {
+  readonly api: number;
+  readonly entity: number;
+}
+
+const verbRows: readonly (readonly [api: number, entity: number, words: string])[] = [
+  [
+    1,
+    1,
+    'create creation add addition new insert register registration invite upload generate issue import post',
+  ],
+  [1, 1, 'provision publish open submit copy clone restore put'],
+  [
+    2,
+    2,
+    'read get list view describe download export search query access fetch head show lookup display inspect',
+  ],
+  [
+    3,
+    3,
+    'update edit modify modified modification change set patch rename configure rotate replace reset approve',
+  ],
+  [
+    3,
+    3,
+    'assign unassign attach detach grant renew sync apply merge save write alter adjust toggle lock unlock',
+  ],
+  [
+    4,
+    4,
+    'delete deletion remove removal destroy destruction revoke revocation purge drop terminate uninstall erase',
+  ],
+  [3, 5, 'move transfer'],
+  [1, 6, 'enroll enrol enrollment'],
+  [4, 7, 'unenroll unenrol'],
+  [3, 8, 'enable'],
+  [3, 9, 'disable'],
+  [3, 10, 'activate'],
+  [3, 11, 'deactivate'],
+  [3, 12, 'suspend pause'],
+  [3, 13, 'resume unsuspend'],
+];
+
+/** HTTP's word for reading is `OPTIONS` for nobody; `POST` and `PUT` as whole names mean create and update. */
+const methods: Readonly<Record<string, number>> = {
+  GET: 2,
+  HEAD: 2,
+  POST: 1,
+  PUT: 3,
+  PATCH: 3,
+  DELETE: 4,
+};
+
+const logonWords =
+  /(?:^| )(?:log ?(?:in|on)|sign ?in|authenticat(?:e|ed|ion)|logged (?:in|on)|signed in|login)s?(?: |$)/;
+const logoffWords = /(?:^| )(?:log ?(?:out|off)|sign ?out|logged (?:out|off)|signed out)(?: |$)/;
+const failedWords = /(?:^| )(?:fail|failed|failure|denied|unsuccessful)(?: |$)/;
+const succeededWords = /(?:^| )(?:success|succeeded|successful)(?: |$)/;
+
+/** Makes the reader; it remembers what each name meant. */
+export function operationReader(): (name: string) => Operation {
+  const verbs = new Map<string, Verb>(
+    verbRows.flatMap(([api, entity, words]) =>
+      words.split(' ').map((word) => [word, { api, entity }]),
+    ),
+  );
+  // A name is a few words; more is hostile or prose, and prose has its verb in front.
+  return memo((name) => classify(name.slice(0, 200), verbs));
+}
+
+function classify(name: string, verbs: ReadonlyMap<string, Verb>): Operation {
+  const method = methods[name];
+  if (method !== undefined) return { api: method, entity: method, login: 0, status: 0, object: '' };
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '');
+  const place = verbPlace(name, words, verbs);
+  const verb = place < 0 ? undefined : verbOf(words[place], verbs);
+  const text = words.join(' ');
+  return {
+    api: verb?.api ?? 99,
+    entity: verb?.entity ?? 99,
+    login: verb === undefined ? loginOf(text) : 0,
+    status: failedWords.test(text) ? 2 : succeededWords.test(text) ? 1 : 0,
+    object: words.length > 1 ? objectOf(words, place) : '',
+  };
+}
+
+function loginOf(text: string): number {
+  if (logoffWords.test(text)) return 2;
+  return logonWords.test(text) ? 1 : 0;
+}
+
+/** `policy.rule.update` ends with its verb, `UpdatePolicyRule` begins with it; other places are a last resort. */
+function verbPlace(
+  name: string,
+  words: readonly string[],
+  verbs: ReadonlyMap<string, Verb>,
+): number {
+  const last = words.length - 1;
+  const first = /[A-Z]/.test(name) || name.includes(' ') ? 0 : last;
+  for (const place of [first, last - first]) {
+    if (verbOf(words[place], verbs) !== undefined) return place;
+  }
+  return words.findLastIndex((word) => verbOf(word, verbs) !== undefined);
+}
+
+/** The word, or what it is a form of: created, creates, creating, added, dropped. */
+function verbOf(word: string | undefined, verbs: ReadonlyMap<string, Verb>): Verb | undefined {
+  if (word === undefined) return undefined;
+  const exact = verbs.get(word);
+  if (exact !== undefined) return exact;
+  const stem = word.replace(/(?:ed|ing|s|d)$/, '');
+  if (stem === word) return undefined;
+  return verbs.get(stem) ?? verbs.get(`${stem}e`) ?? verbs.get(stem.replace(/(.)\1$/, '$1'));
+}
+
+function objectOf(words: readonly string[], place: number): string {
+  const rest = words.filter((_, index) => index !== place);
+  return rest.slice(0, 3).join(' ');
+}
