@@ -25,7 +25,7 @@ export function readJson(body: Uint8Array, doing: string): JsonBody {
     const what = `the answer is nested more than ${nestingMax} levels deep`;
     return { good: false, cause: nonsense(doing, what) };
   }
-  if (isObject(value) && isFailure(value['error'])) {
+  if (isObject(value) && isFailure(value.error)) {
     return { good: false, cause: nonsense(doing, 'the answer is an error with status 200') };
   }
   return { good: true, value };

@@ -10,14 +10,14 @@ import { z } from 'zod';
 import { defineSink, type FormatChoice } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { count, duration, tls } from '../../src/contracts/settings.ts';
-import type { Batch, Delivery, Sink } from '../../src/contracts/sink.ts';
+import type { Delivery, EncodedLines, Sink } from '../../src/contracts/sink.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
 import { type Address, parseAddress } from './syslog/address.ts';
 import type { Waiter } from './syslog/connection.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
 import { type Receiver, tryOut } from './syslog/dial.ts';
 import { connectFailure } from './syslog/failures.ts';
-import { type Framing, frame } from './syslog/framing.ts';
+import { type Framer, type Frames, framerFor } from './syslog/framing.ts';
 import { SyslogStream } from './syslog/stream.ts';
 
 const facilities = [
@@ -102,10 +102,10 @@ export const syslogSink = defineSink({
   summary: 'Sends events to a SIEM or log server as syslog, over UDP, TCP or TLS.',
   fields,
   formats: ['syslog', 'cef', 'json'],
-  // A batch stays unresolved for the resend window, so what can be sent in that time must fit: 128 MiB, which is also
-  // the most that can pile up in memory in front of a receiver that takes nothing.
-  inFlightMax: 512,
-  batch: { events: 1000, bytes: 256 * 1024, waitMs: 200 },
+  // A batch stays unresolved for the resend window, so what can be sent in that time must fit. It is in memory only
+  // until it is written: `ready` keeps those from piling up in front of a receiver that takes nothing.
+  inFlightMax: 4096,
+  batch: { events: 1000, bytes: 512 * 1024, waitMs: 20 },
   format: wrapFormat,
   flaw,
   assurance: (settings) => (settings.address.transport === 'udp' ? 'none' : 'settled'),
@@ -170,13 +170,16 @@ function openStream(settings: SyslogSettings, clock: Clock): Sink {
     stallMs: settings.stall_timeout,
   } as const;
   const stream = new SyslogStream(receiver(settings), settling, clock);
-  const framing = settings.framing ?? 'octet_counting';
+  const framer = framerFor(settings.framing ?? 'octet_counting');
   return {
-    send: (batch, signal) =>
+    // Only the lines: events would keep whole pages in memory while a receiver takes nothing.
+    send: ({ lines }, signal) =>
       new Promise((resolve, reject) => {
+        if (lines.length === 0) return resolve({ outcome: 'delivered' });
         const waiter = waiterFor(resolve, reject, signal);
-        stream.send({ frames: () => framesOf(batch, framing, waiter), waiter });
+        stream.send({ frames: () => framesOf(lines, framer, waiter), waiter });
       }),
+    ready: (signal) => stream.ready(signal),
     close: () => stream.close(),
   };
 }
@@ -197,8 +200,8 @@ function waiterFor(
   return { tell, signal };
 }
 
-function framesOf({ lines }: Batch, framing: Framing, waiter: Waiter): Uint8Array | null {
-  const frames = frame(lines, framing);
+function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames | null {
+  const frames = framer(lines);
   if (frames === null) {
     const cause = new ExportError(
       'record_refused',

@@ -55,6 +55,11 @@ export interface Sink {
   /** Sends once. Never throws for what the far side did; that is a Delivery. Rejects only when `signal` aborts. */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**
+   * For a sink with several batches in flight: resolves when one more would not pile up here. Asked before a batch is
+   * cut; never rejects but with the signal's reason.
+   */
+  ready?(signal: AbortSignal): Promise<void>;
+  /**
    * For a sink whose far side keeps the position itself (Kafka transactions): the offset up to which it has
    * committed, or null. Asked after open and before a batch is sent again, since an answer can be lost.
    */

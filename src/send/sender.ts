@@ -73,8 +73,9 @@ export class Sender {
   }
 
   get state(): SenderState {
+    const idle = this.#state === 'sending' && this.#position.at >= this.#settings.spool.gauge.end;
     return {
-      state: this.#state,
+      state: idle ? 'idle' : this.#state,
       position: this.#position.at,
       delivered: this.#delivered,
       deadLetters: this.#deadLetters,
@@ -85,7 +86,8 @@ export class Sender {
 
   /** Resolves after `stop`, when what was under way is settled or given up and the position is durable. */
   async run(signals: StopSignals): Promise<void> {
-    const { stop } = signals;
+    const { stop, kill } = signals;
+    kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
     try {
       await this.#adopt(signals);
       while (!stop.aborted) {
@@ -95,8 +97,11 @@ export class Sender {
     } catch (error) {
       if (!stop.aborted) throw error;
     } finally {
-      await this.#settings.sink.close();
-      await this.#position.saved();
+      try {
+        await this.#settings.sink.close();
+      } finally {
+        await this.#position.saved();
+      }
       this.#state = 'stopped';
     }
   }
@@ -139,6 +144,7 @@ export class Sender {
     let underWay = 0;
     let settled: Promise<void> = Promise.resolve();
     let room = Promise.withResolvers<void>();
+    halt.addEventListener('abort', () => room.resolve(), { once: true });
 
     const settle = async (answer: Promise<Delivery>, end: Offset, count: number) => {
       const delivery = await answer.catch((error) => this.#unsent(error));
@@ -157,12 +163,15 @@ export class Sender {
 
     try {
       while (!halt.aborted) {
+        await sink.ready?.(halt);
         const batch = await this.#cut(next, halt);
-        const { end, events } = batch;
-        const answer = events.length === 0 ? deliveredNothing : sink.send(batch, kill);
+        const { end } = batch;
+        // Only its size is kept: a window of batches would else keep all their pages in memory.
+        const count = batch.events.length;
+        const answer = count === 0 ? deliveredNothing : sink.send(batch, kill);
         const earlier = settled;
         underWay += 1;
-        settled = earlier.then(() => settle(answer, end, events.length));
+        settled = earlier.then(() => settle(answer, end, count));
         answer.catch(() => undefined);
         next = end;
         while (underWay >= inFlightMax && !halt.aborted) {
@@ -183,7 +192,6 @@ export class Sender {
     const { outlet, spool, clock, waitMs } = this.#settings;
     for (;;) {
       if (spool.gauge.end <= from) {
-        if (this.#state === 'sending' && this.#position.at === from) this.#state = 'idle';
         await spool.arrival(from, stop);
         if (waitMs > 0) await clock.sleep(waitMs, stop);
       }
@@ -349,7 +357,8 @@ function letterFor(event: Event, reason: string): DeadLetter {
     offset: event.offset,
     reason,
     context: event.context,
-    record: event.raw,
+    // A copy: the record's bytes are part of its page, all of which would else go with it.
+    record: new Uint8Array(event.raw),
   };
 }
 

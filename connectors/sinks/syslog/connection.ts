@@ -4,11 +4,11 @@
 // before, the batch is to be sent again. A reset can take away bytes that the far kernel had acknowledged and its program
 // not read: that is what the window is for.
 //
-//   open ──finish()──▶ finishing ──peer's FIN──▶ checking ──all acknowledged──▶ over   all settled: read to the end
-//     └──error, FIN, stall──┴──error, no FIN────────┴──error, bytes left──▶ over         what is unsettled goes again
+//   open ──finish()──▶ finishing ──our FIN, then the receiver's──▶ over   all settled: it has read to the end
+//     └──error, FIN, stall──┴──error, stall, no FIN──▶ over               what is unsettled goes again
 //
-// What must stay true: fates are told in the order of writing, settled ones first; nothing is told twice; at most one
-// batch more than the socket's own buffer waits in memory.
+// What must stay true: fates are told in the order of writing, settled ones first; nothing is told twice; large batches
+// wait for the kernel one at a time.
 
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
@@ -16,6 +16,7 @@ import type { Delivery } from '../../../src/contracts/sink.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
 import type { Address } from './address.ts';
 import { broken, brokenConnection } from './failures.ts';
+import type { Frames } from './framing.ts';
 import { type Ports, portsOf, sendQueue } from './send-queue.ts';
 
 /** When a batch counts as delivered. */
@@ -52,6 +53,10 @@ interface Carried {
 
 // One write's callback is the finest sign of progress there is, and large writes cost least (measured: 64 to 192 KiB).
 const writeBytesMax = 128 * 1024;
+// So many bytes may wait for the kernel before the next batch is held back. Counted here: Node tells 'drain' once for
+// each write of a batch, and each would let in another batch.
+const aheadBytesMax = writeBytesMax;
+const drainLookMs = 10;
 const notYet = Number.POSITIVE_INFINITY;
 
 /** See the head of this file. */
@@ -64,16 +69,16 @@ export class Connection {
   readonly #ports: Ports;
   readonly #ended = new AbortController();
   readonly #carried: Carried[] = [];
-  /** Whether the kernel's table shows this connection, so that its absence there means something. */
-  #listed: boolean | null = null;
-  #state: 'open' | 'finishing' | 'checking' | 'over' = 'open';
+  #state: 'open' | 'finishing' | 'over' = 'open';
   #watching = false;
   #written = 0;
   #flushed = 0;
   /** Bytes that are known to have left, by the far kernel's word or else by our own kernel's. */
   #reached = 0;
+  /** Whether the kernel's table has shown this connection. */
+  #listed = false;
   #progressMs: number;
-  #healthySinceMs = 0;
+  #healthySinceMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     socket: Socket,
@@ -87,31 +92,33 @@ export class Connection {
     this.#events = world.events;
     this.#ports = portsOf(socket);
     this.#progressMs = world.clock.monotonic();
-    socket.on('drain', () => this.#events.room());
     socket.on('end', () => this.#peerEnded());
     socket.on('error', (error) => this.#break(() => brokenConnection(this.#address, error)));
-    socket.on('close', () => this.#closed());
+    socket.on('close', () => this.#break(() => broken(this.#address, 'the connection was closed')));
     // Receivers send nothing; reading is what makes a FIN or a reset seen.
     socket.resume();
   }
 
   /** Whether a batch may be written now. */
   get hasRoom(): boolean {
-    return this.#state === 'open' && !this.#socket.writableNeedDrain;
+    return this.#state === 'open' && this.#written - this.#flushed < aheadBytesMax;
   }
 
-  /** Writes a batch's frames. They must not change until the waiter is told. */
-  write(frames: Uint8Array, waiter: Waiter): void {
+  /** Writes a batch's frames, of which there is at least one, and releases them once the kernel has them. */
+  write({ bytes, release }: Frames, waiter: Waiter): void {
     if (this.#carried.length === 0) this.#progressMs = this.#clock.monotonic();
-    this.#written += frames.length;
+    this.#written += bytes.length;
     const carried: Carried = { end: this.#written, flushedMs: notYet, waiter };
     this.#carried.push(carried);
-    for (let start = 0; start < frames.length; start += writeBytesMax) {
-      const part = frames.subarray(start, start + writeBytesMax);
+    for (let start = 0; start < bytes.length; start += writeBytesMax) {
+      const part = bytes.subarray(start, start + writeBytesMax);
       this.#socket.write(part, (error) => {
         if (error) return; // 'error' or 'close' tells
         this.#flushed += part.length;
-        if (this.#flushed >= carried.end) carried.flushedMs = this.#clock.monotonic();
+        if (this.#flushed < carried.end) return;
+        carried.flushedMs = this.#clock.monotonic();
+        release();
+        this.#events.room();
       });
     }
     void this.#watch();
@@ -125,14 +132,29 @@ export class Connection {
     if (this.#state === 'over') return;
     if (this.#state === 'open') {
       this.#state = 'finishing';
-      this.#socket.end();
       if (this.#carried.every(({ waiter }) => waiter.signal.aborted)) {
-        this.#socket.destroySoon();
+        if (this.#flushed < this.#written) this.#socket.destroy();
+        else this.#socket.destroySoon();
         this.#end(null);
         return;
       }
+      void this.#endOurSide();
     }
     void this.#awaitFin(waitMs);
+  }
+
+  // Only once the far kernel has everything does a FIN in answer to ours mean that all was read: a program that closes
+  // before sends a reset instead, and one that closed before our last bytes came never acknowledges them.
+  async #endOurSide(): Promise<void> {
+    try {
+      while (this.#state === 'finishing') {
+        if ((await this.#reachedBytes()) >= this.#written) break;
+        await this.#clock.sleep(drainLookMs, this.#ended.signal);
+      }
+      if (this.#state === 'finishing') this.#socket.end();
+    } catch {
+      // The connection is over: everything has its fate.
+    }
   }
 
   async #awaitFin(waitMs: number): Promise<void> {
@@ -142,35 +164,18 @@ export class Connection {
       return; // over: everything has its fate
     }
     const what = `the receiver has not closed its side within ${waitMs / 1000} s of ours`;
-    this.#break(() => broken(this.#address, what));
+    const { confirm } = this.#settling;
+    const hint = confirm === 'close' ? 'If it never does that, use confirm: window.' : '';
+    this.#break(() => broken(this.#address, what, { hint }));
   }
 
   #peerEnded(): void {
-    if (this.#state === 'finishing' && this.#socket.writableFinished) void this.#confirmFin();
-    else this.#break(() => broken(this.#address, 'the receiver closed the connection'));
-  }
-
-  // Once both sides have ended the socket closes by itself.
-  #closed(): void {
-    if (this.#state !== 'checking') {
-      this.#break(() => broken(this.#address, 'the connection was closed'));
-    }
-  }
-
-  // A receiver that closed of its own accord just before our last bytes came has not read them. Its kernel then resets
-  // the connection, which is gone from the table or still has bytes to be acknowledged; after a handshake that went
-  // right it stays there in TIME_WAIT with none.
-  async #confirmFin(): Promise<void> {
-    this.#state = 'checking';
-    const queue = await sendQueue(this.#ports);
-    if (this.#state !== 'checking') return;
-    if (queue === 0 || queue === 'unknown' || !this.#listed) {
+    if (!this.#socket.writableEnded) {
+      this.#break(() => broken(this.#address, 'the receiver closed the connection'));
+    } else if (this.#state === 'finishing') {
       this.#settle(this.#carried.length);
-      this.#socket.destroy();
-      this.#end(null);
-      return;
+      this.#letGo();
     }
-    this.#break(() => broken(this.#address, 'the receiver closed before it had read everything'));
   }
 
   // One loop for as long as anything is unsettled: it settles what is due and notices when nothing moves.
@@ -180,15 +185,13 @@ export class Connection {
     const { windowMs, stallMs } = this.#settling;
     const tickMs = Math.max(5, Math.min(windowMs, stallMs) / 4);
     try {
-      this.#listed ??= typeof (await sendQueue(this.#ports)) === 'number';
-      while (this.#state !== 'over') {
-        const oldest = this.#carried[0];
-        if (oldest === undefined) break;
-        const due = oldest.flushedMs + windowMs - this.#clock.monotonic();
-        await this.#clock.sleep(
-          Number.isFinite(due) ? Math.max(due, tickMs) : tickMs,
-          this.#ended.signal,
-        );
+      for (let oldest = this.#carried[0]; oldest !== undefined; oldest = this.#carried[0]) {
+        // All flushed: nothing to see before the oldest is due, and looking costs up to milliseconds (send-queue.ts).
+        const idleMs =
+          this.#flushed < this.#written
+            ? tickMs
+            : oldest.flushedMs + windowMs - this.#clock.monotonic();
+        await this.#clock.sleep(Math.max(idleMs, tickMs), this.#ended.signal);
         await this.#look();
       }
     } catch {
@@ -199,36 +202,46 @@ export class Connection {
   }
 
   async #look(): Promise<void> {
+    const reached = await this.#reachedBytes();
+    if (this.#state === 'over') return;
+    const nowMs = this.#clock.monotonic();
+    const moved = reached > this.#reached || reached === this.#written;
+    this.#reached = Math.max(this.#reached, reached);
+    // While nothing moves the receiver may be hung, and what it has not read would go with a reset.
+    if (moved) this.#progressMs = nowMs;
+    else this.#healthySinceMs = nowMs;
+
+    const { stallMs } = this.#settling;
+    if (nowMs - this.#progressMs >= stallMs) {
+      this.#break(() => broken(this.#address, `nothing has moved for ${stallMs / 1000} s`));
+    } else {
+      this.#settleDue(nowMs);
+    }
+  }
+
+  async #reachedBytes(): Promise<number> {
     // Taken before the queue is: what is flushed meanwhile only makes the queue look longer.
     const flushed = this.#flushed;
     const queue = await sendQueue(this.#ports);
-    if (this.#state !== 'open' && this.#state !== 'finishing') return;
-    const nowMs = this.#clock.monotonic();
-    const reached = typeof queue === 'number' ? flushed - queue : flushed;
-    if (reached > this.#reached || reached === this.#written) this.#progressMs = nowMs;
-    this.#reached = Math.max(this.#reached, reached);
-
-    const { confirm, windowMs, stallMs } = this.#settling;
-    const stuckMs = nowMs - this.#progressMs;
-    if (stuckMs >= stallMs) {
-      this.#break(() => broken(this.#address, `nothing has moved for ${stallMs / 1000} s`));
-      return;
+    if (queue !== null) {
+      this.#listed = true;
+      return flushed - queue;
     }
-    // While nothing moves the receiver may be hung, and what it has not read would go with a reset.
-    if (stuckMs >= windowMs && stuckMs > 0) this.#healthySinceMs = nowMs;
-    const due = (batch: Carried) =>
-      batch.end <= this.#reached &&
-      Math.max(batch.flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
-    const open = this.#carried.findIndex((batch) => !due(batch));
-    const count = open === -1 ? this.#carried.length : open;
+    // Gone from the table is no news, or bad news that an 'error' will tell.
+    return this.#listed ? this.#reached : flushed;
+  }
+
+  #settleDue(nowMs: number): void {
+    const { confirm, windowMs, stallMs } = this.#settling;
+    const isDue = ({ end, flushedMs }: Carried) =>
+      end <= this.#reached && Math.max(flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
+    const firstOpen = this.#carried.findIndex((batch) => !isDue(batch));
+    const count = firstOpen === -1 ? this.#carried.length : firstOpen;
     if (count === 0) return;
     switch (confirm) {
       case 'window':
         this.#settle(count);
-        if (this.#state === 'finishing' && this.#carried.length === 0) {
-          this.#socket.destroy();
-          this.#end(null);
-        }
+        if (this.#state === 'finishing' && this.#carried.length === 0) this.#letGo();
         break;
       case 'close':
         if (this.#state === 'open') this.finish(stallMs);
@@ -238,6 +251,11 @@ export class Connection {
 
   #settle(count: number): void {
     for (const batch of this.#carried.splice(0, count)) batch.waiter.tell({ outcome: 'delivered' });
+  }
+
+  #letGo(): void {
+    this.#socket.destroy();
+    this.#end(null);
   }
 
   #break(cause: () => ExportError): void {

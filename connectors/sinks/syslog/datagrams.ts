@@ -19,6 +19,8 @@ const waveMax = 64;
 /** A sender of datagrams to one receiver. */
 export interface Datagrams {
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
+  /** Resolves when the kernel has what was sent before. */
+  ready(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,9 @@ export function openDatagrams(address: Address): Datagrams {
       const answer = turn.then(() => sendOne(batch, signal));
       turn = answer.catch(() => undefined);
       return answer;
+    },
+    async ready() {
+      await turn;
     },
     async close() {
       await turn;

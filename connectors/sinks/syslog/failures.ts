@@ -31,13 +31,21 @@ export function connectFailure(address: Address, error: unknown): ExportError {
 export function brokenConnection(address: Address, error: unknown): ExportError {
   const code = codeOf(error);
   if (address.transport === 'tls' && isTlsCode(code)) return connectFailure(address, error);
-  return broken(address, systemReasons[code] ?? code, error);
+  return broken(address, systemReasons[code] ?? code, { cause: error });
 }
 
 /** An open connection ended, or is given up, for a reason that `what` tells. */
-export function broken(address: Address, what: string, cause?: unknown): ExportError {
+export function broken(
+  address: Address,
+  what: string,
+  { cause, hint = '' }: { readonly cause?: unknown; readonly hint?: string } = {},
+): ExportError {
+  const tlsHint =
+    address.transport === 'tls'
+      ? 'A receiver that ends every connection at once may want a client certificate that it trusts.'
+      : '';
   return new ExportError('sink_unreachable', `sending to ${address.text}: ${what}`, {
-    next: heldNext,
+    next: `${heldNext} ${hint || tlsHint}`.trim(),
     details: { address: address.text },
     ...(cause === undefined ? {} : { cause }),
   });
@@ -66,7 +74,7 @@ export function tlsFileFailure(key: string, file: string, error: unknown): Expor
 }
 
 /** What OpenSSL or Node calls a failure; never its text. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code);
   return error instanceof Error ? error.name : 'unknown';
 }

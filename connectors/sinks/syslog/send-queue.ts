@@ -12,9 +12,6 @@ export interface Ports {
   readonly row: RegExp;
 }
 
-/** Bytes not acknowledged; `absent` where the connection is not in the table; `unknown` without a table. */
-export type SendQueue = number | 'absent' | 'unknown';
-
 /** To be asked while the connection is open; the answer outlives it. */
 export function portsOf(socket: Socket): Ports {
   const hex = (port: number | undefined) => (port ?? 0).toString(16).toUpperCase().padStart(4, '0');
@@ -29,16 +26,16 @@ export function portsOf(socket: Socket): Ports {
 }
 
 /**
- * The queue as it is now. Addresses are not compared: should another connection have the same pair of ports, the longer
- * queue counts, which can only delay.
+ * Bytes not acknowledged now; null where there is no table, or the connection is not in it. Addresses are not compared:
+ * should another connection have the same pair of ports, the longer queue counts, which can only delay.
  */
-export async function sendQueue(ports: Ports): Promise<SendQueue> {
+export async function sendQueue(ports: Ports): Promise<number | null> {
   let table: string;
   try {
     table = await readFile(ports.table, 'latin1');
   } catch {
-    return 'unknown';
+    return null;
   }
   const lengths = [...table.matchAll(ports.row)].map((row) => Number.parseInt(row[1] ?? '', 16));
-  return lengths.length === 0 ? 'absent' : Math.max(...lengths);
+  return lengths.length === 0 ? null : Math.max(...lengths);
 }

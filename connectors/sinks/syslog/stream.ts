@@ -13,17 +13,20 @@ import type { Clock } from '../../../src/contracts/tools.ts';
 import { Connection, type Settling, type Waiter } from './connection.ts';
 import { dial, type Receiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';
+import type { Frames } from './framing.ts';
 
 /** A batch to send. */
 export interface Outgoing {
   /** Its frames, made only when they can be written; null where they cannot be: then it has seen to its own fate. */
-  readonly frames: () => Uint8Array | null;
+  readonly frames: () => Frames | null;
   /** Must not hold on to the batch, which is let go of once its frames are written. */
   readonly waiter: Waiter;
 }
 
 // Within `shutdown.timeout`, which is 10 s unless set.
 const finishMs = 5_000;
+/** Batches that may stand in line for the connection; more would only pile up while a receiver takes nothing. */
+const waitingMax = 4;
 
 /** See the head of this file. */
 export class SyslogStream {
@@ -32,6 +35,7 @@ export class SyslogStream {
   readonly #clock: Clock;
   readonly #waiting: Outgoing[] = [];
   readonly #closed = new AbortController();
+  #relief = Promise.withResolvers<void>();
   #connecting = false;
   #connection: Connection | null = null;
   readonly #idle = Promise.withResolvers<void>();
@@ -46,6 +50,26 @@ export class SyslogStream {
   send(batch: Outgoing): void {
     this.#waiting.push(batch);
     this.#pump();
+  }
+
+  /** Resolves when the line is short enough for another batch. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => aborted.reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      while (this.#waiting.length >= waitingMax) {
+        signal.throwIfAborted();
+        await Promise.race([this.#relief.promise, aborted.promise]);
+      }
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  #relieve(): void {
+    this.#relief.resolve();
+    this.#relief = Promise.withResolvers();
   }
 
   /**
@@ -69,6 +93,7 @@ export class SyslogStream {
       }
       if (!this.#connection.hasRoom) return;
       const batch = this.#waiting.shift();
+      this.#relieve();
       if (batch === undefined || batch.waiter.signal.aborted) continue;
       const frames = batch.frames();
       if (frames !== null) this.#connection.write(frames, batch.waiter);
@@ -109,5 +134,6 @@ export class SyslogStream {
 
   #sendBack(cause: ExportError): void {
     for (const batch of this.#waiting.splice(0)) batch.waiter.tell({ outcome: 'retry', cause });
+    this.#relieve();
   }
 }

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { frame } from '../../../connectors/sinks/syslog/framing.ts';
+import { type Frames, framerFor } from '../../../connectors/sinks/syslog/framing.ts';
 import type { EncodedLines } from '../../../src/contracts/sink.ts';
 import { FrameSplitter } from '../../support/syslog-frames.ts';
 
@@ -13,19 +13,19 @@ const vectorsFile = fileURLToPath(
   new URL('../../../../shared/data/vectors/rfc6587-framing-own.json', import.meta.url),
 );
 
-test('frame with octet_counting gives back any messages, counted in bytes', () => {
+test('framing with octet_counting gives back any messages, counted in bytes', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 300 })), (texts) => {
       const messages = texts.map((text) => Buffer.from(`<134>1 ${text}`));
 
-      const frames = frame(linesFrom(messages), 'octet_counting');
+      const frames = framerFor('octet_counting')(linesFrom(messages));
 
       expect(split(frames)).toEqual(messages);
     }),
   );
 });
 
-test('frame with newline gives back any messages without LF', () => {
+test('framing with newline gives back any messages without LF', () => {
   const withoutLf = fc
     .string({ unit: 'binary', maxLength: 300 })
     .map((s) => s.replaceAll('\n', ' '));
@@ -33,30 +33,46 @@ test('frame with newline gives back any messages without LF', () => {
     fc.property(fc.array(withoutLf), fc.boolean(), (texts, gaps) => {
       const messages = texts.map((text) => Buffer.from(`<134>1 ${text}`));
 
-      const frames = frame(linesFrom(messages, gaps ? 3 : 0), 'newline');
+      const frames = framerFor('newline')(linesFrom(messages, gaps ? 3 : 0));
 
       expect(split(frames)).toEqual(messages);
     }),
   );
 });
 
-test('frame with newline refuses a message that would become two', () => {
+test('framing with newline refuses a message that would become two', () => {
   const messages = [Buffer.from('<134>1 one'), Buffer.from('<134>1 two\n<0>1 forged')];
 
-  expect(frame(linesFrom(messages), 'newline')).toBeNull();
-  expect(split(frame(linesFrom(messages), 'octet_counting'))).toEqual(messages);
+  expect(framerFor('newline')(linesFrom(messages))).toBeNull();
+  expect(split(framerFor('octet_counting')(linesFrom(messages)))).toEqual(messages);
 });
 
-test('frame counts every length around a power of ten without a leading zero', () => {
+test('octet counting uses memory again only once it was released', () => {
+  const framer = framerFor('octet_counting');
+  const [long, short] = ['<134>1 long long long', '<134>1 short'].map((text) => Buffer.from(text));
+  if (!long || !short) throw new Error('two messages');
+
+  const first = framer(linesFrom([long]));
+  const meanwhile = framer(linesFrom([short]));
+  expect(split(first)).toEqual([long]);
+  first?.release();
+  const again = framer(linesFrom([short]));
+
+  expect(again?.bytes.buffer).toBe(first?.bytes.buffer);
+  expect(meanwhile?.bytes.buffer).not.toBe(first?.bytes.buffer);
+  expect([split(meanwhile), split(again)]).toEqual([[short], [short]]);
+});
+
+test('octet counting writes every length around a power of ten without a leading zero', () => {
   const messages = [9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 100_000].map((length) =>
     Buffer.alloc(length, '<'),
   );
 
-  expect(split(frame(linesFrom(messages), 'octet_counting'))).toEqual(messages);
+  expect(split(framerFor('octet_counting')(linesFrom(messages)))).toEqual(messages);
 });
 
 test.skipIf(!existsSync(vectorsFile))(
-  'frame writes the good frames of rfc6587-framing-own.json (needs ../shared)',
+  'framing writes the good frames of rfc6587-framing-own.json (needs ../shared)',
   () => {
     const vectors: readonly Vector[] = JSON.parse(readFileSync(vectorsFile, 'utf8'));
     const good = vectors.filter((vector) => vector.messages !== null && vector.bytes_utf8);
@@ -64,9 +80,9 @@ test.skipIf(!existsSync(vectorsFile))(
 
     for (const { mode, messages, bytes_utf8 } of good) {
       const lines = linesFrom((messages ?? []).map((text) => Buffer.from(text)));
-      const frames = frame(lines, mode === 'octet' ? 'octet_counting' : 'newline');
+      const frames = framerFor(mode === 'octet' ? 'octet_counting' : 'newline')(lines);
 
-      expect(frames && Buffer.from(frames).toString()).toBe(bytes_utf8);
+      expect(Buffer.from(frames?.bytes ?? []).toString()).toBe(bytes_utf8);
     }
   },
 );
@@ -94,9 +110,9 @@ function linesFrom(messages: readonly Uint8Array[], gap = 0): EncodedLines {
   return { bytes, starts, ends, length: messages.length };
 }
 
-function split(frames: Uint8Array | null): readonly Buffer[] {
+function split(frames: Frames | null): readonly Buffer[] {
   const splitter = new FrameSplitter();
-  const found = splitter.push(frames ?? Buffer.from('0 no frames'));
+  const found = splitter.push(frames?.bytes ?? Buffer.from('0 no frames'));
   expect(splitter.fault).toBeNull();
   expect(splitter.pending).toBe(0);
   return found.map(({ bytes }) => Buffer.from(bytes));

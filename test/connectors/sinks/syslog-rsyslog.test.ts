@@ -27,9 +27,11 @@ test.each(ways)('rsyslog understands $way, $framing, $protocol, $format', async 
     { ...config, ...('framing' in wish && { framing: wish.framing }), hostname: 'gw-1' },
     { format: wish.format },
   );
+  // UDP is best effort: so few that they fit into the receiver's buffer, however slowly it reads.
+  const count = wish.way === 'udp' ? 50 : 500;
   const events = [
-    ...someEvents(500),
-    anEvent({ offset: 500, ocsf: { message: 'é 日本 🛡 "]\\ a=b|c\n<0>1 - - - - - - forged' } }),
+    ...someEvents(count),
+    anEvent({ offset: count, ocsf: { message: 'é 日本 🛡 "]\\ a=b|c\n<0>1 - - - - - - forged' } }),
   ];
 
   await deliverAll(opened, events);
@@ -41,7 +43,7 @@ test.each(ways)('rsyslog understands $way, $framing, $protocol, $format', async 
     new Set([`gw-1 ${wish.way}`]),
   );
   if (wish.protocol === 'rfc5424') {
-    expect(records.map(({ structuredData }) => structuredData['sluice@32473']?.['uid'])).toEqual(
+    expect(records.map(({ structuredData }) => structuredData['sluice@32473']?.uid)).toEqual(
       events.map(({ uid }) => uid),
     );
   }
@@ -70,7 +72,7 @@ test.each(['tcp', 'tls'] as const)(
   async (way) => {
     const rsyslog = await startRsyslog();
     const opened = await openSink(syslogSink, await configFor(rsyslog, way));
-    const events = someEvents(4000);
+    const events = someEvents(2000);
 
     const delivering = deliverAll(opened, events, { batchSize: 20, ahead: 8 });
     await rsyslog.waitFor(500);
@@ -107,11 +109,11 @@ async function configFor(rsyslog: Rsyslog, way: 'udp' | 'tcp' | 'tls') {
     case 'udp':
       return { address: `udp://127.0.0.1:${rsyslog.udpPort}` };
     case 'tcp':
-      return { address: `tcp://127.0.0.1:${rsyslog.tcpPort}`, resend_window: '500ms' };
+      return { address: `tcp://127.0.0.1:${rsyslog.tcpPort}`, resend_window: '200ms' };
     case 'tls':
       return {
         address: `tls://localhost:${rsyslog.tlsPort}`,
-        resend_window: '500ms',
+        resend_window: '200ms',
         tls: { ca_file: (await makeCa()).caFile },
       };
   }
@@ -119,6 +121,6 @@ async function configFor(rsyslog: Rsyslog, way: 'udp' | 'tcp' | 'tls') {
 
 function uidsOf(rsyslog: Rsyslog): ReadonlySet<string | undefined> {
   return new Set(
-    rsyslog.records().map(({ structuredData }) => structuredData['sluice@32473']?.['uid']),
+    rsyslog.records().map(({ structuredData }) => structuredData['sluice@32473']?.uid),
   );
 }

@@ -29,7 +29,7 @@ test.each([
 
 test('syslogSink takes names, IPv4 and IPv6 addresses', () => {
   const hosts = ['tcp://siem.example:514', 'udp://192.0.2.1:514', 'tls://[2001:db8::1]:6514'].map(
-    (address) => parseSettings(syslogSink, { address })['address'],
+    (address) => parseSettings(syslogSink, { address }).address,
   );
 
   expect(hosts).toMatchObject([

@@ -1,9 +1,8 @@
 // The syslog sink over TLS: what it trusts and shows, what it says when either side refuses, and that a certificate
 // replaced while it runs is taken up. Delivery itself is tested in syslog-stream.test.ts.
 
-import { once } from 'node:events';
 import { copyFileSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { syslogSink } from '../../../connectors/sinks/syslog.ts';
@@ -11,48 +10,52 @@ import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { TlsSettings } from '../../../src/contracts/tools.ts';
 import { type Certificates, makeCa, makeUntrustedCa } from '../../support/certificates.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
-import { startTcpReceiver, type TcpReceiverOptions } from '../../support/tcp-receiver.ts';
-import { afterThisTest, tempDir, waitUntil } from '../../support/temp.ts';
+import { tempDir, waitUntil } from '../../support/temp.ts';
+import {
+  faultyNetwork,
+  listen,
+  startTlsReceiver,
+  type TlsReceiverOptions,
+} from './syslog-receivers.ts';
 import { deliverAll, uidOf } from './syslog-resend.ts';
 
 const never = new AbortController().signal;
 
 test('send delivers over TLS, verified by tls.ca_file', async () => {
   const tls = await makeCa();
-  const receiver = await startTcpReceiver({ tls });
+  const receiver = await startTlsReceiver({ tls });
   const opened = await openSink(syslogSink, configFor(receiver, { ca_file: tls.caFile }));
   const events = someEvents(2000);
 
   const { retries } = await deliverAll(opened, events);
 
   expect(retries).toBe(0);
-  expect(receiver.frames.map(({ text }) => uidOf(text))).toEqual(events.map(({ uid }) => uid));
-  expect(new Set(receiver.frames.map(({ framing }) => framing))).toEqual(
-    new Set(['octet_counting']),
-  );
+  expect(receiver.frames.map(uidOf)).toEqual(events.map(({ uid }) => uid));
+  expect(receiver.faults).toEqual([]);
 });
 
 test.each([{ confirm: 'window' }, { confirm: 'close' }] as const)(
   'a network that resets a fifth of its reads loses nothing, with confirm: $confirm',
   async ({ confirm }) => {
     const tls = await makeCa();
-    const receiver = await startTcpReceiver({ tls });
-    const network = await resettingNetwork(receiver.port, 0.2);
+    const receiver = await startTlsReceiver({ tls });
+    const network = await faultyNetwork(receiver, { resetProbability: 0.2, delayMs: 20 });
     const config = { ...configFor(network, { ca_file: tls.caFile }), confirm };
     const events = someEvents(1000);
 
     const { retries } = await deliverAll(await openSink(syslogSink, config), events, { ahead: 4 });
 
-    const uids = receiver.frames.map(({ text }) => uidOf(text));
+    const uids = receiver.frames.map(uidOf);
     expect(new Set(uids)).toEqual(new Set(events.map(({ uid }) => uid)));
     expect(retries).toBeGreaterThan(0);
+    expect(network.resets()).toBeGreaterThan(0);
     expect(receiver.faults).toEqual([]);
   },
 );
 
 test('close settles everything at once by the closing handshake of TLS', async () => {
   const tls = await makeCa();
-  const receiver = await startTcpReceiver({ tls });
+  const receiver = await startTlsReceiver({ tls });
   const config = { ...configFor(receiver, { ca_file: tls.caFile }), resend_window: '1h' };
   const { sink, batch } = await openSink(syslogSink, config);
 
@@ -65,7 +68,7 @@ test('close settles everything at once by the closing handshake of TLS', async (
 
 test('a client certificate is shown where the receiver asks for one', async () => {
   const tls = await makeCa();
-  const receiver = await startTcpReceiver({ tls, clientCertificates: true });
+  const receiver = await startTlsReceiver({ tls, clientCertificates: true });
   const files = {
     ca_file: tls.caFile,
     cert_file: tls.client.certFile,
@@ -77,14 +80,12 @@ test('a client certificate is shown where the receiver asks for one', async () =
   expect(receiver.frames).toHaveLength(10);
 });
 
-describe('what is refused, by probe and by send alike', () => {
+describe('probe tells, and send keeps the events of', () => {
   test('a receiver whose authority is not trusted', async () => {
     const answer = await refusal({ tls: await makeUntrustedCa() }, trusting(await makeCa()));
 
     expect(answer.code).toBe('sink_refused');
-    expect(answer.message).toMatch(
-      /certificate is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)/,
-    );
+    expect(answer.message).toMatch(/certificate is not trusted \([A-Z_]+\)/);
     expect(answer.next).toContain('tls.ca_file');
   });
 
@@ -128,23 +129,21 @@ describe('what is refused, by probe and by send alike', () => {
   });
 
   test('a receiver that does not speak TLS', async () => {
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.on('data', () => socket.write('220 mail.example ESMTP\r\n'));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const at = server.address();
-    if (typeof at !== 'object' || at === null) throw new Error('no address');
+    const port = await listen(
+      createServer((socket) => {
+        socket.on('error', () => {});
+        socket.on('data', () => socket.write('220 mail.example ESMTP\r\n'));
+      }),
+    );
 
-    const answer = await probeFailure(at, {});
-    server.close();
+    const answer = await probeFailure({ port }, {});
 
     expect(answer.code).toBe('sink_refused');
     expect(answer.message).toContain('does not speak TLS');
   });
 
   test('a file that is missing, and one that is no certificate', async () => {
-    const receiver = await startTcpReceiver({ tls: await makeCa() });
+    const receiver = await startTlsReceiver({ tls: await makeCa() });
     const junk = join(tempDir(), 'junk.pem');
     writeFileSync(junk, 'no certificate');
 
@@ -158,7 +157,7 @@ describe('what is refused, by probe and by send alike', () => {
 
 test('probe passes where the receiver takes the connection, and sends nothing', async () => {
   const tls = await makeCa();
-  const receiver = await startTcpReceiver({ tls, clientCertificates: true });
+  const receiver = await startTlsReceiver({ tls, clientCertificates: true });
   const files = { cert_file: tls.client.certFile, key_file: tls.client.keyFile };
   const settings = parseSettings(syslogSink, configFor(receiver, { ...trusting(tls), ...files }));
 
@@ -170,7 +169,7 @@ test('probe passes where the receiver takes the connection, and sends nothing', 
 
 test('a replaced authority is taken up at the next connection, without a restart', async () => {
   const [old, renewed] = [await makeUntrustedCa(), await makeCa()];
-  const receiver = await startTcpReceiver({ tls: renewed });
+  const receiver = await startTlsReceiver({ tls: renewed });
   const ca_file = join(tempDir(), 'ca.pem');
   copyFileSync(old.caFile, ca_file);
   const opened = await openSink(syslogSink, configFor(receiver, { ca_file }));
@@ -184,33 +183,6 @@ test('a replaced authority is taken up at the next connection, without a restart
   expect(after).toEqual({ outcome: 'delivered' });
 });
 
-/** Passes bytes on, and instead of that resets both sides with this probability, so that they are lost. */
-async function resettingNetwork(port: number, probability: number) {
-  let state = 1;
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
-    const reset = () => {
-      near.resetAndDestroy();
-      far.resetAndDestroy();
-    };
-    near.on('data', (bytes: Buffer) => {
-      state = (state * 48_271) % 2_147_483_647; // Lehmer's generator: the same sequence in each run
-      if (state / 2_147_483_647 < probability) reset();
-      else far.write(bytes);
-    });
-    near.on('end', () => far.end());
-    near.on('error', reset);
-    far.on('error', reset);
-    far.pipe(near);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  afterThisTest(() => server.close());
-  const at = server.address();
-  if (typeof at !== 'object' || at === null) throw new Error('no address');
-  return at;
-}
-
 function trusting(certificates: Certificates): TlsSettings {
   return { ca_file: certificates.caFile };
 }
@@ -219,15 +191,15 @@ function configFor({ port }: { readonly port: number }, tls: TlsSettings) {
   return { address: `tls://127.0.0.1:${port}`, resend_window: '100ms', tls };
 }
 
-/** What probe says, once send has been seen to say the same and to keep the events. */
-async function refusal(options: TcpReceiverOptions, tls: TlsSettings): Promise<ExportError> {
-  const receiver = await startTcpReceiver(options);
+/** What probe says, once send has been seen to be answered `retry`, so that the events stay held. */
+async function refusal(options: TlsReceiverOptions, tls: TlsSettings): Promise<ExportError> {
+  const receiver = await startTlsReceiver(options);
   const { sink, batch } = await openSink(syslogSink, configFor(receiver, tls));
 
   const answer = await sink.send(batch(someEvents(1)), never);
   const probed = await probeFailure(receiver, tls);
 
-  expect(answer).toMatchObject({ outcome: 'retry', cause: { code: probed.code } });
+  expect(answer).toMatchObject({ outcome: 'retry', cause: { fault: 'downstream' } });
   expect(receiver.frames).toEqual([]);
   return probed;
 }
