@@ -1,0 +1,205 @@
+// `sluice check`: whether a config is right, what it makes, and what its author should know about it. With --connect
+// also whether the world answers: each upstream is asked for a token, each source for one record of its first stream,
+// each sink for a connection. Nothing is read into the spool and no event is sent.
+
+import type { SinkDefinition } from '../../contracts/definition.ts';
+import { asExportError, ExportError } from '../../contracts/errors.ts';
+import type { ListStream, SnapshotStream, Stream } from '../../contracts/source.ts';
+import type { HttpClient } from '../../contracts/tools.ts';
+import { firstPlace } from '../../fetch/pager.ts';
+import type { PlannedSource } from '../../pipeline.ts';
+import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
+import { type ConfigOptions, type ExitCode, failureText, type Means } from '../command.ts';
+import { type Config, flawText, readConfig } from '../config/config.ts';
+import { planFrom, type WholePlan } from '../config/plan.ts';
+import { painted } from '../table.ts';
+import { type BootTools, openTools } from '../tools.ts';
+
+/** Options of `check`. */
+export interface CheckOptions extends ConfigOptions {
+  readonly connect?: boolean;
+  readonly logLevel?: LogLevel;
+}
+
+/** Long enough for a slow proxy, short enough to wait for. */
+const answerWithinMs = 30_000;
+
+/** Checks. 0: all is well; 3: something is unreachable or refuses. A wrong config is thrown. */
+export async function check(options: CheckOptions, means: Means): Promise<ExitCode> {
+  const config = readConfig(options.config, { env: means.env });
+  const log = await openLog({
+    level: options.logLevel ?? 'error',
+    form: logForm(process.stderr),
+  });
+  const tools = openTools(log);
+  const witness = witnessed(tools.http);
+  try {
+    const plan = planFrom(config, {
+      tools: { ...tools, http: witness.http },
+      throttles: tools.throttles,
+      tokens: tools.tokens,
+    });
+    for (const line of summaryLines(config, plan)) means.out(line);
+    for (const line of adviceLines(config)) means.out(`${painted('note', 'warn')}  ${line}`);
+    if (options.connect !== true) return 0;
+    return (await connect(plan, tools, witness, means)) ? 0 : 3;
+  } finally {
+    await tools.http.close();
+  }
+}
+
+function summaryLines(config: Config, plan: WholePlan): readonly string[] {
+  const streams = plan.sources.reduce((sum, source) => sum + source.streams.length, 0);
+  return [
+    `${painted('ok', 'good')}    ${config.file}: ${count(plan.sources.length, 'source')} with ${count(streams, 'stream')}, ${count(plan.sinks.length, 'sink')}`,
+    ...plan.sources.map(
+      (source) =>
+        `      source ${source.name}: ${count(source.streams.length, 'stream')}, ${scheduleText(source)}`,
+    ),
+    ...plan.sinks.map(
+      ({ name, definition, settings, format }) =>
+        `      sink ${name}: ${definition.type}, ${format.name}, ${assuranceTexts[definition.assurance(settings)]}`,
+    ),
+  ];
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}
+
+function scheduleText({ schedule }: PlannedSource): string {
+  if ('everyMs' in schedule) return `every ${schedule.everyMs / 1_000} s`;
+  const zone = schedule.timezone === undefined ? '' : ` in ${schedule.timezone}`;
+  return `at ${schedule.cron}${zone}`;
+}
+
+const assuranceTexts = {
+  once: 'each event once',
+  answered: 'at least once, as the far side answers',
+  settled: 'at least once, as long as the connection stays healthy',
+  none: 'best effort',
+} as const satisfies Record<ReturnType<SinkDefinition['assurance']>, string>;
+
+/** What is allowed and yet worth knowing. */
+function adviceLines(config: Config): readonly string[] {
+  const plain = Object.entries(config.upstreams).flatMap(([name, { base_url: url }]) =>
+    url.startsWith('http:')
+      ? [`upstreams.${name}: plain http, as allow_http permits for loopback: for trying out only`]
+      : [],
+  );
+  const learned = Object.entries(config.sources).flatMap(([name, { definition, settings }]) =>
+    definition.list?.(settings).order === 'auto'
+      ? [
+          `sources.${name}: order is auto, so both ends of the list are asked until new records have shown it`,
+        ]
+      : [],
+  );
+  const lossy = Object.entries(config.sinks).flatMap(([name, { definition, settings }]) =>
+    definition.assurance(settings) === 'none'
+      ? [
+          `sinks.${name}: best effort: nobody can know whether a datagram arrived; use tcp:// or tls:// where events matter`,
+        ]
+      : [],
+  );
+  const notices = config.notices.map((notice) => flawText(config.file, notice));
+  return [...notices, ...plain, ...learned, ...lossy];
+}
+
+/** Asks one after the other, telling each answer as it comes; true when all answered as they should. */
+async function connect(
+  plan: WholePlan,
+  tools: BootTools,
+  witness: Witness,
+  { out }: Means,
+): Promise<boolean> {
+  let well = true;
+  const tell = (what: string, cause: ExportError | null) => {
+    well &&= cause === null;
+    if (cause === null) out(`${painted('ok', 'good')}    ${what}`);
+    else out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
+  };
+  for (const [name, upstream] of plan.upstreams) {
+    const asked = within(async (signal) => {
+      const cause = await upstream.authorise(signal);
+      if (cause !== null) throw cause;
+    });
+    tell(`upstream ${name}: token`, await asked);
+  }
+  for (const { name, streams } of plan.sources) {
+    const [first] = streams;
+    if (first !== undefined) tell(`source ${name}: ${first.name}`, await askStream(first, witness));
+  }
+  for (const { name, definition, settings } of plan.sinks) {
+    const asked = within((signal) => definition.probe(settings, tools, signal));
+    tell(`sink ${name}: connection`, await asked);
+  }
+  return well;
+}
+
+async function within(ask: (signal: AbortSignal) => Promise<void>): Promise<ExportError | null> {
+  const signal = AbortSignal.timeout(answerWithinMs);
+  try {
+    await ask(signal);
+    return null;
+  } catch (error) {
+    if (!signal.aborted || error instanceof ExportError) return asExportError(error, 'asking');
+    return new ExportError('upstream_unreachable', `no answer within ${answerWithinMs / 1_000} s`, {
+      next: 'Look whether the address is right and a firewall lets it through.',
+    });
+  }
+}
+
+function askStream(stream: Stream, witness: Witness): Promise<ExportError | null> {
+  return within((signal) =>
+    stream.kind === 'list' ? askList(stream, signal) : askSnapshot(stream, { signal, witness }),
+  );
+}
+
+async function askList(stream: ListStream, signal: AbortSignal): Promise<void> {
+  const place = firstPlace(stream.paging);
+  const limit = stream.pageLimit === null ? null : 1;
+  let fetched = await stream.fetchPage({ place, limit }, signal);
+  if (fetched.outcome === 'refused' && fetched.about === 'limit') {
+    fetched = await stream.fetchPage({ place, limit: null }, signal);
+  }
+  if (fetched.outcome !== 'page') throw fetched.cause;
+}
+
+/** A snapshot is only ever read whole; its first answer is enough, and ends the reading. */
+async function askSnapshot(
+  stream: SnapshotStream,
+  { signal, witness }: { signal: AbortSignal; witness: Witness },
+): Promise<void> {
+  const enough = new AbortController();
+  witness.onAnswer = () => enough.abort(new Error('answered'));
+  try {
+    const reading = await stream.readEverything(AbortSignal.any([signal, enough.signal]));
+    const failed = reading.outcome !== 'reading' || !reading.complete;
+    if (failed && reading.cause !== undefined) throw reading.cause;
+  } catch (error) {
+    if (!enough.signal.aborted) throw error;
+  } finally {
+    witness.onAnswer = null;
+  }
+}
+
+/** The HTTP client, telling of each good answer to a GET: tokens are asked for with POST. */
+interface Witness {
+  readonly http: HttpClient;
+  onAnswer: (() => void) | null;
+}
+
+function witnessed(http: HttpClient): Witness {
+  const witness: Witness = {
+    onAnswer: null,
+    http: {
+      async request(request, signal) {
+        const response = await http.request(request, signal);
+        if (request.method === 'GET' && response.status === 200) witness.onAnswer?.();
+        return response;
+      },
+      close: () => http.close(),
+    },
+  };
+  return witness;
+}

@@ -1,0 +1,223 @@
+// `sluice checkpoint`: where a stream stands, and the two ways to move it by hand. Both are for the rare day when a
+// checkpoint no longer fits: they are refused while a run holds the state directory, touch nothing that is held for the
+// sinks, and keep the identities of what was read, so that what is read again is not delivered again; `--forget` is for
+// those who want just that. Cursors are shown by their digest only.
+
+import { ExportError } from '../../contracts/errors.ts';
+import { isObject, type JsonObject } from '../../contracts/json.ts';
+import { identityBytes } from '../../contracts/spool.ts';
+import { takeLock } from '../../hold/lock.ts';
+import type { Store } from '../../hold/store.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { hint } from '../config/nearest.ts';
+import {
+  digestOf,
+  hasState,
+  openForLooking,
+  openForMending,
+  readState,
+  type StreamState,
+} from '../state.ts';
+import { factLines } from '../table.ts';
+import { streamsOf } from './status.ts';
+
+/** Options of all three. */
+export interface CheckpointOptions extends ConfigOptions {
+  readonly stream: string;
+  readonly forget?: boolean;
+}
+
+/** Prints what is known of a stream. */
+export async function show(options: CheckpointOptions, means: Means): Promise<ExitCode> {
+  const { config, stream, state } = await find(options, means);
+  if (state === null || !hasState(config.state.dir)) {
+    means.out(`${stream} has no checkpoint: it starts from the beginning`);
+    return 0;
+  }
+  const store = openForLooking(config.state.dir);
+  try {
+    for (const line of factLines(factsOf(state, store, stream))) means.out(line);
+  } finally {
+    store.close();
+  }
+  return 0;
+}
+
+function factsOf(
+  state: StreamState,
+  store: Store,
+  stream: string,
+): Parameters<typeof factLines>[0] {
+  const { checkpoint, caughtUpAt, error } = state;
+  const known = store.rows(
+    'SELECT coalesce(sum(length(keys)), 0) AS n, min(at) AS since FROM identities WHERE stream = ?',
+    stream,
+  )[0];
+  const trail = store.rows(
+    'SELECT count(*) AS n, min(at) AS oldest, max(at) AS newest FROM trail WHERE stream = ?',
+    stream,
+  )[0];
+  const places = Number(trail?.['n'] ?? 0);
+  const records = Number(known?.['n'] ?? 0) / identityBytes;
+  return [
+    ['stream', stream],
+    ['checkpoint', checkpoint === null ? 'none' : time(checkpoint.savedAt)],
+    ['resumes at', checkpoint?.resume ?? '-'],
+    ['order', checkpoint?.order ?? '-'],
+    ['read whole once', checkpoint?.swept === null ? '-' : checkpoint?.swept ? 'yes' : 'not yet'],
+    ['latest record', time(checkpoint?.watermark)],
+    ['caught up', time(caughtUpAt)],
+    ['records known', records === 0 ? '0' : `${records}, since ${time(known?.['since'])}`],
+    [
+      'places to rewind to',
+      places === 0 ? '0' : `${places}, ${time(trail?.['oldest'])} to ${time(trail?.['newest'])}`,
+    ],
+    ['last error', error?.message ?? '-'],
+  ];
+}
+
+/** Deletes the checkpoint, so that the stream is read from its start. */
+export async function reset(options: CheckpointOptions, means: Means): Promise<ExitCode> {
+  const { config, stream } = await find(options, means);
+  const forgotten = mend(config, (store) => {
+    store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
+    // Its cursors belong to the list as it was asked for before.
+    store.change('DELETE FROM trail WHERE stream = ?', stream);
+    return options.forget === true ? forget(store, stream, 0) : null;
+  });
+  means.out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
+  means.out(
+    forgotten === null
+      ? 'what was read in the last 7 days is still known and not delivered again; --forget would deliver it again'
+      : `${forgotten} records are forgotten and delivered again`,
+  );
+  return 0;
+}
+
+/** Moves the checkpoint back to the newest place read before a time. */
+export async function rewind(
+  options: CheckpointOptions & { readonly to: string },
+  means: Means,
+): Promise<ExitCode> {
+  const to = timeOf(options.to);
+  const { config, stream } = await find(options, means);
+  const { at, cursor, forgotten } = mend(config, (store) => {
+    const checkpoint = listCheckpointOf(store, stream);
+    const place = placeBefore(store, stream, to);
+    const forgotten = options.forget === true ? forget(store, stream, place.at) : null;
+    const moved = {
+      ...checkpoint,
+      resume: { by: 'cursor', cursor: place.cursor },
+      overlap: null,
+      resumePage: null,
+      ...(forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) }),
+    };
+    store.saveCheckpoint(stream, moved, Date.now());
+    return { ...place, forgotten };
+  });
+  means.out(
+    `${stream}: resumes where it was at ${time(at)} (cursor with digest ${digestOf(cursor)})`,
+  );
+  means.out(
+    forgotten === null
+      ? 'records read since are still known and not delivered again; --forget would deliver them again'
+      : `${forgotten} records read since are forgotten and delivered again`,
+  );
+  return 0;
+}
+
+interface Found {
+  readonly config: Config;
+  readonly stream: string;
+  readonly state: StreamState | null;
+}
+
+/** The stream of that name, in the config or left over in the state. */
+async function find({ config: file, stream }: CheckpointOptions, { env }: Means): Promise<Found> {
+  const config = readConfig(file, { env });
+  const { streams } = readState(config.state.dir);
+  const names = new Set([...(await streamsOf(config)).map(({ name }) => name), ...streams.keys()]);
+  if (!names.has(stream)) {
+    throw new UsageError(
+      `--stream: there is no stream ${cleanText(stream, 80)}${hint(stream, names)}`,
+    );
+  }
+  return { config, stream, state: streams.get(stream) ?? null };
+}
+
+/** Runs one transaction on the state while no run can: a runner's memory would overrule what is changed under it. */
+function mend<T>(config: Config, work: (store: Store) => T): T {
+  const lock = takeLock(config.state.dir);
+  try {
+    const store = openForMending(config);
+    try {
+      return store.transaction(() => work(store));
+    } finally {
+      store.close();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+/** Forgets the identities of records read at or after a time; returns how many. */
+function forget(store: Store, stream: string, since: number): number {
+  const sum = store.rows(
+    'SELECT coalesce(sum(length(keys)), 0) AS n FROM identities WHERE stream = ? AND at >= ?',
+    stream,
+    since,
+  )[0];
+  store.change('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, since);
+  return Number(sum?.['n'] ?? 0) / identityBytes;
+}
+
+/** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
+function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | null {
+  if (!isObject(openWalk)) return null;
+  const next = Number(
+    store.rows('SELECT coalesce(max(block), 0) + 1 AS n FROM identities')[0]?.['n'],
+  );
+  return { ...openWalk, block: Math.min(Number(openWalk['block']), next) };
+}
+
+function listCheckpointOf(store: Store, stream: string): JsonObject {
+  const { checkpoint } = store.recall(stream);
+  if (isObject(checkpoint) && checkpoint['kind'] === 'list') return checkpoint;
+  throw new ExportError(
+    'checkpoint_mismatch',
+    `rewinding ${stream}: it has no places to go back to, since it ${checkpoint === null ? 'was never read' : 'is read whole each time'}`,
+    {
+      next: `Use 'sluice checkpoint reset --stream ${stream}' to begin anew; nothing was changed.`,
+    },
+  );
+}
+
+function placeBefore(store: Store, stream: string, to: number): { cursor: string; at: number } {
+  const trail = store.trail(stream);
+  const place = trail.findLast(({ at }) => at <= to);
+  if (place !== undefined) return place;
+  const oldest = trail[0];
+  const kept =
+    oldest === undefined
+      ? 'it has no places to go back to'
+      : `the oldest place kept is of ${time(oldest.at)}`;
+  throw new ExportError('checkpoint_mismatch', `rewinding ${stream} to ${time(to)}: ${kept}`, {
+    next: `Choose a later time, or begin anew with 'sluice checkpoint reset --stream ${stream}'; nothing was changed.`,
+  });
+}
+
+function timeOf(text: string): number {
+  const at = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  throw new UsageError(
+    `--to: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${cleanText(text, 80)}`,
+  );
+}
+
+function time(at: unknown): string {
+  return typeof at === 'number' ? new Date(at).toISOString() : '-';
+}

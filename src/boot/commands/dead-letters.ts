@@ -1,0 +1,171 @@
+// `sluice dead-letters`: the events that a sink refused for good. `retry` puts each back into the spool as a page for
+// that sink alone and deletes the letter in the same transaction, so that it is in one of the two places at every
+// moment; a process that runs notices within a second. What would then go nowhere (a sink that left the config, a
+// route that no longer leads to it) stays where it is.
+
+import type { PageContext } from '../../contracts/event.ts';
+import type { NewPage } from '../../contracts/spool.ts';
+import type { Store } from '../../hold/store.ts';
+import { selectionFor } from '../../send/route.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { hint } from '../config/nearest.ts';
+import { hasState, openForLooking, openForMending } from '../state.ts';
+import { tableLines } from '../table.ts';
+
+/** Options of all three. */
+export interface DeadLetterOptions extends ConfigOptions {
+  readonly sink?: string;
+  readonly json?: boolean;
+}
+
+interface Letter {
+  readonly id: number;
+  readonly sink: string;
+  readonly uid: string;
+  readonly reason: string;
+  readonly at: number;
+  readonly context: PageContext;
+}
+
+/** A transaction puts back this many at most, so that a running process is not kept from writing for long. */
+const lettersAtOnce = 500;
+const reasonLengthMax = 300;
+
+/** Prints the letters. */
+export async function list(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
+  const config = readConfig(options.config, { env });
+  const letters = looking(config, (store) => lettersIn(store, chosenSink(options, config, store)));
+  if (options.json === true) {
+    for (const { id, sink, uid, at, reason, context } of letters) {
+      const { source, stream } = context;
+      const told = cleanText(reason, reasonLengthMax);
+      out(JSON.stringify({ id, sink, uid, source, stream, at: time(at), reason: told }));
+    }
+    return 0;
+  }
+  if (letters.length === 0) {
+    out('no dead letters');
+    return 0;
+  }
+  const rows = letters.map(({ id, sink, at, context, uid, reason }) => [
+    ...[String(id), sink, time(at), context.stream, uid, reason],
+  ]);
+  for (const line of tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows)) out(line);
+  return 0;
+}
+
+/** Puts letters back for their sink. */
+export async function retry(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
+  const config = readConfig(options.config, { env });
+  const counts = new Map<string, number>();
+  const stuck = new Map<string, number>();
+  mending(config, (store) => {
+    const letters = lettersIn(store, chosenSink(options, config, store));
+    const able = letters.filter((letter) => {
+      const why = whyNot(letter, config);
+      if (why !== null) stuck.set(why, (stuck.get(why) ?? 0) + 1);
+      return why === null;
+    });
+    for (let from = 0; from < able.length; from += lettersAtOnce) {
+      store.transaction(() => {
+        for (const letter of able.slice(from, from + lettersAtOnce)) {
+          if (putBack(store, letter)) counts.set(letter.sink, (counts.get(letter.sink) ?? 0) + 1);
+        }
+      });
+    }
+  });
+  for (const [sink, n] of counts) out(`${sink}: ${n} put back, to be sent again`);
+  for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
+  if (counts.size === 0 && stuck.size === 0) out('no dead letters');
+  return 0;
+}
+
+/** Deletes letters. */
+export async function drop(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
+  const config = readConfig(options.config, { env });
+  const dropped = mending(config, (store) => {
+    const letters = lettersIn(store, chosenSink(options, config, store));
+    store.transaction(() => {
+      for (const { id } of letters) store.change('DELETE FROM dead_letter WHERE id = ?', id);
+    });
+    return letters;
+  });
+  for (const { id, sink, uid } of dropped ?? []) out(`dropped ${id} of ${sink}: ${uid}`);
+  if ((dropped ?? []).length === 0) out('no dead letters');
+  return 0;
+}
+
+function looking<T>(config: Config, look: (store: Store) => readonly T[]): readonly T[] {
+  if (!hasState(config.state.dir)) return [];
+  const store = openForLooking(config.state.dir);
+  try {
+    return look(store);
+  } finally {
+    store.close();
+  }
+}
+
+function mending<T>(config: Config, work: (store: Store) => T): T | null {
+  if (!hasState(config.state.dir)) return null;
+  const store = openForMending(config);
+  try {
+    return work(store);
+  } finally {
+    store.close();
+  }
+}
+
+/** The sink asked for; null for all. It may have left the config and still have letters. */
+function chosenSink({ sink }: DeadLetterOptions, config: Config, store: Store): string | null {
+  if (sink === undefined) return null;
+  const rows = store.rows('SELECT DISTINCT sink FROM dead_letter');
+  const known = new Set([...Object.keys(config.sinks), ...rows.map((row) => String(row['sink']))]);
+  if (known.has(sink)) return sink;
+  throw new UsageError(`--sink: there is no sink ${cleanText(sink, 80)}${hint(sink, known)}`);
+}
+
+function lettersIn(store: Store, sink: string | null): readonly Letter[] {
+  const columns = 'SELECT id, sink, uid, reason, at, context FROM dead_letter';
+  const rows =
+    sink === null
+      ? store.rows(`${columns} ORDER BY id`)
+      : store.rows(`${columns} WHERE sink = ? ORDER BY id`, sink);
+  return rows.map((row) => ({
+    id: Number(row['id']),
+    sink: String(row['sink']),
+    uid: String(row['uid']),
+    reason: String(row['reason']),
+    at: Number(row['at']),
+    // Written by us as a PageContext in the transaction that made the letter.
+    context: JSON.parse(String(row['context'])) as PageContext,
+  }));
+}
+
+function whyNot({ sink, context }: Letter, { sinks, routes }: Config): string | null {
+  if (!Object.hasOwn(sinks, sink)) return `the sink ${sink} is not in the config`;
+  const selection = selectionFor(routes, { source: context.source, sink }, () => undefined);
+  return selection === null ? `no route leads from ${context.source} to ${sink}` : null;
+}
+
+/** Within the caller's transaction. False where another process was quicker. */
+function putBack(store: Store, { id, sink, uid, context }: Letter): boolean {
+  const record = store.rows('SELECT record FROM dead_letter WHERE id = ?', id)[0]?.['record'];
+  if (!(record instanceof Uint8Array)) return false;
+  const page: NewPage = {
+    context,
+    body: Buffer.concat([Buffer.from('['), record, Buffer.from(']')]),
+    items: '',
+    kept: null,
+    uids: Buffer.from(uid, 'hex'),
+    onlySink: sink,
+  };
+  store.hold(page, Date.now());
+  store.change('DELETE FROM dead_letter WHERE id = ?', id);
+  return true;
+}
+
+function time(at: number): string {
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,171 @@
+// `sluice run`: the journey until it is told to stop, or with `--once` until everything there is has been read and
+// delivered. It ends in order: polling stops, what is held goes out to the sinks that take it, the rest stays held and
+// is named. A second signal ends at once, which loses nothing either.
+
+import { styleText } from 'node:util';
+import { asExportError, ExportError } from '../../contracts/errors.ts';
+import { duration } from '../../contracts/settings.ts';
+import type { Log } from '../../contracts/tools.ts';
+import { backlog, type Summary } from '../../pipeline.ts';
+import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { planFrom, type WholePlan } from '../config/plan.ts';
+import { timeToGiveUp } from '../give-up.ts';
+import { type Journey, openJourney } from '../journey.ts';
+import { resumeLines } from '../resume-lines.ts';
+import { listenForShutdown, type Shutdown } from '../shutdown.ts';
+import { type BootTools, openTools } from '../tools.ts';
+
+/** Options of `run`. */
+export interface RunOptions extends ConfigOptions {
+  readonly logLevel?: LogLevel;
+  readonly once?: boolean;
+  readonly timeout?: string;
+}
+
+/** Runs. 0: drained, or with `once` all delivered; 1: failed, or with `once` something was not. */
+export async function run(options: RunOptions, means: Means): Promise<ExitCode> {
+  const limitMs = limitOf(options);
+  const config = readConfig(options.config, { env: means.env });
+  const log = await openLog({
+    level: options.logLevel ?? config.log.level,
+    form: logForm(process.stderr),
+  });
+  warnThroughLog(log);
+  if (config.status !== null) {
+    log.warn('status.listen is set, and this version serves no status page', {
+      next: `Use 'sluice status -c ${config.file}' instead.`,
+    });
+  }
+  const shutdown = listenForShutdown(() => {
+    log.warn('a second signal: ending at once; nothing is lost');
+    means.exit(1);
+  });
+  try {
+    const tools = openTools(log);
+    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    const journey = await openJourney(plan, config.state, tools);
+    const running: Running = { config, plan, journey, tools, shutdown, means };
+    try {
+      for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
+      return options.once === true ? await runOnce(running, limitMs) : await runOn(running);
+    } finally {
+      await journey.close();
+    }
+  } catch (error) {
+    const { code, message, next } = asExportError(error, 'running');
+    log.error('sluice ends', { code, error: message, next });
+    return 1;
+  } finally {
+    shutdown.release();
+  }
+}
+
+interface Running {
+  readonly config: Config;
+  readonly plan: WholePlan;
+  readonly journey: Journey;
+  readonly tools: BootTools;
+  readonly shutdown: Shutdown;
+  readonly means: Means;
+}
+
+function limitOf({ once, timeout }: RunOptions): number | null {
+  if (timeout === undefined) return null;
+  if (once !== true) throw new UsageError('--timeout bounds --once, and has no meaning without it');
+  const parsed = duration().safeParse(timeout);
+  if (!parsed.success) {
+    throw new UsageError(`--timeout: ${parsed.error.issues[0]?.message}, found ${timeout}`);
+  }
+  return parsed.data;
+}
+
+/** Warnings of the runtime and of libraries, which would else stand between the log's lines as plain text. */
+function warnThroughLog(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => {
+    log.debug('a warning of the runtime', { warning: name, message });
+  });
+}
+
+async function runOn({ config, journey, tools, shutdown }: Running): Promise<ExitCode> {
+  const { log } = tools;
+  const { timeoutMs } = config.shutdown;
+  log.info('running');
+  shutdown.stop.addEventListener('abort', () => {
+    log.info('stopping: what is held goes out first', { within_ms: timeoutMs });
+  });
+  await journey.pipeline.run(shutdown.stop, timeoutMs);
+  const { end } = journey.spool.gauge;
+  for (const { name, position, error } of journey.pipeline.state.sinks) {
+    const held = backlog(end, position);
+    if (held === 0) log.info('the sink has everything', { sink: name, position });
+    else {
+      const why = error === null ? {} : { error: error.message };
+      log.warn('events stay held for the sink', { sink: name, position, held, ...why });
+    }
+  }
+  log.info('stopped');
+  return 0;
+}
+
+async function runOnce(running: Running, limitMs: number | null): Promise<ExitCode> {
+  const { journey, tools, shutdown, config } = running;
+  const limit = new AbortController();
+  const over = new AbortController();
+  const watched = {
+    clock: tools.clock,
+    state: () => journey.pipeline.state,
+    end: () => journey.spool.gauge.end,
+  };
+  // Only one of these comes first; the other ends with the run.
+  if (limitMs === null) {
+    timeToGiveUp(watched, over.signal).then(
+      () => limit.abort(notInTime('nothing has moved for a minute')),
+      () => undefined,
+    );
+  } else {
+    tools.clock.sleep(limitMs, over.signal).then(
+      () => limit.abort(notInTime(`the time that --timeout gives is over (${limitMs} ms)`)),
+      () => undefined,
+    );
+  }
+  const stop = () => limit.abort(notInTime('a signal asked to stop'));
+  shutdown.stop.addEventListener('abort', stop);
+  if (shutdown.stop.aborted) stop();
+  try {
+    const summary = await journey.pipeline.once(limit.signal, config.shutdown.timeoutMs);
+    tellSummary(running, summary);
+    return summary.failed.length === 0 && summary.behind.length === 0 ? 0 : 1;
+  } finally {
+    over.abort(new Error('ended'));
+  }
+}
+
+function notInTime(why: string): ExportError {
+  return new ExportError('upstream_unreachable', `not read to its tail: ${why}`, {
+    next: 'Run again: it goes on from its checkpoint. Nothing is lost.',
+  });
+}
+
+/** Where a sink of this run writes events to stdout, the summary is not to stand among them. */
+function tellSummary({ plan, journey, means }: Running, summary: Summary): void {
+  const onStdout = plan.sinks.some(({ settings }) => settings.type === 'stdout');
+  const tell = onStdout ? means.err : means.out;
+  const stream = onStdout ? process.stderr : process.stdout;
+  const streams = journey.pipeline.state.streams.length;
+  tell(`${summary.records} new records read from ${streams} stream${streams === 1 ? '' : 's'}`);
+  for (const { stream: name, cause } of summary.failed) {
+    tell(styleText('red', `${name}: ${cause.message}. ${cause.next}`, { stream }));
+  }
+  for (const { name, delivered, deadLetters } of journey.pipeline.state.sinks) {
+    const behind = summary.behind.find(({ sink }) => sink === name);
+    const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
+    if (behind === undefined) tell(text);
+    else {
+      const why = behind.cause === null ? 'there was no time left' : behind.cause.message;
+      tell(styleText('red', `${text}; still held: ${why}`, { stream }));
+    }
+  }
+}

@@ -1,0 +1,51 @@
+// The whole journey opened and closed in one place, for every command that runs it: state directory locked, spool
+// opened, pipeline made. What must stay true: the state is looked at before anything is opened, so that a run can say
+// what it resumes from; and closing settles the spool before the lock is let go.
+
+import type { Spool } from '../contracts/spool.ts';
+import { openSpool } from '../hold/spool.ts';
+import { Pipeline, type Plan } from '../pipeline.ts';
+import type { Config } from './config/config.ts';
+import { readState, type State } from './state.ts';
+import type { BootTools } from './tools.ts';
+
+/** A pipeline on its spool. */
+export interface Journey {
+  readonly pipeline: Pipeline;
+  readonly spool: Spool;
+  /** What the state directory held before. */
+  readonly before: State;
+  /** Closes spool and connections. */
+  close(): Promise<void>;
+}
+
+/** Opens spool and pipeline. Throws `state_locked`, `state_damaged` or `disk_full`; then nothing is left open. */
+export async function openJourney(
+  plan: Plan,
+  state: Config['state'],
+  tools: BootTools,
+): Promise<Journey> {
+  try {
+    const before = readState(state.dir);
+    const spool = await openSpool({
+      dir: state.dir,
+      sync: state.sync,
+      keepMs: state.keepMs,
+      bytesMax: state.maxBytes,
+      sinks: plan.sinks.map((sink) => sink.name),
+    });
+    const pipeline = new Pipeline(plan, { spool, tools, random: tools.random });
+    return {
+      pipeline,
+      spool,
+      before,
+      close: async () => {
+        await spool.close();
+        await tools.http.close();
+      },
+    };
+  } catch (error) {
+    await tools.http.close();
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+// Aligned columns for people. Cells are cleaned before they are measured, since names and messages can come from
+// upstream; colours are put on after, so that they never count as width.
+
+import { styleText } from 'node:util';
+import { cleanText } from '../tools/clean-text.ts';
+
+/** How much a cell wants to be seen: `good` and `bad` have colours, `dim` steps back. */
+export type Mood = 'plain' | 'good' | 'warn' | 'bad' | 'dim';
+
+/** A text, or one with a mood. */
+export type Cell = string | { readonly text: string; readonly mood: Mood };
+
+const cellLengthMax = 300;
+const colours = { good: 'green', warn: 'yellow', bad: 'red', dim: 'gray' } as const;
+
+/** Lines of a table on stdout; the first row is its heading. */
+export function tableLines(
+  heading: readonly string[],
+  rows: readonly (readonly Cell[])[],
+): string[] {
+  const dimmed = heading.map((text): Cell => ({ text, mood: 'dim' }));
+  const cells = [dimmed, ...rows].map((row) =>
+    row.map((cell) => {
+      const { text, mood } =
+        typeof cell === 'string' ? { text: cell, mood: 'plain' as const } : cell;
+      return { text: cleanText(text, cellLengthMax), mood };
+    }),
+  );
+  const widths = heading.map((_, column) =>
+    Math.max(...cells.map((row) => row[column]?.text.length ?? 0)),
+  );
+  return cells.map((row) =>
+    row
+      .map(({ text, mood }, column) => {
+        // The last column is not filled up, so that lines end with their text.
+        const width = column === row.length - 1 ? 0 : (widths[column] ?? 0);
+        return painted(text.padEnd(width), mood);
+      })
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Lines of names and values, the values aligned. */
+export function factLines(facts: readonly (readonly [name: string, value: string])[]): string[] {
+  const width = Math.max(...facts.map(([name]) => name.length));
+  return facts.map(
+    ([name, value]) => `${painted(name.padEnd(width), 'dim')}  ${cleanText(value, cellLengthMax)}`,
+  );
+}
+
+/** A text in its mood's colour, where stdout takes colours. */
+export function painted(text: string, mood: Mood): string {
+  return mood === 'plain' ? text : styleText(colours[mood], text, { stream: process.stdout });
+}
+
+/** A span of time as people say it: `3s`, `5m 20s`, `2d 4h`. */
+export function spanText(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1_000));
+  if (s < 60) return `${s}s`;
+  if (s < 3_600) return `${Math.floor(s / 60)}m ${s % 60}s`;
+  if (s < 86_400) return `${Math.floor(s / 3_600)}h ${Math.floor((s % 3_600) / 60)}m`;
+  return `${Math.floor(s / 86_400)}d ${Math.floor((s % 86_400) / 3_600)}h`;
+}
+
+/** A size as people say it: `12.3 MiB`. */
+export function sizeText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,308 @@
+// The commands that look at the state directory and mend it: status, checkpoint, dead-letters.
+
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { runSluice, startSluice } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { waitUntil } from '../support/temp.ts';
+import { aSetup, auditPath } from './a-setup.ts';
+
+async function jsonStatus(config: string) {
+  const { stdout, exitCode } = await runSluice(['status', '-c', config, '--json']);
+  expect(exitCode).toBe(0);
+  return JSON.parse(stdout);
+}
+
+async function once(config: string): Promise<string> {
+  const { stdout, stderr, exitCode } = await runSluice(['run', '-c', config, '--once']);
+  expect(stderr).not.toContain('"level":"error"');
+  expect(exitCode).toBe(0);
+  return stdout;
+}
+
+describe('status', () => {
+  test('works before there is any state', async () => {
+    const { config } = await aSetup();
+
+    const status = await jsonStatus(config);
+
+    expect(status).toMatchObject({
+      running: null,
+      streams: [
+        { name: 'audit', source: 'audit', checkpoint_at: null, lag_ms: null, state: 'new' },
+      ],
+      spool: { bytes: 0, max_bytes: 1024 ** 3, events: 0, oldest_at: null },
+      sinks: [
+        { name: 'disk', type: 'file', position: 0, backlog: 0, dead_letters: 0, state: 'new' },
+      ],
+      orphans: { streams: [], sinks: [] },
+    });
+  });
+
+  test('shows how a running process stands', async () => {
+    const { config } = await aSetup();
+    const sluice = startSluice(['run', '-c', config]);
+    const caughtUp = async () => {
+      const status = await jsonStatus(config);
+      return status.sinks[0].position === 250 && status.streams[0].lag_ms !== null && status;
+    };
+
+    const status = await waitUntil(caughtUp, { what: 'a status that is caught up' });
+
+    expect(status.running).toContain(`process ${sluice.pid}`);
+    expect(status.streams[0]).toMatchObject({ error: null, state: expect.stringMatching(/^\w+$/) });
+    expect(status.streams[0].checkpoint_at).toMatch(/Z$/);
+    expect(status.sinks[0]).toMatchObject({ backlog: 0, error: null });
+  });
+
+  test('names the last error, and what has state and is not in the config', async () => {
+    const { config, stateDir } = await aSetup();
+    await once(config);
+    const database = new DatabaseSync(join(stateDir, 'sluice.db'));
+    database.exec(`
+      UPDATE note SET facts = json_set(facts, '$.error',
+        json('{"code":"upstream_refused","message":"it said\\u001b[2J no","next":"Ask."}'));
+      UPDATE checkpoint SET stream = 'left/c-9';
+      INSERT INTO position VALUES ('gone', 3, NULL, 0);`);
+    database.close();
+
+    const { stdout } = await runSluice(['status', '-c', config]);
+
+    expect(stdout).toContain('it said');
+    expect(stdout).not.toContain('\u001b');
+    expect(stdout).toContain('stream left/c-9 has a checkpoint and is not in the config');
+    expect(stdout).toContain('sink gone has a position and is not in the config');
+    expect((await jsonStatus(config)).orphans).toEqual({ streams: ['left/c-9'], sinks: ['gone'] });
+  });
+});
+
+describe('checkpoint', () => {
+  test('show tells facts and no cursor', async () => {
+    const { config, stateDir } = await aSetup();
+    await once(config);
+    const cursor = heldCursor(stateDir);
+
+    const { stdout, exitCode } = await runSluice([
+      'checkpoint',
+      'show',
+      '-c',
+      config,
+      '--stream',
+      'audit',
+    ]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^records known +250, since \d{4}/m);
+    expect(stdout).toMatch(/^resumes at +cursor with digest [0-9a-f]{12}$/m);
+    expect(cursor.length).toBeGreaterThan(6);
+    expect(stdout).not.toContain(cursor);
+  });
+
+  test('an unknown stream is a usage error that names the near one', async () => {
+    const { config } = await aSetup();
+
+    const { stderr, exitCode } = await runSluice([
+      'checkpoint',
+      'reset',
+      '-c',
+      config,
+      '--stream',
+      'audti',
+    ]);
+
+    expect(exitCode).toBe(64);
+    expect(stderr).toContain('did you mean audit?');
+  });
+
+  test('reset reads everything again and delivers nothing twice', async () => {
+    const { config, delivered, sandbox } = await aSetup();
+    await once(config);
+
+    const { exitCode } = await runSluice([
+      'checkpoint',
+      'reset',
+      '-c',
+      config,
+      '--stream',
+      'audit',
+    ]);
+    sandbox.control.resetRequests();
+    const summary = await once(config);
+
+    expect(exitCode).toBe(0);
+    expect(summary).toContain('0 new records');
+    expect(sandbox.control.requests()[auditPath]?.requests).toBeGreaterThan(2);
+    expect(delivered()).toHaveLength(250);
+  });
+
+  test('reset --forget delivers everything again, with the same uids', async () => {
+    const { config, delivered } = await aSetup();
+    await once(config);
+    const args = ['checkpoint', 'reset', '-c', config, '--stream', 'audit', '--forget'];
+
+    const { stdout } = await runSluice(args);
+    await once(config);
+
+    expect(stdout).toContain('250 records are forgotten');
+    expect(delivered()).toHaveLength(500);
+    expect(new Set(delivered()).size).toBe(250);
+  });
+
+  test('rewind --forget delivers again what was read since the time', async () => {
+    const { config, delivered, sandbox } = await aSetup();
+    await once(config);
+    const between = new Date().toISOString();
+    sandbox.control.grow(auditPath, 120);
+    await once(config);
+    const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit', '--to', between];
+
+    const { stdout, exitCode } = await runSluice([...args, '--forget']);
+    await once(config);
+
+    const repeated = delivered().length - new Set(delivered()).size;
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/resumes where it was at/);
+    expect(repeated).toBeGreaterThanOrEqual(120);
+    expect(repeated).toBeLessThan(370);
+    expect(delivered().slice(-120)).toEqual(delivered().slice(250, 370));
+  });
+
+  test('rewind to before everything is refused with what to do instead', async () => {
+    const { config } = await aSetup();
+    await once(config);
+    const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit'];
+
+    const early = await runSluice([...args, '--to', '2001-01-01T00:00:00Z']);
+    const wrong = await runSluice([...args, '--to', 'yesterday']);
+
+    expect(early.exitCode).toBe(1);
+    expect(early.stderr).toContain('the oldest place kept is of');
+    expect(wrong.exitCode).toBe(64);
+  });
+
+  test('reset is refused while a run holds the directory, naming it', async () => {
+    const { config } = await aSetup();
+    const sluice = startSluice(['run', '-c', config]);
+    await sluice.waitForLine('"running"');
+
+    const { stderr, exitCode } = await runSluice([
+      'checkpoint',
+      'reset',
+      '-c',
+      config,
+      '--stream',
+      'audit',
+    ]);
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`process ${sluice.pid}`);
+  });
+});
+
+describe('dead-letters', () => {
+  /** A sink whose far side refuses one event for good, until it is told not to. */
+  async function aPickySink() {
+    const receiver = await startHttpReceiver();
+    const picky = 'evt_000000007"';
+    receiver.answer(({ body }) => ({
+      answer: 'reply',
+      status: body.includes(picky) ? 400 : 200,
+    }));
+    const setup = await aSetup({
+      sandbox: { events: 40 },
+      sinks: [`  post: { type: http, url: "${receiver.url}", format: json }`],
+    });
+    return { ...setup, receiver, picky };
+  }
+
+  test('list tells what was refused and why, as a table and as JSON', async () => {
+    const { config } = await aPickySink();
+    await runSluice(['run', '-c', config, '--once']);
+
+    const table = await runSluice(['dead-letters', 'list', '-c', config]);
+    const json = await runSluice([
+      'dead-letters',
+      'list',
+      '-c',
+      config,
+      '--sink',
+      'post',
+      '--json',
+    ]);
+
+    const letter = JSON.parse(json.stdout);
+    expect(letter).toMatchObject({ sink: 'post', source: 'audit', stream: 'audit' });
+    expect(letter.reason).toContain('400');
+    expect(table.stdout.split('\n')[1]).toContain(letter.uid);
+  });
+
+  test('retry puts a letter back for its sink while a process runs, and it is delivered', async () => {
+    const { config, receiver, picky } = await aPickySink();
+    const sluice = startSluice(['run', '-c', config]);
+    await sluice.waitForLine('dead letter');
+    receiver.answer({ answer: 'reply', status: 200 });
+    const before = receiver.requests.length;
+
+    const { stdout, exitCode } = await runSluice(['dead-letters', 'retry', '-c', config]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('post: 1 put back');
+    await receiver.waitFor((all) => all.slice(before).some(({ body }) => body.includes(picky)));
+    await sluice.kill();
+    const { stdout: left } = await runSluice(['dead-letters', 'list', '-c', config]);
+    expect(left).toBe('no dead letters\n');
+    expect((await jsonStatus(config)).sinks[0]).toMatchObject({ backlog: 0, position: 41 });
+  });
+
+  test('drop deletes a letter and says which', async () => {
+    const { config } = await aPickySink();
+    await runSluice(['run', '-c', config, '--once']);
+
+    const { stdout } = await runSluice(['dead-letters', 'drop', '-c', config, '--sink', 'post']);
+
+    expect(stdout).toMatch(/^dropped 1 of post: [0-9a-f]{64}$/m);
+    expect((await jsonStatus(config)).sinks[0].dead_letters).toBe(0);
+  });
+
+  test('retry keeps a letter that no route would carry', async () => {
+    const { config, stateDir } = await aPickySink();
+    await runSluice(['run', '-c', config, '--once']);
+    const database = new DatabaseSync(join(stateDir, 'sluice.db'));
+    database.exec("UPDATE dead_letter SET sink = 'gone'");
+    database.close();
+
+    const { stdout } = await runSluice(['dead-letters', 'retry', '-c', config]);
+
+    expect(stdout).toContain('1 stay dead letters: the sink gone is not in the config');
+    const { stdout: listed } = await runSluice(['dead-letters', 'list', '-c', config, '--json']);
+    expect(JSON.parse(listed).sink).toBe('gone');
+  });
+
+  test('an unknown sink is a usage error that names the near one', async () => {
+    const { config } = await aPickySink();
+    await runSluice(['run', '-c', config, '--once']);
+
+    const { stderr, exitCode } = await runSluice([
+      'dead-letters',
+      'drop',
+      '-c',
+      config,
+      '--sink',
+      'psot',
+    ]);
+
+    expect(exitCode).toBe(64);
+    expect(stderr).toContain('did you mean post?');
+  });
+});
+
+function heldCursor(stateDir: string): string {
+  const database = new DatabaseSync(join(stateDir, 'sluice.db'), { readOnly: true });
+  try {
+    const row = database.prepare("SELECT body FROM checkpoint WHERE stream = 'audit'").get();
+    return JSON.parse(String(row?.['body'])).resume.cursor;
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,57 @@
+// What a newcomer does: `npm start`, look, Ctrl-C, `npm start` again. The real program in a directory of its own.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type RunningSluice, startSluice } from '../support/cli.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+test('quickstart shows events, keeps them in a file, and resumes without repeating any', {
+  timeout: 90_000,
+}, async () => {
+  const cwd = tempDir();
+  const file = join(cwd, 'out', 'quickstart.ndjson');
+
+  const first = startSluice(['quickstart'], { cwd });
+  await first.waitForLine('first start');
+  await first.waitForLine('checkpoints: ');
+  const afterFirst = await first.kill('SIGINT');
+  const shownFirst = first.stdout.length;
+  const uidsFirst = uidsIn(file);
+  const second = startSluice(['quickstart'], { cwd });
+  await second.waitForLine(`resumes: ${uidsFirst.length} events already delivered`);
+  await waitUntil(() => uidsIn(file).length > uidsFirst.length, { what: 'new events' });
+  const afterSecond = await second.kill('SIGINT');
+
+  const uids = uidsIn(file);
+  expect([afterFirst.exitCode, afterSecond.exitCode]).toEqual([0, 0]);
+  expect(uidsFirst.length).toBeGreaterThan(200);
+  expect(shownFirst).toBe(uidsFirst.length);
+  expect(shownFirst + second.stdout.length).toBe(uids.length);
+  expect(new Set(uids).size).toBe(uids.length);
+  expect(first.stdout.filter((line) => !isReadable(line))).toEqual([]);
+});
+
+test('a quickstart that runs already is named, and stays', { timeout: 60_000 }, async () => {
+  const cwd = tempDir();
+  const first: RunningSluice = startSluice(['quickstart'], { cwd });
+  await first.waitForLine('first start');
+
+  const second = startSluice(['quickstart'], { cwd });
+  const { exitCode, stderr } = await second.exited;
+
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`process ${first.pid}`);
+  expect(first.running).toBe(true);
+});
+
+function uidsIn(file: string): readonly string[] {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line).metadata.uid);
+}
+
+/** Date, severity, stream, and who did what, on one line of moderate length without control characters. */
+function isReadable(line: string): boolean {
+  return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}\w+ +[\w/-]+ +\S[^\p{Cc}]{0,200}$/u.test(line);
+}

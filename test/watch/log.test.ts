@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type LogSettings, logForm, openLog } from '../../src/watch/log.ts';
+
+/** A log whose lines are kept. */
+async function aLog(settings: Partial<LogSettings>) {
+  const lines: string[] = [];
+  const log = await openLog({
+    level: 'info',
+    form: 'json',
+    colours: false,
+    write: (line) => lines.push(line),
+    ...settings,
+  });
+  return { log, lines };
+}
+
+describe('logForm', () => {
+  test('is text for a terminal and JSON for everything else', () => {
+    const forms = [logForm({ isTTY: true }), logForm({ isTTY: false }), logForm({})];
+
+    expect(forms).toEqual(['text', 'json', 'json']);
+  });
+});
+
+describe('the JSON log', () => {
+  test('writes one object a line with level, time, message and fields', async () => {
+    const { log, lines } = await aLog({});
+
+    log.with({ stream: 'audit' }).warn('the stream could not be read', { status: 503, code: null });
+
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/\n$/);
+    expect(JSON.parse(lines[0] ?? '')).toEqual({
+      level: 'warn',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      msg: 'the stream could not be read',
+      stream: 'audit',
+      status: 503,
+      code: null,
+    });
+  });
+
+  test('leaves out lines below its level and fields without a value', async () => {
+    const { log, lines } = await aLog({ level: 'warn' });
+
+    log.debug('one');
+    log.info('two');
+    log.error('three', { gone: undefined });
+
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['three']);
+    expect(lines[0]).not.toContain('gone');
+  });
+});
+
+describe('the text log', () => {
+  test('aligns time, level, message and fields, and puts what to do next on its own line', async () => {
+    const { log, lines } = await aLog({ form: 'text' });
+
+    log.error('the sink refuses everything', {
+      sink: 'siem',
+      error: 'it said no',
+      next: 'Ask again.',
+    });
+
+    expect(lines.join('')).toMatch(
+      /^\d\d:\d\d:\d\d error the sink refuses everything sink=siem error="it said no"\n {15}Ask again\.\n$/,
+    );
+  });
+
+  test('colours the level where colours are asked for', async () => {
+    const { log, lines } = await aLog({ form: 'text', colours: true });
+
+    log.warn('careful');
+
+    expect(lines[0]).toContain('\u001b[33mwarn ');
+  });
+
+  test('writes only lines of its level and above, also of logs made with more fields', async () => {
+    const { log, lines } = await aLog({ form: 'text', level: 'error' });
+
+    log.with({ sink: 'a' }).warn('quiet');
+    log.with({ sink: 'a' }).error('loud');
+
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('loud sink=a');
+  });
+});
+
+describe('a hostile value', () => {
+  const hostile = fc.string({ unit: 'binary', maxLength: 200 });
+
+  test.each(['json', 'text'] as const)(
+    'cannot forge a line or steer a terminal (%s)',
+    async (form) => {
+      const { log, lines } = await aLog({ form });
+
+      fc.assert(
+        fc.property(hostile, (value) => {
+          lines.length = 0;
+          log.warn('upstream said', { error: value });
+          const all = lines.join('');
+          expect(all.endsWith('\n')).toBe(true);
+          expect(all.slice(0, -1)).not.toMatch(
+            /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/,
+          );
+          expect(all.isWellFormed()).toBe(true);
+        }),
+      );
+    },
+  );
+
+  test('is cut before it buries the line', async () => {
+    const { log, lines } = await aLog({});
+
+    log.warn('upstream said', { error: 'x'.repeat(100_000) });
+
+    expect(lines[0]?.length).toBeLessThan(3_000);
+  });
+});
