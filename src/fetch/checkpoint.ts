@@ -33,14 +33,21 @@ const listCheckpoint = z.strictObject({
   since: z.number().nullable(),
   /** Largest page limit that upstream was found to take; 0: it takes none; null: nothing is known. */
   limitMax: z.int().nullable(),
-  /** Upstream has been seen to send the key of the next cursor, so that its absence is an error. */
+  /** Upstream has been seen to send the key of the next cursor, so that its absence is doubtful. */
   hasNext: z.boolean(),
-  /** Digest of the list's first page, to notice that a cursor is ignored. */
+  /** Upstream has been seen to end the list with null, so that the key's absence is an error. */
+  endsWithNull: z.boolean(),
+  /** Keys of the first records of a list of several pages, to notice that a cursor is ignored; base64. */
   firstPage: z.string().nullable(),
   /** Keys of the last records before an offset `resume`, which must reappear; base64. */
   overlap: z.string().nullable(),
   /** Keys of the records of the page at `resume`, for records without ids; base64. */
   resumePage: z.string().nullable(),
+  /**
+   * Records without ids may be held that stand behind `resume`, from a walk that died: going on there would hold them
+   * again, so the list is first counted through from its start.
+   */
+  countAnew: z.boolean(),
   sweptAt: z.number(),
   rewoundAt: z.number(),
   deepRewoundAt: z.number(),
@@ -67,9 +74,11 @@ export function freshCheckpoint(parts: {
     watermark: null,
     limitMax: null,
     hasNext: false,
+    endsWithNull: false,
     firstPage: null,
     overlap: null,
     resumePage: null,
+    countAnew: false,
     sweptAt: 0,
     rewoundAt: 0,
     deepRewoundAt: 0,

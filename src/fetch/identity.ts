@@ -1,13 +1,14 @@
 // Who a record is. With an id: SHA-256 over source, company, stream and the id's own text, so that `"00123"`, `123` and
-// an integer beyond 2^53 stay apart. Without one: over the record's bytes and how many records with the same bytes
-// came before it, so that true twins stay two. The first 16 bytes are the key by which repeats are known; the whole
-// digest is the uid that every sink sees. What must stay true: reading a record again gives the same uid.
+// an integer beyond 2^53 stay apart. Without one (none at its path, or an empty one): over the record's bytes and how
+// many records with the same bytes came before it, so that true twins stay two. The first 16 bytes are the key by which
+// repeats are known; the whole digest is the uid that every sink sees. What must stay true: reading a record again
+// gives the same uid, and nothing that upstream or the config says makes two different records share one.
 
 import { hash } from 'node:crypto';
 import type { ParsedRecord } from '../contracts/event.ts';
-import { identityBytes, uidBytes } from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/spool.ts';
 import { cutRecords, type Slices, sourceTextAt, valueAt } from '../tools/records.ts';
-import { contentCheck } from './content-check.ts';
+import { checkValue } from './content-check.ts';
 import { identityWords } from './repeats.ts';
 
 /** What identities are made from, for one stream. */
@@ -36,10 +37,14 @@ export interface Identified {
 export class Identifier {
   readonly #settings: IdentitySettings;
   readonly #prefix: string;
+  /** What the bytes of a record without id are hashed behind. */
+  readonly #unnamed: Buffer;
 
   constructor(settings: IdentitySettings) {
     this.#settings = settings;
-    this.#prefix = `${settings.source}\0${settings.company}\0${settings.stream}\0`;
+    // As JSON, since names joined by a separator could be parted otherwise by a name that holds it.
+    this.#prefix = JSON.stringify([settings.source, settings.company, settings.stream]);
+    this.#unnamed = Buffer.from(`${this.#prefix}r\0`);
   }
 
   /** Identifies a page's records. */
@@ -47,28 +52,29 @@ export class Identifier {
     const { id: idPath, checkContent } = this.#settings;
     const count = records.length;
     const words = new Uint32Array(count * identityWords);
-    const bytes = new Uint8Array(words.buffer);
     const digests = Buffer.allocUnsafeSlow(count * uidBytes);
     const named = new Uint8Array(count);
-    let slices: Slices | null = checkContent ? cutRecords(body, items) : null;
+    const checked = checkContent ? cutAndCheck(body, items) : null;
+    let slices: Slices | null = checked?.slices ?? null;
+    const raw = (index: number) => {
+      slices ??= cutRecords(body, items);
+      return body.subarray(slices.starts[index], slices.ends[index]);
+    };
     for (let i = 0; i < count; i += 1) {
-      const raw = () => {
-        slices ??= cutRecords(body, items);
-        return body.subarray(slices.starts[i], slices.ends[i]);
-      };
-      const id = idPath === null ? null : idText(records[i] ?? null, idPath, raw);
+      const id = idPath === null ? null : idText(records[i] ?? null, idPath, i, raw);
       const digest =
         id === null
-          ? hash('sha256', Buffer.concat([Buffer.from(`${this.#prefix}r\0`), raw()]), 'binary')
-          : hash('sha256', `${this.#prefix}i\0${id}`, 'binary');
-      digests.write(digest, i * uidBytes, 'binary');
-      bytes.set(digests.subarray(i * uidBytes, i * uidBytes + 16), i * identityBytes);
-      if (id !== null) {
-        named[i] = 1;
-        if (slices !== null) {
-          const check = contentCheck(body, slices.starts[i] ?? 0, slices.ends[i] ?? 0);
-          words[i * identityWords + identityWords - 1] = check;
-        }
+          ? hash('sha256', Buffer.concat([this.#unnamed, raw(i)]), 'latin1')
+          : hash('sha256', this.#prefix + id, 'latin1');
+      digests.write(digest, i * uidBytes, 'latin1');
+      if (id === null) continue;
+      named[i] = 1;
+      words[i * identityWords + identityWords - 1] = checked?.checks[i] ?? 0;
+    }
+    const digestWords = new Uint32Array(digests.buffer);
+    for (let i = 0; i < count; i += 1) {
+      for (let word = 0; word < identityWords - 1; word += 1) {
+        words[i * identityWords + word] = digestWords[(i * uidBytes) / 4 + word] ?? 0;
       }
     }
     return { count, words, named, digests };
@@ -86,20 +92,33 @@ export class Identifier {
 
   /** The uid of a condition or change of this stream, from what makes it one of its kind. */
   ownUid(parts: readonly (string | number)[]): Buffer {
-    return hash('sha256', `${this.#prefix}o\0${parts.join('\0')}`, 'buffer');
+    return hash('sha256', `${this.#prefix}o\0${JSON.stringify(parts)}`, 'buffer');
   }
 }
 
+/** The records' ranges and, from the same pass, their checks. */
+function cutAndCheck(body: Uint8Array, items: string) {
+  const checks: number[] = [];
+  const slices = cutRecords(body, items, (bytes, at) =>
+    checkValue(bytes, at, (check) => checks.push(check)),
+  );
+  return { slices, checks: checks.slice(checks.length - slices.length) };
+}
+
 /**
- * The id as text. A number is taken from the record's own bytes, where it has all its digits, and so is a string that
- * is not well-formed, since encoding would make different ones alike.
+ * The id as text, marked as the string's own or as JSON. A number is taken from the record's own bytes, where it has
+ * all its digits, and so is a string that is not well-formed, since encoding would make different ones alike.
  */
-function idText(record: ParsedRecord, path: string, raw: () => Uint8Array): string | null {
+function idText(
+  record: ParsedRecord,
+  path: string,
+  index: number,
+  raw: (index: number) => Uint8Array,
+): string | null {
   const value = valueAt(record, path);
   if (typeof value === 'string') {
-    if (value.isWellFormed()) return value;
-    return `\0${sourceTextAt(raw(), path)}`;
-  }
-  if (typeof value === 'number') return `\0${sourceTextAt(raw(), path)}`;
-  return null;
+    if (value === '') return null;
+    if (value.isWellFormed()) return `i\0${value}`;
+  } else if (typeof value !== 'number') return null;
+  return `j\0${sourceTextAt(raw(index), path)}`;
 }

@@ -156,12 +156,24 @@ export function keysOf(identified: Identified, from: number, to: number): string
   return keys.toString('base64');
 }
 
-/** Index after the last of `expected` within a page, or -1 where none of them is on it. */
+/** Keys of up to `count` of a page's first records. */
+export function headOf(identified: Identified, count: number): string {
+  return keysOf(identified, 0, Math.min(count, identified.count));
+}
+
+/**
+ * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its start, further down
+ * where rows came in before them, or only the last of them at its start where rows went.
+ */
 export function overlapEnd(identified: Identified, expected: Uint8Array): number {
-  const last = expected.subarray(expected.length - keyBytes);
-  for (let i = identified.count - 1; i >= 0; i -= 1) {
-    const key = identified.digests.subarray(i * uidBytes, i * uidBytes + keyBytes);
-    if (Buffer.compare(key, last) === 0) return i + 1;
-  }
+  const length = expected.length / keyBytes;
+  const keys = Buffer.from(keysOf(identified, 0, identified.count), 'base64');
+  const endsAt = (end: number) => {
+    const rows = Math.min(end, length);
+    const found = keys.subarray((end - rows) * keyBytes, end * keyBytes);
+    return Buffer.compare(found, expected.subarray((length - rows) * keyBytes)) === 0;
+  };
+  if (length <= identified.count && endsAt(length)) return length;
+  for (let end = 1; end <= identified.count; end += 1) if (endsAt(end)) return end;
   return -1;
 }

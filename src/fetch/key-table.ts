@@ -34,8 +34,8 @@ export class KeyTable {
       const s1 = slots[base + 1];
       const s2 = slots[base + 2];
       const s3 = slots[base + 3];
-      if (s0 === w0 && s1 === w1 && s2 === w2 && s3 === w3) return slot;
       if (s0 === 0 && s1 === 0 && s2 === 0 && s3 === 0) return -1;
+      if (s0 === w0 && s1 === w1 && s2 === w2 && s3 === w3) return slot;
       slot = (slot + 1) & this.#mask;
     }
   }
@@ -51,6 +51,7 @@ export class KeyTable {
 
   /** Adds a key or sets its value. The all-zero key, which no digest is in practice, is not kept. */
   set(words: Uint32Array, at: number, value: number): void {
+    if (!(words[at] || words[at + 1] || words[at + 2] || words[at + 3])) return;
     const known = this.find(words, at);
     if (known >= 0) {
       this.#slots[known * stride + wordsPerKey] = value;

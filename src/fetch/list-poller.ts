@@ -13,13 +13,14 @@
 import { ExportError } from '../contracts/errors.ts';
 import type { Place } from '../contracts/source.ts';
 import { type ListCheckpoint, samePlace } from './checkpoint.ts';
-import { keysOf } from './judge.ts';
+import { headOf, keyBytes, keysOf } from './judge.ts';
 import type { ListReader, Taken } from './list-reader.ts';
 import { haltedWaitMs, NoPage, type PollResult, resultOf } from './outcome.ts';
+import type { Finding } from './own-pages.ts';
 import { firstPlace } from './pager.ts';
 import { timeSpan } from './record-time.ts';
-import { recover } from './recover.ts';
-import { follow, type Stage, type Walk } from './walk.ts';
+import { ignoredCursor, Reach, recover } from './recover.ts';
+import { follow, type Stage, trailStart, type Walk, type Walked } from './walk.ts';
 
 /** The times that a list is read by, and what to do when its cursor has died. */
 export interface ListSettings {
@@ -61,9 +62,9 @@ export class ListPoller {
       return { outcome: 'done', fresh: poll.fresh, more: poll.more };
     } catch (error) {
       // What was judged but not committed is not known after all.
-      this.#reader.unload();
+      this.#reader.discard();
       if (signal.aborted) throw error;
-      if (error instanceof NoPage) return resultOf(error.fetched);
+      if (error instanceof NoPage) return this.#failed(error);
       if (!(error instanceof ExportError)) throw error;
       const halted = error.code === 'checkpoint_mismatch';
       return halted
@@ -71,12 +72,21 @@ export class ListPoller {
         : { outcome: 'retry', cause: error };
     }
   }
+
+  /** A cursor that dies in the middle of a walk costs no more than another walk. */
+  #failed({ fetched }: NoPage): PollResult {
+    const dead = fetched.outcome === 'refused' && fetched.about === 'cursor';
+    const again = dead && this.#settings.onCursorInvalid !== 'halt';
+    return again ? { outcome: 'retry', cause: fetched.cause } : resultOf(fetched);
+  }
 }
 
 /** One poll and what it has found. */
 class Poll {
   fresh = 0;
   more = false;
+  /** Rows were found to have come in before those already read. */
+  #inserted = false;
   readonly #reader: ListReader;
   readonly #settings: ListSettings;
   readonly #signal: AbortSignal;
@@ -103,6 +113,7 @@ class Poll {
     switch (this.#checkpoint.order) {
       case 'oldest_first':
         await this.#tail();
+        if (this.#inserted && !this.more) await this.#rewalk();
         if (this.#due('rewoundAt', rewindEveryMs)) await this.#rewind();
         if (!this.#proven() && this.#due('sweptAt', reconcileEveryMs)) await this.#rewalk();
         if (this.#due('probedAt', probeEveryMs)) await this.#probe(() => this.#top());
@@ -129,7 +140,7 @@ class Poll {
     return provenAt !== null && this.#now - provenAt < provenForMs;
   }
 
-  async #follow(walk: Walk): Promise<{ fresh: number; end: Place }> {
+  async #follow(walk: Walk): Promise<Walked> {
     const walked = await follow(this.#reader, walk, this.#signal);
     this.fresh += walked.fresh;
     this.more ||= walked.more;
@@ -139,6 +150,7 @@ class Poll {
   async #sweep(): Promise<void> {
     await this.#tail();
     if (this.more) return;
+    if (this.#inserted) return await this.#rewalk();
     const now = this.#now;
     this.#reader.anchorAll();
     const done = { swept: true, sweptAt: now, rewoundAt: now, deepRewoundAt: now, probedAt: now };
@@ -147,19 +159,29 @@ class Poll {
 
   /** What is new at the end of the list; returns how many records. */
   async #tail(onPage?: (taken: Taken) => void): Promise<number> {
-    const { resume, overlap } = this.#checkpoint;
+    const { resume, overlap, swept, countAnew } = this.#checkpoint;
+    if (countAnew) {
+      await this.#rewalk();
+      return 0;
+    }
+    const from = resume ?? this.#first;
+    const isFirst = samePlace(from, this.#first);
     const walk: Walk = {
-      from: resume ?? this.#first,
+      from,
       overlap,
-      reading: 'resume',
+      // Counting from the list's start is exact wherever new records turn up.
+      reading: isFirst ? 'known' : 'resume',
       anchored: true,
       step: (stage) => {
+        if (!isFirst && stage.place === from) this.#checkHeeded(stage);
         onPage?.(stage.taken);
-        return this.#tailStep(stage);
+        // What was the only page may have been pushed on to the next one: until the end nothing behind it is unread.
+        return isFirst && swept && stage.next !== null ? {} : this.#tailStep(stage);
       },
     };
     try {
-      return (await this.#follow(walk)).fresh;
+      const { fresh, restarted } = await this.#follow(walk);
+      return restarted ? 0 : fresh;
     } catch (error) {
       const refused = error instanceof NoPage && error.fetched.outcome === 'refused';
       if (!refused || this.#checkpoint.resume === null) throw error;
@@ -174,17 +196,20 @@ class Poll {
     }
   }
 
-  #tailStep({ place, next, taken, pager }: Stage): Partial<ListCheckpoint> {
-    const { identified, fresh } = taken.judged;
-    const unnamed = identified.named.includes(0);
-    const proven = this.#checkpoint.swept && fresh.length > 0;
-    return {
-      resume: next ?? place,
-      overlap: pager.overlap,
-      // Only records without ids need to know what was on the page that is asked again.
-      resumePage: next === null && unnamed ? keysOf(identified, 0, identified.count) : null,
-      ...(proven ? { provenAt: taken.at } : {}),
-    };
+  #tailStep(stage: Stage): Partial<ListCheckpoint> {
+    const { taken, pager } = stage;
+    this.#inserted ||= pager.inserted;
+    const proven = this.#checkpoint.swept && taken.judged.fresh.length > 0;
+    return { ...resumeAfter(stage), ...(proven ? { provenAt: taken.at } : {}) };
+  }
+
+  /** A server may take any cursor and begin at the start: its answer then is the first page of a list of several. */
+  #checkHeeded({ next, taken }: Stage): void {
+    const { firstPage } = this.#checkpoint;
+    if (firstPage === null || next === null) return;
+    const count = Buffer.byteLength(firstPage, 'base64') / keyBytes;
+    if (headOf(taken.judged.identified, count) !== firstPage) return;
+    throw ignoredCursor(this.#reader.means.stream.name);
   }
 
   /** What is new at the start of the list; a walk that died is first continued down to what is known. */
@@ -201,20 +226,36 @@ class Poll {
       }
       if (this.more) return found;
     }
-    const { watermark, openWalk: open } = this.#checkpoint;
+    const { watermark, rewoundAt, openWalk: open } = this.#checkpoint;
     const deep = this.#due('rewoundAt', this.#settings.rewindEveryMs);
-    const horizon = deep && watermark !== null ? watermark - this.#settings.lookbackMs : null;
+    const lookedUpTo = Math.min(watermark ?? rewoundAt, rewoundAt);
+    const horizon = deep && watermark !== null ? lookedUpTo - this.#settings.lookbackMs : null;
     const block = open?.block ?? this.#reader.nextBlock;
-    found += (await this.#follow(this.#topWalk(this.#first, block, horizon))).fresh;
+    const { countAnew } = this.#checkpoint;
+    const reach = new Reach();
+    let atEnd: Partial<ListCheckpoint> = { countAnew };
+    const walk = this.#topWalk(this.#first, block, horizon, (stage) => {
+      reach.add(stage.taken, this.#reader.means.stream.time);
+      if (stage.next === null) atEnd = resumeAfter(stage);
+    });
+    found += (await this.#follow(walk)).fresh;
     if (this.more) return found;
     this.#reader.anchorAll();
-    const done = { openWalk: null, ...(deep ? { rewoundAt: this.#now } : {}) };
-    if (this.#reader.differs(done)) await this.#reader.commit(null, done);
+    const done = { ...atEnd, openWalk: null, ...(deep ? { rewoundAt: this.#now } : {}) };
+    const findings = reach.gap(this.#reader.means.stream.name, watermark);
+    if (findings.length > 0 || this.#reader.differs(done)) {
+      await this.#reader.commit(null, done, { findings });
+    }
     return found;
   }
 
   /** Ends on a page whose records are all anchored and, where late ones are looked for, old enough. */
-  #topWalk(from: Place, block: number, horizon: number | null): Walk {
+  #topWalk(
+    from: Place,
+    block: number,
+    horizon: number | null,
+    onStage?: (stage: Stage) => void,
+  ): Walk {
     const { time } = this.#reader.means.stream;
     return {
       from,
@@ -226,8 +267,13 @@ class Poll {
         const span = horizon === null ? null : timeSpan(page.records, time);
         return span === null || horizon === null || span.latest < horizon;
       },
-      step: ({ next, taken }) =>
-        next === null || taken.judged.fresh.length === 0 ? {} : { openWalk: { next, block } },
+      step: (stage) => {
+        onStage?.(stage);
+        const { next, taken } = stage;
+        return next === null || taken.judged.fresh.length === 0
+          ? {}
+          : { openWalk: { next, block } };
+      },
     };
   }
 
@@ -255,6 +301,8 @@ class Poll {
     const { means } = this.#reader;
     const before = this.#checkpoint.order;
     if (before === order || means.order !== 'auto') return;
+    // One end at a time may well be idle.
+    if (before === 'mixed') return;
     means.log.info('learned the order of the list', { before, order });
     await this.#reader.commit(null, { order });
   }
@@ -265,39 +313,52 @@ class Poll {
     await this.#reader.commit(null, { probedAt: this.#now });
   }
 
-  async #rewalk(findings: Parameters<ListReader['commit']>[2] = {}): Promise<void> {
-    let overlap: string | null = null;
-    const { end } = await this.#follow({
+  async #rewalk(found: { readonly findings?: readonly Finding[] } = {}): Promise<void> {
+    const { name, time } = this.#reader.means.stream;
+    const { watermark, swept } = this.#checkpoint;
+    const reach = new Reach();
+    let resume: Partial<ListCheckpoint> = {};
+    await this.#follow({
       from: this.#first,
       overlap: null,
       reading: 'known',
       anchored: true,
-      step: ({ pager }) => {
-        overlap = pager.overlap;
+      step: (stage) => {
+        reach.add(stage.taken, time);
+        resume = resumeAfter(stage);
         return {};
       },
     });
     if (this.more) return;
     this.#reader.anchorAll();
-    const resume = { resume: end, resumePage: null, overlap, openWalk: null };
-    await this.#reader.commit(null, { ...resume, swept: true, sweptAt: this.#now }, findings);
+    const now = this.#now;
+    const first = swept ? {} : { rewoundAt: now, deepRewoundAt: now, probedAt: now };
+    await this.#reader.commit(
+      null,
+      { ...resume, ...first, openWalk: null, swept: true, sweptAt: now },
+      { findings: [...(found.findings ?? []), ...reach.gap(name, watermark)] },
+    );
   }
 
-  /** From a cursor of some minutes ago to the tail; once a day from the oldest one that is still kept. */
+  /**
+   * From a cursor of some minutes ago to the tail; once a day from the oldest one that is still kept. What came late since
+   * the rewind before is at most `lookback` older than that, so it begins there and not at `lookback` before now.
+   */
   async #rewind(): Promise<void> {
     const { stream, spool } = this.#reader.means;
     const deep = this.#due('deepRewoundAt', deepRewindEveryMs);
-    const horizon = this.#now - this.#settings.lookbackMs;
-    const past = (await spool.trail(stream.name)).filter((entry) => entry.at <= horizon);
-    if (!deep) past.reverse();
-    for (const { cursor } of past.slice(0, stepsBackMax)) {
+    const horizon = this.#checkpoint.rewoundAt - this.#settings.lookbackMs;
+    const trail = await spool.trail(stream.name);
+    const past = trail.filter((entry) => entry.at <= horizon).reverse();
+    const starts = deep || past.length === 0 ? trail : past;
+    for (const { cursor } of starts.slice(0, stepsBackMax)) {
       try {
         await this.#follow({
-          from: { by: 'cursor', cursor },
+          from: { by: 'cursor', cursor: cursor === trailStart ? null : cursor },
           overlap: null,
           reading: 'known',
           anchored: true,
-          step: ({ place, next }) => (next === null ? { resume: place, resumePage: null } : {}),
+          step: (stage) => (stage.next === null ? resumeAfter(stage) : {}),
         });
         break;
       } catch (error) {
@@ -309,6 +370,19 @@ class Poll {
       ...(deep ? { deepRewoundAt: this.#now } : {}),
     });
   }
+}
+
+/** Where the next poll goes on after a page. */
+function resumeAfter({ place, next, taken, pager }: Stage): Partial<ListCheckpoint> {
+  const { identified } = taken.judged;
+  // Only records without ids need to know what was on the page that is asked again; by offset the overlap says it.
+  const wanted = next === null && pager.overlap === null && identified.named.includes(0);
+  return {
+    resume: next ?? place,
+    overlap: pager.overlap,
+    countAnew: false,
+    resumePage: wanted ? keysOf(identified, 0, identified.count) : null,
+  };
 }
 
 /** The order that a page shows whose records were partly known. */

@@ -36,8 +36,15 @@ export interface Taken {
   readonly at: number;
 }
 
+/** What was learned of the server, which answers of one walk may teach while an earlier page is being committed. */
+type ServerTraits = Pick<ListCheckpoint, 'limitMax' | 'hasNext' | 'endsWithNull'>;
+
+const unknownServer: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
+
 /** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
 const limitSteps = [100, 50, 25, 0];
+/** Taken for the size of a blocked page that was asked for without a limit. */
+const blockedLimit = 100;
 
 /** Reads one list stream. */
 export class ListReader {
@@ -45,6 +52,11 @@ export class ListReader {
   readonly #identifier: Identifier;
   #repeats = new Repeats();
   #checkpoint: ListCheckpoint | null = null;
+  #server: ServerTraits = unknownServer;
+  /** Answers without a next cursor have been found to be how this server ends a list. */
+  #endsWithout = false;
+  /** Something was judged as new and is not held yet. */
+  #unsaved = false;
   #block = 0;
 
   constructor(means: ListMeans) {
@@ -92,15 +104,18 @@ export class ListReader {
       this.#block = block;
     }
     this.#repeats = repeats;
+    this.#unsaved = false;
+    const { limitMax, hasNext, endsWithNull } = checkpoint;
+    this.#server = { limitMax, hasNext, endsWithNull };
     // A pinned order wins over a learned one, and unpinning starts learning again from what is known.
     const pinned = order === 'auto' ? checkpoint.order : order;
     this.#checkpoint = { ...checkpoint, order: pinned };
     return this.#checkpoint;
   }
 
-  /** Forgets what is in memory, so that the next poll starts from what is durable. */
-  unload(): void {
-    this.#checkpoint = null;
+  /** Forgets what was judged and not committed, so that the next poll starts from what is durable. */
+  discard(): void {
+    if (this.#unsaved) this.#checkpoint = null;
   }
 
   /** The number that the next block of identities will at least have. */
@@ -111,21 +126,28 @@ export class ListReader {
   /** The page at a place. Waits for room in the spool. Throws NoPage for any other answer. */
   async fetch(place: Place, signal: AbortSignal): Promise<Page> {
     const { stream, spool } = this.means;
+    let askedAgain = false;
+    let lower: number | null = null;
     for (;;) {
       await spool.room(signal);
-      const limit = this.#limit();
+      const limit = lower ?? this.#limit();
       const fetched = await stream.fetchPage({ place, limit }, signal);
       if (fetched.outcome === 'refused' && fetched.about === 'limit' && this.#stepDown(limit))
         continue;
+      if (fetched.outcome === 'blocked' && stream.paging === 'cursor' && limit !== 1) {
+        // One record can block a page: what stands before it is read in smaller ones.
+        lower = Math.floor((limit ?? blockedLimit) / 2);
+        continue;
+      }
       if (fetched.outcome !== 'page') throw new NoPage(fetched);
-      this.#checkShape(fetched.page);
-      return fetched.page;
+      if (this.#isWhole(fetched.page, askedAgain)) return fetched.page;
+      askedAgain = true;
     }
   }
 
   #limit(): number | null {
     const asked = this.means.stream.pageLimit;
-    const { limitMax } = this.checkpoint;
+    const { limitMax } = this.#server;
     if (asked === null || limitMax === 0) return null;
     return limitMax === null ? asked : Math.min(asked, limitMax);
   }
@@ -137,14 +159,26 @@ export class ListReader {
       limit,
       instead: lower,
     });
-    this.#checkpoint = { ...this.checkpoint, limitMax: lower };
+    this.#server = { ...this.#server, limitMax: lower };
     return true;
   }
 
-  /** Once a list has shown a next cursor, an answer without that key is no end of the list but a fault. */
-  #checkShape(page: Page): void {
-    if (this.means.stream.paging !== 'cursor' || page.next !== undefined) return;
-    if (!this.checkpoint.hasNext) return;
+  /**
+   * Once a list has shown a next cursor, an answer without that key is doubtful. Where the list was seen to end with null
+   * it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
+   */
+  #isWhole(page: Page, askedAgain: boolean): boolean {
+    if (this.means.stream.paging !== 'cursor') return true;
+    if (page.next !== undefined) {
+      const endsWithNull = this.#server.endsWithNull || page.next === null;
+      this.#server = { ...this.#server, hasNext: true, endsWithNull };
+      return true;
+    }
+    if (!this.#server.hasNext) return true;
+    if (!this.#server.endsWithNull) {
+      this.#endsWithout ||= askedAgain;
+      return this.#endsWithout;
+    }
     throw new NoPage({
       outcome: 'retry',
       cause: new ExportError(
@@ -176,6 +210,7 @@ export class ListReader {
       ...how,
     };
     const judged = judge(question, this.#identifier, this.#repeats);
+    this.#unsaved ||= judged.fresh.length > 0;
     return { page, judged, at: this.means.clock.now() };
   }
 
@@ -199,7 +234,12 @@ export class ListReader {
     more: { trail?: string | null; findings?: readonly Finding[] } = {},
   ): Promise<void> {
     const { stream, spool, clock } = this.means;
-    const checkpoint: ListCheckpoint = { ...this.checkpoint, ...this.#learned(taken), ...change };
+    const checkpoint: ListCheckpoint = {
+      ...this.checkpoint,
+      ...this.#server,
+      watermark: this.#watermark(taken),
+      ...change,
+    };
     const pages: NewPage[] = [];
     if (taken !== null && taken.judged.fresh.length > 0) pages.push(this.#newPage(taken));
     const findings = [...(more.findings ?? []), ...changedFindings(taken)];
@@ -212,28 +252,31 @@ export class ListReader {
       ...(identities === undefined || identities.length === 0
         ? {}
         : { identities: new Uint8Array(identities.buffer, 0, identities.byteLength) }),
-      ...(more.trail ? { trail: { cursor: more.trail, at: clock.now() } } : {}),
+      ...(typeof more.trail === 'string'
+        ? { trail: { cursor: more.trail, at: this.#latestOn(taken) ?? clock.now() } }
+        : {}),
     };
     try {
       const block = await spool.append(entry);
       if (block > 0) this.#block = block;
       this.#checkpoint = checkpoint;
+      this.#unsaved = false;
     } catch (error) {
-      this.unload();
+      this.#checkpoint = null;
       throw error;
     }
   }
 
-  #learned(taken: Taken | null): Partial<ListCheckpoint> {
-    if (taken === null) return {};
-    const { page, at } = taken;
-    const span = timeSpan(page.records, this.means.stream.time);
-    const latest = span === null ? null : Math.min(span.latest, at);
-    const { watermark, hasNext } = this.checkpoint;
-    return {
-      hasNext: hasNext || page.next !== undefined,
-      watermark: latest === null ? watermark : Math.max(watermark ?? latest, latest),
-    };
+  #watermark(taken: Taken | null): number | null {
+    const { watermark } = this.checkpoint;
+    const latest = this.#latestOn(taken);
+    return latest === null ? watermark : Math.max(watermark ?? latest, latest);
+  }
+
+  /** Time of a page's latest record, never in the future: how far a walk has come in the time of events. */
+  #latestOn(taken: Taken | null): number | null {
+    const span = taken === null ? null : timeSpan(taken.page.records, this.means.stream.time);
+    return taken === null || span === null ? null : Math.min(span.latest, taken.at);
   }
 
   #newPage({ page, judged, at }: Taken): NewPage {

@@ -19,6 +19,8 @@ export interface Pager {
   next(place: Place, page: Page, identified: Identified): Place | null;
   /** What to keep in the checkpoint to go on from the last accepted page. */
   readonly overlap: string | null;
+  /** Rows have come in before those that were read already. */
+  readonly inserted: boolean;
 }
 
 /** Rows of the page before that are asked for again. */
@@ -43,6 +45,7 @@ export function firstPlace(style: PagingStyle): Place {
 
 const cursorPager: Pager = {
   overlap: null,
+  inserted: false,
   ask: (place) => place,
   accept: () => 0,
   next(place, page) {
@@ -52,14 +55,24 @@ const cursorPager: Pager = {
   },
 };
 
-const onlyPage: Pager = { overlap: null, ask: (place) => place, accept: () => 0, next: () => null };
+const onlyPage: Pager = {
+  overlap: null,
+  inserted: false,
+  ask: (place) => place,
+  accept: () => 0,
+  next: () => null,
+};
 
 function offsetPager(kept: string | null): Pager {
   let overlap = kept;
   let expected = kept === null ? 0 : Buffer.byteLength(kept, 'base64') / keyBytes;
+  let inserted = false;
   return {
     get overlap() {
       return overlap;
+    },
+    get inserted() {
+      return inserted;
     },
     ask(place) {
       return place.by === 'offset'
@@ -69,6 +82,7 @@ function offsetPager(kept: string | null): Pager {
     accept(identified) {
       if (overlap === null) return 0;
       const end = overlapEnd(identified, Buffer.from(overlap, 'base64'));
+      inserted ||= end > expected;
       return end < 0 ? null : end;
     },
     next(place, page, identified) {

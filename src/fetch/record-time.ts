@@ -6,13 +6,18 @@ import { valueAt } from '../tools/records.ts';
 
 /** Above this a number is epoch milliseconds, below it seconds. */
 const millisecondsFrom = 1e11;
+/** Only what begins like RFC 3339 is a time: the engine's parser takes `12` for a month of 2001. */
+const dated = /^\d{4}-\d\d-\d\d/;
+/** Upstream speaks UTC, also where it does not say so; the engine's parser would take the machine's own zone. */
+const withoutZone = /^[-\d]{10}[T ][\d:.]+$/;
 
 /** Epoch milliseconds of the first path that holds a readable time, or null. */
 export function timeOf(record: ParsedRecord, paths: readonly string[]): number | null {
   for (const path of paths) {
     const value = valueAt(record, path);
     if (typeof value === 'string') {
-      const time = Date.parse(value);
+      if (!dated.test(value)) continue;
+      const time = Date.parse(withoutZone.test(value) ? `${value}Z` : value);
       if (Number.isFinite(time)) return time;
     } else if (typeof value === 'number' && value > 0) {
       return value >= millisecondsFrom ? value : value * 1_000;

@@ -17,9 +17,6 @@ export interface Timetable {
   readonly skipped: number;
 }
 
-/** Ticks looked ahead for when counting those that a long poll ran over. */
-const ticksMax = 1_000;
-
 /** A timetable for one stream. */
 export function timetable(schedule: Schedule, clock: Clock): Timetable {
   return 'everyMs' in schedule ? interval(schedule.everyMs, clock) : cron(schedule, clock);
@@ -49,20 +46,21 @@ function cron(schedule: { cron: string; timezone: string | undefined }, clock: C
     timezone === undefined ? {} : { timezone },
   );
   let skipped = 0;
-  let announced: number | null = null;
+  /** The tick that was waited for last, and how far the one after it is from it. */
+  let announced: { readonly at: number; readonly spacing: number } | null = null;
   return {
     get skipped() {
       return skipped;
     },
     untilNext() {
       const now = clock.now();
-      const upcoming = task.getNextRuns(1)[0]?.getTime() ?? now + 60_000;
-      if (announced !== null && announced < now && upcoming - announced > 0) {
-        const perTick = Math.max(1_000, upcoming - announced);
-        skipped += Math.min(ticksMax, Math.floor((now - announced) / perTick));
+      if (announced !== null && announced.at < now) {
+        skipped += Math.floor((now - announced.at) / announced.spacing);
       }
-      announced = upcoming;
-      return Math.max(0, upcoming - now);
+      const [next, after] = task.getNextRuns(2).map((run) => run.getTime());
+      const at = next ?? now + 60_000;
+      announced = { at, spacing: Math.max(1_000, (after ?? at) - at) };
+      return Math.max(0, at - now);
     },
   };
 }

@@ -2,7 +2,7 @@
 // until its schedule says so, until upstream's own Retry-After, or a growing back-off. One poll at a time per stream, and no
 // more than a fixed number over all streams. A stream that fails, fails alone.
 
-import type { ExportError } from '../contracts/errors.ts';
+import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { PollResult } from './outcome.ts';
@@ -38,8 +38,10 @@ export interface RunnerState {
   readonly error: ExportError | null;
 }
 
-/** Polls without progress wait at least this long, whatever the schedule says. */
+/** Polls that found the tail wait at least this long, whatever the schedule says. */
 const idleWaitMsMin = 100;
+/** Polls that failed wait at least this long, whatever upstream says. */
+const retryWaitMsMin = 1_000;
 
 /** Polls one stream. */
 export class StreamRunner {
@@ -84,28 +86,26 @@ export class StreamRunner {
 
   /** Polls until the tail was reached once. Resolves with null, or with what halted the stream. */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
-    const { clock, backOff } = this.#settings;
+    const { clock } = this.#settings;
     for (;;) {
+      const begunAt = clock.monotonic();
       const result = await this.#poll(signal);
-      switch (result.outcome) {
-        case 'done':
-          if (!result.more) return null;
-          break;
-        case 'retry':
-          await clock.sleep(result.afterMs ?? backOff.next(), signal);
-          break;
-        case 'halted':
-          return result.cause;
-      }
+      if (result.outcome === 'halted') return result.cause;
+      if (result.outcome === 'done' && !result.more) return null;
+      await clock.sleep(this.#waitAfter(result, begunAt), signal);
     }
   }
 
   async #poll(signal: AbortSignal): Promise<PollResult> {
-    const { turns, poll } = this.#settings;
+    const { turns, poll, name } = this.#settings;
     const release = await turns.take(signal);
     this.#state = 'polling';
     try {
-      const result = await poll(signal);
+      const result = await poll(signal).catch((error): PollResult => {
+        signal.throwIfAborted();
+        // A fault of ours, in this stream: the others go on, and this one is asked again.
+        return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
+      });
       this.#polls += 1;
       this.#observe(result);
       return result;
@@ -123,7 +123,7 @@ export class StreamRunner {
         if (this.#error !== null) log.info('the stream can be read again');
         this.#error = null;
         this.#state = 'waiting';
-        backOff.reset();
+        if (result.fresh > 0 || !result.more) backOff.reset();
         break;
       case 'retry':
         this.#state = 'retrying';
@@ -158,9 +158,11 @@ export class StreamRunner {
     const { timetable, backOff } = this.#settings;
     switch (result.outcome) {
       case 'done':
-        return result.more ? 0 : Math.max(idleWaitMsMin, timetable.untilNext(begunAt));
+        if (!result.more) return Math.max(idleWaitMsMin, timetable.untilNext(begunAt));
+        // A list that goes on and on without a record must not become a hot loop.
+        return result.fresh > 0 ? 0 : backOff.next();
       case 'retry':
-        return result.afterMs ?? backOff.next();
+        return Math.max(retryWaitMsMin, result.afterMs ?? backOff.next());
       case 'halted':
         return result.waitMs;
     }

@@ -24,7 +24,9 @@ export function turnsOf(max: number): Turns {
       }
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const abort = () => {
-        waiting.splice(waiting.indexOf(resolve), 1);
+        const place = waiting.indexOf(resolve);
+        // Not there when its turn has just come: then it is taken, and given back by who took it.
+        if (place >= 0) waiting.splice(place, 1);
         reject(signal.reason);
       };
       waiting.push(resolve);

@@ -4,8 +4,9 @@
 
 import { ExportError } from '../contracts/errors.ts';
 import type { Place } from '../contracts/source.ts';
-import type { ListCheckpoint } from './checkpoint.ts';
-import type { Reading, WalkCounts } from './judge.ts';
+import { type ListCheckpoint, samePlace } from './checkpoint.ts';
+import { CircleWatch } from './circle.ts';
+import { headOf, type Reading, type WalkCounts } from './judge.ts';
 import type { ListReader, Taken } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import { firstPlace, type Pager, pagerFor } from './pager.ts';
@@ -38,12 +39,18 @@ export interface Walked {
   readonly fresh: number;
   /** It stopped to let others have their turn; the rest of the list is still to be read. */
   readonly more: boolean;
+  /** Rows moved, so that it began anew at the list's start: what was new says nothing about where. */
+  readonly restarted: boolean;
   /** The last place it asked. */
   readonly end: Place;
 }
 
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;
+/** Records by which the list's first page is known again. */
+export const headMax = 8;
+/** Stands in the trail for the list's first page, which has no cursor. */
+export const trailStart = '';
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
 
@@ -53,9 +60,13 @@ export async function follow(reader: ListReader, walk: Walk, signal: AbortSignal
   let current = walk;
   for (let restarts = 0; restarts <= restartsMax; restarts += 1) {
     const walked = await once(reader, current, signal);
-    if (walked !== 'shifted') return walked;
+    if (walked !== 'shifted') return { ...walked, restarted: restarts > 0 };
     reader.means.log.info('rows moved while the list was read; reading it again from its start');
-    current = { ...walk, from: firstPlace(style), overlap: null, reading: 'known' };
+    // Until it is through again, the checkpoint stays where it was: after a crash all from there on counts as unread.
+    const step = walk.anchored
+      ? (stage: Stage) => (stage.next === null ? walk.step(stage) : {})
+      : walk.step;
+    current = { ...walk, from: firstPlace(style), overlap: null, reading: 'known', step };
   }
   throw new NoPage({
     outcome: 'retry',
@@ -73,10 +84,10 @@ async function once(
   reader: ListReader,
   walk: Walk,
   signal: AbortSignal,
-): Promise<Walked | 'shifted'> {
+): Promise<Omit<Walked, 'restarted'> | 'shifted'> {
   const pager = pagerFor(reader.means.stream.paging, walk.overlap);
   const counts: WalkCounts = new Map();
-  const visited = new Set<string>();
+  const circle = new CircleWatch(reader.means.stream.name);
   let { from: place, reading } = walk;
   let fresh = 0;
   let emptyPages = 0;
@@ -93,18 +104,18 @@ async function once(
       anchored: walk.anchored,
     });
     fresh += taken.judged.fresh.length;
-    const next = pager.next(place, page, identified);
+    const ahead = pager.next(place, page, identified);
+    const next = circle.isStill(taken, ahead, reading) ? null : ahead;
     const stop = walk.stopAt?.(taken) === true;
     emptyPages = page.records.length === 0 ? emptyPages + 1 : 0;
     const pause = emptyPages >= emptyPagesMax;
     const goesOn = next !== null && !stop && !pause;
     if (goesOn) {
-      checkLoop(reader, next, visited, taken.judged.fresh.length > 0);
       upcoming = reader.fetch(pager.ask(next), signal);
       // A failure is met when the page is awaited, after this one is committed.
       upcoming.catch(() => undefined);
     }
-    await commit(reader, walk, { place, next, taken, pager });
+    await commit(reader, walk, { place, next, taken, pager }, reading);
     if (!goesOn)
       return { fresh, more: pause && next !== null, end: pause && next !== null ? next : place };
     place = next;
@@ -112,29 +123,27 @@ async function once(
   }
 }
 
-async function commit(reader: ListReader, walk: Walk, stage: Stage): Promise<void> {
+async function commit(
+  reader: ListReader,
+  walk: Walk,
+  stage: Stage,
+  reading: Reading,
+): Promise<void> {
   const { place, next, taken } = stage;
-  const change = walk.step(stage);
-  const trail = place.by === 'cursor' && next !== null ? place.cursor : null;
-  if (taken.judged.fresh.length > 0 || taken.judged.changed.length > 0 || reader.differs(change)) {
+  const { judged } = taken;
+  const isFirst = samePlace(place, firstPlace(reader.means.stream.paging));
+  const head = isFirst && next !== null ? headOf(judged.identified, headMax) : '';
+  const step = walk.step(stage);
+  const { identified, fresh } = judged;
+  const ahead = reading === 'known' && step.resume === undefined;
+  const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
+  const change = {
+    ...(head === '' ? {} : { firstPage: head }),
+    ...(countAnew ? { countAnew } : {}),
+    ...step,
+  };
+  const trail = place.by === 'cursor' && next !== null ? (place.cursor ?? trailStart) : null;
+  if (judged.fresh.length > 0 || judged.changed.length > 0 || reader.differs(change)) {
     await reader.commit(taken, change, { trail });
   }
-}
-
-/** A place that was asked before in this walk, with nothing new since, is a circle. */
-function checkLoop(reader: ListReader, next: Place, visited: Set<string>, progress: boolean): void {
-  if (next.by !== 'cursor') return;
-  if (progress) visited.clear();
-  const cursor = next.cursor ?? '';
-  if (visited.has(cursor)) {
-    throw new NoPage({
-      outcome: 'retry',
-      cause: new ExportError(
-        'pagination_loop',
-        `reading ${reader.means.stream.name}: upstream's cursors lead in a circle with no new record in it`,
-        { next: 'Report it to upstream; the checkpoint stays at the last page before the circle.' },
-      ),
-    });
-  }
-  visited.add(cursor);
 }

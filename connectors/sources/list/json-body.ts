@@ -1,9 +1,9 @@
 // The first look at an upstream's body: JSON or not, nested within bounds, and no error in a 200's clothing. Whatever is
 // not plainly a good answer is nothing: it is never taken for an empty list, because that would be loss.
 
-import { ExportError } from '../../src/contracts/errors.ts';
-import { isObject, type Json } from '../../src/contracts/json.ts';
-import { parseBody } from '../../src/tools/records.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import { isObject, type Json } from '../../../src/contracts/json.ts';
+import { parseBody } from '../../../src/tools/records.ts';
 
 /** Deeper than any record known, and far from where code that follows a value downwards runs out of stack. */
 const nestingMax = 200;

@@ -1,0 +1,151 @@
+// What the answer of a list endpoint means: a whole page, or why there is none. The envelope is checked and never
+// guessed at: an answer without its array of records says nothing about the list's end, and an endpoint that is paged
+// otherwise than configured is told by name, since reading on would miss records.
+
+import { ExportError } from '../../../src/contracts/errors.ts';
+import { isObject, type Json } from '../../../src/contracts/json.ts';
+import type { Fetched, PageQuery } from '../../../src/contracts/source.ts';
+import type { UpstreamAnswer } from '../../../src/contracts/upstream.ts';
+import { recordsAt, sourceTextAt, valueAt } from '../../../src/tools/records.ts';
+import type { ListSettings } from './fields.ts';
+import { nonsense, readJson } from './json-body.ts';
+
+/** What an answer was the answer to. */
+export interface Asked {
+  /** Begins each message, e.g. `reading audit`. */
+  readonly doing: string;
+  readonly query: PageQuery;
+  readonly pagination: ListSettings['pagination'];
+}
+
+type Refused = Extract<UpstreamAnswer, { outcome: 'refused' }>;
+
+/** Statuses that a cursor which upstream no longer takes can meet. */
+const cursorStatuses = new Set([400, 404, 409, 410, 422]);
+const validationStatuses = new Set([400, 422]);
+
+/** Tells what an answer means for the stream. */
+export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
+  switch (answer.outcome) {
+    case 'ok':
+      return readPage(answer.body, asked);
+    case 'retry':
+      return answer;
+    case 'denied':
+      return { outcome: 'denied', status: answer.status, cause: answer.cause };
+    case 'refused':
+      return readRefusal(answer, asked);
+  }
+}
+
+function readPage(body: Uint8Array, { doing, pagination }: Asked): Fetched {
+  const retry = (cause: ExportError): Fetched => ({ outcome: 'retry', cause });
+  const parsed = readJson(body, doing);
+  if (!parsed.good) return retry(parsed.cause);
+  const items = Array.isArray(parsed.value) ? '' : pagination.items;
+  const records = recordsAt(parsed.value, items);
+  if (records === null) return retry(nonsense(doing, `the answer has no array at ${items}`));
+  const style = styleFlaw(parsed.value, records.length, pagination);
+  if (style !== null) {
+    const cause = new ExportError('upstream_refused', `${doing}: ${style}`, {
+      next: 'Set pagination.style of the source to what the endpoint does; nothing was lost.',
+    });
+    return { outcome: 'refused', about: 'request', status: 200, cause };
+  }
+  const next =
+    pagination.style === 'cursor' ? nextOf(parsed.value, body, pagination.next) : undefined;
+  if (next === odd) return retry(nonsense(doing, `${pagination.next} is neither text nor null`));
+  const total = numberOf(valueAt(parsed.value, pagination.total));
+  return { outcome: 'page', page: { body, items, records, next, total } };
+}
+
+const odd = Symbol('odd');
+
+/** Empty text can be no cursor: servers write it for "no more". A number keeps its digits as they were sent. */
+function nextOf(
+  value: Json,
+  body: Uint8Array,
+  path: string,
+): string | null | undefined | typeof odd {
+  const next = valueAt(value, path);
+  if (next === undefined || next === null) return next;
+  if (typeof next === 'string') return next === '' ? null : next;
+  return typeof next === 'number' ? sourceTextAt(body, path) : odd;
+}
+
+/** What shows that the endpoint is paged otherwise than configured; null when nothing does. */
+function styleFlaw(
+  value: Json,
+  count: number,
+  { style, next, total }: Asked['pagination'],
+): string | null {
+  if (!isObject(value)) return null;
+  const hasNext = valueAt(value, next) !== undefined;
+  const listed = numberOf(valueAt(value, total));
+  const hasOffset = listed !== null && typeof value.offset === 'number';
+  switch (style) {
+    case 'offset':
+      return hasNext && listed === null
+        ? `pagination.style is offset, but the answer has ${next} and no ${total}, as with cursor`
+        : null;
+    case 'cursor':
+      return hasOffset && !hasNext
+        ? `pagination.style is cursor, but the answer has offset and ${total} and no ${next}, as with offset`
+        : null;
+    case 'none':
+      if (typeof valueAt(value, next) === 'string')
+        return `pagination.style is none, but the answer has ${next}, as with cursor`;
+      return hasOffset && listed > count
+        ? `pagination.style is none, but the answer has ${count} of ${listed} records, as with offset`
+        : null;
+  }
+}
+
+function numberOf(value: Json | undefined): number | null {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : null;
+}
+
+function readRefusal(answer: Refused, { doing, query, pagination }: Asked): Fetched {
+  const { status, cause } = answer;
+  if (status === 451) return { outcome: 'blocked', cause };
+  const refused = (about: 'cursor' | 'limit' | 'request', why: ExportError = cause): Fetched => ({
+    outcome: 'refused',
+    about,
+    status,
+    cause: why,
+  });
+  // Some name the field with where it stands: `query.cursor`, `/cursor`.
+  const field = answer.field?.split(/[./]/).at(-1);
+  const { place, limit } = query;
+  const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
+  if (field === 'limit' || (field !== undefined && field === pagination.limit_param)) {
+    return refused(validationStatuses.has(status) && limit !== null ? 'limit' : 'request');
+  }
+  const cursorSent = place.by === 'cursor' && !isFirst;
+  const namesCursor =
+    field === undefined || field === 'cursor' || field === pagination.cursor_param;
+  if (cursorSent && namesCursor && cursorStatuses.has(status)) return refused('cursor');
+  if (!validationStatuses.has(status)) return refused('request');
+  if (field === undefined && isFirst && limit !== null) return refused('limit');
+  if (
+    place.by === 'offset' &&
+    !isFirst &&
+    (field === undefined || field === pagination.offset_param)
+  ) {
+    return refused('request', offsetRefused(doing, place.offset, cause));
+  }
+  return refused('request');
+}
+
+function offsetRefused(doing: string, offset: number, cause: ExportError): ExportError {
+  return new ExportError(
+    'upstream_refused',
+    `${doing}: upstream refuses to go as far as offset ${offset}: ${cause.message}`,
+    {
+      next: 'Narrow the list with params, or read it newest first with order_by and order; all before this offset is held.',
+      details: { ...cause.details, offset },
+      cause,
+    },
+  );
+}

@@ -1,0 +1,79 @@
+// JSON in a form that two texts share exactly when they say the same: keys sorted, numbers as their source text (so `1.0`
+// and integers beyond 2^53 stay what they are), some paths left out, some arrays without order. By this the snapshot side
+// tells a change of configuration from a server that prints the same thing differently.
+
+import { createHash } from 'node:crypto';
+
+/** What is not compared. Paths are dotted; an array's elements have the array's path. */
+export interface Comparison {
+  readonly ignore: readonly string[];
+  /** Arrays whose order says nothing. */
+  readonly unordered: readonly string[];
+}
+
+/** JSON whose numbers are their source text. `JSON.stringify` writes it with every digit. */
+export type ExactJson =
+  | null
+  | boolean
+  | string
+  | RawNumber
+  | readonly ExactJson[]
+  | { readonly [key: string]: ExactJson };
+
+/** What `JSON.rawJSON` makes (ECMAScript 2026, JSON.parse source text access). */
+interface RawNumber {
+  readonly rawJSON: string;
+}
+
+// The type library does not know these two yet.
+const exact = JSON as unknown as {
+  rawJSON(text: string): RawNumber;
+  isRawJSON(value: unknown): value is RawNumber;
+};
+
+/** Parses JSON text without rounding its numbers. */
+export function parseExact(text: string): ExactJson {
+  return JSON.parse(text, (_key, value, context?: { source?: string }) =>
+    typeof value === 'number' ? exact.rawJSON(context?.source ?? String(value)) : value,
+  );
+}
+
+/** True for an object; not for an array, null, or a number. */
+export function isExactObject(
+  value: ExactJson | undefined,
+): value is { readonly [key: string]: ExactJson } {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !exact.isRawJSON(value)
+  );
+}
+
+/** The canonical text of a value that stands at `path`. */
+export function canonical(value: ExactJson, comparison: Comparison, path = ''): string {
+  if (exact.isRawJSON(value)) return value.rawJSON;
+  if (Array.isArray(value)) {
+    const elements = value.map((element) => canonical(element, comparison, path));
+    if (comparison.unordered.includes(path)) elements.sort();
+    return `[${elements.join(',')}]`;
+  }
+  if (!isExactObject(value)) return JSON.stringify(value);
+  const members: string[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const inner = joined(path, key);
+    const member = value[key];
+    if (member === undefined || comparison.ignore.includes(inner)) continue;
+    members.push(`${JSON.stringify(key)}:${canonical(member, comparison, inner)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+/** SHA-256 over the canonical form of JSON text, hexadecimal. */
+export function contentHash(text: string, comparison: Comparison): string {
+  return createHash('sha256')
+    .update(canonical(parseExact(text), comparison))
+    .digest('hex');
+}
+
+/** A dotted path, one step further down. */
+export function joined(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}

@@ -1,0 +1,56 @@
+// What differs between two versions of an entity: the paths that a change event names, and the fields that are new, by
+// which a server that begins to send one more field is told from many changes at once.
+
+import {
+  type Comparison,
+  canonical,
+  type ExactJson,
+  isExactObject,
+  joined,
+  parseExact,
+} from './canonical.ts';
+
+/** Paths named in one change event; more are not told one by one. */
+const pathsMax = 100;
+
+/** Dotted paths that differ, in order; an array differs as a whole. Empty where only what is not compared differs. */
+export function changedPaths(
+  before: string,
+  after: string,
+  comparison: Comparison,
+): readonly string[] {
+  const paths: string[] = [];
+  collect(parseExact(before), parseExact(after), { comparison, path: '', paths });
+  return paths;
+}
+
+/** Top-level fields that `after` has and `before` has not. */
+export function addedFields(before: string, after: string): readonly string[] {
+  const [old, now] = [parseExact(before), parseExact(after)];
+  if (!isExactObject(old) || !isExactObject(now)) return [];
+  return Object.keys(now).filter((key) => !Object.hasOwn(old, key));
+}
+
+interface Collecting {
+  readonly comparison: Comparison;
+  readonly path: string;
+  readonly paths: string[];
+}
+
+function collect(
+  before: ExactJson | undefined,
+  after: ExactJson | undefined,
+  { comparison, path, paths }: Collecting,
+): void {
+  if (paths.length >= pathsMax || (path !== '' && comparison.ignore.includes(path))) return;
+  if (isExactObject(before) && isExactObject(after)) {
+    for (const key of [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()) {
+      const inner = (value: typeof before) => (Object.hasOwn(value, key) ? value[key] : undefined);
+      collect(inner(before), inner(after), { comparison, path: joined(path, key), paths });
+    }
+    return;
+  }
+  const text = (value: ExactJson | undefined) =>
+    value === undefined ? undefined : canonical(value, comparison, path);
+  if (text(before) !== text(after)) paths.push(path);
+}

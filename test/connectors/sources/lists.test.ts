@@ -1,0 +1,298 @@
+// The two list sources by themselves: what they ask, and what they make of answers that the sandbox does not give.
+
+import { describe, expect, test } from 'vitest';
+import { auditEventsSource } from '../../../connectors/sources/audit-events.ts';
+import { logsSource } from '../../../connectors/sources/logs.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { ListStream, PageQuery } from '../../../src/contracts/source.ts';
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../../../src/contracts/upstream.ts';
+import { settingsOf } from '../../support/plain-upstream.ts';
+
+const never = new AbortController().signal;
+const first: PageQuery = { place: { by: 'cursor', cursor: null }, limit: 100 };
+const following: PageQuery = { place: { by: 'cursor', cursor: 'a+/=%2F é&' }, limit: 100 };
+const logPath = '/api/logs/v1/companies/{company_id}/events';
+
+/** An upstream that notes what it is asked and gives one answer. */
+function answering(answer: UpstreamAnswer, companies: readonly string[] = ['c-1', 'a/b c']) {
+  const asked: UpstreamRequest[] = [];
+  const upstream: Upstream = {
+    name: 'edge',
+    api: 'services',
+    baseUrl: 'https://api.example.com/v1',
+    companies,
+    get: async (request) => {
+      asked.push(request);
+      return answer;
+    },
+  };
+  return { upstream, asked };
+}
+
+function ok(body: string | object): UpstreamAnswer {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return { outcome: 'ok', body: Buffer.from(text), headers: {} };
+}
+
+function refused(status: number, field?: string): UpstreamAnswer {
+  const cause = new ExportError('upstream_refused', `upstream answered ${status}`, { next: '' });
+  return { outcome: 'refused', status, cause, ...(field === undefined ? {} : { field }) };
+}
+
+function streamsOf(upstream: Upstream, given: Record<string, unknown> = {}) {
+  const settings = settingsOf(logsSource, { path: logPath, ...given });
+  return logsSource.streams(settings, { name: 'web', upstream }) as readonly ListStream[]; // a list source
+}
+
+async function fetched(answer: UpstreamAnswer, query = first, given: Record<string, unknown> = {}) {
+  const [stream] = streamsOf(answering(answer).upstream, given);
+  if (stream === undefined) throw new Error('there is a stream per company');
+  return await stream.fetchPage(query, never);
+}
+
+describe('fetchPage: the question', () => {
+  test('parameters come in one order, the cursor as it was given', async () => {
+    const { upstream, asked } = answering(ok({ data: [], next_cursor: null }));
+    const given = { params: { region: 'eu' }, order_by: 'timestamp', order: 'DESC' };
+    const [stream] = streamsOf(upstream, given);
+
+    await stream?.fetchPage(following, never);
+
+    expect(asked[0]?.query).toEqual([
+      ['region', 'eu'],
+      ['order_by', 'timestamp'],
+      ['order', 'DESC'],
+      ['limit', '100'],
+      ['cursor', 'a+/=%2F é&'],
+    ]);
+  });
+
+  test('A49: a company is one encoded segment of the path, and its stream has its name', async () => {
+    const { upstream, asked } = answering(ok({ data: [] }));
+    const streams = streamsOf(upstream);
+
+    await streams[1]?.fetchPage(first, never);
+
+    expect(streams.map(({ name, company }) => [name, company])).toEqual([
+      ['web/c-1', 'c-1'],
+      ['web/a/b c', 'a/b c'],
+    ]);
+    expect(asked[0]).toMatchObject({
+      path: '/api/logs/v1/companies/a%2Fb%20c/events',
+      template: logPath,
+      company: 'a/b c',
+    });
+  });
+
+  test('names of parameters are the config’s', async () => {
+    const { upstream, asked } = answering(ok({ rows: [], total: 0 }));
+    const pagination = {
+      style: 'offset',
+      limit_param: 'per_page',
+      offset_param: 'skip',
+      items: 'rows',
+    };
+    const [stream] = streamsOf(upstream, { pagination });
+
+    await stream?.fetchPage({ place: { by: 'offset', offset: 20 }, limit: 10 }, never);
+
+    expect(asked[0]?.query).toEqual([
+      ['per_page', '10'],
+      ['skip', '20'],
+    ]);
+  });
+
+  test('a fingerprint differs with path, parameters, sorting and paging, and not with the page limit', () => {
+    const { upstream } = answering(ok({}));
+    const print = (given: Record<string, unknown>) => streamsOf(upstream, given)[0]?.fingerprint;
+    const variants = [
+      {},
+      { path: '/other' },
+      { params: { a: 'b' } },
+      { order_by: 'time', order: 'ASC' },
+      { pagination: { style: 'offset' } },
+    ];
+
+    expect(new Set(variants.map(print)).size).toBe(variants.length);
+    expect(print({ page_limit: 7 })).toBe(print({}));
+  });
+});
+
+describe('fetchPage: pages', () => {
+  test('A01: an answer that is itself an array is a page', async () => {
+    const page = await fetched(ok('[{"id":1},{"id":2}]'));
+
+    expect(page).toMatchObject({ outcome: 'page', page: { items: '', next: undefined } });
+  });
+
+  test.for([
+    { next: '"c2"', read: 'c2' },
+    { next: 'null', read: null },
+    { next: '""', read: null },
+    { next: '9007199254740993001', read: '9007199254740993001' },
+  ])('a next cursor of $next is read as $read', async ({ next, read }) => {
+    const page = await fetched(ok(`{"data":[],"next_cursor":${next}}`));
+
+    expect(page).toMatchObject({ outcome: 'page', page: { next: read } });
+  });
+
+  test.for([
+    '{"data":[],"next_cursor":{}}',
+    '{"data":[],"next_cursor":true}',
+    '{"data":{}}',
+    '{"items":[]}',
+    '"data"',
+    '',
+    '{"data":[',
+    '{"error":{"code":"x"},"data":[]}',
+  ])('%s is nonsense, not the end', async (body) => {
+    const answer = await fetched(ok(body));
+
+    expect(answer).toMatchObject({ outcome: 'retry', cause: { code: 'upstream_nonsense' } });
+  });
+
+  test('nesting beyond bounds is nonsense', async () => {
+    const deep = `{"data":[${'['.repeat(5_000)}${']'.repeat(5_000)}]}`;
+
+    expect(await fetched(ok(deep))).toMatchObject({ outcome: 'retry' });
+  });
+
+  test.for([
+    {
+      style: 'offset',
+      body: { data: [], next_cursor: 'c2' },
+      names: ['offset', 'next_cursor', 'total'],
+    },
+    {
+      style: 'cursor',
+      body: { data: [], offset: 0, total: 5 },
+      names: ['cursor', 'offset', 'total'],
+    },
+    { style: 'none', body: { data: [], next_cursor: 'c2' }, names: ['none', 'next_cursor'] },
+    {
+      style: 'none',
+      body: { data: [1], offset: 0, total: 5 },
+      names: ['none', '1 of 5', 'offset'],
+    },
+  ])(
+    'A28: paging that is not $style is an error that names both',
+    async ({ style, body, names }) => {
+      const place = style === 'offset' ? { by: 'offset' as const, offset: 0 } : first.place;
+
+      const answer = await fetched(ok(body), { place, limit: 10 }, { pagination: { style } });
+
+      expect(answer).toMatchObject({ outcome: 'refused', about: 'request' });
+      for (const name of names)
+        expect(answer.outcome === 'refused' && answer.cause.message).toContain(name);
+    },
+  );
+});
+
+describe('fetchPage: refusals', () => {
+  test.for([
+    { status: 422, field: 'cursor', query: following, about: 'cursor' },
+    { status: 400, field: undefined, query: following, about: 'cursor' },
+    { status: 404, field: undefined, query: following, about: 'cursor' },
+    { status: 409, field: undefined, query: following, about: 'cursor' },
+    { status: 410, field: undefined, query: following, about: 'cursor' },
+    { status: 422, field: 'limit', query: following, about: 'limit' },
+    { status: 422, field: 'limit', query: first, about: 'limit' },
+    { status: 400, field: undefined, query: first, about: 'limit' },
+    { status: 400, field: undefined, query: { ...first, limit: null }, about: 'request' },
+    { status: 422, field: 'region', query: first, about: 'request' },
+    { status: 422, field: 'region', query: following, about: 'request' },
+    { status: 404, field: undefined, query: first, about: 'request' },
+    { status: 418, field: undefined, query: following, about: 'request' },
+  ])('A07: $status about $field is about the $about', async ({ status, field, query, about }) => {
+    const answer = await fetched(refused(status, field), query);
+
+    expect(answer).toMatchObject({ outcome: 'refused', status, about });
+  });
+
+  test('A36: 451 is a block', async () => {
+    expect(await fetched(refused(451))).toMatchObject({ outcome: 'blocked' });
+  });
+
+  test('A29: an offset that is too deep says how far it came', async () => {
+    const query: PageQuery = { place: { by: 'offset', offset: 10_000 }, limit: 100 };
+
+    const answer = await fetched(refused(400), query, { pagination: { style: 'offset' } });
+
+    expect(answer).toMatchObject({
+      outcome: 'refused',
+      about: 'request',
+      cause: { details: { offset: 10_000 } },
+    });
+  });
+
+  test('retry and denied pass through', async () => {
+    const cause = new ExportError('upstream_throttled', 'slow down', { next: '' });
+
+    expect(await fetched({ outcome: 'retry', afterMs: 5_000, cause })).toEqual({
+      outcome: 'retry',
+      afterMs: 5_000,
+      cause,
+    });
+    expect(await fetched({ outcome: 'denied', status: 403, cause })).toEqual({
+      outcome: 'denied',
+      status: 403,
+      cause,
+    });
+  });
+});
+
+describe('settings', () => {
+  test('the defaults are those of the contract', () => {
+    const settings = settingsOf(auditEventsSource);
+
+    expect(settings).toMatchObject({
+      path: '/audit/events',
+      page_limit: 100,
+      order: 'auto',
+      start: 'beginning',
+      id: 'id',
+      time: ['timestamp', 'time', 'created_at'],
+    });
+    expect(auditEventsSource.list?.(settings)).toEqual({
+      order: 'auto',
+      start: 'beginning',
+      lookbackMs: 600_000,
+      rewindEveryMs: 900_000,
+      reconcileEveryMs: 3_600_000,
+      onCursorInvalid: 'rewalk',
+    });
+  });
+
+  test('start takes a time, and nothing else', () => {
+    const settings = settingsOf(auditEventsSource, { start: '2026-01-31T00:00:00+01:00' });
+
+    expect(settings.start).toBe(Date.UTC(2026, 0, 30, 23));
+    expect(() => settingsOf(auditEventsSource, { start: 'yesterday' })).toThrow('RFC 3339');
+  });
+
+  test.for([
+    { given: { path: logPath }, companies: [], flaw: 'companies' },
+    { given: { path: '/x', order_by: 'time' }, companies: [], flaw: 'order' },
+    { given: { path: '/x', params: { limit: '5' } }, companies: [], flaw: 'page_limit' },
+    { given: { path: '/x' }, companies: [], flaw: null },
+  ])('what is wrong with $given is said: $flaw', ({ given, companies, flaw }) => {
+    const said = logsSource.flaw?.(settingsOf(logsSource, given), { api: 'services', companies });
+
+    if (flaw === null) expect(said).toBeNull();
+    else expect(said).toContain(flaw);
+  });
+
+  test.for(['logs', '/logs?x=1', '/logs/{host_id}', ''])('a path of %j is refused', (path) => {
+    expect(() => settingsOf(logsSource, { path })).toThrow();
+  });
+
+  test('A32: with order_by the order is asked for and still learned from the records', () => {
+    const settings = settingsOf(logsSource, {
+      path: '/x',
+      order_by: 'time',
+      order: 'newest_first',
+    });
+
+    expect(logsSource.list?.(settings)).toMatchObject({ order: 'auto' });
+  });
+});

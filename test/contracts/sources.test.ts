@@ -1,0 +1,221 @@
+// What every source in the list keeps to, so that a new one is covered by being listed: pages that are the same whenever
+// they are asked for, a walk that can be cut anywhere, an answer to an abort, an error for what is none, and cursors that
+// lead nowhere. A source is asked here, not the engine: it remembers nothing between two questions.
+
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { sources } from '../../connectors/sources/index.ts';
+import type { Fetched, ListStream, Place, SnapshotStream } from '../../src/contracts/source.ts';
+import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
+import { standingSandbox } from '../fetch/reading.ts';
+import { settingsOf, streamsOf, upstreamAt } from '../support/plain-upstream.ts';
+
+const never = new AbortController().signal;
+
+/** What each source needs besides its defaults, to read something of the sandbox. */
+const needs: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
+  audit_events: [{}],
+  logs: [
+    { path: '/api/logs/v1/companies/{company_id}/events' },
+    { path: '/api/logs/v1/companies/{company_id}/web', pagination: { style: 'offset' } },
+    { path: '/api/logs/v1/companies/{company_id}/all', pagination: { style: 'none' } },
+  ],
+  firewall: [{}],
+};
+
+const cases = sources.flatMap((source) =>
+  (needs[source.type] ?? []).map((given) => ({
+    source,
+    given,
+    name: [source.type, given.path].filter(Boolean).join(' '),
+  })),
+);
+
+async function opened({ source, given }: (typeof cases)[number]) {
+  const { sandbox } = await standingSandbox({ companies: ['c-1', 'x/../y z'] });
+  const [api] = source.apis;
+  const upstream = upstreamAt(
+    given.path === undefined ? (api ?? 'services') : 'services',
+    sandbox,
+    ['c-1', 'x/../y z'],
+  );
+  const streams = streamsOf(source, upstream, given);
+  return { sandbox, upstream, streams };
+}
+
+function breakAll(sandbox: Sandbox, fault: FaultRule['fault']): void {
+  sandbox.control.setFaults({
+    rules: [
+      { path: '/api/logs/**', fault },
+      { path: '/api/firewall/**', fault },
+      { path: '/v1/audit/**', fault },
+    ],
+  });
+}
+
+function ask(stream: ListStream, place: Place): Promise<Fetched> {
+  return stream.fetchPage({ place, limit: 7 }, never);
+}
+
+async function pageAt(stream: ListStream, place: Place) {
+  const fetched = await ask(stream, place);
+  if (fetched.outcome !== 'page') throw fetched.cause;
+  return fetched.page;
+}
+
+/** Every place of a list in order. */
+async function placesOf(stream: ListStream): Promise<readonly Place[]> {
+  const places: Place[] = [];
+  let place: Place | null =
+    stream.paging === 'offset' ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
+  while (place !== null) {
+    places.push(place);
+    const page = await pageAt(stream, place);
+    if (place.by === 'offset') {
+      place =
+        page.records.length === 0
+          ? null
+          : { by: 'offset', offset: place.offset + page.records.length };
+    } else {
+      place = typeof page.next === 'string' ? { by: 'cursor', cursor: page.next } : null;
+    }
+  }
+  return places;
+}
+
+test('every source in the list is covered here', () => {
+  expect(sources.map(({ type }) => type).filter((type) => needs[type] === undefined)).toEqual([]);
+});
+
+describe.for(cases)('$name', (one) => {
+  test('every key is described, and its settings have a JSON Schema', () => {
+    const { fields } = one.source;
+
+    const schema = z.toJSONSchema(z.strictObject(fields), { io: 'input' });
+    const undescribed = Object.entries(schema.properties ?? {}).filter(
+      ([, property]) => typeof property !== 'object' || property.description === undefined,
+    );
+
+    expect(undescribed.map(([key]) => key)).toEqual([]);
+  });
+
+  test('its streams have names of their own, that stay', async () => {
+    const { upstream, streams } = await opened(one);
+
+    const again = streamsOf(one.source, upstream, one.given);
+
+    expect(streams.length).toBeGreaterThan(0);
+    expect(new Set(streams.map(({ name }) => name)).size).toBe(streams.length);
+    expect(again.map(({ name, fingerprint }) => [name, fingerprint])).toEqual(
+      streams.map(({ name, fingerprint }) => [name, fingerprint]),
+    );
+    for (const { name } of streams) expect(name === 'src' || name.startsWith('src/')).toBe(true);
+  });
+
+  test('it can be read for each company, whatever the company is called', async () => {
+    const { streams } = await opened(one);
+
+    for (const stream of streams) {
+      if (stream.kind === 'list') {
+        const first = (await placesOf(stream))[0];
+        expect(first && (await pageAt(stream, first)).records.length).toBeGreaterThan(0);
+      } else {
+        expect(await stream.readEverything(never)).toMatchObject({ complete: true });
+      }
+    }
+  });
+
+  test('a page asked for again, from anywhere and by anyone, is the same to the byte', async () => {
+    const { upstream, streams } = await opened(one);
+    const others = streamsOf(one.source, upstream, one.given);
+
+    for (const [index, stream] of streams.entries()) {
+      const other = others[index];
+      if (stream.kind !== 'list' || other?.kind !== 'list') continue;
+      const places = await placesOf(stream);
+      for (const place of places.toReversed()) {
+        const [first, second] = [await pageAt(stream, place), await pageAt(other, place)];
+        expect(Buffer.from(second.body).toString()).toBe(Buffer.from(first.body).toString());
+        expect(second.next).toBe(first.next);
+      }
+    }
+  });
+
+  test('a whole reading asked for again is the same', async () => {
+    const { streams } = await opened(one);
+    const snapshots = streams.filter(
+      (stream): stream is SnapshotStream => stream.kind === 'snapshot',
+    );
+
+    for (const stream of snapshots) {
+      const [first, second] = [
+        await stream.readEverything(never),
+        await stream.readEverything(never),
+      ];
+      expect(second).toEqual(first);
+    }
+
+    expect(snapshots.length > 0).toBe(one.source.snapshot !== undefined);
+  });
+
+  test('an abort is answered at once with its reason', async () => {
+    const { sandbox, streams } = await opened(one);
+    breakAll(sandbox, 'hang');
+    const stop = new AbortController();
+
+    const asked = streams.map((stream) =>
+      stream.kind === 'list'
+        ? stream.fetchPage({ place: { by: 'cursor', cursor: null }, limit: 7 }, stop.signal)
+        : stream.readEverything(stop.signal),
+    );
+    setTimeout(() => stop.abort(new Error('stopping')), 100);
+
+    for (const settled of await Promise.allSettled(asked)) {
+      expect(settled).toMatchObject({ status: 'rejected', reason: { message: 'stopping' } });
+    }
+  });
+
+  test.for([
+    'html',
+    'empty_body',
+    'empty_object',
+    'error_in_200',
+    'cut_json',
+    'reset',
+    500,
+    { kind: 'wrong_shape', shape: 'data_null' },
+    { kind: 'wrong_shape', shape: 'data_object' },
+    { kind: 'wrong_shape', shape: 'data_missing' },
+  ] as const)('%j says nothing about the data', async (fault) => {
+    const { sandbox, streams } = await opened(one);
+    breakAll(sandbox, fault);
+
+    for (const stream of streams) {
+      const answer =
+        stream.kind === 'list'
+          ? await ask(stream, { by: 'cursor', cursor: null })
+          : await stream.readEverything(never);
+      if (answer.outcome === 'reading') {
+        // The list of policies may have been whole; what broke is each policy's own answer.
+        expect(answer).toMatchObject({ complete: false, entities: [] });
+      } else expect(answer.outcome).toBe('retry');
+    }
+  });
+
+  test('403 is a matter of rights, never of data', async () => {
+    const { sandbox, streams } = await opened(one);
+    breakAll(sandbox, 403);
+
+    for (const stream of streams) {
+      const answer =
+        stream.kind === 'list'
+          ? await ask(stream, { by: 'cursor', cursor: null })
+          : await stream.readEverything(never);
+      expect(answer.outcome).toBe(stream.kind === 'list' ? 'denied' : 'scope_lost');
+    }
+  });
+
+  test('an unknown key is refused', () => {
+    expect(() => settingsOf(one.source, { ...one.given, pth: '/x' })).toThrow('pth');
+  });
+});

@@ -1,0 +1,252 @@
+// The loop of one stream, by a clock that stands still: how long it waits after each kind of poll, that it never polls
+// twice at a time, and that nothing makes it a hot loop.
+
+import { expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Json } from '../../src/contracts/json.ts';
+import type { Log } from '../../src/contracts/tools.ts';
+import type { PollResult } from '../../src/fetch/outcome.ts';
+import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
+import { StreamRunner } from '../../src/fetch/stream-runner.ts';
+import { turnsOf } from '../../src/fetch/turns.ts';
+import { backOff } from '../../src/tools/back-off.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { afterThisTest } from '../support/temp.ts';
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  with: () => silent,
+};
+const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
+const done: PollResult = { outcome: 'done', fresh: 1, more: false };
+const days30Ms = 30 * 24 * 3_600_000;
+
+type Poll = (turn: number, signal: AbortSignal) => PollResult | Promise<PollResult>;
+
+/** A runner on a manual clock, whose n-th poll ends as `answer` says. */
+function runnerWith(
+  answer: Poll,
+  more: { schedule?: Schedule; jitterMs?: number; turns?: ReturnType<typeof turnsOf> } = {},
+) {
+  const clock = manualClock();
+  const polledAt: number[] = [];
+  const notes: Json[] = [];
+  const runner = new StreamRunner({
+    name: 'audit',
+    source: 'audit',
+    poll: async (signal) => {
+      polledAt.push(clock.monotonic());
+      return answer(polledAt.length, signal);
+    },
+    timetable: timetable(more.schedule ?? { everyMs: 30_000 }, clock),
+    turns: more.turns ?? turnsOf(4),
+    clock,
+    log: silent,
+    backOff: backOff({ random: () => 1 }),
+    jitterMs: more.jitterMs ?? 0,
+    note: (facts) => notes.push(facts),
+  });
+  const stop = new AbortController();
+  const start = () => {
+    const running = runner.run(stop.signal);
+    afterThisTest(async () => {
+      stop.abort(new Error('the test is over'));
+      await running;
+    });
+    return running;
+  };
+  return { runner, clock, polledAt, notes, stop, start };
+}
+
+test('StreamRunner polls at its interval, counted from the beginning of a poll, after its jitter', async () => {
+  const { clock, polledAt, start } = runnerWith(() => done, { jitterMs: 400 });
+  void start();
+
+  await clock.advance(100_000);
+
+  expect(polledAt).toEqual([400, 30_400, 60_400, 90_400]);
+});
+
+test('StreamRunner polls once at a time and skips what a long poll ran over', async () => {
+  let inside = 0;
+  let most = 0;
+  const { clock, runner, polledAt, start } = runnerWith(async (turn) => {
+    inside += 1;
+    most = Math.max(most, inside);
+    if (turn === 1) await clock.sleep(95_000);
+    inside -= 1;
+    return done;
+  });
+  void start();
+
+  await clock.advance(120_000);
+
+  expect(most).toBe(1);
+  expect(polledAt).toEqual([0, 95_100]);
+  expect(runner.state.skipped).toBe(3);
+});
+
+test('StreamRunner waits as long as upstream says, thirty days if need be', async () => {
+  const { clock, polledAt, start } = runnerWith((turn) =>
+    turn === 1 ? { outcome: 'retry', afterMs: days30Ms, cause } : done,
+  );
+  void start();
+  await clock.advance(0);
+
+  const waits = clock.nextInMs;
+  await clock.advance(days30Ms - 1);
+  const before = polledAt.length;
+  await clock.advance(1);
+
+  expect(waits).toBe(days30Ms);
+  expect([before, polledAt.length]).toEqual([1, 2]);
+});
+
+test('StreamRunner waits ever longer where upstream says nothing, and anew after a success', async () => {
+  const { clock, polledAt, start } = runnerWith((turn) =>
+    turn === 5 ? done : { outcome: 'retry', cause },
+  );
+  void start();
+
+  for (let i = 0; i < 6; i += 1) await clock.advanceToNext();
+
+  const waits = polledAt.slice(1).map((at, i) => at - (polledAt[i] ?? 0));
+  expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 30_000]);
+});
+
+test('StreamRunner waits a second at least, also where upstream says none', async () => {
+  const { clock, start } = runnerWith(() => ({ outcome: 'retry', afterMs: 0, cause }));
+  void start();
+  await clock.advance(0);
+
+  const waits: (number | null)[] = [];
+  for (let i = 0; i < 4; i += 1) waits.push(await clock.advanceToNext());
+
+  expect(waits).toEqual([1_000, 1_000, 1_000, 1_000]);
+});
+
+test('StreamRunner asks a halted stream again after its long wait', async () => {
+  const { clock, runner, polledAt, start } = runnerWith((turn) =>
+    turn === 1 ? { outcome: 'halted', waitMs: 3_600_000, cause } : done,
+  );
+  void start();
+  await clock.advance(0);
+
+  const halted = runner.state;
+  await clock.advance(3_600_000);
+
+  expect(halted).toMatchObject({ state: 'halted', error: cause, caughtUpAt: null });
+  expect(polledAt).toEqual([0, 3_600_000]);
+  expect(runner.state).toMatchObject({ state: 'waiting', error: null, records: 1 });
+});
+
+test('StreamRunner goes on at once while there is more to read, unless nothing comes of it', async () => {
+  const more = (fresh: number): PollResult => ({ outcome: 'done', fresh, more: true });
+  const { clock, polledAt, start } = runnerWith((turn) => more(turn <= 3 ? 5 : 0));
+  void start();
+
+  for (let i = 0; i < 7; i += 1) await clock.advanceToNext();
+
+  const waits = polledAt.slice(1).map((at, i) => at - (polledAt[i] ?? 0));
+  expect(waits.slice(0, 6)).toEqual([0, 0, 0, 2_000, 4_000, 8_000]);
+});
+
+test('StreamRunner takes a fault of ours for a failure of this stream alone', async () => {
+  const { clock, runner, polledAt, start } = runnerWith((turn) => {
+    if (turn === 1) throw new TypeError('x is not a function');
+    return done;
+  });
+  void start();
+  await clock.advance(0);
+
+  const failed = runner.state;
+  await clock.advance(2_000);
+
+  expect(failed).toMatchObject({ state: 'retrying', error: { code: 'broken_invariant' } });
+  expect(polledAt).toEqual([0, 2_000]);
+  expect(runner.state.error).toBeNull();
+});
+
+test('StreamRunner ends promptly when stopped while it sleeps, polls or waits for its turn', async () => {
+  const asleep = runnerWith(() => done);
+  const polling = runnerWith(
+    (_, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      }),
+  );
+  const turns = turnsOf(1);
+  await turns.take(new AbortController().signal);
+  const queued = runnerWith(() => done, { turns });
+
+  for (const { clock, stop, start, runner } of [asleep, polling, queued]) {
+    const running = start();
+    await clock.advance(10);
+    stop.abort(new Error('stopping'));
+    await expect(running).resolves.toBeUndefined();
+    expect(runner.state.error).toBeNull();
+  }
+});
+
+test('StreamRunner gives its turn back after any poll', async () => {
+  const turns = turnsOf(1);
+  const { clock, start } = runnerWith(
+    (turn) => {
+      if (turn === 1) throw new Error('fault');
+      return turn === 2 ? { outcome: 'halted', waitMs: 5_000, cause } : done;
+    },
+    { turns },
+  );
+  void start();
+  for (let i = 0; i < 4; i += 1) await clock.advanceToNext();
+
+  (await turns.take(new AbortController().signal))();
+});
+
+test('StreamRunner reads once up to the tail, over failures that pass', async () => {
+  const results: PollResult[] = [
+    { outcome: 'done', fresh: 5, more: true },
+    { outcome: 'retry', afterMs: 7_000, cause },
+    { outcome: 'done', fresh: 2, more: false },
+  ];
+  const { clock, runner, polledAt } = runnerWith((turn) => results[turn - 1] ?? done);
+
+  const ending = runner.runOnce(new AbortController().signal);
+  await clock.advance(7_000);
+
+  expect(await ending).toBeNull();
+  expect(polledAt).toEqual([0, 0, 7_000]);
+  expect(runner.state).toMatchObject({ records: 7, polls: 3, error: null });
+});
+
+test('StreamRunner ends once-reading with what halted it, and rejects when its time is over', async () => {
+  const halted = runnerWith(() => ({ outcome: 'halted', waitMs: 1_000, cause }));
+  const failing = runnerWith(() => ({ outcome: 'retry', cause }));
+  const limit = new AbortController();
+  const late = failing.runner.runOnce(limit.signal);
+  await failing.clock.advance(0);
+
+  const ended = await halted.runner.runOnce(limit.signal);
+  limit.abort(new Error('time is over'));
+
+  expect(ended).toBe(cause);
+  await expect(late).rejects.toThrow('time is over');
+  expect(failing.runner.state.error).toBe(cause);
+});
+
+test('StreamRunner notes after each poll what status shows', async () => {
+  const { clock, notes, start } = runnerWith((turn) =>
+    turn === 1 ? done : { outcome: 'retry', cause },
+  );
+  void start();
+
+  await clock.advance(30_000);
+
+  expect(notes).toMatchObject([
+    { source: 'audit', state: 'waiting', records: 1, error: null },
+    { state: 'retrying', polls: 2, error: { code: 'upstream_unreachable', next: 'nothing' } },
+  ]);
+});

@@ -1,0 +1,84 @@
+// Turns: never more at a time than allowed, in the order of asking, and whoever gives up waiting takes no turn away.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { turnsOf } from '../../src/fetch/turns.ts';
+
+const never = new AbortController().signal;
+
+test('turnsOf lets so many in at a time, in the order of asking', async () => {
+  const turns = turnsOf(2);
+  const order: number[] = [];
+  let inside = 0;
+  let most = 0;
+
+  await Promise.all(
+    [0, 1, 2, 3, 4, 5].map(async (n) => {
+      const release = await turns.take(never);
+      inside += 1;
+      most = Math.max(most, inside);
+      order.push(n);
+      await new Promise((resolve) => setImmediate(resolve));
+      inside -= 1;
+      release();
+    }),
+  );
+
+  expect(order).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(most).toBe(2);
+});
+
+test('turnsOf rejects who is aborted, and at once who comes aborted', async () => {
+  const turns = turnsOf(1);
+  const release = await turns.take(never);
+  const giveUp = new AbortController();
+  const waiting = turns.take(giveUp.signal);
+  giveUp.abort(new Error('enough'));
+
+  await expect(waiting).rejects.toThrow('enough');
+  await expect(turns.take(giveUp.signal)).rejects.toThrow('enough');
+
+  release();
+  (await turns.take(never))();
+});
+
+test('turnsOf keeps the turn of the one behind when a turn comes and is given up in the same moment', async () => {
+  const turns = turnsOf(1);
+  const release = await turns.take(never);
+  const giveUp = new AbortController();
+  const second = turns.take(giveUp.signal);
+  const third = turns.take(never);
+
+  release();
+  giveUp.abort(new Error('enough'));
+  await second.then((giveBack) => giveBack());
+
+  (await third)();
+});
+
+test('turnsOf has all turns back in the end, whoever gives up when', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 3 }),
+      fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 10 }),
+      async (max, patience) => {
+        const turns = turnsOf(max);
+        await Promise.all(
+          patience.map(async (steps) => {
+            const giveUp = new AbortController();
+            const taken = turns.take(giveUp.signal).catch(() => null);
+            for (let i = 0; i < steps; i += 1) await Promise.resolve();
+            giveUp.abort();
+            const release = await taken;
+            await new Promise((resolve) => setImmediate(resolve));
+            release?.();
+          }),
+        );
+
+        const all = await Promise.all(Array.from({ length: max }, () => turns.take(never)));
+        expect(all).toHaveLength(max);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
