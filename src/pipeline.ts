@@ -123,28 +123,39 @@ export class Pipeline {
   /** Runs until `stop` aborts, then drains within `drainMs`. Resolves when everything is settled or given up. */
   async run(stop: AbortSignal, drainMs: number): Promise<void> {
     const sending = await this.#startSenders();
-    const polling = Promise.all(this.#runners.map((runner) => runner.run(stop)));
-    const noting = this.#noteSinks(stop);
-    await Promise.race([polling, sending.failed]);
-    await Promise.race([this.#caughtUp(drainMs * catchUpShare), sending.failed]);
-    await this.#endSenders(sending, drainMs * (1 - catchUpShare));
-    await noting;
+    const over = new AbortController();
+    const halt = AbortSignal.any([stop, over.signal]);
+    const polling = Promise.all(this.#runners.map((runner) => runner.run(halt)));
+    const noting = this.#noteSinks(halt);
+    try {
+      await Promise.race([polling, sending.failed]);
+      await Promise.race([this.#caughtUp(drainMs * catchUpShare), sending.failed]);
+    } finally {
+      // Also when a sender has failed: the others settle what they have under way.
+      over.abort(new Error('stopping'));
+      await this.#endSenders(sending, drainMs * (1 - catchUpShare));
+      await noting;
+    }
   }
 
   /** Reads every stream up to its tail once and delivers everything held, unless `limit` aborts first. */
   async once(limit: AbortSignal, drainMs: number): Promise<Summary> {
     const sending = await this.#startSenders();
+    const over = new AbortController();
+    const halt = AbortSignal.any([limit, over.signal]);
+    // Without a sender that goes on, a full spool would never have room again.
+    sending.failed.catch((error) => over.abort(error));
     const failed: Summary['failed'][number][] = [];
     await Promise.all(
       this.#runners.map(async (runner) => {
         const cause = await runner
-          .runOnce(limit)
+          .runOnce(halt)
           .catch((error) => asExportError(error, `reading ${runner.state.name}`));
         if (cause !== null)
           failed.push({ stream: runner.state.name, cause: runner.state.error ?? cause });
       }),
     );
-    await Promise.race([this.#delivered(limit), sending.failed]).catch(() => undefined);
+    await this.#delivered(halt).catch(() => undefined);
     const { end } = this.#means.spool.gauge;
     const behind = this.state.sinks
       .filter((sink) => sink.position < end)
@@ -200,7 +211,7 @@ export class Pipeline {
   }
 
   async #startSenders(): Promise<Sending> {
-    const decoder = new PageDecoder(this.#normalisers());
+    const decoder = new PageDecoder(normalisersOf(this.#plan.sources));
     this.#senders = await Promise.all(
       this.#plan.sinks.map(async (sink) => ({
         name: sink.name,
@@ -210,13 +221,13 @@ export class Pipeline {
     const stop = new AbortController();
     const kill = new AbortController();
     const signals = { stop: stop.signal, kill: kill.signal };
-    const ended = Promise.all(this.#senders.map(({ sender }) => sender.run(signals)));
+    const runs = this.#senders.map(({ sender }) => sender.run(signals));
     // A sender only fails for a fault of ours; the pipeline must not go on without it.
     const failed = new Promise<never>((_, reject) => {
-      ended.catch(reject);
+      for (const running of runs) running.catch(reject);
     });
     failed.catch(() => undefined);
-    return { stop, kill, ended, failed };
+    return { stop, kill, ended: Promise.allSettled(runs), failed };
   }
 
   async #makeSender(sink: PlannedSink, decoder: PageDecoder): Promise<Sender> {
@@ -268,30 +279,13 @@ export class Pipeline {
     });
   }
 
-  /** Normalisers are compiled once per source and kind; a source that left the config is read by common names. */
-  #normalisers(): (context: PageContext) => Normalise {
-    const readings = new Map(this.#plan.sources.map((source) => [source.name, source.reading]));
-    const compiled = new Map<string, Normalise>();
-    return ({ source, kind }) => {
-      const key = `${kind} ${source}`;
-      let normalise = compiled.get(key);
-      if (normalise === undefined) {
-        normalise = compileNormaliser(kind, readings.get(source) ?? commonReading);
-        compiled.set(key, normalise);
-      }
-      return normalise;
-    };
-  }
-
   async #endSenders(sending: Sending, withinMs: number): Promise<void> {
     sending.stop.abort(new Error('stopping'));
     const late = setTimeout(() => sending.kill.abort(new Error('giving up')), withinMs);
-    try {
-      await sending.ended;
-    } finally {
-      clearTimeout(late);
-    }
+    const ends = await sending.ended;
+    clearTimeout(late);
     this.#note();
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   /** Waits, for a while, until each sink that takes events has got what is held now. */
@@ -334,7 +328,7 @@ export class Pipeline {
 interface Sending {
   readonly stop: AbortController;
   readonly kill: AbortController;
-  readonly ended: Promise<unknown>;
+  readonly ended: Promise<readonly PromiseSettledResult<void>[]>;
   readonly failed: Promise<never>;
 }
 
@@ -347,6 +341,23 @@ function isStuck(sink: SenderState): boolean {
 function required<T>(value: T | null, what: string): T {
   if (value === null) throw asExportError(new Error(what), 'building the pipeline');
   return value;
+}
+
+/** Normalisers are compiled once per source and kind; a source that left the config is read by common names. */
+export function normalisersOf(
+  sources: readonly PlannedSource[],
+): (context: PageContext) => Normalise {
+  const readings = new Map(sources.map((source) => [source.name, source.reading]));
+  const compiled = new Map<string, Normalise>();
+  return ({ source, kind }) => {
+    const key = `${kind} ${source}`;
+    let normalise = compiled.get(key);
+    if (normalise === undefined) {
+      normalise = compileNormaliser(kind, readings.get(source) ?? commonReading);
+      compiled.set(key, normalise);
+    }
+    return normalise;
+  };
 }
 
 /** Events held for a sink that has come this far. */

@@ -39,7 +39,7 @@ export interface HeldPage extends NewPage {
 /** Where a stream has been, for stepping back: the cursor of a page and when it was read. */
 export interface TrailEntry {
   readonly cursor: string;
-  /** Epoch milliseconds at which the page was read. */
+  /** Epoch milliseconds: the page's latest event time, or when it was read where it has none. */
   readonly at: number;
 }
 
@@ -96,11 +96,14 @@ export interface Spool {
   readonly gauge: SpoolGauge;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
-  /** Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. */
-  read(from: Offset, bytesMax: number): Promise<readonly HeldPage[]>;
+  /**
+   * Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. A sink gives its name, so that pages which
+   * all sinks have read need not be remembered, and polling does not run away from those that keep up.
+   */
+  read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]>;
   /** Resolves when an event at or after `from` is held. */
   arrival(from: Offset, signal: AbortSignal): Promise<void>;
-  /** Resolves when the held bytes are below the cap; polling waits for it. */
+  /** Resolves when polling may go on: the held bytes are below the cap, and the sinks that keep up have kept up. */
   room(signal: AbortSignal): Promise<void>;
   progress(sink: string): Promise<SinkProgress>;
   /** Moves a sink's position, with its mark and its dead letters, durably. */

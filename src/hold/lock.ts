@@ -1,7 +1,7 @@
 // One writer per state directory. The lock is an SQLite database of its own held in an exclusive transaction: the
 // operating system lets go of it when the process ends, however it ends, so there is never a stale lock to remove.
 
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -19,7 +19,8 @@ export function takeLock(dir: string): Lock {
   closeSync(openSync(path, 'a', 0o600));
   const database = new DatabaseSync(path);
   try {
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE;');
+    // A look by `status` holds the lock for an instant.
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 250; BEGIN EXCLUSIVE;');
   } catch (error) {
     database.close();
     throw new ExportError(
@@ -36,20 +37,16 @@ export function takeLock(dir: string): Lock {
   return { release: () => database.close() };
 }
 
-/** True while some process holds the directory. */
-export function isLocked(dir: string): boolean {
-  try {
-    takeLockQuietly(dir);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-function takeLockQuietly(dir: string): void {
-  const database = new DatabaseSync(join(dir, 'lock.db'));
+/** Who holds the directory, as `process PID on HOST`; null while nobody does. */
+export function holderOf(dir: string): string | null {
+  const path = join(dir, 'lock.db');
+  if (!existsSync(path)) return null;
+  const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE; ROLLBACK;');
+    return null;
+  } catch {
+    return holder(dir);
   } finally {
     database.close();
   }

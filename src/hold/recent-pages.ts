@@ -18,6 +18,32 @@ export class RecentPages {
     this.#bytesMax = bytesMax;
   }
 
+  /** Bytes of pages from behind that are remembered; more than this at a time is read in vain. */
+  get coldBytesMax(): number {
+    return this.#bytesMax / 4;
+  }
+
+  /** Bytes of the bodies remembered, those read back from behind left out. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Where the remembered pages begin; null while there are none. */
+  get oldest(): Offset | null {
+    return this.#pages[0]?.first ?? null;
+  }
+
+  /** Forgets the pages that end at or before an offset. */
+  forgetBefore(offset: Offset): void {
+    let drop = 0;
+    for (const page of this.#pages) {
+      if (page.first + page.count > offset) break;
+      this.#bytes -= page.body.length;
+      drop += 1;
+    }
+    if (drop > 0) this.#pages = this.#pages.slice(drop);
+  }
+
   /** Remembers the newest page, forgetting the oldest ones beyond the bound. */
   add(page: HeldPage): void {
     const last = this.#pages.at(-1);
@@ -43,7 +69,7 @@ export class RecentPages {
     this.#cold.set(page.first, page);
     this.#coldBytes += page.body.length;
     for (const [first, oldest] of this.#cold) {
-      if (this.#coldBytes <= this.#bytesMax / 4 || this.#cold.size === 1) break;
+      if (this.#coldBytes <= this.coldBytesMax || this.#cold.size === 1) break;
       this.#cold.delete(first);
       this.#coldBytes -= oldest.body.length;
     }
@@ -52,19 +78,23 @@ export class RecentPages {
 
   /** Pages in a row from the one that holds `from`, up to about `bytesMax`; empty where it is not remembered. */
   from(from: Offset, bytesMax: number): readonly HeldPage[] {
-    const start = this.#indexOf(from);
     const found: HeldPage[] = [];
     let bytes = 0;
-    let next = from;
-    for (let i = start; i < this.#pages.length && bytes < bytesMax; i += 1) {
-      const page = this.#pages[i];
-      if (page === undefined || page.first > next || page.first + page.count <= next) break;
+    let page = this.#holding(from);
+    while (page !== undefined && bytes < bytesMax) {
       found.push(page);
       bytes += page.body.length;
-      next = page.first + page.count;
+      const next = page.first + page.count;
+      page = this.#find(next) ?? this.#cold.get(next);
     }
-    const cold = found.length === 0 ? this.#cold.get(from) : undefined;
-    return cold === undefined ? found : [cold];
+    return found;
+  }
+
+  #holding(offset: Offset): HeldPage | undefined {
+    const holds = ({ first, count }: HeldPage) => first <= offset && offset < first + count;
+    const recent = this.#pages[this.#indexOf(offset)];
+    if (recent !== undefined && holds(recent)) return recent;
+    return this.#cold.get(offset) ?? this.#cold.values().find(holds);
   }
 
   #find(first: Offset): HeldPage | undefined {

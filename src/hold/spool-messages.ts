@@ -37,10 +37,17 @@ export interface ToldError {
   readonly next: string;
 }
 
-/** The worker's answer: a result or an error, and how full the spool is by then. */
+/** The worker's answer to one question: a result or an error. */
 export interface Answer {
   readonly id: number;
   readonly result?: unknown;
   readonly error?: ToldError;
+}
+
+/** What the worker says after a commit: the answers that it covers, and how full the spool is by then. */
+export interface Answers {
+  readonly answers: readonly Answer[];
   readonly gauge?: SpoolGauge;
+  /** The disk has no room for pages. */
+  readonly diskFull?: boolean;
 }

@@ -1,11 +1,13 @@
 // The worker thread that owns the state database, so that an fsync or a WAL checkpoint never stalls the event loop.
 // Writes that arrive while one transaction is being committed share the next one (group commit): the cost of an
-// fsync is spread over whatever is waiting. An answer is posted only after the commit that covers it.
+// fsync is spread over whatever is waiting. An answer is posted only after the commit that covers it, and all answers
+// of a commit together. What must stay true: a write that fails (a page for which the disk has no room) fails alone.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { invariant } from '../contracts/errors.ts';
-import type { HeldPage, SpoolGauge } from '../contracts/spool.ts';
-import type { Answer, Question, ToldError, WorkerSettings } from './spool-messages.ts';
+import { ExportError, invariant } from '../contracts/errors.ts';
+import type { HeldPage } from '../contracts/spool.ts';
+import { Reserve } from './reserve.ts';
+import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
 import { Store, storeError } from './store.ts';
 
 invariant(parentPort !== null, 'the spool worker runs in a worker thread');
@@ -13,26 +15,34 @@ const port = parentPort;
 const settings = workerData as WorkerSettings;
 
 const pruneEveryMs = 1_000;
-const identitiesPruneEveryMs = 3_600_000;
 
 let waiting: Question[] = [];
 let flushing = false;
 let prunedAt = 0;
-let identitiesPrunedAt = Date.now();
+/** What is to be noted once a second: no note is worth a transaction of its own. */
+let notes = new Map<string, Extract<Question, { op: 'note' }>>();
 
-const store = openStore();
+const { store, reserve } = open();
 
-function openStore(): Store {
+function open(): { readonly store: Store; readonly reserve: Reserve } {
   try {
     const opened = new Store(settings);
     opened.retainFor(settings.sinks);
-    port.postMessage({ id: 0, result: opened.id, gauge: opened.gauge() } satisfies Answer);
-    return opened;
+    const space = new Reserve(settings.dir);
+    // What is in the log has to fit into the reserve, twice over, to be moved into the database on a full disk.
+    opened.boundLog(space.bytes / 2);
+    const told: Answers = {
+      answers: [{ id: 0, result: opened.id }],
+      gauge: opened.gauge(),
+      diskFull: !space.held,
+    };
+    port.postMessage(told);
+    return { store: opened, reserve: space };
   } catch (error) {
-    port.postMessage({
-      id: 0,
-      error: described(error, 'opening the state database'),
-    } satisfies Answer);
+    const told: Answers = {
+      answers: [{ id: 0, error: described(error, 'opening the state database') }],
+    };
+    port.postMessage(told);
     process.exit(0);
   }
 }
@@ -50,54 +60,90 @@ function flush(): void {
   const questions = waiting;
   waiting = [];
   const now = Date.now();
-  const answers: Answer[] = [];
-  const pruning = now - prunedAt >= pruneEveryMs || settings.eager === true;
-  const work = () => {
-    for (const question of questions)
-      answers.push({ id: question.id, result: write(question, now) });
-    if (pruning) prune(now);
-  };
+  for (const question of questions) {
+    if (question.op === 'note') notes.set(`${question.kind} ${question.name}`, question);
+  }
+  // Also before an end, so that nothing delivered is left lying in a state directory that is not in use.
+  const ending = questions.some((question) => question.op === 'close');
+  const pruning = ending || now - prunedAt >= pruneEveryMs || settings.eager === true;
+  const jobs: Job[] = questions.filter(writes).map((question) => ({
+    id: question.id,
+    run: () => write(question, now),
+  }));
+  if (pruning) jobs.push({ id: 0, run: () => prune(now) }, { id: 0, run: () => writeNotes(now) });
+  const written = commit(jobs);
+  const read = questions.filter((question) => !writes(question)).map(readAnswer);
+  post([...written, ...read]);
+  if (ending) close();
+}
+
+/** One write; id 0 where nobody waits for it. */
+interface Job {
+  readonly id: number;
+  run(): unknown;
+}
+
+/**
+ * Runs all in one transaction. Where that fails each gets one of its own, so that what can be written is: on a full
+ * disk a page may find no room while a position does, and passed pages can still be deleted.
+ */
+function commit(jobs: readonly Job[]): readonly Answer[] {
+  if (jobs.length === 0) return [];
   try {
-    if (pruning || questions.some(writes)) store.transaction(work);
-    else work();
+    return store.transaction(() => jobs.map(({ id, run }) => ({ id, result: run() })));
   } catch (error) {
     const told = described(error, 'writing to the state database');
-    for (const question of questions) post({ id: question.id, error: told }, store.gauge());
-    return;
+    const shortened = told.code === 'disk_full' && reserve.held;
+    if (shortened) makeRoom();
+    if (jobs.length > 1 || shortened) return jobs.flatMap((job) => commit([job]));
+    return jobs.map(({ id }) => ({ id, error: told }));
   }
-  const gauge = store.gauge();
-  for (const [index, question] of questions.entries()) {
-    const answer = answers[index];
-    if (answer !== undefined) post(readAfter(question, answer), gauge);
-  }
-  if (questions.some((question) => question.op === 'close')) close();
 }
 
-function post(answer: Answer, gauge: SpoolGauge): void {
-  port.postMessage({ ...answer, gauge }, transferable(answer));
+/** From now on pages are refused, and what frees space has room. */
+function makeRoom(): void {
+  reserve.release();
+  emptyLog();
 }
 
+function emptyLog(): void {
+  try {
+    store.emptyLog();
+  } catch {
+    // It is tried again with the next tick.
+  }
+}
+
+/** Deletes pages that every sink has passed; again with the next commit where there are many. */
 function prune(now: number): void {
   prunedAt = now;
-  if (now - identitiesPrunedAt >= identitiesPruneEveryMs) {
-    identitiesPrunedAt = now;
-    store.pruneIdentities(now);
-  }
-  store.prune(now);
+  if (store.prune(now)) prunedAt = 0;
+}
+
+function writeNotes(now: number): void {
+  const last = notes;
+  // Not kept for another try: what is worth noting is noted again.
+  notes = new Map();
+  for (const { kind, name, facts } of last.values()) store.note(kind, name, facts, now);
+}
+
+function post(answers: readonly Answer[]): void {
+  const told: Answers = { answers, gauge: store.gauge(), diskFull: !reserve.held };
+  port.postMessage(told, answers.flatMap(transferable));
 }
 
 function writes(question: Question): boolean {
-  return question.op === 'append' || question.op === 'acknowledge' || question.op === 'note';
+  return question.op === 'append' || question.op === 'acknowledge';
 }
 
 function write(question: Question, now: number): unknown {
   switch (question.op) {
     case 'append':
+      if (!reserve.held) throw diskFull();
       return store.append(question.entry, now);
     case 'acknowledge':
       return store.acknowledge(question.sink, question.step, now);
     case 'note':
-      return store.note(question.kind, question.name, question.facts, now);
     case 'read':
     case 'progress':
     case 'recall':
@@ -110,30 +156,38 @@ function write(question: Question, now: number): unknown {
 }
 
 /** Reads see what the same flush has committed. */
-function readAfter(question: Question, answer: Answer): Answer {
+function readAnswer(question: Question): Answer {
   try {
-    switch (question.op) {
-      case 'append':
-      case 'acknowledge':
-      case 'note':
-      case 'close':
-        return answer;
-      case 'read':
-        return { id: question.id, result: store.read(question.from, question.bytesMax) };
-      case 'progress':
-        return { id: question.id, result: store.progress(question.sink) };
-      case 'recall':
-        return { id: question.id, result: store.recall(question.stream) };
-      case 'trail':
-        return { id: question.id, result: store.trail(question.stream) };
-      case 'entities':
-        return { id: question.id, result: store.entities(question.stream) };
-      case 'tick':
-        store.shrink();
-        return { id: question.id, result: store.refresh() };
-    }
+    return { id: question.id, result: read(question) };
   } catch (error) {
     return { id: question.id, error: described(error, 'reading the state database') };
+  }
+}
+
+function read(question: Question): unknown {
+  switch (question.op) {
+    case 'append':
+    case 'acknowledge':
+    case 'note':
+    case 'close':
+      return undefined;
+    case 'read':
+      return store.read(question.from, question.bytesMax);
+    case 'progress':
+      return store.progress(question.sink);
+    case 'recall':
+      return store.recall(question.stream);
+    case 'trail':
+      return store.trail(question.stream);
+    case 'entities':
+      return store.entities(question.stream);
+    case 'tick':
+      store.shrink();
+      if (!reserve.held) {
+        emptyLog();
+        reserve.retake();
+      }
+      return store.refresh();
   }
 }
 
@@ -151,6 +205,12 @@ function transferable(answer: Answer): ArrayBuffer[] {
 function described(error: unknown, doing: string): ToldError {
   const told = storeError(error, doing);
   return { code: told.code, message: told.message, next: told.next };
+}
+
+function diskFull(): ExportError {
+  return new ExportError('disk_full', 'holding a page: the disk is full', {
+    next: 'Make room in state.dir; polling pauses meanwhile and nothing is lost.',
+  });
 }
 
 function close(): void {

@@ -20,7 +20,7 @@ import type {
 import { uidBytes } from '../contracts/spool.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { RecentPages } from './recent-pages.ts';
-import type { Answer, Ask, WorkerSettings } from './spool-messages.ts';
+import type { Answer, Answers, Ask, WorkerSettings } from './spool-messages.ts';
 import type { Landed } from './store.ts';
 
 /** How the spool is opened. */
@@ -31,7 +31,13 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
   readonly recentBytesMax?: number;
 }
 
-const recentBytesMaxDefault = 16 * 1024 * 1024;
+const recentBytesMaxDefault = 6 * 1024 * 1024;
+/** Polling waits for the sinks that keep up while this share of the remembered bytes is in use. */
+const crowdedShare = 0.75;
+/** A sink that has not read for this long is not keeping up: polling does not wait for it. */
+const keepsUpMs = 200;
+/** The longest that polling waits, per page, for sinks that keep up. */
+const courtesyMs = 20;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
@@ -43,11 +49,11 @@ export async function openSpool(settings: SpoolSettings): Promise<Spool> {
     workerData: settings satisfies WorkerSettings,
   });
   try {
-    const opened = await new Promise<Answer>((resolve, reject) => {
+    const opened = await new Promise<Answers>((resolve, reject) => {
       worker.once('message', resolve);
-      worker.once('error', reject);
+      worker.once('error', (error) => reject(ended(error as Error)));
     });
-    if (opened.error !== undefined) throw revived(opened.error);
+    for (const { error } of opened.answers) if (error !== undefined) throw revived(error);
     return new WorkerSpool(settings, worker, lock, opened);
   } catch (error) {
     lock.release();
@@ -55,8 +61,15 @@ export async function openSpool(settings: SpoolSettings): Promise<Spool> {
   }
 }
 
+/** Who waits for an answer. */
 interface Waiter {
-  readonly resolve: (value: never) => void;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Who waits for something to become true. */
+interface Watcher {
+  readonly look: () => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -66,26 +79,38 @@ class WorkerSpool implements Spool {
   readonly #worker: Worker;
   readonly #lock: Lock;
   readonly #recent: RecentPages;
+  readonly #recentBytesMax: number;
+  /** Where each sink read last, and when. */
+  readonly #readers = new Map<string, { readonly at: Offset; readonly when: number }>();
   readonly #unanswered = new Map<number, Waiter>();
-  readonly #watchers = new Set<() => void>();
+  readonly #watchers = new Set<Watcher>();
   readonly #tick: NodeJS.Timeout;
   #gauge: SpoolGauge;
   #full = false;
+  #diskFull = false;
   #lastId = 0;
+  /** Why nothing can be asked any more. */
+  #over: Error | null = null;
   #closed = false;
 
-  constructor(settings: SpoolSettings, worker: Worker, lock: Lock, opened: Answer) {
+  constructor(settings: SpoolSettings, worker: Worker, lock: Lock, opened: Answers) {
     this.#settings = settings;
     this.#worker = worker;
     this.#lock = lock;
-    this.id = String(opened.result);
+    this.id = String(opened.answers[0]?.result);
     this.#gauge = opened.gauge ?? { bytes: 0, oldest: 0, end: 0 };
-    this.#recent = new RecentPages(settings.recentBytesMax ?? recentBytesMaxDefault);
-    worker.on('message', (answer: Answer) => this.#settle(answer));
-    worker.on('error', (error) => this.#fail(error as Error));
-    worker.on('exit', () => this.#fail(new Error('the spool thread has ended')));
+    this.#full = this.#gauge.bytes >= settings.bytesMax;
+    this.#diskFull = opened.diskFull === true;
+    this.#recentBytesMax = settings.recentBytesMax ?? recentBytesMaxDefault;
+    this.#recent = new RecentPages(this.#recentBytesMax);
+    worker.on('message', (said: Answers) => this.#settle(said));
+    worker.on('error', (error) => this.#fail(ended(error as Error)));
+    worker.on('exit', () => this.#fail(ended(new Error('it exited'))));
     // Another process can put dead letters back, and free space returns to the disk when nothing else goes on.
-    this.#tick = setInterval(() => void this.#ask({ op: 'tick' }).catch(() => undefined), tickMs);
+    this.#tick = setInterval(() => {
+      this.#wake();
+      this.#ask({ op: 'tick' }).catch(() => undefined);
+    }, tickMs);
     this.#tick.unref();
   }
 
@@ -98,24 +123,51 @@ class WorkerSpool implements Spool {
       ...page,
       body: owned(page.body),
     }));
-    const landed = (await this.#ask(
+    return this.#ask(
       { op: 'append', entry: { ...entry, pages } },
-      pages.map((page) => page.body.buffer as ArrayBuffer),
-    )) as Landed;
-    for (const [index, page] of entry.pages.entries()) {
-      const first = landed.firsts[index] ?? 0;
-      this.#recent.add({ ...page, first, count: page.uids.length / uidBytes });
-    }
-    this.#wake();
-    return landed.block;
+      {
+        transfer: pages.map((page) => page.body.buffer as ArrayBuffer),
+        // At once, before any sink is told that there is more: it would read the page back from disk.
+        onAnswer: (result) => this.#remember(entry, result as Landed),
+      },
+    );
   }
 
-  async read(from: Offset, bytesMax: number): Promise<readonly HeldPage[]> {
+  #remember(entry: Append, { firsts, block }: Landed): number {
+    for (const [index, page] of entry.pages.entries()) {
+      const first = firsts[index] ?? 0;
+      this.#recent.add({ ...page, first, count: page.uids.length / uidBytes });
+    }
+    return block;
+  }
+
+  async read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]> {
     const recent = this.#recent.from(from, bytesMax);
+    if (sink !== undefined) this.#noteReader(sink, from);
     if (recent.length > 0) return recent;
     if (from >= this.#gauge.end) return [];
-    const pages = (await this.#ask({ op: 'read', from, bytesMax })) as readonly HeldPage[];
+    const bytes = Math.min(bytesMax, this.#recent.coldBytesMax);
+    const pages = await this.#ask<readonly HeldPage[]>({ op: 'read', from, bytesMax: bytes });
     return pages.map((page) => this.#recent.addCold(page));
+  }
+
+  #noteReader(sink: string, at: Offset): void {
+    this.#readers.set(sink, { at, when: performance.now() });
+    const { sinks } = this.#settings;
+    if (sinks.some((name) => !this.#readers.has(name))) return;
+    const passed = Math.min(...sinks.map((name) => this.#readers.get(name)?.at ?? 0));
+    this.#recent.forgetBefore(passed);
+    this.#wake();
+  }
+
+  /** Appending more would push out pages that a sink which keeps up has not read yet. */
+  #crowded(): boolean {
+    const { oldest, bytes } = this.#recent;
+    if (oldest === null || bytes < this.#recentBytesMax * crowdedShare) return false;
+    const now = performance.now();
+    return [...this.#readers.values()].some(
+      ({ at, when }) => at >= oldest && now - when < keepsUpMs,
+    );
   }
 
   async arrival(from: Offset, signal: AbortSignal): Promise<void> {
@@ -123,11 +175,15 @@ class WorkerSpool implements Spool {
   }
 
   async room(signal: AbortSignal): Promise<void> {
-    await this.#until(() => !this.#full, signal);
+    await this.#until(() => !this.#full && !this.#diskFull, signal);
+    if (!this.#crowded()) return;
+    // A courtesy and no more: a sink that is slow for good must not set the pace for the others.
+    const courtesy = AbortSignal.any([signal, AbortSignal.timeout(courtesyMs)]);
+    await this.#until(() => !this.#crowded(), courtesy).catch(() => signal.throwIfAborted());
   }
 
   progress(sink: string): Promise<SinkProgress> {
-    return this.#ask({ op: 'progress', sink }) as Promise<SinkProgress>;
+    return this.#ask({ op: 'progress', sink });
   }
 
   async acknowledge(sink: string, step: Acknowledgement): Promise<void> {
@@ -135,15 +191,15 @@ class WorkerSpool implements Spool {
   }
 
   recall(stream: string): Promise<StreamMemory> {
-    return this.#ask({ op: 'recall', stream }) as Promise<StreamMemory>;
+    return this.#ask({ op: 'recall', stream });
   }
 
   trail(stream: string): Promise<readonly TrailEntry[]> {
-    return this.#ask({ op: 'trail', stream }) as Promise<readonly TrailEntry[]>;
+    return this.#ask({ op: 'trail', stream });
   }
 
   entities(stream: string): Promise<ReadonlyMap<string, string>> {
-    return this.#ask({ op: 'entities', stream }) as Promise<ReadonlyMap<string, string>>;
+    return this.#ask({ op: 'entities', stream });
   }
 
   note(kind: 'stream' | 'sink', name: string, facts: Json): void {
@@ -153,29 +209,40 @@ class WorkerSpool implements Spool {
 
   async close(): Promise<void> {
     if (this.#closed) return;
-    clearInterval(this.#tick);
-    await this.#ask({ op: 'close' }).catch(() => undefined);
     this.#closed = true;
+    clearInterval(this.#tick);
+    const closing = this.#ask({ op: 'close' }).catch(() => undefined);
+    this.#over ??= new Error('the spool is closed');
+    await closing;
+    this.#fail(this.#over);
     await this.#worker.terminate();
     this.#lock.release();
   }
 
-  #ask(ask: Ask, transfer: ArrayBuffer[] = []): Promise<unknown> {
-    if (this.#closed) return Promise.reject(new Error('the spool is closed'));
+  /** Asks the worker; resolves with what `onAnswer` makes of the result, at the moment it comes. */
+  #ask<T>(
+    ask: Ask,
+    how: { transfer?: ArrayBuffer[]; onAnswer?: (result: unknown) => T } = {},
+  ): Promise<T> {
+    if (this.#over !== null) return Promise.reject(this.#over);
+    const { transfer = [], onAnswer = (result: unknown) => result as T } = how;
     this.#lastId += 1;
     const id = this.#lastId;
-    return new Promise<unknown>((resolve, reject) => {
-      this.#unanswered.set(id, { resolve, reject });
+    return new Promise((resolve, reject) => {
+      this.#unanswered.set(id, { resolve: (result) => resolve(onAnswer(result)), reject });
       this.#worker.postMessage({ id, ...ask }, transfer);
     });
   }
 
-  #settle(answer: Answer): void {
-    if (answer.gauge !== undefined) this.#measure(answer.gauge);
-    const waiter = this.#unanswered.get(answer.id);
-    this.#unanswered.delete(answer.id);
-    if (answer.error !== undefined) waiter?.reject(revived(answer.error));
-    else waiter?.resolve(answer.result as never);
+  #settle({ answers, gauge, diskFull }: Answers): void {
+    this.#diskFull = diskFull === true;
+    for (const { id, result, error } of answers) {
+      const waiter = this.#unanswered.get(id);
+      this.#unanswered.delete(id);
+      if (error !== undefined) waiter?.reject(revived(error));
+      else waiter?.resolve(result);
+    }
+    if (gauge !== undefined) this.#measure(gauge);
   }
 
   #measure(gauge: SpoolGauge): void {
@@ -187,33 +254,39 @@ class WorkerSpool implements Spool {
     if (grown || wasFull !== this.#full) this.#wake();
   }
 
+  /** The worker is gone: whoever waits is told, and so is whoever asks from now on. */
   #fail(error: Error): void {
-    if (this.#closed) return;
+    this.#over ??= error;
     for (const waiter of this.#unanswered.values()) waiter.reject(error);
     this.#unanswered.clear();
+    for (const watcher of [...this.#watchers]) watcher.reject(error);
   }
 
   #wake(): void {
-    for (const watcher of [...this.#watchers]) watcher();
+    for (const watcher of [...this.#watchers]) watcher.look();
   }
 
   #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
+    if (this.#over !== null) return Promise.reject(this.#over);
     if (holds()) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const finish = () => {
         this.#watchers.delete(watcher);
         signal.removeEventListener('abort', abort);
       };
-      const watcher = () => {
-        if (!holds()) return;
-        finish();
-        resolve();
+      const watcher: Watcher = {
+        look: () => {
+          if (!holds()) return;
+          finish();
+          resolve();
+        },
+        reject: (error) => {
+          finish();
+          reject(error);
+        },
       };
-      const abort = () => {
-        finish();
-        reject(signal.reason);
-      };
+      const abort = () => watcher.reject(signal.reason);
       this.#watchers.add(watcher);
       signal.addEventListener('abort', abort);
     });
@@ -227,4 +300,11 @@ function owned(bytes: Uint8Array): Uint8Array {
 
 function revived(error: NonNullable<Answer['error']>): ExportError {
   return new ExportError(error.code, error.message, { next: error.next });
+}
+
+function ended(cause: Error): ExportError {
+  return new ExportError('broken_invariant', `the spool's thread has ended: ${cause.message}`, {
+    next: 'Start sluice again; what was held is on disk and nothing is lost. If it recurs, report this message.',
+    cause,
+  });
 }

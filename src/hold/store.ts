@@ -20,7 +20,7 @@ import type {
   StreamMemory,
   TrailEntry,
 } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import { identityBytes, uidBytes } from '../contracts/spool.ts';
 import { migrations, pragmas } from './schema.ts';
 
 /** How the database is opened. */
@@ -29,6 +29,8 @@ export interface StoreSettings {
   readonly sync: 'full' | 'normal';
   /** How long pages stay after every sink has passed them, for replay. */
   readonly keepMs: number;
+  /** The bound on all pages: passed ones go earlier than `keepMs` where polling would else have to stop for them. */
+  readonly bytesMax?: number;
   /** Only looks: no table is made or brought up to date. */
   readonly readOnly?: boolean;
 }
@@ -52,8 +54,14 @@ export interface Landed {
 /** Page cursors this recent are all kept; older ones are thinned to one a minute, and forgotten after a day. */
 const trailRecent = 16;
 const trailAgeMsMax = 24 * 3_600_000;
-/** Identities of a stream older than this, or beyond this many, are forgotten. */
-const identitiesAgeMsMax = 7 * 24 * 3_600_000;
+/** A stream's oldest identities are forgotten beyond this many: as many as a running stream remembers. */
+const identitiesMax = 1_000_000;
+/** They are forgotten a good number at a time. */
+const identitiesSlack = 1.1;
+/** Pages deleted in one transaction, so that a long backlog passed at once does not hold up what others write. */
+const pruneMax = 512;
+/** Pages kept for replay may fill the spool to this share of its bound. */
+const keptShareMax = 0.8;
 
 /** The database of one state directory. */
 export class Store {
@@ -65,6 +73,8 @@ export class Store {
   #bytes: number;
   #sinks: readonly string[] | null = null;
   #trailCount = 0;
+  /** Identities held of each stream, where they have been counted. */
+  readonly #identityCounts = new Map<string, number>();
 
   constructor(settings: StoreSettings) {
     this.#settings = settings;
@@ -84,22 +94,33 @@ export class Store {
     this.#database.exec('BEGIN IMMEDIATE');
     const before = { end: this.#end, bytes: this.#bytes };
     try {
-      // Another process may have put dead letters back since.
-      this.#end = Number(this.#meta('end') ?? 0);
+      this.#catchUp();
+      const known = this.#end;
       const result = work();
-      this.#run("UPDATE meta SET value = ? WHERE key = 'end'", String(this.#end));
+      if (this.#end !== known) {
+        this.#run("UPDATE meta SET value = ? WHERE key = 'end'", String(this.#end));
+      }
       this.#database.exec('COMMIT');
       return result;
     } catch (error) {
       this.#end = before.end;
       this.#bytes = before.bytes;
+      this.#identityCounts.clear();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }
   }
 
+  /** Another process may have put dead letters back since. */
+  #catchUp(): void {
+    const end = Number(this.#meta('end') ?? 0);
+    if (end === this.#end) return;
+    this.#end = end;
+    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.['n'] ?? 0);
+  }
+
   append(entry: StoreAppend, now: number): Landed {
-    const firsts = entry.pages.map((page) => this.#insertPage(page, now));
+    const firsts = entry.pages.map((page) => this.hold(page, now));
     this.saveCheckpoint(entry.stream, entry.checkpoint, now);
     let block = 0;
     if (entry.identities !== undefined && entry.identities.length > 0) {
@@ -110,13 +131,15 @@ export class Store {
         entry.identities,
       );
       block = Number(done.lastInsertRowid);
+      this.#boundIdentities(entry.stream, entry.identities.length / identityBytes);
     }
     if (entry.trail !== undefined) this.#extendTrail(entry.stream, entry.trail);
     if (entry.entities !== undefined) this.#changeEntities(entry.stream, entry.entities);
     return { firsts, block };
   }
 
-  #insertPage(page: NewPage, now: number): Offset {
+  /** Adds a page without touching a checkpoint: also how a dead letter is put back. Returns its first offset. */
+  hold(page: NewPage, now: number): Offset {
     const first = this.#end;
     const count = page.uids.length / uidBytes;
     const kept = page.kept === null ? null : bytesOf(page.kept);
@@ -138,6 +161,32 @@ export class Store {
     this.#end += count;
     this.#bytes += page.body.length;
     return first;
+  }
+
+  #boundIdentities(stream: string, added: number): void {
+    const known = this.#identityCounts.get(stream);
+    let held = known === undefined ? this.#countIdentities(stream) : known + added;
+    if (held > identitiesMax * identitiesSlack) {
+      const blocks = this.#prepare(
+        'SELECT block, length(keys) AS bytes FROM identities WHERE stream = ? ORDER BY block',
+      );
+      let oldest = 0;
+      for (const row of blocks.iterate(stream)) {
+        if (held <= identitiesMax) break;
+        held -= Number(row['bytes']) / identityBytes;
+        oldest = Number(row['block']);
+      }
+      this.#run('DELETE FROM identities WHERE stream = ? AND block <= ?', stream, oldest);
+    }
+    this.#identityCounts.set(stream, held);
+  }
+
+  #countIdentities(stream: string): number {
+    const row = this.#row(
+      'SELECT coalesce(sum(length(keys)), 0) AS bytes FROM identities WHERE stream = ?',
+      stream,
+    );
+    return Number(row?.['bytes'] ?? 0) / identityBytes;
   }
 
   saveCheckpoint(stream: string, checkpoint: Json, now: number): void {
@@ -209,29 +258,36 @@ export class Store {
     );
   }
 
-  /** Deletes what every sink has passed and `keep` no longer wants, and old identities. Returns true if any went. */
+  /** Deletes what every sink has passed and `keep` no longer wants, oldest first. True where there may be more to do. */
   prune(now: number): boolean {
     const passed = this.#passed();
-    const gone = this.#row(
-      'SELECT coalesce(sum(bytes), 0) AS bytes, count(*) AS n FROM page WHERE first < ?1 AND first + count <= ?1 AND held_at <= ?2',
-      passed,
-      now - this.#settings.keepMs,
-    );
-    const any = Number(gone?.['n'] ?? 0) > 0;
-    if (any) {
-      this.#run(
-        'DELETE FROM page WHERE first < ?1 AND first + count <= ?1 AND held_at <= ?2',
-        passed,
-        now - this.#settings.keepMs,
-      );
-      this.#bytes -= Number(gone?.['bytes'] ?? 0);
+    const keptMax = (this.#settings.bytesMax ?? Number.POSITIVE_INFINITY) * keptShareMax;
+    let bytes = this.#bytes;
+    let done = 0;
+    let last = -1;
+    const oldest = this.#prepare('SELECT first, count, bytes, held_at FROM page ORDER BY first');
+    for (const page of oldest.iterate()) {
+      const wanted = Number(page['held_at']) > now - this.#settings.keepMs && bytes <= keptMax;
+      const end = Number(page['first']) + Number(page['count']);
+      if (wanted || end > passed || done === pruneMax) break;
+      bytes -= Number(page['bytes']);
+      last = Number(page['first']);
+      done += 1;
     }
-    return any;
+    if (done > 0) this.#run('DELETE FROM page WHERE first <= ?', last);
+    this.#bytes = bytes;
+    return done === pruneMax;
   }
 
-  /** Forgets identities beyond their horizon; for once an hour. */
-  pruneIdentities(now: number): void {
-    this.#run('DELETE FROM identities WHERE at < ?', now - identitiesAgeMsMax);
+  /** How much of the log is let grow before it is moved into the database. */
+  boundLog(bytes: number): void {
+    const pages = Math.min(1_000, Math.max(1, Math.floor(bytes / 16_384)));
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+  }
+
+  /** Moves the whole log into the database and gives its space back to the disk. */
+  emptyLog(): void {
+    this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   /** Gives free pages of the file back to the file system, a bounded number at a time. */
@@ -256,10 +312,9 @@ export class Store {
     };
   }
 
-  /** The gauge as the file says it now: for a process that only looks. */
+  /** The gauge, after what another process has put into the file. */
   refresh(): SpoolGauge {
-    this.#end = Number(this.#meta('end') ?? 0);
-    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.['n'] ?? 0);
+    this.#catchUp();
     return this.gauge();
   }
 
@@ -372,15 +427,22 @@ function open(settings: StoreSettings): DatabaseSync {
     mkdirSync(settings.dir, { recursive: true, mode: 0o700 });
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
     const database = new DatabaseSync(path);
-    database.exec(pragmas(settings.sync));
-    migrate(database);
+    try {
+      const version = versionOf(database);
+      database.exec(pragmas(settings.sync));
+      migrate(database, version);
+    } catch (error) {
+      database.close();
+      throw error;
+    }
     return database;
   } catch (error) {
     throw storeError(error, `opening the state database ${path}`);
   }
 }
 
-function migrate(database: DatabaseSync): void {
+/** How many migrations a database has seen; asked before anything is changed in it. */
+function versionOf(database: DatabaseSync): number {
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
   if (version > migrations.length) {
     throw new ExportError(
@@ -391,6 +453,10 @@ function migrate(database: DatabaseSync): void {
       },
     );
   }
+  return version;
+}
+
+function migrate(database: DatabaseSync, version: number): void {
   migrations.slice(version).forEach((migration, index) => {
     database.exec('BEGIN IMMEDIATE');
     database.exec(migration);

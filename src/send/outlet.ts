@@ -45,7 +45,7 @@ export class Outlet {
    */
   async cut(from: Offset): Promise<Batch | null> {
     const { bounds, spool } = this.#settings;
-    const pages = await spool.read(from, bounds.bytesMax);
+    const pages = await spool.read(from, bounds.bytesMax, this.#settings.sink);
     if (pages.length === 0) return null;
     const parts: Selected[] = [];
     let room = bounds.eventsMax;

@@ -1,6 +1,7 @@
 // A sink's position, in memory and on disk. It moves in memory at once and becomes durable soon after, several steps
 // in one write where they come fast. Dead letters become durable in the same write as the position that passes
-// them. What must stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked again.
+// them. What must stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked again
+// until the process has to end.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
@@ -26,6 +27,7 @@ export class Position {
   #letters: DeadLetter[] = [];
   #unsaved = false;
   #saving: Promise<void> | null = null;
+  readonly #abandoned = new AbortController();
 
   constructor(sink: string, at: Offset, means: { spool: Spool; clock: Clock; log: Log }) {
     this.#sink = sink;
@@ -48,7 +50,12 @@ export class Position {
     this.#saving ??= this.#save();
   }
 
-  /** Resolves when all that was settled so far is durable. */
+  /** Tries a failing disk no more: what it does not take now is sent again after the next start. */
+  abandon(): void {
+    this.#abandoned.abort();
+  }
+
+  /** Resolves when all that was settled so far is durable, or abandoned. */
   async saved(): Promise<void> {
     while (this.#saving !== null) await this.#saving;
   }
@@ -72,11 +79,13 @@ export class Position {
         this.#letters = [...letters, ...this.#letters];
         this.#mark ??= mark;
         this.#unsaved = true;
-        this.#log.warn('the position could not be saved; trying again', {
-          sink: this.#sink,
-          error: error instanceof Error ? error.message : String(error),
-        });
-        await this.#clock.sleep(retryMs);
+        const fields = { error: error instanceof Error ? error.message : String(error) };
+        if (this.#abandoned.signal.aborted) {
+          this.#log.error('the position is not saved; what was sent since is sent again', fields);
+          break;
+        }
+        this.#log.warn('the position could not be saved; trying again', fields);
+        await this.#clock.sleep(retryMs, this.#abandoned.signal).catch(() => undefined);
       }
     }
     this.#saving = null;

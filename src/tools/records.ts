@@ -44,21 +44,34 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Cuts the array at a dotted path into the byte ranges of its elements, without surrounding white space. */
-export function cutRecords(body: Uint8Array, path: string): Slices {
-  const starts: number[] = [];
-  const ends: number[] = [];
-  let at = arrayStart(body, path);
-  if (at >= 0) {
-    at = skipSpace(body, at + 1);
+/** Tells the index after the JSON value that starts at `from`. */
+export type Skip = (body: Uint8Array, from: number) => number;
+
+/**
+ * Cuts the array at a dotted path into the byte ranges of its elements, without surrounding white space. A `skip` that
+ * also looks at the bytes it passes over saves a pass of its own. It is called for each element in order; should the
+ * member be there twice, first for the elements of the one that does not count.
+ */
+export function cutRecords(body: Uint8Array, path: string, skip: Skip = skipValue): Slices {
+  let starts: number[] = [];
+  let ends: number[] = [];
+  const forget = () => {
+    starts = [];
+    ends = [];
+  };
+  const take = (open: number) => {
+    if (body[open] !== openBracket) return skipValue(body, open);
+    let at = skipSpace(body, open + 1);
     while (body[at] !== closeBracket && at < body.length) {
-      const end = skipValue(body, at);
+      const end = skip(body, at);
       starts.push(at);
       ends.push(end);
       at = skipSpace(body, end);
       if (body[at] === comma) at = skipSpace(body, at + 1);
     }
-  }
+    return at + 1;
+  };
+  visit(body, skipSpace(body, bomEnd(body)), path, { take, forget });
   return { starts: Uint32Array.from(starts), ends: Uint32Array.from(ends), length: starts.length };
 }
 
@@ -67,13 +80,18 @@ export function cutRecords(body: Uint8Array, path: string): Slices {
  * this way, which it would lose once parsed.
  */
 export function sourceTextAt(record: Uint8Array, path: string): string | null {
-  const start = valueStart(record, skipSpace(record, bomEnd(record)), path);
-  return start < 0 ? null : decoder.decode(record.subarray(start, skipValue(record, start)));
-}
-
-function arrayStart(body: Uint8Array, path: string): number {
-  const start = valueStart(body, skipSpace(body, bomEnd(body)), path);
-  return start >= 0 && body[start] === openBracket ? start : -1;
+  let start = -1;
+  let end = -1;
+  const forget = () => {
+    start = -1;
+  };
+  const take = (at: number) => {
+    start = at;
+    end = skipValue(record, at);
+    return end;
+  };
+  visit(record, skipSpace(record, bomEnd(record)), path, { take, forget });
+  return start < 0 ? null : decoder.decode(record.subarray(start, end));
 }
 
 /** The text decoder passes over a byte order mark, so the scan has to as well. */
@@ -81,31 +99,53 @@ function bomEnd(body: Uint8Array): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
 }
 
-/** Start of the value at a dotted path within the value that starts at `at`; -1 where there is none. */
-function valueStart(body: Uint8Array, at: number, path: string): number {
-  if (path === '') return at;
-  const whole = memberStart(body, at, path);
-  if (whole >= 0) return whole;
-  const dot = path.indexOf('.');
-  if (dot < 0) return -1;
-  const inner = memberStart(body, at, path.slice(0, dot));
-  return inner < 0 ? -1 : valueStart(body, inner, path.slice(dot + 1));
+/** What to do with the value at a path: `take` it and tell where it ends, and `forget` it when another one counts. */
+interface Visitor {
+  take(at: number): number;
+  forget(): void;
 }
 
-/** Start of a member's value; the last of several with one name, as JSON.parse has it. */
-function memberStart(body: Uint8Array, open: number, name: string): number {
-  if (body[open] !== openBrace) return -1;
-  let found = -1;
-  let at = skipSpace(body, open + 1);
+/**
+ * Takes the value at a dotted path within the value that starts at `from`, in one pass, and returns where that ends. As
+ * `valueAt` has it after `JSON.parse`: the last of several members with one name counts, and a key that holds dots
+ * itself goes before a path.
+ */
+function visit(body: Uint8Array, from: number, path: string, visitor: Visitor): number {
+  if (path === '') return visitor.take(from);
+  if (body[from] !== openBrace) return skipValue(body, from);
+  const dot = path.indexOf('.');
+  const head = dot < 0 ? null : path.slice(0, dot);
+  let whole = false;
+  let at = skipSpace(body, from + 1);
   while (body[at] === quote) {
     const keyEnd = skipString(body, at);
-    const key = JSON.parse(decoder.decode(body.subarray(at, keyEnd))) as string;
     const value = skipSpace(body, skipSpace(body, keyEnd) + 1);
-    if (key === name) found = value;
-    at = skipSpace(body, skipValue(body, value));
+    if (spells(body, at, keyEnd, path)) {
+      whole = true;
+      visitor.forget();
+      at = visitor.take(value);
+    } else if (head !== null && !whole && spells(body, at, keyEnd, head)) {
+      visitor.forget();
+      at = visit(body, value, path.slice(dot + 1), visitor);
+    } else {
+      at = skipValue(body, value);
+    }
+    at = skipSpace(body, at);
     if (body[at] === comma) at = skipSpace(body, at + 1);
   }
-  return found;
+  return at + 1;
+}
+
+/** True where the key in `body[start, end)`, its quotes included, is `name`. */
+function spells(body: Uint8Array, start: number, end: number, name: string): boolean {
+  for (let i = 0; i < end - start - 2; i += 1) {
+    const byte = body[start + 1 + i] ?? 0;
+    if (byte === backslash || byte >= 0x80) {
+      return JSON.parse(decoder.decode(body.subarray(start, end))) === name;
+    }
+    if (byte !== name.charCodeAt(i)) return false;
+  }
+  return end - start - 2 === name.length;
 }
 
 function skipSpace(body: Uint8Array, from: number): number {
@@ -114,7 +154,6 @@ function skipSpace(body: Uint8Array, from: number): number {
   return at;
 }
 
-/** The index after the value that starts at `from`. */
 function skipValue(body: Uint8Array, from: number): number {
   const first = body[from];
   if (first === quote) return skipString(body, from);
@@ -128,25 +167,34 @@ function skipValue(body: Uint8Array, from: number): number {
   return at;
 }
 
+/** Every byte of every record passes here or through `skipString`, so both test the common case first. */
 function skipNested(body: Uint8Array, from: number): number {
   let depth = 0;
-  for (let at = from; at < body.length; at += 1) {
+  let at = from;
+  for (;;) {
     const byte = body[at];
-    if (byte === quote) at = skipString(body, at) - 1;
-    else if (byte === openBrace || byte === openBracket) depth += 1;
-    else if (byte === closeBrace || byte === closeBracket) {
-      depth -= 1;
-      if (depth === 0) return at + 1;
+    if (byte === undefined) return body.length;
+    at += 1;
+    if (byte === quote) {
+      at = skipString(body, at - 1);
+    } else if (byte >= openBracket) {
+      if (byte === openBrace || byte === openBracket) {
+        depth += 1;
+      } else if (byte === closeBrace || byte === closeBracket) {
+        depth -= 1;
+        if (depth === 0) return at;
+      }
     }
   }
-  return body.length;
 }
 
 function skipString(body: Uint8Array, from: number): number {
-  for (let at = from + 1; at < body.length; at += 1) {
+  let at = from + 1;
+  for (;;) {
     const byte = body[at];
-    if (byte === quote) return at + 1;
+    if (byte === undefined) return body.length;
+    at += 1;
+    if (byte === quote) return at;
     if (byte === backslash) at += 1;
   }
-  return body.length;
 }

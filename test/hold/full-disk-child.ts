@@ -1,0 +1,188 @@
+// A whole pipeline whose state directory is on a disk of its own, for a test that lets that disk run full. The list has
+// a fixed number of pages; the sink takes nothing until it is told to. Started by full-disk.test.ts, never imported.
+
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { ListStream } from '../../src/contracts/source.ts';
+import type { Log } from '../../src/contracts/tools.ts';
+import { openSpool } from '../../src/hold/spool.ts';
+import { Pipeline } from '../../src/pipeline.ts';
+import { systemClock } from '../../src/tools/clock.ts';
+
+/** What the test asks for: fill the disk up, empty it again, let the sink take events, tell how things stand, end. */
+export type FullDiskAsk = 'fill' | 'empty' | 'deliver' | 'state' | 'stop';
+
+/** How things stand. */
+export interface FullDiskState {
+  readonly taken: readonly string[];
+  readonly end: number;
+  readonly stored: number;
+  readonly free: number;
+  readonly stream: { readonly error: string | null; readonly caughtUp: boolean };
+}
+
+/** Pages of the list, and the size of each. */
+export const pages = 80;
+const pageBytes = 60_000;
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  with: () => silent,
+};
+
+const clock = systemClock();
+const stream: ListStream = {
+  kind: 'list',
+  name: 'audit',
+  source: 'audit',
+  records: 'audit',
+  immutable: false,
+  paging: 'cursor',
+  fingerprint: 'here',
+  id: 'id',
+  time: [],
+  pageLimit: 100,
+  fetchPage: async ({ place }, signal) => {
+    await clock.sleep(10, signal);
+    const n = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+    const records = [{ id: String(n), pad: 'x'.repeat(pageBytes) }];
+    const next = n + 1 < pages ? String(n + 1) : null;
+    const body = Buffer.from(JSON.stringify({ data: records, next_cursor: next }));
+    return { outcome: 'page', page: { body, items: 'data', records, next, total: null } };
+  },
+};
+
+let open = false;
+const taken: string[] = [];
+const sink = defineSink({
+  type: 'test',
+  summary: '',
+  fields: {},
+  formats: ['json'],
+  inFlightMax: 1,
+  assurance: () => 'answered',
+  open: async () => ({
+    send: async ({ events }) => {
+      if (!open) {
+        const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
+        return { outcome: 'retry', cause };
+      }
+      taken.push(...events.map((event) => JSON.parse(Buffer.from(event.raw).toString()).id));
+      return { outcome: 'delivered' };
+    },
+    close: async () => undefined,
+  }),
+  probe: async () => undefined,
+});
+
+const dir = process.argv[2] ?? '';
+const ballast = join(dir, 'ballast');
+const spool = await openSpool({
+  dir: join(dir, 'state'),
+  sync: 'full',
+  keepMs: 0,
+  sinks: ['s'],
+  bytesMax: 1e9,
+});
+const pipeline = new Pipeline(
+  {
+    sources: [
+      {
+        name: 'audit',
+        streams: [stream],
+        reading: { id: 'id', time: [] },
+        list: {
+          order: 'oldest_first',
+          start: 'beginning',
+          lookbackMs: 1e9,
+          rewindEveryMs: 1e9,
+          reconcileEveryMs: 1e9,
+          onCursorInvalid: 'halt',
+        },
+        snapshot: null,
+        schedule: { everyMs: 1_000 },
+      },
+    ],
+    sinks: [
+      {
+        name: 's',
+        definition: sink,
+        settings: { type: 'test' },
+        format: { name: 'json', contentType: 'text/plain', encode: ({ uid }) => uid },
+        formatKey: 'json',
+        bounds: { eventsMax: 10, bytesMax: 1e6 },
+        waitMs: 0,
+        retry: { minMs: 50, maxMs: 50 },
+      },
+    ],
+    routes: [],
+  },
+  {
+    spool,
+    tools: { clock, log: silent, http: { request: () => Promise.reject(), close: async () => {} } },
+    random: () => 0,
+  },
+);
+const stop = new AbortController();
+const running = pipeline.run(stop.signal, 1_000);
+
+function freeBytes(): number {
+  const { bavail, bsize } = statfsSync(dir);
+  return bavail * bsize;
+}
+
+/** Leaves not a block free. */
+function fill(): void {
+  for (let bytes = freeBytes(); bytes > 0; ) {
+    try {
+      writeFileSync(ballast, Buffer.alloc(bytes, 'x'), { flag: 'a' });
+      bytes = freeBytes();
+    } catch {
+      bytes = Math.floor(bytes / 2);
+    }
+  }
+}
+
+async function state(): Promise<FullDiskState> {
+  const [{ error, caughtUpAt } = { error: null, caughtUpAt: null }] = pipeline.state.streams;
+  return {
+    taken,
+    end: spool.gauge.end,
+    stored: (await spool.progress('s')).position,
+    free: freeBytes(),
+    stream: { error: error?.code ?? null, caughtUp: caughtUpAt !== null },
+  };
+}
+
+async function answer(asked: FullDiskAsk): Promise<FullDiskState> {
+  switch (asked) {
+    case 'fill':
+      fill();
+      return state();
+    case 'empty':
+      rmSync(ballast, { force: true });
+      return state();
+    case 'deliver':
+      open = true;
+      return state();
+    case 'state':
+      return state();
+    case 'stop': {
+      stop.abort(new Error('enough'));
+      await running;
+      const last = await state();
+      await spool.close();
+      return last;
+    }
+  }
+}
+
+process.on('message', ({ number, asked }: { number: number; asked: FullDiskAsk }) => {
+  void answer(asked).then((said) => process.send?.({ number, said }));
+});
+process.send?.({ number: 0, said: await state() });

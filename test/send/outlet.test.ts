@@ -1,0 +1,290 @@
+// Batches as a sink gets them: every event that is for it, once and in order, within its bounds, whatever the pages look
+// like; and each page decoded and encoded once for all who want the same.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
+import type { Format } from '../../src/contracts/format.ts';
+import type { Batch } from '../../src/contracts/sink.ts';
+import type { NewPage } from '../../src/contracts/spool.ts';
+import { PageDecoder } from '../../src/send/held-event.ts';
+import { Outlet, type OutletSettings } from '../../src/send/outlet.ts';
+import type { Selection } from '../../src/send/route.ts';
+import { aPage } from '../support/a-page.ts';
+import { pageSpool } from './page-spool.ts';
+
+const everything: Selection = { key: '', select: (event) => event };
+
+/** Encodes the id, and counts how often it is asked. */
+function countingFormat(): { format: Format; calls: () => number } {
+  let calls = 0;
+  const encode = (event: Event) => {
+    calls += 1;
+    return `line of ${idOf(event)}`;
+  };
+  return { format: { name: 'json', contentType: 'text/plain', encode }, calls: () => calls };
+}
+
+function idOf(event: Event): string {
+  return String(event.ocsf['id']);
+}
+
+const asItIs = () => (record: unknown) => record as OcsfEvent;
+
+function outletOn(pages: readonly NewPage[], more: Partial<OutletSettings> = {}): Outlet {
+  return new Outlet({
+    sink: 's',
+    spool: pageSpool(pages).spool,
+    decoder: new PageDecoder(asItIs),
+    format: countingFormat().format,
+    formatKey: 'json',
+    documents: false,
+    selectionFor: () => everything,
+    bounds: { eventsMax: 100, bytesMax: 1e6 },
+    ...more,
+  });
+}
+
+/** All batches from an offset to the end. */
+async function cutAll(outlet: Outlet, from = 0): Promise<readonly Batch[]> {
+  const batches: Batch[] = [];
+  for (let at = from; ; ) {
+    const batch = await outlet.cut(at);
+    if (batch === null) return batches;
+    batches.push(batch);
+    at = batch.end;
+  }
+}
+
+function textOf({ lines }: Batch): string[] {
+  return Array.from({ length: lines.length }, (_, i) =>
+    Buffer.from(lines.bytes.subarray(lines.starts[i], lines.ends[i])).toString(),
+  );
+}
+
+function idsOf(batch: Batch): string[] {
+  return batch.events.map(idOf);
+}
+
+function numbered(from: number, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => String(from + i));
+}
+
+test('Outlet joins pages up to its number of events, and cuts within a page', async () => {
+  const outlet = outletOn(
+    [0, 4, 8].map((from) => aPage({ ids: numbered(from, 4) })),
+    { bounds: { eventsMax: 6, bytesMax: 1e6 } },
+  );
+
+  const batches = await cutAll(outlet);
+
+  expect(batches.map(idsOf)).toEqual([numbered(0, 6), numbered(6, 6)]);
+  expect(batches.map(({ start, end }) => [start, end])).toEqual([
+    [0, 6],
+    [6, 12],
+  ]);
+  expect(batches.map(textOf)).toEqual(
+    batches.map((batch) => idsOf(batch).map((id) => `line of ${id}`)),
+  );
+  expect(new Set(batches.map(({ id }) => id)).size).toBe(2);
+});
+
+test('Outlet gives the same batch the same id at each attempt', async () => {
+  const outlet = outletOn([aPage({ ids: numbered(0, 4) })]);
+
+  const [first, again] = [await outlet.cut(1), await outlet.cut(1)];
+
+  expect(again?.id).toBe(first?.id);
+  expect(again?.events).toEqual(first?.events);
+});
+
+test('Outlet bounds batches by the bytes of their lines, and gives a longer event a batch of its own', async () => {
+  const long = 'x'.repeat(200);
+  const ids = ['a', 'b', long, 'c', 'd', 'e'];
+  const outlet = outletOn([aPage({ ids })], { bounds: { eventsMax: 100, bytesMax: 25 } });
+
+  const batches = await cutAll(outlet);
+
+  expect(batches.map(idsOf)).toEqual([['a', 'b'], [long], ['c', 'd'], ['e']]);
+});
+
+test('Outlet counts the bytes of all pages in a batch', async () => {
+  const pages = numbered(0, 6).map((id) => aPage({ ids: [id] }));
+  const outlet = outletOn(pages, { bounds: { eventsMax: 100, bytesMax: 25 } });
+
+  const batches = await cutAll(outlet);
+
+  expect(batches.flatMap(idsOf)).toEqual(numbered(0, 6));
+  const sizes = batches.map((batch) => textOf(batch).join('').length);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(25);
+});
+
+test('Outlet passes over what is not for its sink with batches that only say how far', async () => {
+  const odd: Selection = {
+    key: 'odd',
+    select: (event) => (Number(idOf(event)) % 2 === 1 ? event : null),
+  };
+  const nothing: Selection = { key: 'nothing', select: () => null };
+  const pages = [
+    aPage({ source: 'web', ids: ['0', '1'] }),
+    aPage({ source: 'audit', ids: ['2', '3', '4'] }),
+    aPage({ source: 'dns', ids: ['5'] }),
+  ];
+  const selectionFor = (source: string) =>
+    source === 'audit' ? odd : source === 'dns' ? nothing : null;
+
+  const [batch, ...rest] = await cutAll(outletOn(pages, { selectionFor }));
+  const [empty] = await cutAll(outletOn(pages.slice(0, 1), { selectionFor }));
+
+  expect(batch).toMatchObject({ start: 0, end: 6 });
+  expect(idsOf(batch as Batch)).toEqual(['3']);
+  expect(rest).toEqual([]);
+  expect(empty).toMatchObject({ start: 0, end: 2, events: [] });
+  expect(empty?.lines.length).toBe(0);
+});
+
+test('Outlet ends a batch where the next event stands, so that what was left out is not looked at again', async () => {
+  const even: Selection = {
+    key: 'even',
+    select: (event) => (Number(idOf(event)) % 2 === 0 ? event : null),
+  };
+  const outlet = outletOn([aPage({ ids: numbered(0, 7) })], {
+    selectionFor: () => even,
+    bounds: { eventsMax: 2, bytesMax: 1e6 },
+  });
+
+  const batches = await cutAll(outlet);
+
+  expect(batches.map(({ start, end }) => [start, end])).toEqual([
+    [0, 4],
+    [4, 7],
+  ]);
+  expect(batches.map(idsOf)).toEqual([
+    ['0', '2'],
+    ['4', '6'],
+  ]);
+});
+
+test('Outlet gives a page that is for one sink to that sink alone', async () => {
+  const pages = [aPage({ ids: ['0'] }), { ...aPage({ ids: ['1'] }), onlySink: 'other' }];
+
+  const mine = await cutAll(outletOn(pages));
+  const others = await cutAll(outletOn(pages, { sink: 'other' }));
+
+  expect(mine.flatMap(idsOf)).toEqual(['0']);
+  expect(mine.at(-1)?.end).toBe(2);
+  expect(others.flatMap(idsOf)).toEqual(['0', '1']);
+});
+
+test('Outlet measures documents by their records, and encodes no lines for them', async () => {
+  const { format, calls } = countingFormat();
+  const page = aPage({ ids: numbered(0, 10), pad: 1_000 });
+  const outlet = outletOn([page], {
+    documents: true,
+    format,
+    bounds: { eventsMax: 100, bytesMax: 3_500 },
+  });
+
+  const batches = await cutAll(outlet);
+
+  expect(batches.flatMap(idsOf)).toEqual(numbered(0, 10));
+  expect(batches.map(({ events }) => events.length)).toEqual([3, 3, 3, 1]);
+  expect(batches.every(({ lines }) => lines.length === 0)).toBe(true);
+  expect(calls()).toBe(0);
+});
+
+test('Outlet has a page parsed, normalised and encoded once for all sinks that want it alike', async () => {
+  const { spool } = pageSpool([aPage({ ids: numbered(0, 20) })]);
+  const { format, calls } = countingFormat();
+  let normalised = 0;
+  const decoder = new PageDecoder(() => (record) => {
+    normalised += 1;
+    return record as unknown as OcsfEvent;
+  });
+  const outlets = ['a', 'b', 'c', 'd'].map((sink, i) =>
+    outletOn([], { sink, spool, decoder, format, bounds: { eventsMax: 3 + i, bytesMax: 1e6 } }),
+  );
+
+  const all = await Promise.all(outlets.map((outlet) => cutAll(outlet)));
+
+  for (const batches of all) expect(batches.flatMap(idsOf)).toEqual(numbered(0, 20));
+  expect(calls()).toBe(20);
+  expect(normalised).toBe(20);
+});
+
+test('Outlet encodes anew for another format and another selection', async () => {
+  const { spool } = pageSpool([aPage({ ids: ['0', '1'] })]);
+  const { format, calls } = countingFormat();
+  const decoder = new PageDecoder(asItIs);
+  const others: Partial<OutletSettings>[] = [
+    {},
+    { formatKey: 'cef' },
+    { selectionFor: () => ({ key: 'x', select: (event) => event }) },
+  ];
+
+  for (const more of others) await outletOn([], { spool, decoder, format, ...more }).cut(0);
+
+  expect(calls()).toBe(6);
+});
+
+test('Outlet hands on the bytes that upstream sent, never serialised again', async () => {
+  const records = ['{ "id" : 1e3, "n":12345678901234567890 }', '{"id":"\\u0041\\/"}'];
+  const page: NewPage = {
+    ...aPage({ ids: ['x', 'y'] }),
+    body: Buffer.from(`{"data": [ ${records.join(' , ')} ]}`),
+  };
+  const format: Format = { name: 'json', contentType: 'text/plain', encode: ({ raw }) => raw };
+  const outlet = outletOn([page], { format });
+
+  const [batch] = await cutAll(outlet);
+
+  expect(textOf(batch as Batch)).toEqual(records);
+});
+
+test('Outlet gives each event for its sink exactly once and within bounds, whatever pages and bounds are', async () => {
+  const shape = fc.array(
+    fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 6 }),
+    {
+      maxLength: 6,
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      shape,
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer({ min: 1, max: 150 }),
+      fc.boolean(),
+      fc.nat({ max: 36 }),
+      async (sizes, eventsMax, bytesMax, filtered, from) => {
+        let n = 0;
+        const pages = sizes.map((page) =>
+          aPage({ ids: page.map((size) => `${n++}${'é'.repeat(size)}`) }),
+        );
+        const passes = (id: string) => !filtered || Number.parseInt(id, 10) % 3 === 0;
+        const outlet = outletOn(pages, {
+          bounds: { eventsMax, bytesMax },
+          selectionFor: () => ({
+            key: filtered ? 'third' : '',
+            select: (event) => (passes(idOf(event)) ? event : null),
+          }),
+        });
+
+        const batches = await cutAll(outlet, Math.min(from, n));
+
+        const ids = batches.flatMap(idsOf);
+        const all = pages.flatMap(({ body }) =>
+          JSON.parse(Buffer.from(body).toString()).data.map(({ id }: { id: string }) => id),
+        );
+        expect(ids).toEqual(all.slice(from).filter(passes));
+        expect(batches.flatMap(textOf)).toEqual(ids.map((id) => `line of ${id}`));
+        for (const batch of batches) {
+          expect(batch.end).toBeGreaterThan(batch.start);
+          expect(batch.events.length).toBeLessThanOrEqual(eventsMax);
+          const bytes = textOf(batch).reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+          if (batch.events.length > 1) expect(bytes).toBeLessThanOrEqual(bytesMax);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,174 @@
+// A sink's position on its way to disk, with a disk that answers when the test says: nothing is written that was not
+// settled, nothing settled is forgotten when a write fails, and an end comes also where the disk never mends.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Acknowledgement, DeadLetter, Spool } from '../../src/contracts/spool.ts';
+import type { Log } from '../../src/contracts/tools.ts';
+import { Position } from '../../src/send/position.ts';
+import { anEvent } from '../support/an-event.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  with: () => silent,
+};
+const full = new ExportError('disk_full', 'testing: no room', { next: 'nothing' });
+
+/** A position over a disk whose n-th write goes as `write` says. */
+function positionOn(write: (turn: number) => Promise<void> | void, at = 0) {
+  const clock = manualClock();
+  const tried: Acknowledgement[] = [];
+  const written: Acknowledgement[] = [];
+  const spool = {
+    acknowledge: async (_sink: string, step: Acknowledgement) => {
+      tried.push(step);
+      await write(tried.length);
+      written.push(step);
+    },
+  } as Pick<Spool, 'acknowledge'> as Spool;
+  return { position: new Position('s', at, { spool, clock, log: silent }), clock, tried, written };
+}
+
+function letter(n: number): DeadLetter {
+  const { uid, context, raw } = anEvent({ offset: n });
+  return { uid, offset: n, reason: `reason ${n}`, context, record: raw };
+}
+
+test('Position moves at once and shares a write among steps taken together', async () => {
+  const { position, written } = positionOn(() => undefined);
+
+  position.advance(3);
+  position.advance(7);
+  const at = position.at;
+  await position.saved();
+
+  expect(at).toBe(7);
+  expect(written).toEqual([{ position: 7 }]);
+});
+
+test('Position writes once more for what was settled while a write was under way', async () => {
+  const gate = Promise.withResolvers<void>();
+  const { position, clock, written } = positionOn((turn) =>
+    turn === 1 ? gate.promise : undefined,
+  );
+  position.advance(1);
+  await clock.settle();
+
+  position.advance(2);
+  position.advance(3);
+  gate.resolve();
+  await position.saved();
+
+  expect(written).toEqual([{ position: 1 }, { position: 3 }]);
+});
+
+test('Position never goes back', async () => {
+  const { position, written } = positionOn(() => undefined, 5);
+
+  position.advance(2);
+  await position.saved();
+
+  expect(position.at).toBe(5);
+  expect(written).toEqual([{ position: 5 }]);
+});
+
+test('Position asks a failing disk again each second, with all letters, the last mark and the newest place', async () => {
+  const { position, clock, tried, written } = positionOn((turn) => {
+    if (turn <= 2) throw full;
+  });
+  position.advance(1, { deadLetters: [letter(0)], mark: { bytes: 10 } });
+  await clock.settle();
+
+  position.advance(2, { deadLetters: [letter(1)] });
+  await clock.advance(1_000);
+  position.advance(3, { mark: { bytes: 30 } });
+  const before = written.length;
+  await clock.advance(1_000);
+  await position.saved();
+
+  expect(before).toBe(0);
+  expect(tried).toHaveLength(3);
+  expect(written).toEqual([
+    { position: 3, mark: { bytes: 30 }, deadLetters: [letter(0), letter(1)] },
+  ]);
+});
+
+test('Position has saved only once what was settled is written', async () => {
+  const { position, clock } = positionOn((turn) => {
+    if (turn === 1) throw full;
+  });
+  let saved = false;
+  position.advance(1);
+  const saving = position.saved().then(() => {
+    saved = true;
+  });
+
+  await clock.advance(999);
+  const early = saved;
+  await clock.advance(1);
+  await saving;
+
+  expect([early, saved]).toEqual([false, true]);
+});
+
+test('Position gives up on a disk that never mends when it is abandoned, after one more try', async () => {
+  const { position, clock, tried } = positionOn(() => {
+    throw full;
+  });
+  position.advance(1);
+  await clock.advance(3_000);
+  const before = tried.length;
+
+  position.abandon();
+  await position.saved();
+
+  expect(tried.length).toBe(before + 1);
+  expect(clock.sleepers).toBe(0);
+});
+
+test('Position that is abandoned still writes what the disk takes', async () => {
+  const { position, written } = positionOn(() => undefined);
+
+  position.abandon();
+  position.advance(4);
+  await position.saved();
+
+  expect(written).toEqual([{ position: 4 }]);
+});
+
+test('Position writes each letter once and never a place that was not settled, whatever fails when', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.boolean(), { maxLength: 10 }),
+      fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 10 }),
+      async (failures, pauses) => {
+        const { position, clock, written } = positionOn((turn) => {
+          if (failures[turn - 1] === true) throw full;
+        });
+        const settled: number[] = [0];
+        for (const [n, pause] of pauses.entries()) {
+          position.advance(n + 1, { deadLetters: [letter(n)], mark: n });
+          settled.push(n + 1);
+          await clock.advance(pause * 500);
+          expect(settled).toContain(written.at(-1)?.position ?? 0);
+        }
+        await clock.advance(20_000);
+        await position.saved();
+
+        const letters = written.flatMap(({ deadLetters = [] }) => deadLetters);
+        expect(letters.map(({ offset }) => offset)).toEqual(pauses.map((_, n) => n));
+        expect(written.at(-1)).toMatchObject({ position: pauses.length, mark: pauses.length - 1 });
+        // No letter is written before the place that passes it.
+        for (const { position: at, deadLetters = [] } of written) {
+          expect(deadLetters.every(({ offset }) => offset < at)).toBe(true);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
