@@ -2,7 +2,7 @@
 // way, and nothing lost. The sandbox's ledger says what could be read; each sink is asked what it has.
 // SLUICE_JOURNEY_EVENTS makes it as long as one likes (100,000 for the full journey).
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -14,6 +14,8 @@ import { startRsyslog } from '../support/rsyslog.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const auditEvents = Number(process.env.SLUICE_JOURNEY_EVENTS ?? 6_000);
+/** About what one event takes in the file. */
+const eventBytes = 1_000;
 const timeoutMs = 120_000 + auditEvents * 10;
 
 interface WrittenEvent {
@@ -75,12 +77,15 @@ sinks:
 
   for (const share of [0.1, 0.4, 0.7]) {
     const running = startSluice(['run', '-c', config], surroundings);
-    await waitUntil(() => !running.running || writtenTo(dir).length >= auditEvents * share, {
-      what: () =>
-        `a share of ${share} of the events in the file; stderr: ${running.stderr.slice(-5).join('\n')}`,
-      timeoutMs,
-      everyMs: 5,
-    });
+    await waitUntil(
+      () => !running.running || bytesWritten(dir) >= auditEvents * share * eventBytes,
+      {
+        what: () =>
+          `a share of ${share} of the events in the file; stderr: ${running.stderr.slice(-5).join('\n')}`,
+        timeoutMs,
+        everyMs: 5,
+      },
+    );
     expect(running.running).toBe(true);
     running.kill('SIGKILL');
     await running.exited;
@@ -131,16 +136,22 @@ sinks:
   await sandbox.close();
 });
 
+function segments(dir: string): readonly string[] {
+  return globSync('out/events*', { cwd: dir }).map((name) => join(dir, name));
+}
+
+/** How much is in the file by now; segments are renamed while one looks. */
+function bytesWritten(dir: string): number {
+  return segments(dir).reduce(
+    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}
+
 /** Every event in the finished segments and the one under way, a torn last line left out. */
 function writtenTo(dir: string): readonly WrittenEvent[] {
-  let names: readonly string[] = [];
-  try {
-    names = readdirSync(join(dir, 'out')).filter((name) => name.startsWith('events'));
-  } catch {
-    return [];
-  }
-  return names.flatMap((name) => {
-    const lines = readFileSync(join(dir, 'out', name), 'utf8').split('\n');
+  return segments(dir).flatMap((path) => {
+    const lines = readFileSync(path, 'utf8').split('\n');
     return lines.slice(0, -1).map((line) => JSON.parse(line) as WrittenEvent);
   });
 }
