@@ -24,7 +24,9 @@ function format(type: string, settings: object = {}): Format {
   const parsed = Object.fromEntries(
     Object.entries(definition.fields).map(([key, field]) => [
       key,
-      (field as unknown as { parse(v: unknown): unknown }).parse((settings as Record<string, unknown>)[key]),
+      (field as unknown as { parse(v: unknown): unknown }).parse(
+        (settings as Record<string, unknown>)[key],
+      ),
     ]),
   );
   return definition.make({ type, ...parsed });

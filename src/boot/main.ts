@@ -18,7 +18,9 @@ if (Number(process.versions.node.split('.')[0]) < nodeMajorMin) {
 
 // Halves start-up and saves 25 MB, since types are stripped and code is compiled once. Beside the code and not in the
 // system's temporary directory, where others could write; where it cannot be written nothing is cached.
-enableCompileCache(join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'sluice-compiled'));
+enableCompileCache(
+  join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'sluice-compiled'),
+);
 
 const unread = new AbortController();
 // Without a listener a reader that goes away (`sluice status | head`) would end the process with a stack trace.

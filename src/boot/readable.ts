@@ -39,7 +39,7 @@ function nameOf(user: OcsfUser | undefined): string | undefined {
 function whatOf(ocsf: OcsfEvent): string {
   const code = ocsf.metadata.event_code ?? ocsf.activity_name ?? '';
   if (ocsf.message !== undefined) return code === '' ? ocsf.message : `${code} (${ocsf.message})`;
-  const entity = ocsf.entity?.['name'];
+  const entity = ocsf.entity?.name;
   if (typeof entity === 'string') return `${code} ${entity}`;
   // A log record without a mapping: its own plain values say most about it.
   return isObject(ocsf.unmapped) ? plainValues(ocsf.unmapped) : code;

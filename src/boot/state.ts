@@ -102,8 +102,8 @@ export function readState(dir: string): State {
         bytes,
         oldest,
         end,
-        events: Number(held?.['n'] ?? 0),
-        oldestAt: number(held?.['at']),
+        events: Number(held?.n ?? 0),
+        oldestAt: number(held?.at),
       },
       holder: holderOf(dir),
     };
@@ -123,8 +123,8 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
     store
       .rows('SELECT stream, body, updated_at FROM checkpoint')
       .map((row) => [
-        String(row['stream']),
-        checkpointFacts(parsed(row['body']), Number(row['updated_at'])),
+        String(row.stream),
+        checkpointFacts(parsed(row.body), Number(row.updated_at)),
       ]),
   );
   const names = new Set([...checkpoints.keys(), ...notes.keys()]);
@@ -132,11 +132,11 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
     Array.from(names, (name) => {
       const note = notes.get(name) ?? {};
       const state: StreamState = {
-        source: text(note['source']),
+        source: text(note.source),
         checkpoint: checkpoints.get(name) ?? null,
-        caughtUpAt: number(note['caught_up_at']),
-        state: text(note['state']),
-        error: errorOf(note['error']),
+        caughtUpAt: number(note.caught_up_at),
+        state: text(note.state),
+        error: errorOf(note.error),
       };
       return [name, state];
     }),
@@ -146,7 +146,7 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
 function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   const notes = notesOf(store, 'sink');
   const counted = (sql: string) =>
-    new Map(store.rows(sql).map((row) => [String(row['sink']), Number(row['n'])]));
+    new Map(store.rows(sql).map((row) => [String(row.sink), Number(row.n)]));
   const positions = counted('SELECT sink, next AS n FROM position');
   const letters = counted('SELECT sink, count(*) AS n FROM dead_letter GROUP BY sink');
   const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
@@ -156,8 +156,8 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
       const state: SinkState = {
         position: positions.get(name) ?? null,
         deadLetters: letters.get(name) ?? 0,
-        state: text(note['state']),
-        error: errorOf(note['error']),
+        state: text(note.state),
+        error: errorOf(note.error),
       };
       return [name, state];
     }),
@@ -168,8 +168,8 @@ function notesOf(store: Store, kind: 'stream' | 'sink'): ReadonlyMap<string, Jso
   const rows = store.rows('SELECT name, facts FROM note WHERE kind = ?', kind);
   return new Map(
     rows.map((row) => {
-      const facts = parsed(row['facts']);
-      return [String(row['name']), isObject(facts) ? facts : {}];
+      const facts = parsed(row.facts);
+      return [String(row.name), isObject(facts) ? facts : {}];
     }),
   );
 }
@@ -180,9 +180,9 @@ function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
   const { swept } = facts;
   return {
     savedAt,
-    order: text(facts['order']),
-    resume: resumeText(facts['resume']),
-    watermark: number(facts['watermark']),
+    order: text(facts.order),
+    resume: resumeText(facts.resume),
+    watermark: number(facts.watermark),
     swept: typeof swept === 'boolean' ? swept : null,
   };
 }
@@ -220,8 +220,8 @@ function number(value: unknown): number | null {
 function errorOf(value: Json | undefined): NotedError | null {
   if (!isObject(value)) return null;
   return {
-    code: text(value['code']) ?? '',
-    message: text(value['message']) ?? '',
-    next: text(value['next']) ?? '',
+    code: text(value.code) ?? '',
+    message: text(value.message) ?? '',
+    next: text(value.next) ?? '',
   };
 }

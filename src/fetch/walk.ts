@@ -48,7 +48,7 @@ export interface Walked {
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;
 /** Records by which the list's first page is known again. */
-export const headMax = 8;
+const headMax = 8;
 /** Stands in the trail for the list's first page, which has no cursor. */
 export const trailStart = '';
 /** Walks begun anew because rows moved, before the poll gives up. */

@@ -81,7 +81,7 @@ export class Store {
     this.#database = open(settings);
     this.id = this.#meta('spool_id') ?? '';
     this.#end = Number(this.#meta('end') ?? 0);
-    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.['n'] ?? 0);
+    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.n ?? 0);
   }
 
   /** Names the sinks of the config: only their positions hold pages back. */
@@ -116,7 +116,7 @@ export class Store {
     const end = Number(this.#meta('end') ?? 0);
     if (end === this.#end) return;
     this.#end = end;
-    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.['n'] ?? 0);
+    this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.n ?? 0);
   }
 
   append(entry: StoreAppend, now: number): Landed {
@@ -173,8 +173,8 @@ export class Store {
       let oldest = 0;
       for (const row of blocks.iterate(stream)) {
         if (held <= identitiesMax) break;
-        held -= Number(row['bytes']) / identityBytes;
-        oldest = Number(row['block']);
+        held -= Number(row.bytes) / identityBytes;
+        oldest = Number(row.block);
       }
       this.#run('DELETE FROM identities WHERE stream = ? AND block <= ?', stream, oldest);
     }
@@ -186,7 +186,7 @@ export class Store {
       'SELECT coalesce(sum(length(keys)), 0) AS bytes FROM identities WHERE stream = ?',
       stream,
     );
-    return Number(row?.['bytes'] ?? 0) / identityBytes;
+    return Number(row?.bytes ?? 0) / identityBytes;
   }
 
   saveCheckpoint(stream: string, checkpoint: Json, now: number): void {
@@ -267,11 +267,11 @@ export class Store {
     let last = -1;
     const oldest = this.#prepare('SELECT first, count, bytes, held_at FROM page ORDER BY first');
     for (const page of oldest.iterate()) {
-      const wanted = Number(page['held_at']) > now - this.#settings.keepMs && bytes <= keptMax;
-      const end = Number(page['first']) + Number(page['count']);
+      const wanted = Number(page.held_at) > now - this.#settings.keepMs && bytes <= keptMax;
+      const end = Number(page.first) + Number(page.count);
       if (wanted || end > passed || done === pruneMax) break;
-      bytes -= Number(page['bytes']);
-      last = Number(page['first']);
+      bytes -= Number(page.bytes);
+      last = Number(page.first);
       done += 1;
     }
     if (done > 0) this.#run('DELETE FROM page WHERE first <= ?', last);
@@ -292,7 +292,7 @@ export class Store {
 
   /** Gives free pages of the file back to the file system, a bounded number at a time. */
   shrink(): void {
-    const free = Number(this.#row('PRAGMA freelist_count')?.['freelist_count'] ?? 0);
+    const free = Number(this.#row('PRAGMA freelist_count')?.freelist_count ?? 0);
     if (free > 256) this.#database.exec('PRAGMA incremental_vacuum(256)');
   }
 
@@ -304,7 +304,7 @@ export class Store {
   }
 
   gauge(): SpoolGauge {
-    const oldest = this.#row('SELECT min(first) AS n FROM page')?.['n'];
+    const oldest = this.#row('SELECT min(first) AS n FROM page')?.n;
     return {
       bytes: this.#bytes,
       oldest: oldest === null ? this.#end : Number(oldest),
@@ -321,9 +321,9 @@ export class Store {
   progress(sink: string): SinkProgress {
     const row = this.#row('SELECT next, mark FROM position WHERE sink = ?', sink);
     if (row === undefined) return { position: 0, mark: null };
-    const mark = row['mark'];
+    const mark = row.mark;
     return {
-      position: Number(row['next']),
+      position: Number(row.next),
       mark: typeof mark === 'string' ? JSON.parse(mark) : null,
     };
   }
@@ -331,8 +331,7 @@ export class Store {
   read(from: Offset, bytesMax: number): readonly HeldPage[] {
     const pages: HeldPage[] = [];
     let bytes = 0;
-    const start =
-      this.#row('SELECT max(first) AS n FROM page WHERE first <= ?', from)?.['n'] ?? from;
+    const start = this.#row('SELECT max(first) AS n FROM page WHERE first <= ?', from)?.n ?? from;
     const rows = this.#prepare('SELECT * FROM page WHERE first >= ? ORDER BY first').iterate(
       Number(start),
     );
@@ -347,15 +346,15 @@ export class Store {
   }
 
   recall(stream: string): StreamMemory {
-    const body = this.#row('SELECT body FROM checkpoint WHERE stream = ?', stream)?.['body'];
+    const body = this.#row('SELECT body FROM checkpoint WHERE stream = ?', stream)?.body;
     const blocks = this.#prepare(
       'SELECT block, keys FROM identities WHERE stream = ? ORDER BY block',
     ).all(stream);
     return {
       checkpoint: typeof body === 'string' ? JSON.parse(body) : null,
       identities: blocks.map((row) => ({
-        block: Number(row['block']),
-        bytes: asBytes(row['keys']),
+        block: Number(row.block),
+        bytes: asBytes(row.keys),
       })),
     };
   }
@@ -364,12 +363,12 @@ export class Store {
     const rows = this.#prepare('SELECT cursor, at FROM trail WHERE stream = ? ORDER BY rowid').all(
       stream,
     );
-    return rows.map((row) => ({ cursor: String(row['cursor']), at: Number(row['at']) }));
+    return rows.map((row) => ({ cursor: String(row.cursor), at: Number(row.at) }));
   }
 
   entities(stream: string): ReadonlyMap<string, string> {
     const rows = this.#prepare('SELECT key, body FROM entity WHERE stream = ?').all(stream);
-    return new Map(rows.map((row) => [String(row['key']), String(row['body'])]));
+    return new Map(rows.map((row) => [String(row.key), String(row.body)]));
   }
 
   note(kind: string, name: string, facts: Json, now: number): void {
@@ -398,7 +397,7 @@ export class Store {
   }
 
   #meta(key: string): string | null {
-    const value = this.#row('SELECT value FROM meta WHERE key = ?', key)?.['value'];
+    const value = this.#row('SELECT value FROM meta WHERE key = ?', key)?.value;
     return typeof value === 'string' ? value : null;
   }
 
@@ -443,7 +442,7 @@ function open(settings: StoreSettings): DatabaseSync {
 
 /** How many migrations a database has seen; asked before anything is changed in it. */
 function versionOf(database: DatabaseSync): number {
-  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version'] ?? 0);
+  const version = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
   if (version > migrations.length) {
     throw new ExportError(
       'state_damaged',
@@ -469,16 +468,16 @@ function migrate(database: DatabaseSync, version: number): void {
 }
 
 function heldPage(row: Record<string, unknown>): HeldPage {
-  const kept = row['kept'];
-  const onlySink = row['only_sink'];
+  const kept = row.kept;
+  const onlySink = row.only_sink;
   return {
-    first: Number(row['first']),
-    count: Number(row['count']),
-    context: JSON.parse(String(row['context'])) as PageContext,
-    items: String(row['items']),
+    first: Number(row.first),
+    count: Number(row.count),
+    context: JSON.parse(String(row.context)) as PageContext,
+    items: String(row.items),
     kept: kept === null ? null : new Uint32Array(asBytes(kept).slice().buffer),
-    uids: asBytes(row['uids']),
-    body: asBytes(row['body']),
+    uids: asBytes(row.uids),
+    body: asBytes(row.body),
     ...(typeof onlySink === 'string' ? { onlySink } : {}),
   };
 }

@@ -47,7 +47,7 @@ export async function standingSandbox(
 }
 
 /** A spool in a directory of its own; `reopen` is a crash and a restart. */
-export async function aSpool(dir = tempDir('fetch-')): Promise<Spool> {
+async function aSpool(dir = tempDir('fetch-')): Promise<Spool> {
   const spool = await openSpool({
     dir,
     sync: 'normal',
@@ -84,14 +84,14 @@ export async function heldIn(spool: Spool): Promise<readonly HeldRecord[]> {
 }
 
 /** The conditions told so far. */
-export function conditionsOf(held: readonly HeldRecord[]): readonly string[] {
+function conditionsOf(held: readonly HeldRecord[]): readonly string[] {
   return held
     .filter(({ kind }) => kind === 'condition')
     .map(({ text }) => (JSON.parse(text) as { condition: string }).condition);
 }
 
 /** A source of the list by its type. */
-export function sourceOf(type: string): SourceDefinition {
+function sourceOf(type: string): SourceDefinition {
   const found = sources.find((source) => source.type === type);
   if (found === undefined) throw new Error(`there is no source ${type}`);
   return found;

@@ -32,7 +32,7 @@ function versionOf(dir: string): unknown {
   const database = new DatabaseSync(join(dir, 'sluice.db'));
   const row = database.prepare('PRAGMA user_version').get();
   database.close();
-  return row?.['user_version'];
+  return row?.user_version;
 }
 
 /** A database of the present version that holds something; returns its identity. */

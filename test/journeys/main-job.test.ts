@@ -87,7 +87,7 @@ sinks:
       },
     );
     expect(running.running).toBe(true);
-    running.kill('SIGKILL');
+    await running.kill('SIGKILL');
     await running.exited;
   }
   sandbox.control.changeFirewall('c-1', { kind: 'object', op: 'change' });
@@ -117,7 +117,7 @@ sinks:
   expect(inFile.some(({ metadata }) => metadata.log_name === 'firewall')).toBe(true);
 
   const inKafka = await consumeAll(topic, { until: expected.size, timeoutMs });
-  const kafkaUids = inKafka.map(({ headers }) => String(headers['uid']));
+  const kafkaUids = inKafka.map(({ headers }) => String(headers.uid));
   expect(kafkaUids.length).toBe(expected.size);
   expect(new Set(kafkaUids)).toEqual(expected);
 
@@ -127,7 +127,7 @@ sinks:
 
   const inSyslog = rsyslog.records();
   expect(
-    new Set(inSyslog.map(({ structuredData }) => structuredData['sluice@32473']?.['uid'])),
+    new Set(inSyslog.map(({ structuredData }) => structuredData['sluice@32473']?.uid)),
   ).toEqual(expected);
   expect(inSyslog.filter(({ cef }) => cef?.decoded !== true)).toEqual([]);
   console.log(

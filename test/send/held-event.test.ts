@@ -46,7 +46,7 @@ test('PageDecoder gives only the kept records, from parsed ones and from the byt
   for (const page of [kept, handedOn]) {
     const { events } = counting().decoder.decode(page);
     expect(events.map(({ raw }) => JSON.parse(Buffer.from(raw).toString()).id)).toEqual(['b', 'd']);
-    expect(events.map(({ ocsf }) => ocsf['record'])).toEqual([data[1], data[3]]);
+    expect(events.map(({ ocsf }) => ocsf.record)).toEqual([data[1], data[3]]);
   }
 });
 
@@ -91,6 +91,6 @@ test('PageDecoder reads a page whose body is the array itself, and one that begi
       '{"id":"a"}',
       '{"id":"b"}',
     ]);
-    expect(events.map(({ ocsf }) => ocsf['record'])).toEqual([{ id: 'a' }, { id: 'b' }]);
+    expect(events.map(({ ocsf }) => ocsf.record)).toEqual([{ id: 'a' }, { id: 'b' }]);
   }
 });

@@ -26,7 +26,7 @@ function countingFormat(): { format: Format; calls: () => number } {
 }
 
 function idOf(event: Event): string {
-  return String(event.ocsf['id']);
+  return String(event.ocsf.id);
 }
 
 const asItIs = () => (record: unknown) => record as OcsfEvent;

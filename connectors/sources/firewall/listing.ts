@@ -43,7 +43,7 @@ const scansMax = 3;
 /** A list longer than this many pages is not a list but a circle. */
 const pagesMax = 10_000;
 /** After missing rights or a refused token: they are given by hand. */
-export const deniedWaitMs = 15 * 60_000;
+const deniedWaitMs = 15 * 60_000;
 
 /** Reads a list whole. */
 export async function readListing(listed: Listed): Promise<Listing> {
@@ -136,7 +136,7 @@ export function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[
 }
 
 /** What an answer that is no page means for a whole reading. */
-export function failure(
+function failure(
   answer: Exclude<UpstreamAnswer, { outcome: 'ok' }>,
 ): Exclude<Reading, { outcome: 'reading' }> {
   const { cause } = answer;

@@ -59,8 +59,8 @@ function factsOf(
     'SELECT count(*) AS n, min(at) AS oldest, max(at) AS newest FROM trail WHERE stream = ?',
     stream,
   )[0];
-  const places = Number(trail?.['n'] ?? 0);
-  const records = Number(known?.['n'] ?? 0) / identityBytes;
+  const places = Number(trail?.n ?? 0);
+  const records = Number(known?.n ?? 0) / identityBytes;
   return [
     ['stream', stream],
     ['checkpoint', checkpoint === null ? 'none' : time(checkpoint.savedAt)],
@@ -69,10 +69,10 @@ function factsOf(
     ['read whole once', checkpoint?.swept === null ? '-' : checkpoint?.swept ? 'yes' : 'not yet'],
     ['latest record', time(checkpoint?.watermark)],
     ['caught up', time(caughtUpAt)],
-    ['records known', records === 0 ? '0' : `${records}, since ${time(known?.['since'])}`],
+    ['records known', records === 0 ? '0' : `${records}, since ${time(known?.since)}`],
     [
       'places to rewind to',
-      places === 0 ? '0' : `${places}, ${time(trail?.['oldest'])} to ${time(trail?.['newest'])}`,
+      places === 0 ? '0' : `${places}, ${time(trail?.oldest)} to ${time(trail?.newest)}`,
     ],
     ['last error', error?.message ?? '-'],
   ];
@@ -170,21 +170,19 @@ function forget(store: Store, stream: string, since: number): number {
     since,
   )[0];
   store.change('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, since);
-  return Number(sum?.['n'] ?? 0) / identityBytes;
+  return Number(sum?.n ?? 0) / identityBytes;
 }
 
 /** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
 function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | null {
   if (!isObject(openWalk)) return null;
-  const next = Number(
-    store.rows('SELECT coalesce(max(block), 0) + 1 AS n FROM identities')[0]?.['n'],
-  );
-  return { ...openWalk, block: Math.min(Number(openWalk['block']), next) };
+  const next = Number(store.rows('SELECT coalesce(max(block), 0) + 1 AS n FROM identities')[0]?.n);
+  return { ...openWalk, block: Math.min(Number(openWalk.block), next) };
 }
 
 function listCheckpointOf(store: Store, stream: string): JsonObject {
   const { checkpoint } = store.recall(stream);
-  if (isObject(checkpoint) && checkpoint['kind'] === 'list') return checkpoint;
+  if (isObject(checkpoint) && checkpoint.kind === 'list') return checkpoint;
   throw new ExportError(
     'checkpoint_mismatch',
     `rewinding ${stream}: it has no places to go back to, since it ${checkpoint === null ? 'was never read' : 'is read whole each time'}`,

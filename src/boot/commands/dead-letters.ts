@@ -121,7 +121,7 @@ function mending<T>(config: Config, work: (store: Store) => T): T | null {
 function chosenSink({ sink }: DeadLetterOptions, config: Config, store: Store): string | null {
   if (sink === undefined) return null;
   const rows = store.rows('SELECT DISTINCT sink FROM dead_letter');
-  const known = new Set([...Object.keys(config.sinks), ...rows.map((row) => String(row['sink']))]);
+  const known = new Set([...Object.keys(config.sinks), ...rows.map((row) => String(row.sink))]);
   if (known.has(sink)) return sink;
   throw new UsageError(`--sink: there is no sink ${cleanText(sink, 80)}${hint(sink, known)}`);
 }
@@ -133,13 +133,13 @@ function lettersIn(store: Store, sink: string | null): readonly Letter[] {
       ? store.rows(`${columns} ORDER BY id`)
       : store.rows(`${columns} WHERE sink = ? ORDER BY id`, sink);
   return rows.map((row) => ({
-    id: Number(row['id']),
-    sink: String(row['sink']),
-    uid: String(row['uid']),
-    reason: String(row['reason']),
-    at: Number(row['at']),
+    id: Number(row.id),
+    sink: String(row.sink),
+    uid: String(row.uid),
+    reason: String(row.reason),
+    at: Number(row.at),
     // Written by us as a PageContext in the transaction that made the letter.
-    context: JSON.parse(String(row['context'])) as PageContext,
+    context: JSON.parse(String(row.context)) as PageContext,
   }));
 }
 
@@ -151,7 +151,7 @@ function whyNot({ sink, context }: Letter, { sinks, routes }: Config): string | 
 
 /** Within the caller's transaction. False where another process was quicker. */
 function putBack(store: Store, { id, sink, uid, context }: Letter): boolean {
-  const record = store.rows('SELECT record FROM dead_letter WHERE id = ?', id)[0]?.['record'];
+  const record = store.rows('SELECT record FROM dead_letter WHERE id = ?', id)[0]?.record;
   if (!(record instanceof Uint8Array)) return false;
   const page: NewPage = {
     context,

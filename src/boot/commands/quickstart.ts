@@ -139,7 +139,7 @@ function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonl
   const least = Math.min(...delivered);
   const held = before.spool.end - least;
   const files = Object.values(config.sinks).flatMap(({ settings }) =>
-    typeof settings['path'] === 'string' ? [settings['path']] : [],
+    typeof settings.path === 'string' ? [settings.path] : [],
   );
   return [
     `quickstart: reads the sandbox at ${url}; events come here and to ${files.join(', ')} (Ctrl-C ends it)`,

@@ -4,11 +4,12 @@
 
 import { resolve } from 'node:path';
 import { LineCounter } from 'yaml';
-import { parseHostPort, type Secret } from '../../contracts/settings.ts';
+import type { Secret } from '../../contracts/settings.ts';
 import type { Route } from '../../send/route.ts';
 import { type UpstreamSettings, upstreamFlaw } from '../../tools/upstream-settings.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
+import { parseListen } from './listen.ts';
 import { unknownKey } from './nearest.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
@@ -117,7 +118,7 @@ function readTop(
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 
   if (state === undefined || shutdown === undefined || log === undefined) return null;
-  const listen = status === undefined ? null : parseHostPort(status.listen);
+  const listen = status === undefined ? null : parseListen(status.listen);
   return {
     state: {
       dir: resolve(state.dir),

@@ -77,7 +77,7 @@ export class Flaws {
  * A path as people write it: `sinks.lake.brokers[0]`. A key is shown as far as it is made of what keys are made of: in
  * `{ api_key:hunter2 }` the blank is missing, and the secret is part of the key.
  */
-export function pathText(path: Path): string {
+function pathText(path: Path): string {
   return path
     .map((step, index) => {
       if (typeof step === 'number') return `[${step}]`;

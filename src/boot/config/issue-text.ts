@@ -67,7 +67,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** The kind of a value, for people. */
-export function kindOf(value: unknown): string {
+function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   return kinds[typeof value] ?? 'something else';

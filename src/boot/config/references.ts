@@ -75,7 +75,7 @@ function parseReference(inner: string): Reference | TemplateFlaw {
 }
 
 /** The reference as it is written, its default left out. */
-export function referenceText(reference: Reference): string {
+function referenceText(reference: Reference): string {
   return reference.from === 'env' ? `\${env:${reference.name}}` : `\${file:${reference.path}}`;
 }
 

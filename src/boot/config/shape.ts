@@ -54,9 +54,16 @@ export const statusBlock = z
   .strictObject({
     listen: z
       .string()
-      .refine((text) => parseHostPort(text) !== null, 'expected host:port such as 127.0.0.1:8686')
-      .describe('address to listen on'),
-    token: secret().optional().describe('bearer token that readers must bring'),
+      .refine((text) => parseListen(text) !== null, 'expected host:port such as 127.0.0.1:8686')
+      .describe('address to listen on; port 0: any free one, which the log names'),
+    token: secret()
+      .optional()
+      .describe('bearer token that readers must bring; needed on any address but loopback'),
+  })
+  .refine(({ listen, token }) => token !== undefined || !needsToken(listen), {
+    path: ['listen'],
+    message:
+      'others can read this address, so it needs a token; set status.token, or listen on 127.0.0.1',
   })
   .optional()
   .describe('page, /healthz, /readyz and /metrics; off if left out');
@@ -105,7 +112,7 @@ export const routeBlock = z.strictObject({
 });
 
 /** Keys that the engine adds to every source. */
-export const sourceKeys = {
+const sourceKeys = {
   upstream: z.string().describe('name of the upstream to read'),
   every: period(10, 365 * dayMs, 'from 10ms to 365d')
     .optional()
@@ -119,7 +126,7 @@ export const sourceKeys = {
 };
 
 /** Keys that the engine adds to every sink, besides `format`. */
-export const sinkKeys = {
+const sinkKeys = {
   batch: z
     .strictObject({
       events: count(1, 100_000).optional().describe('most events in one request'),

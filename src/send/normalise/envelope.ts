@@ -12,7 +12,7 @@ import { sameWord } from './values.ts';
 export type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The OCSF release that events are valid against. */
-export const ocsfVersion = '1.8.0';
+const ocsfVersion = '1.8.0';
 
 /** `metadata.product`. */
 export interface Product {
