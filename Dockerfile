@@ -21,6 +21,6 @@ WORKDIR /var/lib/sluice
 VOLUME /var/lib/sluice
 # `status` reads the state directory; it fails when the config or the state cannot be read.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=20s \
-  CMD ["node", "/app/src/boot/main.ts", "status", "-c", "/etc/sluice/sluice.yaml", "--json"]
-ENTRYPOINT ["node", "/app/src/boot/main.ts"]
+  CMD ["/app/src/boot/main.ts", "status", "-c", "/etc/sluice/sluice.yaml", "--json"]
+ENTRYPOINT ["/app/src/boot/main.ts"]
 CMD ["run", "-c", "/etc/sluice/sluice.yaml"]

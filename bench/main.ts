@@ -87,7 +87,7 @@ async function measured(config: string, dir: string): Promise<Usage> {
   const file = join(dir, 'sluice.yaml');
   writeFileSync(file, config);
   const begun = performance.now();
-  const child = spawn(process.execPath, [main, 'run', '--once', '-c', file], {
+  const child = spawn(main, ['run', '--once', '-c', file], {
     cwd: dir,
     stdio: ['ignore', 'ignore', 'pipe'],
   });

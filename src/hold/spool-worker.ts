@@ -6,9 +6,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { HeldPage } from '../contracts/spool.ts';
+import { storeError } from './database.ts';
 import { Reserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
-import { Store, storeError } from './store.ts';
+import { Store } from './store.ts';
 
 invariant(parentPort !== null, 'the spool worker runs in a worker thread');
 const port = parentPort;

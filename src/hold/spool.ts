@@ -31,7 +31,7 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
   readonly recentBytesMax?: number;
 }
 
-const recentBytesMaxDefault = 6 * 1024 * 1024;
+const recentBytesMaxDefault = 3 * 1024 * 1024;
 /** Polling waits for the sinks that keep up while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
 /** A sink that has not read for this long is not keeping up: polling does not wait for it. */

@@ -2,10 +2,7 @@
 // (spool-worker.ts) so that an fsync never stalls the event loop, and in the commands that look at or mend the state
 // while nothing else writes. Writes are made inside `transaction`, which commits many of them with one fsync.
 
-import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { join } from 'node:path';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
 import type { Offset, PageContext } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
@@ -21,18 +18,14 @@ import type {
   TrailEntry,
 } from '../contracts/spool.ts';
 import { identityBytes, uidBytes } from '../contracts/spool.ts';
-import { migrations, pragmas } from './schema.ts';
+import { type DatabaseSettings, openDatabase, storeError } from './database.ts';
 
 /** How the database is opened. */
-export interface StoreSettings {
-  readonly dir: string;
-  readonly sync: 'full' | 'normal';
+export interface StoreSettings extends DatabaseSettings {
   /** How long pages stay after every sink has passed them, for replay. */
   readonly keepMs: number;
   /** The bound on all pages: passed ones go earlier than `keepMs` where polling would else have to stop for them. */
   readonly bytesMax?: number;
-  /** Only looks: no table is made or brought up to date. */
-  readonly readOnly?: boolean;
 }
 
 /** What `append` writes; the same as the spool's Append. */
@@ -78,7 +71,7 @@ export class Store {
 
   constructor(settings: StoreSettings) {
     this.#settings = settings;
-    this.#database = open(settings);
+    this.#database = openDatabase(settings);
     this.id = this.#meta('spool_id') ?? '';
     this.#end = Number(this.#meta('end') ?? 0);
     this.#bytes = Number(this.#row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.n ?? 0);
@@ -419,54 +412,6 @@ export class Store {
   }
 }
 
-function open(settings: StoreSettings): DatabaseSync {
-  const path = join(settings.dir, 'sluice.db');
-  try {
-    if (settings.readOnly) return new DatabaseSync(path, { readOnly: true });
-    mkdirSync(settings.dir, { recursive: true, mode: 0o700 });
-    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
-    const database = new DatabaseSync(path);
-    try {
-      const version = versionOf(database);
-      database.exec(pragmas(settings.sync));
-      migrate(database, version);
-    } catch (error) {
-      database.close();
-      throw error;
-    }
-    return database;
-  } catch (error) {
-    throw storeError(error, `opening the state database ${path}`);
-  }
-}
-
-/** How many migrations a database has seen; asked before anything is changed in it. */
-function versionOf(database: DatabaseSync): number {
-  const version = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
-  if (version > migrations.length) {
-    throw new ExportError(
-      'state_damaged',
-      `opening the state database: it was written by a newer sluice (schema ${version})`,
-      {
-        next: 'Run the newer version again, or give this one a state.dir of its own.',
-      },
-    );
-  }
-  return version;
-}
-
-function migrate(database: DatabaseSync, version: number): void {
-  migrations.slice(version).forEach((migration, index) => {
-    database.exec('BEGIN IMMEDIATE');
-    database.exec(migration);
-    if (version + index === 0) {
-      database.prepare("INSERT INTO meta VALUES ('spool_id', ?), ('end', '0')").run(randomUUID());
-    }
-    database.exec(`PRAGMA user_version = ${version + index + 1}`);
-    database.exec('COMMIT');
-  });
-}
-
 function heldPage(row: Record<string, unknown>): HeldPage {
   const kept = row.kept;
   const onlySink = row.only_sink;
@@ -495,29 +440,4 @@ function asBytes(value: unknown): Uint8Array {
 
 function bytesOf(numbers: Uint32Array): Uint8Array {
   return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
-}
-
-/** A failure of SQLite as one of ours: a full disk mends itself once there is room, damage does not. */
-export function storeError(error: unknown, doing: string): ExportError {
-  if (error instanceof ExportError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  const code =
-    typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
-  const primary = code & 0xff;
-  if (primary === 13) {
-    return new ExportError('disk_full', `${doing}: the disk is full`, {
-      next: 'Make room in state.dir; polling pauses meanwhile and nothing is lost.',
-      cause: error,
-    });
-  }
-  if (primary === 11 || primary === 26) {
-    return new ExportError('state_damaged', `${doing}: ${text}`, {
-      next: 'Restore state.dir from a backup, or move it away: upstream is then read again from its beginning.',
-      cause: error,
-    });
-  }
-  return new ExportError('state_damaged', `${doing}: ${text}`, {
-    next: 'Check state.dir and its permissions; nothing held was lost.',
-    cause: error,
-  });
 }
