@@ -5,7 +5,6 @@
 // server. Records are computed from seed and index; nothing but counters is held in memory.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { SecureVersion } from 'node:tls';
 import { companiesOf, firewallsOf, growingLists, type Plan, rateOf, tokensOf } from './assemble.ts';
 import { behaviourOf, type ListBehaviour } from './behaviour.ts';
 import { controlEndpoints, type SandboxControl } from './control.ts';
@@ -15,6 +14,7 @@ import type { Firewall } from './firewall.ts';
 import { type Ledger, ledgerOf } from './ledger.ts';
 import { Limits } from './limits.ts';
 import type { GrowingList } from './lists.ts';
+import type { SandboxOptions } from './options.ts';
 import { PageCache } from './page-cache.ts';
 import { type Responder, respond } from './respond.ts';
 import { routerOf, type World } from './routes.ts';
@@ -29,49 +29,8 @@ export { FaultScriptError, parseFaultScript } from './fault-script.ts';
 export type { Fault, FaultRule, FaultScript } from './faults.ts';
 export type { FirewallOrder } from './firewall.ts';
 export type { Ledger, LedgerList } from './ledger.ts';
+export type { SandboxOptions } from './options.ts';
 export type { Credentials } from './tokens.ts';
-
-/** How a sandbox starts. Everything has a default. */
-export interface SandboxOptions {
-  /** Default 0: any free port. */
-  readonly port?: number;
-  /** Decides all data, chance in faults, and the cursors. Default 1. */
-  readonly seed?: number;
-  /** Audit events that exist at the epoch. Default 500. */
-  readonly events?: number;
-  /** Log records that exist per company and log list at the epoch. Default as `events`. */
-  readonly logs?: number;
-  /** New audit events per second; logs grow three times as fast, over all companies. Default 2. */
-  readonly rate?: number;
-  /** Default c-1 and c-2. */
-  readonly companies?: readonly string[];
-  /** The highest `limit` of any list; default 1000. Without `limit` a page has 100. */
-  readonly pageMax?: number;
-  /** For both APIs. Default 3600 for unified, 43200 for services. */
-  readonly tokenLifetimeS?: number;
-  readonly faults?: FaultScript;
-  /** Milliseconds since 1970. Default the system's clock. */
-  readonly now?: () => number;
-  /**
-   * When the lists held `events` records, in milliseconds since 1970; default: now. With the same
-   * seed and epoch a restarted sandbox has the same records, and those that came meanwhile.
-   */
-  readonly epochMs?: number;
-  /** One scheduled firewall change per company this often; 0 for none. Default 120. */
-  readonly firewallEveryS?: number;
-  readonly credentials?: Partial<Credentials>;
-  /** Serves https instead of http. PEM texts. */
-  readonly tls?: {
-    readonly cert: string;
-    readonly key: string;
-    readonly ca?: string;
-    readonly requestCert?: boolean;
-    readonly minVersion?: SecureVersion;
-    readonly maxVersion?: SecureVersion;
-  };
-  /** Bytes of served pages kept for a second reader. Default 64 MiB, 0 keeps none. */
-  readonly pageCacheBytes?: number;
-}
 
 /** A running sandbox. */
 export interface Sandbox {

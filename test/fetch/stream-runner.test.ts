@@ -4,22 +4,15 @@
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
-import type { Log } from '../../src/contracts/tools.ts';
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
 import { backOff } from '../../src/tools/back-off.ts';
 import { manualClock } from '../support/manual-clock.ts';
+import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
 
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => silent,
-};
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };
 const days30Ms = 30 * 24 * 3_600_000;

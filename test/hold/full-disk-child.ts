@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
-import type { Log } from '../../src/contracts/tools.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { Pipeline } from '../../src/pipeline.ts';
 import { systemClock } from '../../src/tools/clock.ts';
+import { silent } from '../support/silent-log.ts';
 
 /** What the test asks for: fill the disk up, empty it again, let the sink take events, tell how things stand, end. */
 export type FullDiskAsk = 'fill' | 'empty' | 'deliver' | 'state' | 'stop';
@@ -26,14 +26,6 @@ export interface FullDiskState {
 /** Pages of the list, and the size of each. */
 export const pages = 80;
 const pageBytes = 60_000;
-
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => silent,
-};
 
 const clock = systemClock();
 const stream: ListStream = {

@@ -5,18 +5,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Acknowledgement, DeadLetter, Spool } from '../../src/contracts/spool.ts';
-import type { Log } from '../../src/contracts/tools.ts';
 import { Position } from '../../src/send/position.ts';
 import { anEvent } from '../support/an-event.ts';
 import { manualClock } from '../support/manual-clock.ts';
+import { silent } from '../support/silent-log.ts';
 
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => silent,
-};
 const full = new ExportError('disk_full', 'testing: no room', { next: 'nothing' });
 
 /** A position over a disk whose n-th write goes as `write` says. */

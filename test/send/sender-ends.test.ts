@@ -6,22 +6,15 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
 import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Acknowledgement, Spool } from '../../src/contracts/spool.ts';
-import type { Log } from '../../src/contracts/tools.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { Outlet } from '../../src/send/outlet.ts';
 import { Sender, type SenderSettings } from '../../src/send/sender.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { aPage } from '../support/a-page.ts';
+import { silent } from '../support/silent-log.ts';
 import { waitUntil } from '../support/temp.ts';
 import { pageSpool } from './page-spool.ts';
 
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => silent,
-};
 const full = new ExportError('disk_full', 'testing: no room', { next: 'nothing' });
 const refused: Delivery = { outcome: 'refused', scope: 'batch', cause: full };
 

@@ -7,22 +7,15 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
 import type { Batch, Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
-import type { Log } from '../../src/contracts/tools.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { Outlet } from '../../src/send/outlet.ts';
 import { Sender } from '../../src/send/sender.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { anAppend } from '../support/a-page.ts';
+import { silent } from '../support/silent-log.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => silent,
-};
 const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
 const delivered: Delivery = { outcome: 'delivered' };
 
