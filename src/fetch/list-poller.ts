@@ -33,8 +33,6 @@ export interface ListSettings {
 /** After this long without a record at the tail, it counts as unproven again. */
 const provenForMs = 24 * 3_600_000;
 const deepRewindEveryMs = 24 * 3_600_000;
-/** How often the idle end is looked at once the order is known. */
-const probeEveryMs = 3_600_000;
 /** Trail cursors tried when the one wanted is refused. */
 const stepsBackMax = 5;
 
@@ -87,6 +85,8 @@ class Poll {
   more = false;
   /** Rows were found to have come in before those already read. */
   #inserted = false;
+  /** The list's very first record was new. One further down may have come late, and says nothing of the order. */
+  #grewAtStart = false;
   readonly #reader: ListReader;
   readonly #settings: ListSettings;
   readonly #signal: AbortSignal;
@@ -116,11 +116,11 @@ class Poll {
         if (this.#inserted && !this.more) await this.#rewalk();
         if (this.#due('rewoundAt', rewindEveryMs)) await this.#rewind();
         if (!this.#proven() && this.#due('sweptAt', reconcileEveryMs)) await this.#rewalk();
-        if (this.#due('probedAt', probeEveryMs)) await this.#probe(() => this.#top());
+        if (this.#due('probedAt', reconcileEveryMs)) await this.#probe(() => this.#top());
         return;
       case 'newest_first':
         await this.#top();
-        if (this.#due('probedAt', probeEveryMs)) await this.#probe(() => this.#tail());
+        if (this.#due('probedAt', reconcileEveryMs)) await this.#probe(() => this.#tail());
         return;
       case 'mixed':
       case 'unknown':
@@ -236,6 +236,7 @@ class Poll {
     let atEnd: Partial<ListCheckpoint> = { countAnew };
     const walk = this.#topWalk(this.#first, block, horizon, (stage) => {
       reach.add(stage.taken, this.#reader.means.stream.time);
+      this.#grewAtStart ||= stage.place === this.#first && stage.taken.judged.fresh[0] === 0;
       if (stage.next === null) atEnd = resumeAfter(stage);
     });
     found += (await this.#follow(walk)).fresh;
@@ -281,10 +282,10 @@ class Poll {
     const { resume } = this.#checkpoint;
     if (resume === null || samePlace(resume, this.#first)) return await this.#onlyPage();
     const atTail = await this.#tail();
-    const atTop = this.more ? 0 : await this.#top();
-    if (atTail > 0 && atTop > 0) await this.#learn('mixed');
+    if (!this.more) await this.#top();
+    if (atTail > 0 && this.#grewAtStart) await this.#learn('mixed');
     else if (atTail > 0) await this.#learn('oldest_first');
-    else if (atTop > 0) await this.#learn('newest_first');
+    else if (this.#grewAtStart) await this.#learn('newest_first');
   }
 
   /** The whole list was one page so far: where on it the new records stand tells the order. */

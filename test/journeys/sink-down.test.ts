@@ -1,0 +1,117 @@
+// One sink refuses connections for as long as the spool's cap allows, while more than 200,000 events wait upstream: the
+// other sink goes on, polling pauses at the cap, memory stays bounded, and when the sink is back everything goes on by
+// itself and nothing is lost. Memory is what the kernel says of the real program.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { startSluice } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+const events = 200_500;
+const auditPath = '/v1/audit/events';
+const residentKiBMax = 450 * 1024;
+/** From half way to the cap on: what is held is on disk and not in memory. */
+const residentKiBGrowthMax = 128 * 1024;
+/** About two thirds of all records. */
+const spoolCap = '100MiB';
+
+test('sluice keeps its memory bounded while a sink is down, pauses polling at the cap, and loses nothing', {
+  timeout: 180_000,
+}, async () => {
+  const dir = tempDir();
+  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
+  const receiver = await startHttpReceiver();
+  await receiver.close();
+  const config = join(dir, 'sluice.yaml');
+  writeFileSync(
+    config,
+    `state: { dir: ${dir}/state, max_bytes: ${spoolCap} }
+upstreams:
+  edge:
+    api: unified
+    base_url: ${sandbox.unifiedBaseUrl}
+    allow_http: true
+    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
+sinks:
+  post: { type: http, url: "${receiver.url}/in", format: { type: json, schema: original }, retry: { min: 100ms, max: 1s } }
+  disk: { type: file, path: ${dir}/out/events.ndjson, format: { type: json, schema: original }, rotate: { bytes: 8MiB } }
+`,
+  );
+
+  const sluice = startSluice(['run', '-c', config], {
+    cwd: dir,
+    env: { EDGE_SECRET: sandbox.credentials.clientSecret },
+  });
+  const asked = () => sandbox.control.requests()[auditPath]?.requests ?? 0;
+  await waitUntil(() => asked() > 70, { what: 'pages to be read', timeoutMs: 60_000 });
+  const residentEarly = peakResidentKiB(sluice.pid);
+  await standsStill(asked);
+  const askedWhenFull = asked();
+  const filedWhenFull = idsIn(dir);
+  const residentWhenFull = peakResidentKiB(sluice.pid);
+  await receiver.reopen();
+  await waitUntil(() => asked() > askedWhenFull, { what: 'polling to go on', timeoutMs: 60_000 });
+  const arrived = new Set<string>();
+  let seen = 0;
+  await waitUntil(
+    () => {
+      for (const { body } of receiver.requests.slice(seen)) {
+        for (const id of idsOf(body.toString('utf8'))) arrived.add(id);
+      }
+      seen = receiver.requests.length;
+      return arrived.size >= events;
+    },
+    { what: () => `all events over HTTP; ${arrived.size} came`, timeoutMs: 90_000, everyMs: 100 },
+  );
+  const resident = peakResidentKiB(sluice.pid);
+  const ended = await sluice.kill('SIGTERM');
+
+  expect(filedWhenFull.length).toBeGreaterThan(events / 3);
+  expect(filedWhenFull.length).toBeLessThan(events);
+  expect(residentWhenFull - residentEarly).toBeLessThan(residentKiBGrowthMax);
+  expect(resident).toBeLessThan(residentKiBMax);
+  expect([ended.exitCode, ended.stderr]).toEqual([0, ended.stderr]);
+  const filed = idsIn(dir);
+  expect(filed.length).toBe(events);
+  const ledger = new Set(sandbox.ledger().list(auditPath).ids());
+  expect(new Set(filed)).toEqual(ledger);
+  expect(arrived).toEqual(ledger);
+  console.log(
+    `sink down: ${filedWhenFull.length} events to the other sink until the cap; peak resident ` +
+      `${Math.round(residentWhenFull / 1024)} MiB by then, ${Math.round(resident / 1024)} MiB at the end`,
+  );
+  await sandbox.close();
+});
+
+/** Waits until a count has not moved for a good while: many times what a poll takes while there is room. */
+async function standsStill(count: () => number): Promise<void> {
+  let [last, looks] = [count(), 0];
+  while (looks < 10) {
+    await delay(250);
+    const now = count();
+    looks = now === last ? looks + 1 : 0;
+    last = now;
+  }
+}
+
+/** The most memory that the process ever had resident, in KiB, as the kernel counts it. */
+function peakResidentKiB(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);
+}
+
+function idsIn(dir: string): readonly string[] {
+  const names = readdirSync(join(dir, 'out')).filter((name) => name.startsWith('events'));
+  return names.flatMap((name) => idsOf(readFileSync(join(dir, 'out', name), 'utf8')));
+}
+
+/** The ids of records that are lines as upstream sent them. */
+function idsOf(lines: string): readonly string[] {
+  return [...lines.matchAll(/^\{"id":"([^"]+)"/gm)].map(([, id = '']) => id);
+}

@@ -1,0 +1,19 @@
+// The torture run, short: forty seconds in which everything breaks, then the accounts. A failing seed is run again, as long
+// as one likes, with `npm run torture -- --seed N --minutes M`. SLUICE_TORTURE_SEED chooses another seed.
+
+import { expect, test } from 'vitest';
+import { reportOf, runTorture } from '../torture/torture.ts';
+
+const seed = Number(process.env.SLUICE_TORTURE_SEED ?? 1);
+
+test(`sluice loses, invents and repeats nothing while everything breaks (seed ${seed})`, {
+  timeout: 300_000,
+}, async () => {
+  const story: string[] = [];
+
+  const result = await runTorture({ seed, forMs: 40_000, tell: (line) => story.push(line) });
+
+  expect(result.findings, [...story, result.dir].join('\n')).toEqual([]);
+  expect(result.accounts.events).toBeGreaterThan(2_000);
+  console.log(reportOf(result).join('\n'));
+});

@@ -1,0 +1,246 @@
+// What a torture run does, by lane: to the process, to each sink's receiver, to upstream. An act breaks one thing, waits,
+// and mends it again before it resolves, so that the next act of its lane finds everything in order. Acts use only what
+// an operator or a bad day could: signals, closed ports, wrong answers. Nothing in the program is told of them.
+
+import { appendFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Kafka, logLevel } from 'kafkajs';
+import { runSluice } from '../support/cli.ts';
+import type { Act, Pace } from './plan.ts';
+import type { PostMode } from './posts.ts';
+import { sizeChange } from './signs.ts';
+import type { Stage } from './stage.ts';
+import { dataActs, upstreamActs } from './upstream-acts.ts';
+
+/** Does one act and mends it. */
+export type Perform = (stage: Stage, act: Act) => Promise<void>;
+
+/** A lane's acts by name, and how fast they follow each other. */
+export interface Lane {
+  readonly pace: Pace;
+  readonly acts: Readonly<Record<string, Perform>>;
+}
+
+const signWithinMs = 3_000;
+
+/** Kills the program once `moment` has come, and starts it again a little later. */
+function killAt(moment: (stage: Stage, act: Act) => Promise<void>): Perform {
+  return async (stage, act) => {
+    await moment(stage, act);
+    await stage.kill();
+    await delay(act.draw * 300);
+    stage.start();
+  };
+}
+
+/** Kills the program in the very turn of the loop in which a receiver says that something came. */
+function killWhen(sign: string): Perform {
+  return async (stage, act) => {
+    await stage.signs.next(sign, signWithinMs, () => void stage.kill());
+    await stage.kill();
+    await delay(act.draw * 300);
+    stage.start();
+  };
+}
+
+const processActs: Readonly<Record<string, Perform>> = {
+  'SIGKILL at any moment': killAt((_, act) => delay(act.draw * 1_500)),
+  'SIGKILL, otlp received and not answered': killWhen('otel received'),
+  'SIGKILL, otlp answered and not committed': killWhen('otel answered'),
+  'SIGKILL, http received and not answered': killWhen('post received'),
+  'SIGKILL, http answered and not committed': killWhen('post answered'),
+  'SIGKILL, file written and not committed': killAt((stage) =>
+    sizeChange(stage.activeFile, signWithinMs),
+  ),
+  'SIGKILL, file about to be written or rotated': killAt(async (stage, act) => {
+    await sizeChange(stage.activeFile, signWithinMs);
+    await delay(act.draw * 60);
+  }),
+  'SIGKILL, kafka records written and not committed': killAt((stage) =>
+    sizeChange(stage.partitionLog(`${stage.topic}-0`), signWithinMs),
+  ),
+  'SIGKILL within a kafka transaction': killAt(async (stage, act) => {
+    await sizeChange(stage.partitionLog('__transaction_state-0'), signWithinMs);
+    await delay(act.draw * 20);
+  }),
+  'SIGKILL within a commit of the spool': killAt((stage) =>
+    sizeChange(join(stage.stateDir, 'sluice.db-wal'), signWithinMs),
+  ),
+  'SIGKILL while starting': async (stage, act) => {
+    await stage.stop();
+    for (const share of [0.2, 0.6, 1]) {
+      stage.start();
+      await delay(150 + act.draw * share * 900);
+      await stage.kill();
+    }
+    stage.start();
+  },
+  'SIGKILL while draining': killAt(async (stage, act) => {
+    stage.signal('SIGTERM');
+    await delay(act.draw * 400);
+  }),
+  'SIGKILL and a torn line in the file': async (stage) => {
+    await stage.kill();
+    if (existsSync(stage.activeFile)) appendFileSync(stage.activeFile, '{"metadata":{"uid":"to');
+    stage.start();
+  },
+  'SIGTERM and start': async (stage, act) => {
+    await stage.stop();
+    await delay(act.draw * 500);
+    stage.start();
+  },
+  'SIGSTOP and SIGCONT': async (stage, act) => {
+    stage.signal('SIGSTOP');
+    await delay(act.forMs);
+    stage.signal('SIGCONT');
+  },
+  'a second process': async (stage) => {
+    await stage.begun();
+    const second = await runSluice(['run', '-c', stage.config], stage.surroundings);
+    if (second.exitCode !== 1) {
+      stage.defects.push(`a second process ended with ${second.exitCode}: ${second.stderr}`);
+    }
+  },
+};
+
+function postActs(which: 'otel' | 'post'): Readonly<Record<string, Perform>> {
+  const mood =
+    (mode: PostMode): Perform =>
+    async (stage, act) => {
+      const posts = stage.receivers.posts[which];
+      posts.mode = mode;
+      await delay(act.forMs);
+      posts.mode = 'accept';
+    };
+  return {
+    refuses: async (stage, act) => {
+      await stage.receivers[which].close();
+      await delay(act.forMs);
+      await stage.receivers[which].reopen();
+    },
+    resets: mood('reset'),
+    'does not answer': mood('hang'),
+    'cuts its answer': mood('cut'),
+    'answers late': mood('late'),
+    'answers 429': mood('throttle'),
+    'answers 503': mood('unavailable'),
+    'answers 401': mood('unauthorised'),
+    'answers with a web page': mood('web_page'),
+    'answers 413': mood('small_only'),
+    'refuses some records for good': mood('poison'),
+    ...(which === 'otel' ? { 'takes half of each request': mood('partly') } : {}),
+  };
+}
+
+const siemActs: Readonly<Record<string, Perform>> = {
+  'resets connections': resetsOf('siem'),
+  refuses: async (stage, act) => {
+    await stage.receivers.siem.close();
+    await delay(act.forMs);
+    await stage.receivers.siem.reopen();
+  },
+};
+
+const archiveActs: Readonly<Record<string, Perform>> = {
+  'resets connections': resetsOf('archive'),
+  refuses: async (stage, act) => {
+    await stage.receivers.archive.close();
+    await delay(act.forMs);
+    await stage.receivers.archive.reopen();
+  },
+  'stalls, then resets': async (stage, act) => {
+    stage.receivers.archive.behave('stall');
+    await delay(act.forMs);
+    stage.receivers.archive.resetAll();
+    stage.receivers.archive.behave('pass');
+  },
+  'is slow': async (stage, act) => {
+    stage.receivers.archive.behave('slow');
+    await delay(act.forMs);
+    stage.receivers.archive.behave('pass');
+  },
+  'leads nowhere': async (stage, act) => {
+    stage.receivers.archive.behave('black_hole');
+    stage.receivers.archive.resetAll();
+    await delay(act.forMs);
+    stage.receivers.archive.behave('pass');
+  },
+};
+
+const rsyslogActs: Readonly<Record<string, Perform>> = {
+  restarts: (stage) => stage.receivers.rsyslog.restart(),
+  'is stopped for a while': async (stage, act) => {
+    await stage.receivers.rsyslog.stop();
+    await delay(act.forMs);
+    await stage.receivers.rsyslog.restart();
+  },
+  'is frozen for a while': async (stage, act) => {
+    stage.receivers.rsyslog.pause();
+    await delay(Math.min(act.forMs, 1_500));
+    stage.receivers.rsyslog.resume();
+    // What waited in the sockets is read before anything else is done to it.
+    await delay(500);
+  },
+};
+
+function resetsOf(which: 'siem' | 'archive'): Perform {
+  return async (stage, act) => {
+    const end = performance.now() + act.forMs;
+    while (performance.now() < end) {
+      stage.receivers[which].resetAll();
+      await delay(50 + act.draw * 300);
+    }
+  };
+}
+
+const kafkaActs: Readonly<Record<string, Perform>> = {
+  'broker stopped and started': async (stage, act) => {
+    await stage.receivers.kafka.stop();
+    await delay(act.forMs);
+    await stage.receivers.kafka.start();
+  },
+  'broker killed and started': async (stage) => {
+    await stage.receivers.kafka.kill();
+    await stage.receivers.kafka.start();
+  },
+  'broker frozen': async (stage, act) => {
+    const { pid } = stage.receivers.kafka;
+    if (pid === undefined) return;
+    process.kill(pid, 'SIGSTOP');
+    await delay(act.forMs);
+    process.kill(pid, 'SIGCONT');
+  },
+  'producer fenced by another': async (stage) => {
+    const brokers = [stage.receivers.kafka.addresses.plain];
+    const kafka = new Kafka({ clientId: 'zombie', brokers, logLevel: logLevel.NOTHING });
+    const producer = kafka.producer({
+      transactionalId: 'torture',
+      idempotent: true,
+      maxInFlightRequests: 1,
+    });
+    await producer.connect();
+    try {
+      const transaction = await producer.transaction();
+      await transaction.send({ topic: stage.topic, messages: [{ value: 'from a zombie' }] });
+      await transaction.abort();
+    } catch {
+      // The program was faster and has fenced this one in turn.
+    } finally {
+      await producer.disconnect();
+    }
+  },
+};
+
+/** All lanes. */
+export const lanes: Readonly<Record<string, Lane>> = {
+  process: { pace: { after: [300, 2_500], lasts: [500, 3_000] }, acts: processActs },
+  otlp: { pace: { after: [500, 2_000], lasts: [500, 3_000] }, acts: postActs('otel') },
+  http: { pace: { after: [500, 2_000], lasts: [500, 3_000] }, acts: postActs('post') },
+  'syslog over TLS': { pace: { after: [2_000, 6_000], lasts: [500, 2_000] }, acts: siemActs },
+  'syslog over TCP': { pace: { after: [1_000, 4_000], lasts: [500, 3_000] }, acts: archiveActs },
+  rsyslog: { pace: { after: [4_000, 9_000], lasts: [500, 3_000] }, acts: rsyslogActs },
+  kafka: { pace: { after: [4_000, 9_000], lasts: [500, 3_000] }, acts: kafkaActs },
+  upstream: { pace: { after: [300, 1_500], lasts: [800, 3_000] }, acts: upstreamActs },
+  data: { pace: { after: [500, 2_500], lasts: [0, 0] }, acts: dataActs },
+};
