@@ -8,6 +8,7 @@ import { Pipeline, type Plan } from '../pipeline.ts';
 import type { Config } from './config/config.ts';
 import { readState, type State } from './state.ts';
 import type { BootTools } from './tools.ts';
+import { type ConditionNotes, conditionNotes, noticing } from './watched.ts';
 
 /** A pipeline on its spool. */
 export interface Journey {
@@ -15,6 +16,8 @@ export interface Journey {
   readonly spool: Spool;
   /** What the state directory held before. */
   readonly before: State;
+  /** Conditions of sources found since the start, for the status. */
+  readonly conditions: ConditionNotes;
   /** Closes spool and connections. */
   close(): Promise<void>;
 }
@@ -27,18 +30,21 @@ export async function openJourney(
 ): Promise<Journey> {
   try {
     const before = readState(state.dir);
-    const spool = await openSpool({
+    const conditions = conditionNotes();
+    const held = await openSpool({
       dir: state.dir,
       sync: state.sync,
       keepMs: state.keepMs,
       bytesMax: state.maxBytes,
       sinks: plan.sinks.map((sink) => sink.name),
     });
+    const spool = noticing(held, conditions);
     const pipeline = new Pipeline(plan, { spool, tools, random: tools.random });
     return {
       pipeline,
       spool,
       before,
+      conditions,
       close: async () => {
         await spool.close();
         await tools.http.close();

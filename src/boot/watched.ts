@@ -31,24 +31,27 @@ export interface Sights {
   readonly log: Log;
 }
 
-/** How often the database is read, at most. */
+/** How often the database is read, at most; and how much of the time may go into it, since nothing else runs meanwhile. */
 const readEveryMs = 5_000;
+const readShareMax = 0.005;
 
 /** A function that looks at the journey. */
 export function watching(sights: Sights): () => Watched {
   const { config, plan, pipeline, spool, conditions, clock, log } = sights;
   const sourceOf = new Map(plan.sources.map((source) => [source.name, source]));
   let durable = sights.before;
-  let readAt = Number.NEGATIVE_INFINITY;
+  let readAgainAt = Number.NEGATIVE_INFINITY;
 
   const refresh = () => {
-    if (clock.monotonic() - readAt < readEveryMs) return;
-    readAt = clock.monotonic();
+    const begunAt = clock.monotonic();
+    if (begunAt < readAgainAt) return;
     try {
       durable = readState(config.state.dir);
     } catch (error) {
       log.debug('reading the state for the status', { error: String(error) });
     }
+    const tookMs = clock.monotonic() - begunAt;
+    readAgainAt = begunAt + Math.max(readEveryMs, tookMs / readShareMax);
   };
 
   return () => {
@@ -174,6 +177,7 @@ export function noticing(spool: Spool, notes: ConditionNotes): Spool {
   };
 }
 
-function isCondition(record: object): record is ConditionRecord {
+function isCondition(record: unknown): record is ConditionRecord {
+  if (typeof record !== 'object' || record === null) return false;
   return 'condition' in record && 'observed_at' in record && 'message' in record;
 }

@@ -8,6 +8,7 @@ import { duration } from '../../contracts/settings.ts';
 import type { Log } from '../../contracts/tools.ts';
 import { backlog, type Summary } from '../../pipeline.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
+import { type StatusServer, serveStatus } from '../../watch/status-server.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
@@ -16,6 +17,7 @@ import { type Journey, openJourney } from '../journey.ts';
 import { resumeLines } from '../resume-lines.ts';
 import { listenForShutdown, type Shutdown } from '../shutdown.ts';
 import { type BootTools, openTools } from '../tools.ts';
+import { watching } from '../watched.ts';
 
 /** Options of `run`. */
 export interface RunOptions extends ConfigOptions {
@@ -33,11 +35,6 @@ export async function run(options: RunOptions, means: Means): Promise<ExitCode> 
     form: logForm(process.stderr),
   });
   warnThroughLog(log);
-  if (config.status !== null) {
-    log.warn('status.listen is set, and this version serves no status page', {
-      next: `Use 'sluice status -c ${config.file}' instead.`,
-    });
-  }
   const shutdown = listenForShutdown(() => {
     log.warn('a second signal: ending at once; nothing is lost');
     means.exit(1);
@@ -49,7 +46,12 @@ export async function run(options: RunOptions, means: Means): Promise<ExitCode> 
     const running: Running = { config, plan, journey, tools, shutdown, means };
     try {
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
-      return options.once === true ? await runOnce(running, limitMs) : await runOn(running);
+      const status = await openStatus(running);
+      try {
+        return options.once === true ? await runOnce(running, limitMs) : await runOn(running);
+      } finally {
+        await status?.close();
+      }
     } finally {
       await journey.close();
     }
@@ -69,6 +71,15 @@ interface Running {
   readonly tools: BootTools;
   readonly shutdown: Shutdown;
   readonly means: Means;
+}
+
+/** The status page, where the config asks for one; what cannot be watched as asked does not start. */
+async function openStatus({ config, ...rest }: Running): Promise<StatusServer | null> {
+  if (config.status === null) return null;
+  const { plan, journey, tools } = rest;
+  const { clock, log } = tools;
+  const look = watching({ config, plan, ...journey, clock, log });
+  return await serveStatus({ ...config.status, look, clock, log });
 }
 
 function limitOf({ once, timeout }: RunOptions): number | null {

@@ -11,8 +11,9 @@ import type {
   SinkDefinition,
   SourceDefinition,
 } from '../../contracts/definition.ts';
-import { count, duration, parseHostPort, secret, size } from '../../contracts/settings.ts';
+import { count, duration, secret, size } from '../../contracts/settings.ts';
 import { upstreamFields } from '../../tools/upstream-settings.ts';
+import { needsToken, parseListen } from './listen.ts';
 
 /** What a source, sink or upstream may be called: its name stands in stream names, files and header values. */
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
@@ -55,10 +56,8 @@ export const statusBlock = z
     listen: z
       .string()
       .refine((text) => parseListen(text) !== null, 'expected host:port such as 127.0.0.1:8686')
-      .describe('address to listen on; port 0: any free one, which the log names'),
-    token: secret()
-      .optional()
-      .describe('bearer token that readers must bring; needed on any address but loopback'),
+      .describe('address to listen on'),
+    token: secret().optional().describe('bearer token that readers must bring'),
   })
   .refine(({ listen, token }) => token !== undefined || !needsToken(listen), {
     path: ['listen'],

@@ -1,0 +1,136 @@
+// Whether the journey goes on, and if not, why. A stream or sink is unwell when it has stopped by itself, or when it
+// has not come any further for longer than its pace explains; what is at rest because there is nothing to do is well.
+// What must stay true: a first failure that mends itself at the next attempt turns nothing red, and whatever stays
+// red names who has to look and what was told last.
+
+import type { Watched, WatchedSink, WatchedStream } from './watched.ts';
+
+/** One thing that keeps the journey from going on. */
+export interface Ailment {
+  readonly part: 'stream' | 'sink' | 'spool';
+  readonly name: string;
+  readonly reason: 'halted' | 'not_advancing' | 'refused' | 'stopped' | 'not_delivering' | 'full';
+  /** A sentence for a person. */
+  readonly message: string;
+}
+
+/** Follows the journey. */
+export interface Health {
+  /** Takes note of the journey as it is now. */
+  observe(watched: Watched, monotonicMs: number): void;
+  /** What is wrong as of the last observation; empty: ready. */
+  ailments(): readonly Ailment[];
+}
+
+/** How long things may stand still. */
+export interface Patience {
+  /** A stream: this many of its intervals, and at least `streamMs`. */
+  readonly intervals: number;
+  readonly streamMs: number;
+  /** A stream that a calendar starts, from when it has begun. */
+  readonly calendarStreamMs: number;
+  /** A sink that fails. */
+  readonly failingSinkMs: number;
+  /** A sink that tells of no failure and passes nothing either. */
+  readonly silentSinkMs: number;
+}
+
+/** Long enough for what mends itself: a restart of the far side, a renewed token, one refused page. */
+export const usualPatience: Patience = {
+  intervals: 5,
+  streamMs: 60_000,
+  calendarStreamMs: 300_000,
+  failingSinkMs: 10_000,
+  silentSinkMs: 300_000,
+};
+
+/** What was last seen of a stream or sink, and when it was last well. */
+interface Trace {
+  readonly progress: string;
+  readonly wellAt: number;
+}
+
+/** Starts following. */
+export function openHealth(patience: Patience = usualPatience): Health {
+  const traces = new Map<string, Trace>();
+  let found: readonly Ailment[] = [];
+
+  const standstillMs = (key: string, progress: string, resting: boolean, now: number): number => {
+    const before = traces.get(key);
+    if (before === undefined || resting || before.progress !== progress) {
+      traces.set(key, { progress, wellAt: now });
+      return 0;
+    }
+    return now - before.wellAt;
+  };
+
+  const streamAilment = (stream: WatchedStream, now: number): Ailment | null => {
+    const { name, state, everyMs, error } = stream;
+    // Between two dates of a calendar there is nothing to be late with; an interval has an answer due each time.
+    const resting = everyMs === null && state === 'waiting' && error === null;
+    const progress = `${stream.records} ${stream.caughtUpAt}`;
+    const stillMs = standstillMs(`stream ${name}`, progress, resting, now);
+    const allowedMs =
+      everyMs === null
+        ? patience.calendarStreamMs
+        : Math.max(patience.streamMs, patience.intervals * everyMs);
+    const told = error === null ? '' : `: ${error.message}`;
+    if (state === 'halted') {
+      return { part: 'stream', name, reason: 'halted', message: `${name} is halted${told}` };
+    }
+    if (stillMs <= allowedMs) return null;
+    const message = `${name} has not come further for ${seconds(stillMs)}${told}`;
+    return { part: 'stream', name, reason: 'not_advancing', message };
+  };
+
+  const sinkAilment = (sink: WatchedSink, now: number): Ailment | null => {
+    const { name, state, error } = sink;
+    const resting = sink.backlog === 0 && error === null;
+    const progress = `${sink.position} ${sink.delivered}`;
+    const stillMs = standstillMs(`sink ${name}`, progress, resting, now);
+    const told = error === null ? '' : `: ${error.message}`;
+    const ailing = (reason: Ailment['reason'], what: string): Ailment => ({
+      part: 'sink',
+      name,
+      reason,
+      message: `${name} ${what}${told}`,
+    });
+    switch (state) {
+      case 'refused':
+        return ailing('refused', 'refuses everything; its events stay held');
+      case 'stopped':
+        return ailing('stopped', 'takes no more events');
+      case 'retrying':
+      case 'idle':
+      case 'sending': {
+        const allowedMs = error === null ? patience.silentSinkMs : patience.failingSinkMs;
+        if (stillMs <= allowedMs) return null;
+        return ailing('not_delivering', `has taken nothing for ${seconds(stillMs)}`);
+      }
+    }
+  };
+
+  return {
+    observe({ streams, sinks, spool }, now) {
+      const full: Ailment | null =
+        spool.bytes < spool.bytesMax
+          ? null
+          : {
+              part: 'spool',
+              name: 'spool',
+              reason: 'full',
+              message: `the spool is full (${spool.bytes} of ${spool.bytesMax} bytes): polling waits until a sink has taken what is held`,
+            };
+      found = [
+        ...streams.map((stream) => streamAilment(stream, now)),
+        full,
+        ...sinks.map((sink) => sinkAilment(sink, now)),
+      ].filter((ailment) => ailment !== null);
+    },
+    ailments: () => found,
+  };
+}
+
+function seconds(ms: number): string {
+  return `${Math.floor(ms / 1_000)} s`;
+}

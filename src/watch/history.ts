@@ -1,0 +1,138 @@
+// What the last minutes and the last hour were like: rates over half a minute, and a ring of an hour in steps of five
+// seconds for the charts. Fed by whoever looks at the journey, at least once a step. What must stay true: its size does not
+// grow with time, and the charts' not with the number of streams.
+
+import type { Watched } from './watched.ts';
+
+/** Length of one step of the charts. */
+export const stepMs = 5_000;
+/** An hour. */
+export const stepsMax = 720;
+/** Charts hold no more sinks than this; rates hold all. */
+const chartedSinksMax = 32;
+
+/** One step of the charts. */
+export interface Sample {
+  /** Epoch milliseconds of its end. */
+  readonly at: number;
+  /** Records read a second. */
+  readonly read: number;
+  readonly spool_bytes: number;
+  /** By sink: events passed a second, and events to go. */
+  readonly sinks: Readonly<Record<string, { readonly rate: number; readonly backlog: number }>>;
+}
+
+/** What is known beyond the moment. Rates are per second over the last half a minute. */
+export interface History {
+  /** Takes note of the journey as it is now; `monotonicMs` measures, `nowMs` stamps. */
+  observe(watched: Watched, nowMs: number, monotonicMs: number): void;
+  /** Oldest first. */
+  samples(): readonly Sample[];
+  readRate(stream: string): number;
+  /** Epoch milliseconds of the last poll seen to end; null before the first. */
+  polledAt(stream: string): number | null;
+  /** Events passed: delivered, refused for good, or not for this sink. */
+  sinkRate(sink: string): number;
+  /** Grows above 0, shrinks below. */
+  backlogRate(sink: string): number;
+  spoolRate(): number;
+}
+
+/** Opens an empty history. */
+export function openHistory(): History {
+  const streams = new Map<
+    string,
+    { readonly read: Meter; polls: number; polledAt: number | null }
+  >();
+  const sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
+  const spool = new Meter();
+  const ring: Sample[] = [];
+  let steppedAt: number | null = null;
+  let stepped = { read: 0, positions: new Map<string, number>() };
+
+  const totalsOf = (watched: Watched) => ({
+    read: watched.streams.reduce((sum, stream) => sum + stream.records, 0),
+    positions: new Map(watched.sinks.map((sink) => [sink.name, sink.position])),
+  });
+
+  const step = (watched: Watched, nowMs: number, monotonicMs: number) => {
+    const sinceMs = steppedAt === null ? null : monotonicMs - steppedAt;
+    if (sinceMs !== null && sinceMs < stepMs * 0.9) return;
+    const totals = totalsOf(watched);
+    if (sinceMs !== null) {
+      const perSecond = (now: number, then: number) =>
+        rounded(Math.max(0, now - then) / (sinceMs / 1_000));
+      const charted = watched.sinks.slice(0, chartedSinksMax).map((sink) => {
+        const before = stepped.positions.get(sink.name) ?? sink.position;
+        return [
+          sink.name,
+          { rate: perSecond(sink.position, before), backlog: sink.backlog },
+        ] as const;
+      });
+      ring.push({
+        at: nowMs,
+        read: perSecond(totals.read, stepped.read),
+        spool_bytes: watched.spool.bytes,
+        sinks: Object.fromEntries(charted),
+      });
+      if (ring.length > stepsMax) ring.shift();
+    }
+    steppedAt = monotonicMs;
+    stepped = totals;
+  };
+
+  return {
+    observe(watched, nowMs, monotonicMs) {
+      for (const { name, records, polls } of watched.streams) {
+        const known = streams.get(name) ?? { read: new Meter(), polls: 0, polledAt: null };
+        streams.set(name, known);
+        known.read.observe(monotonicMs, records);
+        if (polls > known.polls) known.polledAt = nowMs;
+        known.polls = polls;
+      }
+      for (const { name, position, backlog } of watched.sinks) {
+        const known = sinks.get(name) ?? { passed: new Meter(), backlog: new Meter() };
+        sinks.set(name, known);
+        known.passed.observe(monotonicMs, position);
+        known.backlog.observe(monotonicMs, backlog);
+      }
+      spool.observe(monotonicMs, watched.spool.bytes);
+      step(watched, nowMs, monotonicMs);
+    },
+    samples: () => ring,
+    readRate: (name) => streams.get(name)?.read.perSecond ?? 0,
+    polledAt: (name) => streams.get(name)?.polledAt ?? null,
+    sinkRate: (name) => sinks.get(name)?.passed.perSecond ?? 0,
+    backlogRate: (name) => sinks.get(name)?.backlog.perSecond ?? 0,
+    spoolRate: () => spool.perSecond,
+  };
+}
+
+const meterSpanMs = 30_000;
+const meterSpacingMs = 2_000;
+
+/** The slope of a count over the last half a minute. */
+class Meter {
+  /** Spaced out, oldest first. */
+  #marks: { readonly at: number; readonly value: number }[] = [];
+  #latest = { at: 0, value: 0 };
+
+  observe(at: number, value: number): void {
+    this.#latest = { at, value };
+    const last = this.#marks.at(-1);
+    if (last !== undefined && at - last.at < meterSpacingMs) return;
+    this.#marks.push({ at, value });
+    const [, second] = this.#marks;
+    if (second !== undefined && at - second.at >= meterSpanMs) this.#marks.shift();
+  }
+
+  get perSecond(): number {
+    const first = this.#marks[0];
+    if (first === undefined || this.#latest.at <= first.at) return 0;
+    return rounded((this.#latest.value - first.value) / ((this.#latest.at - first.at) / 1_000));
+  }
+}
+
+function rounded(rate: number): number {
+  return Math.round(rate * 100) / 100;
+}

@@ -1,0 +1,228 @@
+// The numbers for Prometheus, in its text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/).
+// The list below is stable: alerts and dashboards are built on it, so names are added and never renamed. Labels are
+// names from the config and streams made of them, never anything that a record says. Counters start at 0 with the
+// process. There are few and they are read seldom, so they are written out from the journey's own state at each
+// scrape: nothing is counted twice, and no client library is needed.
+//
+//   sluice_ready                                1 while nothing keeps the journey from going on
+//   sluice_start_time_seconds                   when this process started
+//   sluice_stream_records_total                 {source, stream} new records read
+//   sluice_stream_polls_total                   {source, stream}
+//   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
+//   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to the tail; absent before the first time
+//   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
+//   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
+//   sluice_source_conditions_total              {condition, stream} gaps, resets and the like that were found
+//   sluice_upstream_wait_seconds                {upstream} the longest wait that its limits impose now
+//   sluice_spool_bytes, sluice_spool_max_bytes, sluice_spool_events
+//   sluice_spool_oldest_timestamp_seconds       when the oldest page held was read; absent where none is
+//   sluice_sink_delivered_events_total          {sink}
+//   sluice_sink_retries_total                   {sink}
+//   sluice_sink_dead_letters_total              {sink} since the start
+//   sluice_sink_dead_letters_held               {sink} waiting for an operator
+//   sluice_sink_backlog_events                  {sink} held and not passed yet
+//   sluice_sink_position                        {sink} offset in the spool
+//   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
+//   sluice_filter_failures_total                filters of routes that could not be evaluated
+//   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
+
+import type { Watched } from './watched.ts';
+
+/** Content type of `metricsText`. */
+export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** What the process itself knows. */
+export interface ProcessFacts {
+  readonly ready: boolean;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  readonly residentBytes: number;
+  readonly cpuSeconds: number;
+}
+
+/** The journey as Prometheus reads it. */
+export function metricsText(watched: Watched, facts: ProcessFacts): string {
+  const families = [
+    ...processFamilies(facts),
+    ...streamFamilies(watched),
+    ...sinkFamilies(watched),
+    ...spoolFamilies(watched),
+  ];
+  return families.map(familyText).join('');
+}
+
+interface Family {
+  readonly name: string;
+  readonly kind: 'counter' | 'gauge';
+  readonly help: string;
+  readonly points: readonly Point[];
+}
+
+interface Point {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** How one number is had from each of many; null: there is none now. */
+type Reading<T> = readonly [
+  name: string,
+  kind: Family['kind'],
+  help: string,
+  value: (one: T) => number | null,
+];
+
+function familiesOf<T>(
+  all: readonly T[],
+  labels: (one: T) => Point['labels'],
+  readings: readonly Reading<T>[],
+): readonly Family[] {
+  return readings.map(([name, kind, help, value]) => ({
+    name,
+    kind,
+    help,
+    points: all.flatMap((one) => {
+      const found = value(one);
+      return found === null ? [] : [{ labels: labels(one), value: found }];
+    }),
+  }));
+}
+
+function processFamilies(facts: ProcessFacts): readonly Family[] {
+  return familiesOf([facts], () => ({}), [
+    [
+      'sluice_ready',
+      'gauge',
+      'Nothing keeps the journey from going on.',
+      ({ ready }) => Number(ready),
+    ],
+    [
+      'sluice_start_time_seconds',
+      'gauge',
+      'Start of the process.',
+      ({ startedAt }) => startedAt / 1_000,
+    ],
+    ['sluice_process_resident_memory_bytes', 'gauge', 'Resident memory.', (f) => f.residentBytes],
+    ['sluice_process_cpu_seconds_total', 'counter', 'CPU time used.', (f) => f.cpuSeconds],
+  ]);
+}
+
+function streamFamilies({ streams, conditionCounts, upstreams }: Watched): readonly Family[] {
+  return [
+    ...familiesOf(streams, ({ source, name }) => ({ source, stream: name }), [
+      ['sluice_stream_records_total', 'counter', 'New records read.', (s) => s.records],
+      ['sluice_stream_polls_total', 'counter', 'Polls.', (s) => s.polls],
+      [
+        'sluice_stream_polls_skipped_total',
+        'counter',
+        'Polls due while one was running.',
+        (s) => s.skipped,
+      ],
+      [
+        'sluice_stream_caught_up_timestamp_seconds',
+        'gauge',
+        'Last read to its tail.',
+        (s) => inSeconds(s.caughtUpAt),
+      ],
+      [
+        'sluice_stream_checkpoint_timestamp_seconds',
+        'gauge',
+        'Last checkpoint.',
+        (s) => inSeconds(s.checkpointAt),
+      ],
+      ['sluice_stream_failing', 'gauge', 'The last poll failed.', (s) => Number(s.error !== null)],
+      [
+        'sluice_stream_halted',
+        'gauge',
+        'Stopped until someone acts.',
+        (s) => Number(s.state === 'halted'),
+      ],
+    ]),
+    ...familiesOf(conditionCounts, ({ condition, stream }) => ({ condition, stream }), [
+      [
+        'sluice_source_conditions_total',
+        'counter',
+        'Gaps, resets and the like found.',
+        (c) => c.count,
+      ],
+    ]),
+    ...familiesOf(upstreams, ({ name }) => ({ upstream: name }), [
+      [
+        'sluice_upstream_wait_seconds',
+        'gauge',
+        'Longest wait that limits impose now.',
+        ({ throttles }) =>
+          throttles.reduce((most, { waitMs }) => Math.max(most, waitMs), 0) / 1_000,
+      ],
+    ]),
+  ];
+}
+
+function sinkFamilies({ sinks, filterFailures }: Watched): readonly Family[] {
+  return [
+    ...familiesOf(sinks, ({ name }) => ({ sink: name }), [
+      ['sluice_sink_delivered_events_total', 'counter', 'Events delivered.', (s) => s.delivered],
+      ['sluice_sink_retries_total', 'counter', 'Attempts that failed.', (s) => s.retries],
+      [
+        'sluice_sink_dead_letters_total',
+        'counter',
+        'Events refused for good.',
+        (s) => s.deadLetters,
+      ],
+      [
+        'sluice_sink_dead_letters_held',
+        'gauge',
+        'Dead letters waiting for an operator.',
+        (s) => s.lettersHeld,
+      ],
+      ['sluice_sink_backlog_events', 'gauge', 'Events held and not passed yet.', (s) => s.backlog],
+      ['sluice_sink_position', 'gauge', 'Offset in the spool.', (s) => s.position],
+      ['sluice_sink_failing', 'gauge', 'The last attempt failed.', (s) => Number(s.error !== null)],
+      ['sluice_sink_refused', 'gauge', 'Refuses everything.', (s) => Number(s.state === 'refused')],
+    ]),
+    ...familiesOf([filterFailures], () => ({}), [
+      ['sluice_filter_failures_total', 'counter', 'Route filters that failed.', (count) => count],
+    ]),
+  ];
+}
+
+function spoolFamilies({ spool }: Watched): readonly Family[] {
+  return familiesOf([spool], () => ({}), [
+    ['sluice_spool_bytes', 'gauge', 'Bytes held.', ({ bytes }) => bytes],
+    [
+      'sluice_spool_max_bytes',
+      'gauge',
+      'Bytes at which polling pauses.',
+      ({ bytesMax }) => bytesMax,
+    ],
+    ['sluice_spool_events', 'gauge', 'Events held.', ({ oldest, end }) => end - oldest],
+    [
+      'sluice_spool_oldest_timestamp_seconds',
+      'gauge',
+      'Oldest page held.',
+      (s) => inSeconds(s.oldestAt),
+    ],
+  ]);
+}
+
+function inSeconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1_000;
+}
+
+function familyText({ name, kind, help, points }: Family): string {
+  const lines = points.map(({ labels, value }) => `${name}${labelsText(labels)} ${value}\n`);
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${lines.join('')}`;
+}
+
+function labelsText(labels: Point['labels']): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+}
+
+/** Backslash, quote and line feed, as the format says; well-formed, since the whole is UTF-8. */
+function escaped(value: string): string {
+  return value
+    .toWellFormed()
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll('\n', '\\n');
+}

@@ -1,0 +1,102 @@
+// What the status server is told of the journey at one moment: plain facts, taken where they are known and put together
+// by boot, so that watching knows no stage. What must stay true: nothing here is a secret, a token or a cursor, and
+// looking costs little, since it happens every few seconds for as long as the program runs.
+
+/** The failure that a stream or sink is in. */
+export interface WatchedError {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+  /** What upstream calls the failed request, where it named it. */
+  readonly requestId: string | null;
+  readonly traceId: string | null;
+}
+
+/** A stream. Times are epoch milliseconds; counts are since the start of the process. */
+export interface WatchedStream {
+  readonly name: string;
+  readonly source: string;
+  readonly upstream: string;
+  readonly state: 'waiting' | 'polling' | 'retrying' | 'halted';
+  /** Null where a calendar decides. */
+  readonly everyMs: number | null;
+  readonly polls: number;
+  readonly records: number;
+  /** Polls that fell due while one was still running. */
+  readonly skipped: number;
+  /** When it was last read to its tail; null: not yet. */
+  readonly caughtUpAt: number | null;
+  readonly order: string | null;
+  readonly checkpointAt: number | null;
+  readonly error: WatchedError | null;
+}
+
+/** A sink. Counts are since the start of the process, but for `lettersHeld`. */
+export interface WatchedSink {
+  readonly name: string;
+  readonly type: string;
+  readonly state: 'idle' | 'sending' | 'retrying' | 'refused' | 'stopped';
+  readonly position: number;
+  /** Events that it has yet to pass. */
+  readonly backlog: number;
+  readonly delivered: number;
+  readonly deadLetters: number;
+  /** Dead letters that wait for an operator, also those of earlier runs. */
+  readonly lettersHeld: number;
+  readonly retries: number;
+  readonly error: WatchedError | null;
+}
+
+/** An upstream with what it allows and announces. */
+export interface WatchedUpstream {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Paths with a budget or a wait. */
+  readonly throttles: readonly {
+    readonly path: string;
+    readonly waitMs: number;
+    readonly limit: number | null;
+    readonly remaining: number | null;
+  }[];
+  /** Endpoints that upstream says are going away; epoch milliseconds, null without a date. */
+  readonly endOfLife: readonly {
+    readonly endpoint: string;
+    readonly deprecationMs: number | null;
+    readonly sunsetMs: number | null;
+  }[];
+}
+
+/** A condition that a source was found in: a gap, a reset. */
+export interface WatchedCondition {
+  readonly condition: string;
+  readonly stream: string;
+  /** RFC 3339. */
+  readonly observedAt: string;
+  readonly message: string;
+}
+
+/** The journey at one moment. */
+export interface Watched {
+  readonly upstreams: readonly WatchedUpstream[];
+  readonly streams: readonly WatchedStream[];
+  readonly spool: {
+    readonly bytes: number;
+    readonly bytesMax: number;
+    /** Offsets of the ends of what is held. */
+    readonly oldest: number;
+    readonly end: number;
+    /** When the oldest page held was read; null where none is. */
+    readonly oldestAt: number | null;
+  };
+  readonly sinks: readonly WatchedSink[];
+  /** The latest, newest first. */
+  readonly conditions: readonly WatchedCondition[];
+  /** How often each condition was found, by its name and its stream. */
+  readonly conditionCounts: readonly {
+    readonly condition: string;
+    readonly stream: string;
+    readonly count: number;
+  }[];
+  /** Filters of routes that failed; the events they could not judge were delivered. */
+  readonly filterFailures: number;
+}

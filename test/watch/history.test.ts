@@ -1,0 +1,66 @@
+// Rates and the hour's ring, fed with a journey whose numbers are known.
+
+import { expect, test } from 'vitest';
+import { openHistory, stepMs, stepsMax } from '../../src/watch/history.ts';
+import { aSink, aStream, aWatched } from './a-watched.ts';
+
+/** A journey that reads 10 records a second, passes 4, and so falls behind. */
+function at(second: number) {
+  return aWatched({
+    streams: [aStream({ records: 10 * second, polls: Math.floor(second / 5) })],
+    sinks: [aSink({ position: 4 * second, backlog: 6 * second })],
+    spool: { bytes: 100 * second, bytesMax: 1e9, oldest: 0, end: 1, oldestAt: 0 },
+  });
+}
+
+test('History tells rates over the last half a minute', () => {
+  const history = openHistory();
+
+  for (let second = 0; second <= 120; second += 1) {
+    history.observe(at(second), 1_000 * second, 1_000 * second);
+  }
+
+  expect(history.readRate('audit')).toBe(10);
+  expect(history.sinkRate('siem')).toBe(4);
+  expect(history.backlogRate('siem')).toBe(6);
+  expect(history.spoolRate()).toBe(100);
+  expect(history.polledAt('audit')).toBe(120_000);
+});
+
+test('History forgets a burst after half a minute', () => {
+  const history = openHistory();
+  const still = aWatched({ streams: [aStream({ records: 1_000 })] });
+
+  history.observe(aWatched({ streams: [aStream({ records: 0 })] }), 0, 0);
+  for (let second = 2; second <= 60; second += 2) history.observe(still, 0, 1_000 * second);
+
+  expect(history.readRate('audit')).toBe(0);
+});
+
+test('History keeps a step each five seconds and no more than an hour of them', () => {
+  const history = openHistory();
+
+  for (let second = 0; second <= 5_000; second += 1) {
+    history.observe(at(second), 1_000 * second, 1_000 * second);
+  }
+
+  const samples = history.samples();
+  expect(samples).toHaveLength(stepsMax);
+  expect(samples.at(-1)).toEqual({
+    at: 5_000_000,
+    read: 10,
+    spool_bytes: 500_000,
+    sinks: { siem: { rate: 4, backlog: 30_000 } },
+  });
+  expect((samples[1]?.at ?? 0) - (samples[0]?.at ?? 0)).toBe(stepMs);
+});
+
+test('History holds no charts for more sinks than it can draw', () => {
+  const history = openHistory();
+  const sinks = Array.from({ length: 100 }, (_, index) => aSink({ name: `s${index}` }));
+
+  history.observe(aWatched({ sinks }), 0, 0);
+  history.observe(aWatched({ sinks }), 5_000, 5_000);
+
+  expect(Object.keys(history.samples()[0]?.sinks ?? {})).toHaveLength(32);
+});

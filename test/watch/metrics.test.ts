@@ -1,0 +1,93 @@
+// The numbers for Prometheus, read back by a small parser that knows the text format and nothing of how it was written.
+
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { metricsText } from '../../src/watch/metrics.ts';
+import { aSink, aStream, aWatched } from './a-watched.ts';
+
+const facts = { ready: true, startedAt: 1_000, residentBytes: 5, cpuSeconds: 0.5 };
+
+test('metricsText tells each number under its type', () => {
+  const watched = aWatched({
+    streams: [aStream({ name: 'logs/c-1', source: 'logs', records: 7, state: 'halted' })],
+    sinks: [aSink({ delivered: 9, backlog: 4, state: 'refused' })],
+    conditionCounts: [{ condition: 'source.gap', stream: 'logs/c-1', count: 2 }],
+  });
+
+  const { types, points } = parsed(metricsText(watched, facts));
+
+  const stream = '{source="logs",stream="logs/c-1"}';
+  expect(points.get(`sluice_stream_records_total${stream}`)).toBe(7);
+  expect(points.get(`sluice_stream_halted${stream}`)).toBe(1);
+  expect(
+    points.get('sluice_source_conditions_total{condition="source.gap",stream="logs/c-1"}'),
+  ).toBe(2);
+  expect(points.get('sluice_sink_delivered_events_total{sink="siem"}')).toBe(9);
+  expect(points.get('sluice_sink_backlog_events{sink="siem"}')).toBe(4);
+  expect(points.get('sluice_sink_refused{sink="siem"}')).toBe(1);
+  expect(points.get('sluice_spool_events')).toBe(10);
+  expect(points.get('sluice_ready')).toBe(1);
+  expect(types.get('sluice_stream_records_total')).toBe('counter');
+  expect(types.get('sluice_spool_bytes')).toBe('gauge');
+});
+
+test('metricsText leaves out what is not known yet', () => {
+  const watched = aWatched({ streams: [aStream({ caughtUpAt: null, checkpointAt: null })] });
+
+  const names = [...parsed(metricsText(watched, facts)).points.keys()].join('\n');
+
+  expect(names).not.toContain('caught_up_timestamp');
+  expect(names).toContain('sluice_stream_polls_total');
+});
+
+test('metricsText gives the names that its file lists, and a counter ends in _total', () => {
+  const file = new URL('../../src/watch/metrics.ts', import.meta.url);
+  const head = readFileSync(file, 'utf8').split('\nimport')[0] ?? '';
+  const listed = new Set(head.match(/sluice_\w+/g));
+  const watched = aWatched({ conditionCounts: [{ condition: 'c', stream: 's', count: 1 }] });
+
+  const { types } = parsed(metricsText(watched, facts));
+
+  expect([...types.keys()].toSorted()).toEqual([...listed].toSorted());
+  for (const [name, type] of types) expect(name.endsWith('_total')).toBe(type === 'counter');
+});
+
+test('metricsText escapes labels, so that no name forges a number', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => {
+      const watched = aWatched({ sinks: [aSink({ name })] });
+
+      const { points } = parsed(metricsText(watched, facts));
+
+      const told = [...points.keys()].filter((key) => key.startsWith('sluice_sink_position{'));
+      expect(told).toEqual([`sluice_sink_position{sink=${JSON.stringify(name.toWellFormed())}}`]);
+    }),
+    { examples: [['a"} 1\nsluice_ready 0\n#'], ['\\'], ['\\n'], ['\n']] },
+  );
+});
+
+/** Reads the exposition format 0.0.4; throws at the first line that is not in it. */
+function parsed(text: string) {
+  const types = new Map<string, string>();
+  const points = new Map<string, number>();
+  expect(text.endsWith('\n')).toBe(true);
+  for (const line of text.split('\n').slice(0, -1)) {
+    const type = /^# TYPE (\S+) (counter|gauge)$/.exec(line);
+    if (type !== null) types.set(type[1] ?? '', type[2] ?? '');
+    if (line.startsWith('# ')) continue;
+    const point = /^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\[\\n"])*",?)+)\})? (\S+)$/s.exec(line);
+    if (point === null) throw new Error(`not a line of the format: ${line}`);
+    const [, name = '', labels, value] = point;
+    if (!types.has(name)) throw new Error(`a number without a type: ${name}`);
+    const pairs = [...(labels ?? '').matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/gs)].map(
+      ([, key, raw = '']) => {
+        const plain = raw.replace(/\\(.)/g, (_, mark) => (mark === 'n' ? '\n' : mark));
+        // As JSON, so that the keys of this map are readable and exact.
+        return `${key}=${JSON.stringify(plain)}`;
+      },
+    );
+    points.set(pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`, Number(value));
+  }
+  return { types, points };
+}
