@@ -212,7 +212,7 @@ test('parseConfig reads what is set', () => {
   });
   expect(config.sinks.siem).toMatchObject({
     format: { type: 'syslog', message: { type: 'cef', vendor: 'Acme', version: '1.0' } },
-    batch: { events: 7, bytes: 256 * 1024, waitMs: 3_000 },
+    batch: { events: 7, bytes: 512 * 1024, waitMs: 3_000 },
     retry: { minMs: 2_000, maxMs: 300_000 },
   });
 });
