@@ -57,53 +57,48 @@ export interface Judged {
 /** Tells new records from repeats. */
 export function judge(question: Question, identifier: Identifier, repeats: Repeats): Judged {
   const { page, identified, since, time } = question;
+  const { words, digests, named } = identified;
   const count = counter(question);
   const fresh: number[] = [];
   const changed: number[] = [];
-  const uids: Buffer[] = [];
+  const uids = Buffer.allocUnsafeSlow(identified.count * uidBytes);
   const identities = new Uint32Array(identified.count * identityWords);
   let joined = true;
   for (let i = 0; i < identified.count; i += 1) {
     const at = i * identityWords;
-    const check = identified.words[at + identityWords - 1] ?? 0;
-    const known = repeats.value(identified.words, at);
-    const digest = identified.digests.subarray(i * uidBytes, (i + 1) * uidBytes);
-    let uid: Buffer | null = null;
-    let value = check;
-    if (identified.named[i] === 1) {
-      if (known < 0) uid = digest;
-      else if (known !== 0 && check !== 0 && known !== check) {
-        changed.push(i);
-        uid = identifier.changedUid(digest, check);
-      }
-    } else {
-      const n = count(i, identified, Math.max(0, known));
-      if (n > 0) {
-        uid = identifier.twinUid(digest, n);
-        value = n;
-      }
-    }
-    if (uid === null) {
-      joined &&= repeats.isAnchored(identified.words, at);
+    const check = words[at + identityWords - 1] ?? 0;
+    const known = repeats.value(words, at);
+    const isNamed = named[i] === 1;
+    const isChanged = isNamed && known > 0 && check !== 0 && known !== check;
+    // A record with an id keeps its content check as value, one without its number among its twins.
+    const n = isNamed ? 0 : count(i, identified, Math.max(0, known));
+    if (isChanged) changed.push(i);
+    if (isNamed ? known >= 0 && !isChanged : n === 0) {
+      joined &&= repeats.isAnchored(words, at);
       continue;
     }
     if (since !== null && (timeOf(page.records[i] ?? null, time) ?? since) < since) continue;
     joined = false;
-    const identity = identities.subarray(
-      fresh.length * identityWords,
-      (fresh.length + 1) * identityWords,
-    );
-    identity.set(identified.words.subarray(at, at + identityWords));
-    identity[identityWords - 1] = value;
-    repeats.add(identity, question.anchored);
-    uids.push(uid);
+    const value = isNamed ? check : n;
+    const to = fresh.length * identityWords;
+    for (let word = 0; word < identityWords - 1; word += 1)
+      identities[to + word] = words[at + word] ?? 0;
+    identities[to + identityWords - 1] = value;
+    repeats.add(identities, to, question.anchored);
+    const digest = i * uidBytes;
+    const uid = fresh.length * uidBytes;
+    if (isNamed && !isChanged) digests.copy(uids, uid, digest, digest + uidBytes);
+    else {
+      const own = digests.subarray(digest, digest + uidBytes);
+      (isChanged ? identifier.changedUid(own, check) : identifier.twinUid(own, n)).copy(uids, uid);
+    }
     fresh.push(i);
   }
   return {
     identified,
     fresh,
     identities: identities.slice(0, fresh.length * identityWords),
-    uids: Buffer.concat(uids),
+    uids: uids.subarray(0, fresh.length * uidBytes),
     changed,
     joined,
   };

@@ -97,7 +97,7 @@ export class ListReader {
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
     const repeats = new Repeats();
     for (const { block, bytes } of memory.identities) {
-      repeats.add(
+      repeats.addAll(
         asWords(bytes),
         checkpoint.openWalk === null || block < checkpoint.openWalk.block,
       );

@@ -31,17 +31,21 @@ export class Repeats {
     return this.value(words, at) >= 0 && !this.#unanchored.has(words, at);
   }
 
-  /** Remembers identities as they were appended to the spool. */
-  add(identities: Uint32Array, anchored: boolean): void {
-    for (let at = 0; at < identities.length; at += identityWords) {
-      const value = identities[at + identityWords - 1] ?? 0;
-      if (this.#young.size >= generationMax) {
-        this.#old = this.#young;
-        this.#young = new KeyTable();
-      }
-      this.#young.set(identities, at, value);
-      if (!anchored) this.#unanchored.set(identities, at, value);
+  /** Remembers the identity at `at`. */
+  add(identities: Uint32Array, at: number, anchored: boolean): void {
+    const value = identities[at + identityWords - 1] ?? 0;
+    if (this.#young.size >= generationMax) {
+      this.#old = this.#young;
+      this.#young = new KeyTable();
     }
+    this.#young.set(identities, at, value);
+    if (!anchored) this.#unanchored.set(identities, at, value);
+  }
+
+  /** Remembers identities as they were appended to the spool. */
+  addAll(identities: Uint32Array, anchored: boolean): void {
+    for (let at = 0; at < identities.length; at += identityWords)
+      this.add(identities, at, anchored);
   }
 
   /** The walk has joined up: everything seen is anchored. */

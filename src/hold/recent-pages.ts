@@ -20,7 +20,7 @@ export class RecentPages {
 
   /** Bytes of pages from behind that are remembered; more than this at a time is read in vain. */
   get coldBytesMax(): number {
-    return this.#bytesMax / 4;
+    return this.#bytesMax / 2;
   }
 
   /** Bytes of the bodies remembered, those read back from behind left out. */

@@ -32,12 +32,15 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
 }
 
 const recentBytesMaxDefault = 3 * 1024 * 1024;
-/** Polling waits for the sinks that keep up while this share of the remembered bytes is in use. */
+/** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
-/** A sink that has not read for this long is not keeping up: polling does not wait for it. */
-const keepsUpMs = 200;
-/** The longest that polling waits, per page, for sinks that keep up. */
-const courtesyMs = 20;
+/** A sink that has not read for this long is not at work: it waits for its far side, and polling does not wait for it. */
+const atWorkMs = 200;
+/**
+ * Making way never slows polling below this many bytes a millisecond: about 8,000 events of 600 bytes a second, so that
+ * a sink that is slow for good does not set the pace.
+ */
+const pollBytesPerMsMin = 5_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
@@ -80,6 +83,8 @@ class WorkerSpool implements Spool {
   readonly #lock: Lock;
   readonly #recent: RecentPages;
   readonly #recentBytesMax: number;
+  /** Size of the page appended last. */
+  #pageBytes = 0;
   /** Where each sink read last, and when. */
   readonly #readers = new Map<string, { readonly at: Offset; readonly when: number }>();
   readonly #unanswered = new Map<number, Waiter>();
@@ -137,6 +142,7 @@ class WorkerSpool implements Spool {
     for (const [index, page] of entry.pages.entries()) {
       const first = firsts[index] ?? 0;
       this.#recent.add({ ...page, first, count: page.uids.length / uidBytes });
+      this.#pageBytes = page.body.length;
     }
     return block;
   }
@@ -160,13 +166,14 @@ class WorkerSpool implements Spool {
     this.#wake();
   }
 
-  /** Appending more would push out pages that a sink which keeps up has not read yet. */
+  /** A sink at work has fallen behind what is remembered, or is about to: more pages would have to be read back for it. */
   #crowded(): boolean {
     const { oldest, bytes } = this.#recent;
-    if (oldest === null || bytes < this.#recentBytesMax * crowdedShare) return false;
+    const brimming = bytes >= this.#recentBytesMax * crowdedShare;
     const now = performance.now();
     return [...this.#readers.values()].some(
-      ({ at, when }) => at >= oldest && now - when < keepsUpMs,
+      ({ at, when }) =>
+        now - when < atWorkMs && (oldest === null || at < oldest ? at < this.#gauge.end : brimming),
     );
   }
 
@@ -177,7 +184,7 @@ class WorkerSpool implements Spool {
   async room(signal: AbortSignal): Promise<void> {
     await this.#until(() => !this.#full && !this.#diskFull, signal);
     if (!this.#crowded()) return;
-    // A courtesy and no more: a sink that is slow for good must not set the pace for the others.
+    const courtesyMs = Math.ceil(this.#pageBytes / pollBytesPerMsMin);
     const courtesy = AbortSignal.any([signal, AbortSignal.timeout(courtesyMs)]);
     await this.#until(() => !this.#crowded(), courtesy).catch(() => signal.throwIfAborted());
   }

@@ -79,16 +79,16 @@ function identity(n: number, number: number): Uint32Array {
 test('Repeats gives back the value last added, and -1 for what it has not seen', () => {
   const repeats = new Repeats();
 
-  repeats.add(Uint32Array.from([...identity(1, 10), ...identity(2, 20)]), true);
-  repeats.add(identity(1, 11), true);
+  repeats.addAll(Uint32Array.from([...identity(1, 10), ...identity(2, 20)]), true);
+  repeats.addAll(identity(1, 11), true);
 
   expect([1, 2, 3].map((n) => repeats.value(identity(n, 0), 0))).toEqual([11, 20, -1]);
 });
 
 test('Repeats knows unanchored keys as repeats that stop no walk, until the walk joins up', () => {
   const repeats = new Repeats();
-  repeats.add(identity(1, 1), true);
-  repeats.add(identity(2, 1), false);
+  repeats.addAll(identity(1, 1), true);
+  repeats.addAll(identity(2, 1), false);
 
   const before = [1, 2, 3].map((n) => repeats.isAnchored(identity(n, 0), 0));
   const known = repeats.value(identity(2, 0), 0);
@@ -106,7 +106,7 @@ test('Repeats forgets the oldest keys beyond its bound, and never the youngest h
   const block = new Uint32Array(1_000 * identityWords);
   for (let n = 0; n < count; n += 1_000) {
     for (let i = 0; i < 1_000; i += 1) block.set(identity(n + i, 1), i * identityWords);
-    repeats.add(block, true);
+    repeats.addAll(block, true);
   }
 
   const known = [0, 400_000, count - 500_000, count - 1].map(
