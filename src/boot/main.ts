@@ -2,7 +2,7 @@
 // Where the program begins and ends. It makes sure of the runtime before anything that needs it is loaded, hands the
 // command line to program.ts, and turns the outcome into an exit code. No other file ends the process. The first line
 // keeps memory flat at full speed: pages are large and live for milliseconds, so garbage is collected early, and what is
-// freed goes back to the system at once (npm run bench: about 300 MB instead of 430 MB, for a fifth more CPU).
+// freed goes back to the system at once. It costs some CPU; `npm run bench` shows both, with this line or another.
 
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
