@@ -25,6 +25,7 @@ import { turnsOf } from './fetch/turns.ts';
 import { type Normalise, PageDecoder } from './send/held-event.ts';
 import { compileNormaliser } from './send/normalise/normalise.ts';
 import { type BatchBounds, Outlet } from './send/outlet.ts';
+import { PageEncoder } from './send/page-encoder.ts';
 import { type Route, type Selection, selectionFor } from './send/route.ts';
 import { Sender, type SenderState } from './send/sender.ts';
 import { backOff } from './tools/back-off.ts';
@@ -211,11 +212,11 @@ export class Pipeline {
   }
 
   async #startSenders(): Promise<Sending> {
-    const decoder = new PageDecoder(normalisersOf(this.#plan.sources));
+    const encoder = new PageEncoder(new PageDecoder(normalisersOf(this.#plan.sources)));
     this.#senders = await Promise.all(
       this.#plan.sinks.map(async (sink) => ({
         name: sink.name,
-        sender: await this.#makeSender(sink, decoder),
+        sender: await this.#makeSender(sink, encoder),
       })),
     );
     const stop = new AbortController();
@@ -230,7 +231,7 @@ export class Pipeline {
     return { stop, kill, ended: Promise.allSettled(runs), failed };
   }
 
-  async #makeSender(sink: PlannedSink, decoder: PageDecoder): Promise<Sender> {
+  async #makeSender(sink: PlannedSink, encoder: PageEncoder): Promise<Sender> {
     const { spool, tools, random } = this.#means;
     const { definition, format, settings } = sink;
     const { position, mark } = await spool.progress(sink.name);
@@ -247,7 +248,7 @@ export class Pipeline {
     const outlet = new Outlet({
       sink: sink.name,
       spool,
-      decoder,
+      encoder,
       format,
       formatKey: sink.formatKey,
       documents: definition.documents === true,

@@ -158,9 +158,9 @@ export function noticing(spool: Spool, notes: ConditionNotes): Spool {
     },
     async append(entry) {
       const block = await spool.append(entry);
-      for (const { context, parsed = [] } of entry.pages) {
+      for (const { context, body } of entry.pages) {
         if (context.kind !== 'condition') continue;
-        for (const record of parsed) if (isCondition(record)) notes.add(record);
+        for (const record of recordsOf(body)) if (isCondition(record)) notes.add(record);
       }
       return block;
     },
@@ -175,6 +175,10 @@ export function noticing(spool: Spool, notes: ConditionNotes): Spool {
     note: (kind, name, facts) => spool.note(kind, name, facts),
     close: () => spool.close(),
   };
+}
+
+function recordsOf(body: Uint8Array): readonly unknown[] {
+  return JSON.parse(Buffer.from(body).toString()) as unknown[];
 }
 
 function isCondition(record: unknown): record is ConditionRecord {

@@ -17,13 +17,20 @@ export interface PageQuery {
   readonly limit: number | null;
 }
 
+/** The records of a page, parsed when asked for; an array is one as well. */
+export interface Records {
+  readonly length: number;
+  /** As arrays have it: negative from the end, undefined beyond either. */
+  at(index: number): ParsedRecord | undefined;
+}
+
 /** One whole, well-formed answer. */
 export interface Page {
   /** The body as upstream sent it. */
   readonly body: Uint8Array;
   /** Dotted path of the records within the body. */
   readonly items: string;
-  readonly records: readonly ParsedRecord[];
+  readonly records: Records;
   /** The cursor of the next page; null at the end; undefined where the answer has no such key. */
   readonly next: string | null | undefined;
   /** What upstream says the list's length is, where it says so. */

@@ -5,13 +5,20 @@
 // - A page is deleted only when every sink of the config has passed it.
 // Nothing here says how pages are stored, so that a log in Kafka could serve the same interface.
 
-import type { Offset, PageContext, ParsedRecord, Uid } from './event.ts';
+import type { Offset, PageContext, Uid } from './event.ts';
 import type { Json } from './json.ts';
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
 export const identityBytes = 20;
 /** Bytes of one uid as held: SHA-256. */
 export const uidBytes = 32;
+
+/** Byte ranges of the records within a body. */
+export interface Slices {
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly length: number;
+}
 
 /** A page on its way into the spool. */
 export interface NewPage {
@@ -24,8 +31,8 @@ export interface NewPage {
   readonly kept: Uint32Array | null;
   /** `uidBytes` each, for the kept records in order. */
   readonly uids: Uint8Array;
-  /** The kept records parsed, so that senders who are up to date need not parse again. Not stored. */
-  readonly parsed?: readonly ParsedRecord[];
+  /** Where all the page's records stand, so that senders who are up to date need not look again. Not stored. */
+  readonly slices?: Slices;
   /** Only this sink is to get it: a dead letter sent again. */
   readonly onlySink?: string;
 }

@@ -5,19 +5,20 @@
 // gives the same uid, and nothing that upstream or the config says makes two different records share one.
 
 import { hash } from 'node:crypto';
-import type { ParsedRecord } from '../contracts/event.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords, type Slices, sourceTextAt, valueAt } from '../tools/records.ts';
-import { checkValue } from './content-check.ts';
+import type { RecordList } from '../tools/record-list.ts';
 import { identityWords } from './repeats.ts';
+
+const quote = 0x22;
+const minus = 0x2d;
+const zero = 0x30;
+const nine = 0x39;
 
 /** What identities are made from, for one stream. */
 export interface IdentitySettings {
   readonly source: string;
   readonly company: string;
   readonly stream: string;
-  /** Dotted path of the id; null: none. */
-  readonly id: string | null;
   /** Also note a check over the content, to notice a record that changed. */
   readonly checkContent: boolean;
 }
@@ -48,28 +49,22 @@ export class Identifier {
   }
 
   /** Identifies a page's records. */
-  identify(records: readonly ParsedRecord[], body: Uint8Array, items: string): Identified {
-    const { id: idPath, checkContent } = this.#settings;
+  identify(records: RecordList): Identified {
+    const { checkContent } = this.#settings;
     const count = records.length;
     const words = new Uint32Array(count * identityWords);
     const digests = Buffer.allocUnsafeSlow(count * uidBytes);
     const named = new Uint8Array(count);
-    const checked = checkContent ? cutAndCheck(body, items) : null;
-    let slices: Slices | null = checked?.slices ?? null;
-    const raw = (index: number) => {
-      slices ??= cutRecords(body, items);
-      return body.subarray(slices.starts[index], slices.ends[index]);
-    };
     for (let i = 0; i < count; i += 1) {
-      const id = idPath === null ? null : idText(records[i] ?? null, idPath, i, raw);
+      const id = idOf(records.idText(i));
       const digest =
         id === null
-          ? hash('sha256', Buffer.concat([this.#unnamed, raw(i)]), 'latin1')
+          ? hash('sha256', Buffer.concat([this.#unnamed, records.raw(i)]), 'latin1')
           : hash('sha256', this.#prefix + id, 'latin1');
       digests.write(digest, i * uidBytes, 'latin1');
       if (id === null) continue;
       named[i] = 1;
-      words[i * identityWords + identityWords - 1] = checked?.checks[i] ?? 0;
+      if (checkContent) words[i * identityWords + identityWords - 1] = records.checks[i] ?? 0;
     }
     const digestWords = new Uint32Array(digests.buffer);
     for (let i = 0; i < count; i += 1) {
@@ -96,29 +91,16 @@ export class Identifier {
   }
 }
 
-/** The records' ranges and, from the same pass, their checks. */
-function cutAndCheck(body: Uint8Array, items: string) {
-  const checks: number[] = [];
-  const slices = cutRecords(body, items, (bytes, at) =>
-    checkValue(bytes, at, (check) => checks.push(check)),
-  );
-  return { slices, checks: checks.slice(checks.length - slices.length) };
-}
-
 /**
- * The id as text, marked as the string's own or as JSON. A number is taken from the record's own bytes, where it has
- * all its digits, and so is a string that is not well-formed, since encoding would make different ones alike.
+ * The id from its source text, marked as a string's own text or as JSON. A number keeps its source text, where it has
+ * all its digits, and so does a string that is not well-formed, since encoding would make different ones alike.
  */
-function idText(
-  record: ParsedRecord,
-  path: string,
-  index: number,
-  raw: (index: number) => Uint8Array,
-): string | null {
-  const value = valueAt(record, path);
-  if (typeof value === 'string') {
-    if (value === '') return null;
-    if (value.isWellFormed()) return `i\0${value}`;
-  } else if (typeof value !== 'number') return null;
-  return `j\0${sourceTextAt(raw(index), path)}`;
+function idOf(source: string | null): string | null {
+  const first = source?.charCodeAt(0) ?? 0;
+  if (source === null || source === '""') return null;
+  if (first === minus || (first >= zero && first <= nine)) return `j\0${source}`;
+  if (first !== quote) return null;
+  if (!source.includes('\\')) return `i\0${source.slice(1, -1)}`;
+  const text = JSON.parse(source) as string;
+  return text.isWellFormed() ? `i\0${text}` : `j\0${source}`;
 }

@@ -77,7 +77,7 @@ export function judge(question: Question, identifier: Identifier, repeats: Repea
       joined &&= repeats.isAnchored(words, at);
       continue;
     }
-    if (since !== null && (timeOf(page.records[i] ?? null, time) ?? since) < since) continue;
+    if (since !== null && (timeOf(page.records.at(i) ?? null, time) ?? since) < since) continue;
     joined = false;
     const value = isNamed ? check : n;
     const to = fresh.length * identityWords;

@@ -8,6 +8,7 @@ import type { PageContext } from '../contracts/event.ts';
 import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
 import type { Append, NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import { RecordList, scanBody } from '../tools/record-list.ts';
 import { freshCheckpoint, type ListCheckpoint, readCheckpoint } from './checkpoint.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { type Judged, judge, type Question } from './judge.ts';
@@ -66,7 +67,6 @@ export class ListReader {
       source: stream.source,
       company: stream.company ?? '',
       stream: stream.name,
-      id: stream.id,
       checkContent: stream.immutable,
     });
   }
@@ -191,7 +191,7 @@ export class ListReader {
 
   /** The keys of a page's records. */
   identify(page: Page): Identified {
-    return this.#identifier.identify(page.records, page.body, page.items);
+    return this.#identifier.identify(listOf(page, this.means.stream.id));
   }
 
   /** Tells what on a page is new. */
@@ -287,7 +287,7 @@ export class ListReader {
       items: page.items,
       kept: all ? null : Uint32Array.from(judged.fresh),
       uids: judged.uids,
-      parsed: all ? page.records : judged.fresh.map((index) => page.records[index] ?? null),
+      ...(page.records instanceof RecordList ? { slices: page.records.slices } : {}),
     };
   }
 
@@ -315,6 +315,14 @@ export class ListReader {
       fetchedAt,
     };
   }
+}
+
+/** The records as found in the body, also where the source handed them over parsed. */
+function listOf({ records, body, items }: Page, id: string | null): RecordList {
+  if (records instanceof RecordList) return records;
+  const found = scanBody(body, items, id).records;
+  invariant(found?.length === records.length, 'a page holds the records that its source read');
+  return found;
 }
 
 function changedFindings(taken: Taken | null): readonly Finding[] {

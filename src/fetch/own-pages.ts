@@ -2,7 +2,7 @@
 // beside upstream's pages and travel like them, so that nothing told to an operator can be lost either.
 
 import type { Condition, ConditionRecord } from '../contracts/change.ts';
-import type { PageContext, ParsedRecord } from '../contracts/event.ts';
+import type { PageContext } from '../contracts/event.ts';
 import type { NewPage } from '../contracts/spool.ts';
 
 /** A page of our own records, one uid each. */
@@ -17,7 +17,6 @@ export function ownPage(
     items: '',
     kept: null,
     uids: Buffer.concat(uids),
-    parsed: records as readonly ParsedRecord[],
   };
 }
 

@@ -2,6 +2,7 @@
 // reaches. The exact time of each event is the normaliser's; here a record whose time cannot be read has none.
 
 import type { ParsedRecord } from '../contracts/event.ts';
+import type { Records } from '../contracts/source.ts';
 import { valueAt } from '../tools/records.ts';
 
 /** Above this a number is epoch milliseconds, below it seconds. */
@@ -28,11 +29,11 @@ export function timeOf(record: ParsedRecord, paths: readonly string[]): number |
 
 /** Earliest and latest time of a page, told from its two ends: pages are in order in every order but `mixed`. */
 export function timeSpan(
-  records: readonly ParsedRecord[],
+  records: Records,
   paths: readonly string[],
 ): { readonly earliest: number; readonly latest: number } | null {
   if (records.length === 0) return null;
-  const first = timeOf(records[0] ?? null, paths);
+  const first = timeOf(records.at(0) ?? null, paths);
   const last = timeOf(records.at(-1) ?? null, paths);
   if (first === null || last === null) return null;
   return { earliest: Math.min(first, last), latest: Math.max(first, last) };

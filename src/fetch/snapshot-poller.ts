@@ -56,7 +56,6 @@ export class SnapshotPoller {
       source,
       company,
       stream: name,
-      id: null,
       checkContent: false,
     });
   }

@@ -66,7 +66,7 @@ export function recordPages(
   for (let from = 0; from < records.length; from += pageRecordsMax) {
     const to = from + pageRecordsMax;
     // Exact numbers are for writing only: senders parse the body, as they would after a restart.
-    const { parsed: _, ...page } = ownPage(context, records.slice(from, to), uids.slice(from, to));
+    const page = ownPage(context, records.slice(from, to), uids.slice(from, to));
     pages.push(page);
   }
   return pages;

@@ -124,7 +124,7 @@ class WorkerSpool implements Spool {
   }
 
   async append(entry: Append): Promise<number> {
-    const pages = entry.pages.map(({ parsed: _, ...page }) => ({
+    const pages = entry.pages.map(({ slices: _, ...page }) => ({
       ...page,
       body: owned(page.body),
     }));

@@ -10,39 +10,68 @@ const lf = 0x0a;
 /** An UTF-16 unit takes at most this many bytes in UTF-8. */
 const utf8BytesPerUnitMax = 3;
 
-/** Lines are built here and then copied out at their exact size; grows to the largest page seen. */
-let scratch = Buffer.allocUnsafeSlow(256 * 1024);
+/** Room for a line beyond what the page's size lets expect, before memory grows. */
+const spareBytes = 4096;
+
+/** Writes the lines of one page. */
+export class LineWriter {
+  readonly #format: Format;
+  readonly #starts: Uint32Array;
+  readonly #ends: Uint32Array;
+  #bytes: Buffer;
+  #length = 0;
+  #at = 0;
+
+  /** At most `count` lines, made from about as many bytes as `body` has. */
+  constructor(format: Format, count: number, body: Uint8Array) {
+    this.#format = format;
+    this.#starts = new Uint32Array(count);
+    this.#ends = new Uint32Array(count);
+    // What is not written to costs an address and no memory, and growing costs a copy.
+    this.#bytes = Buffer.allocUnsafeSlow(body.length * 2 + spareBytes);
+  }
+
+  add(event: Event): void {
+    const line = this.#format.encode(event);
+    this.#starts[this.#length] = this.#at;
+    if (typeof line === 'string') {
+      this.#reserve(line.length * utf8BytesPerUnitMax + 1);
+      this.#at += this.#bytes.write(line, this.#at, 'utf8');
+    } else {
+      this.#reserve(line.length + 1);
+      this.#bytes.set(line, this.#at);
+      this.#at += line.length;
+    }
+    this.#ends[this.#length] = this.#at;
+    this.#bytes[this.#at] = lf;
+    this.#at += 1;
+    this.#length += 1;
+  }
+
+  /** The lines so far; nothing may be added after that. */
+  lines(): EncodedLines {
+    return {
+      bytes: this.#bytes.subarray(0, this.#at),
+      starts: this.#starts.subarray(0, this.#length),
+      ends: this.#ends.subarray(0, this.#length),
+      length: this.#length,
+    };
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#at + bytes;
+    if (needed <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+}
 
 /** Encodes events one after the other. */
 export function encodeLines(events: readonly Event[], format: Format): EncodedLines {
-  const starts = new Uint32Array(events.length);
-  const ends = new Uint32Array(events.length);
-  let at = 0;
-  for (let i = 0; i < events.length; i += 1) {
-    const event = events[i];
-    if (event === undefined) continue;
-    const line = format.encode(event);
-    starts[i] = at;
-    if (typeof line === 'string') {
-      reserve(at + line.length * utf8BytesPerUnitMax + 1, at);
-      at += scratch.write(line, at, 'utf8');
-    } else {
-      reserve(at + line.length + 1, at);
-      scratch.set(line, at);
-      at += line.length;
-    }
-    ends[i] = at;
-    scratch[at] = lf;
-    at += 1;
-  }
-  return { bytes: Buffer.from(scratch.subarray(0, at)), starts, ends, length: events.length };
-}
-
-function reserve(bytes: number, used: number): void {
-  if (bytes <= scratch.length) return;
-  const larger = Buffer.allocUnsafeSlow(Math.max(bytes, scratch.length * 2));
-  scratch.copy(larger, 0, 0, used);
-  scratch = larger;
+  const writer = new LineWriter(format, events.length, new Uint8Array(0));
+  for (const event of events) writer.add(event);
+  return writer.lines();
 }
 
 /** Lines `from` up to `to` of the same buffer; nothing is copied. */
@@ -88,14 +117,6 @@ export function joinLines(parts: readonly EncodedLines[]): EncodedLines {
     at += to - from;
   }
   return { bytes: Buffer.concat(chunks, at), starts, ends, length };
-}
-
-/** The events of a page that a sink is to get, and their lines where it carries lines. */
-export interface Selected {
-  readonly events: readonly Event[];
-  readonly lines: EncodedLines;
-  /** Mean size of the page's records, which bounds batches where there are no lines to measure. */
-  readonly recordBytes: number;
 }
 
 /** No lines: for sinks that build documents from the events. */

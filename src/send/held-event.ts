@@ -10,9 +10,9 @@ import type {
   RecordKind,
   Uid,
 } from '../contracts/event.ts';
-import type { HeldPage } from '../contracts/spool.ts';
+import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords, parseBody, recordsAt, type Slices } from '../tools/records.ts';
+import { cutRecords } from '../tools/records.ts';
 
 /** Makes the OCSF form of one record. Pure and total. */
 export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
@@ -24,13 +24,16 @@ export class DecodedPage {
   readonly events: readonly Event[];
   /** What senders computed from this page, by what it was computed with. */
   readonly encoded = new Map<string, unknown>();
-  #parsed: readonly ParsedRecord[] | null;
-  #slices: Slices | null = null;
+  readonly #text: Buffer;
+  #slices: Slices | null;
+  #ocsf: OcsfEvent | null = null;
+  #ocsfIndex = -1;
 
   constructor(held: HeldPage, normalise: Normalise) {
     this.held = held;
     this.normalise = normalise;
-    this.#parsed = held.parsed ?? null;
+    this.#text = Buffer.from(held.body.buffer, held.body.byteOffset, held.body.byteLength);
+    this.#slices = held.slices ?? null;
     const hex = Buffer.from(held.uids.buffer, held.uids.byteOffset, held.uids.byteLength).toString(
       'hex',
     );
@@ -41,21 +44,35 @@ export class DecodedPage {
     this.events = events;
   }
 
+  /** The OCSF form of the event asked for last stays at hand, since a format asks many times for each in turn. */
+  ocsf(index: number, uid: Uid): OcsfEvent {
+    if (index !== this.#ocsfIndex || this.#ocsf === null) {
+      this.#ocsf = this.normalise(this.record(index), uid, this.held.context);
+      this.#ocsfIndex = index;
+    }
+    return this.#ocsf;
+  }
+
+  /** A record parsed; each is parsed by itself, so that one is dead before the next is made. */
   record(index: number): ParsedRecord {
-    this.#parsed ??= this.#parse();
-    return this.#parsed[index] ?? null;
+    const { starts, ends } = this.#cut();
+    const at = this.#indexOf(index);
+    return JSON.parse(this.#text.toString('utf8', starts[at], ends[at])) as ParsedRecord;
   }
 
   raw(index: number): Uint8Array {
-    this.#slices ??= cutRecords(this.held.body, this.held.items);
-    const at = this.held.kept === null ? index : (this.held.kept[index] ?? 0);
-    return this.held.body.subarray(this.#slices.starts[at], this.#slices.ends[at]);
+    const { starts, ends } = this.#cut();
+    const at = this.#indexOf(index);
+    return this.#text.subarray(starts[at], ends[at]);
   }
 
-  #parse(): readonly ParsedRecord[] {
-    const records = recordsAt(parseBody(this.held.body), this.held.items) ?? [];
-    if (this.held.kept === null) return records;
-    return Array.from(this.held.kept, (index) => records[index] ?? null);
+  #indexOf(index: number): number {
+    return this.held.kept === null ? index : (this.held.kept[index] ?? 0);
+  }
+
+  #cut(): Slices {
+    this.#slices ??= cutRecords(this.held.body, this.held.items);
+    return this.#slices;
   }
 }
 
@@ -63,7 +80,6 @@ class HeldEvent implements Event {
   readonly uid: Uid;
   readonly #page: DecodedPage;
   readonly #index: number;
-  #ocsf: OcsfEvent | null = null;
 
   constructor(page: DecodedPage, index: number, uid: Uid) {
     this.#page = page;
@@ -96,11 +112,7 @@ class HeldEvent implements Event {
   }
 
   get ocsf(): OcsfEvent {
-    if (this.#ocsf === null) {
-      const page = this.#page;
-      this.#ocsf = page.normalise(page.record(this.#index), this.uid, page.held.context);
-    }
-    return this.#ocsf;
+    return this.#page.ocsf(this.#index, this.uid);
   }
 }
 

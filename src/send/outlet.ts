@@ -1,14 +1,12 @@
 // What one sink is to get next: batches cut from the spool, in order, from any offset. It reads pages, picks the events that routes
-// let pass, has each page encoded once per selection and format, and keeps to the sink's bounds. It remembers nothing but
-// the settings: the sender (sender.ts) says from where.
+// let pass, has their lines from the encoder that all sinks share, and keeps to the sink's bounds. The sender (sender.ts) says
+// from where.
 
 import type { Offset } from '../contracts/event.ts';
-import type { Format } from '../contracts/format.ts';
 import type { Batch } from '../contracts/sink.ts';
-import type { Spool } from '../contracts/spool.ts';
-import { encodeLines, indexAt, joinLines, noLines, type Selected, subLines } from './encode.ts';
-import type { DecodedPage, PageDecoder } from './held-event.ts';
-import type { Selection } from './route.ts';
+import type { HeldPage, Spool } from '../contracts/spool.ts';
+import { indexAt, joinLines, noLines, subLines } from './encode.ts';
+import type { PageEncoder, Reader, Selected } from './page-encoder.ts';
 
 /** Bounds of one batch. A single event larger than `bytesMax` still makes a batch of its own. */
 export interface BatchBounds {
@@ -17,26 +15,30 @@ export interface BatchBounds {
 }
 
 /** A sink's view of the spool. */
-export interface OutletSettings {
-  readonly sink: string;
+export interface OutletSettings extends Omit<Reader, 'expects'> {
   readonly spool: Spool;
-  readonly decoder: PageDecoder;
-  readonly format: Format;
-  /** Equal keys encode alike. */
-  readonly formatKey: string;
-  /** True where the sink builds documents from events and wants no lines. */
-  readonly documents: boolean;
-  /** What the sink gets of a source; null: nothing. */
-  readonly selectionFor: (source: string) => Selection | null;
+  readonly encoder: PageEncoder;
   readonly bounds: BatchBounds;
 }
+
+/** A sink that has not asked for this long waits for its far side: what others read is not encoded for it. */
+const atWorkMs = 200;
 
 /** Cuts batches for one sink. */
 export class Outlet {
   readonly #settings: OutletSettings;
+  readonly #reader: Reader;
+  #from: Offset = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(settings: OutletSettings) {
     this.#settings = settings;
+    this.#reader = { ...settings, expects: (page) => this.#expects(page) };
+    settings.encoder.join(this.#reader);
+  }
+
+  #expects({ first, count }: HeldPage): boolean {
+    return this.#from < first + count && performance.now() - this.#askedAt < atWorkMs;
   }
 
   /**
@@ -45,6 +47,8 @@ export class Outlet {
    */
   async cut(from: Offset): Promise<Batch | null> {
     const { bounds, spool } = this.#settings;
+    this.#from = from;
+    this.#askedAt = performance.now();
     const pages = await spool.read(from, bounds.bytesMax, this.#settings.sink);
     if (pages.length === 0) return null;
     const parts: Selected[] = [];
@@ -52,7 +56,7 @@ export class Outlet {
     let bytes = 0;
     let end = from;
     for (const held of pages) {
-      const selected = this.#select(held.context.source, this.#settings.decoder.decode(held));
+      const selected = this.#settings.encoder.select(held, this.#reader);
       const start = indexAt(selected.events, from);
       const stop = this.#stop(selected, start, { room, bytes: bounds.bytesMax - bytes });
       const events = selected.events.slice(start, stop);
@@ -92,25 +96,6 @@ export class Outlet {
     let stop = first;
     while (stop < last && sizeOf(selected, start, stop + 1) <= left.bytes) stop += 1;
     return Math.min(stop, last);
-  }
-
-  #select(source: string, page: DecodedPage): Selected {
-    const { onlySink } = page.held;
-    const selection = this.#settings.selectionFor(source);
-    const mine = onlySink === undefined || onlySink === this.#settings.sink;
-    if (!mine || selection === null) return { events: [], lines: noLines, recordBytes: 0 };
-    const key = `${selection.key}|${this.#settings.documents ? '' : this.#settings.formatKey}`;
-    const known = page.encoded.get(key) as Selected | undefined;
-    if (known !== undefined) return known;
-    const events =
-      selection.key === ''
-        ? page.events
-        : page.events.map((event) => selection.select(event)).filter((event) => event !== null);
-    const lines = this.#settings.documents ? noLines : encodeLines(events, this.#settings.format);
-    const recordBytes = page.held.body.length / Math.max(1, page.held.count);
-    const selected = { events, lines, recordBytes };
-    page.encoded.set(key, selected);
-    return selected;
   }
 }
 

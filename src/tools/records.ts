@@ -1,15 +1,8 @@
-// Where the records of a page stand. A page is parsed once, for the facts in it; the records' own bytes are found by
-// a scan of their own, only when somebody wants them (the original bytes, an identity without an id). The scan relies on the body
-// being valid JSON, which the parse has shown; it never looks at what values mean.
+// Where the records of a page, and values within them, stand. The scan relies on the body being valid JSON, which has been
+// shown when it was read (record-list.ts); it never looks at what values mean.
 
 import { isObject, type Json } from '../contracts/json.ts';
-
-/** Byte ranges of the records within a body. */
-export interface Slices {
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-  readonly length: number;
-}
+import type { Slices } from '../contracts/spool.ts';
 
 const decoder = new TextDecoder('utf-8');
 
@@ -44,15 +37,8 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Tells the index after the JSON value that starts at `from`. */
-export type Skip = (body: Uint8Array, from: number) => number;
-
-/**
- * Cuts the array at a dotted path into the byte ranges of its elements, without surrounding white space. A `skip` that
- * also looks at the bytes it passes over saves a pass of its own. It is called for each element in order; should the
- * member be there twice, first for the elements of the one that does not count.
- */
-export function cutRecords(body: Uint8Array, path: string, skip: Skip = skipValue): Slices {
+/** Cuts the array at a dotted path into the byte ranges of its elements, without surrounding white space. */
+export function cutRecords(body: Uint8Array, path: string): Slices {
   let starts: number[] = [];
   let ends: number[] = [];
   const forget = () => {
@@ -63,7 +49,7 @@ export function cutRecords(body: Uint8Array, path: string, skip: Skip = skipValu
     if (body[open] !== openBracket) return skipValue(body, open);
     let at = skipSpace(body, open + 1);
     while (body[at] !== closeBracket && at < body.length) {
-      const end = skip(body, at);
+      const end = skipValue(body, at);
       starts.push(at);
       ends.push(end);
       at = skipSpace(body, end);
@@ -94,13 +80,13 @@ export function sourceTextAt(record: Uint8Array, path: string): string | null {
   return start < 0 ? null : decoder.decode(record.subarray(start, end));
 }
 
-/** The text decoder passes over a byte order mark, so the scan has to as well. */
-function bomEnd(body: Uint8Array): number {
+/** Where the text begins: the text decoder passes over a byte order mark, so the scan has to as well. */
+export function bomEnd(body: Uint8Array): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
 }
 
 /** What to do with the value at a path: `take` it and tell where it ends, and `forget` it when another one counts. */
-interface Visitor {
+export interface Visitor {
   take(at: number): number;
   forget(): void;
 }
@@ -110,7 +96,7 @@ interface Visitor {
  * `valueAt` has it after `JSON.parse`: the last of several members with one name counts, and a key that holds dots
  * itself goes before a path.
  */
-function visit(body: Uint8Array, from: number, path: string, visitor: Visitor): number {
+export function visit(body: Uint8Array, from: number, path: string, visitor: Visitor): number {
   if (path === '') return visitor.take(from);
   if (body[from] !== openBrace) return skipValue(body, from);
   const dot = path.indexOf('.');

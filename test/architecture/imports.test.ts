@@ -39,7 +39,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/send': ['src/contracts', 'src/tools'],
   'src/sandbox': [],
   // How a body is cut into records is the same question for a source as for the engine.
-  'connectors/sources': ['src/contracts', 'src/tools/records.ts', 'connectors/shared'],
+  'connectors/sources': [
+    'src/contracts',
+    'src/tools/records.ts',
+    'src/tools/record-list.ts',
+    'src/tools/json-scan.ts',
+    'connectors/shared',
+  ],
   'connectors/sinks': ['src/contracts', 'connectors/shared'],
   'connectors/shared': ['src/contracts'],
   formats: ['src/contracts'],

@@ -27,7 +27,6 @@ function withConditions(records: readonly ConditionRecord[]): Append {
     items: '',
     kept: null,
     uids: Buffer.alloc(32 * records.length, 7),
-    parsed: records.map((record) => ({ ...record, details: {} })),
   };
   return { ...append, pages: [page, conditions] };
 }

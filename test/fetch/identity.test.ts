@@ -3,26 +3,31 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ParsedRecord } from '../../src/contracts/event.ts';
 import { uidBytes } from '../../src/contracts/spool.ts';
 import { Identifier, type IdentitySettings } from '../../src/fetch/identity.ts';
 import { identityWords } from '../../src/fetch/repeats.ts';
+import { type RecordList, scanBody } from '../../src/tools/record-list.ts';
 
 const names = { source: 'audit', company: 'c-1', stream: 'audit/c-1' };
 
 function identifier(more: Partial<IdentitySettings> = {}): Identifier {
-  return new Identifier({ ...names, id: 'id', checkContent: false, ...more });
+  return new Identifier({ ...names, checkContent: false, ...more });
+}
+
+function listOf(body: Uint8Array, id: string): RecordList {
+  const { records } = scanBody(body, 'data', id);
+  if (records === null) throw new Error('the page has its list');
+  return records;
 }
 
 /** Identifies the records of a page that is written like this. */
-function identify(texts: readonly string[], by: Identifier = identifier()) {
+function identify(texts: readonly string[], by: Identifier = identifier(), id = 'id') {
   const body = Buffer.from(`{"data": [${texts.join(',\n')}]}`);
-  const records = texts.map((text) => JSON.parse(text) as ParsedRecord);
-  return by.identify(records, body, 'data');
+  return by.identify(listOf(body, id));
 }
 
-function digestsOf(texts: readonly string[], by?: Identifier): readonly string[] {
-  const { digests, count } = identify(texts, by);
+function digestsOf(texts: readonly string[], by?: Identifier, id?: string): readonly string[] {
+  const { digests, count } = identify(texts, by, id);
   return Array.from({ length: count }, (_, i) =>
     digests.toString('hex', i * uidBytes, (i + 1) * uidBytes),
   );
@@ -139,23 +144,22 @@ test('Identifier gives as key the first 16 bytes of the digest, and a check wher
 test('Identifier checks the records that count where a page holds its list twice', () => {
   const by = identifier({ checkContent: true });
   const record = '{"id":"a","x":1}';
-  const once = by.identify([JSON.parse(record)], Buffer.from(`{"data":[${record}]}`), 'data');
+  const once = identify([record], by);
 
   const twice = by.identify(
-    [JSON.parse(record)],
-    Buffer.from(`{"data":[{"id":"b"},{"id":"c"}],"data":[${record}]}`),
-    'data',
+    listOf(Buffer.from(`{"data":[{"id":"b"},{"id":"c"}],"data":[${record}]}`), 'id'),
   );
 
   expect(twice.words).toEqual(once.words);
 });
 
 test('Identifier reads the id at a nested path, from nested bytes', () => {
-  const by = identifier({ id: 'meta.id' });
+  const by = identifier();
 
   const digests = digestsOf(
     ['{"meta":{"id":9007199254740993}}', '{"meta":{"id":9007199254740992}}', '{"id":"x"}'],
     by,
+    'meta.id',
   );
 
   expect(new Set(digests).size).toBe(3);

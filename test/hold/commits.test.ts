@@ -135,16 +135,20 @@ test('spool gives readers who are up to date the page that was appended, not one
     for (let from = 0; from < 60; ) {
       await spool.arrival(from, never);
       const pages = await spool.read(from, 1);
-      given.push(...pages.map(({ parsed }) => parsed));
+      given.push(...pages.map(({ slices }) => slices));
       from = (pages.at(-1)?.first ?? 0) + (pages.at(-1)?.count ?? 0);
     }
   })();
 
-  const parsed = Array.from({ length: 60 }, (_, n) => [{ n }]);
+  const slices = Array.from({ length: 60 }, (_, n) => ({
+    starts: Uint32Array.of(n),
+    ends: Uint32Array.of(n + 1),
+    length: 1,
+  }));
   for (let n = 0; n < 60; n += 6) {
     await Promise.all(
-      parsed.slice(n, n + 6).map((records, i) => {
-        const page = { ...aPage({ ids: [String(n + i)] }), parsed: records };
+      slices.slice(n, n + 6).map((own, i) => {
+        const page = { ...aPage({ ids: [String(n + i)] }), slices: own };
         return spool.append({ stream: `s${i}`, pages: [page], checkpoint: null });
       }),
     );
@@ -152,7 +156,7 @@ test('spool gives readers who are up to date the page that was appended, not one
   await reading;
   await spool.close();
 
-  expect(given).toEqual(parsed);
+  expect(given).toEqual(slices);
 });
 
 /** Everything that can wait for the spool. */

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
+import { cutRecords } from '../../src/tools/records.ts';
 import { aPage } from '../support/a-page.ts';
 
 const ids = ['a', 'b', 'c', 'd'];
@@ -37,11 +38,11 @@ test('PageDecoder gives each event its uid, offset, context and bytes', () => {
   }
 });
 
-test('PageDecoder gives only the kept records, from parsed ones and from the bytes alike', () => {
+test('PageDecoder gives only the kept records, found by the reader or found anew alike', () => {
   const uids = aPage({ ids: ['b', 'd'] }).uids;
   const kept = held({ kept: Uint32Array.of(1, 3), uids, count: 2 });
   const { data } = JSON.parse(Buffer.from(kept.body).toString());
-  const handedOn = { ...kept, parsed: [data[1], data[3]] };
+  const handedOn = { ...kept, slices: cutRecords(kept.body, 'data') };
 
   for (const page of [kept, handedOn]) {
     const { events } = counting().decoder.decode(page);

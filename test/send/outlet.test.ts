@@ -9,6 +9,7 @@ import type { Batch } from '../../src/contracts/sink.ts';
 import type { NewPage } from '../../src/contracts/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { Outlet, type OutletSettings } from '../../src/send/outlet.ts';
+import { PageEncoder } from '../../src/send/page-encoder.ts';
 import type { Selection } from '../../src/send/route.ts';
 import { aPage } from '../support/a-page.ts';
 import { pageSpool } from './page-spool.ts';
@@ -35,7 +36,7 @@ function outletOn(pages: readonly NewPage[], more: Partial<OutletSettings> = {})
   return new Outlet({
     sink: 's',
     spool: pageSpool(pages).spool,
-    decoder: new PageDecoder(asItIs),
+    encoder: new PageEncoder(new PageDecoder(asItIs)),
     format: countingFormat().format,
     formatKey: 'json',
     documents: false,
@@ -201,28 +202,63 @@ test('Outlet has a page parsed, normalised and encoded once for all sinks that w
     normalised += 1;
     return record as unknown as OcsfEvent;
   });
+  const encoder = new PageEncoder(decoder);
   const outlets = ['a', 'b', 'c', 'd'].map((sink, i) =>
-    outletOn([], { sink, spool, decoder, format, bounds: { eventsMax: 3 + i, bytesMax: 1e6 } }),
+    outletOn([], { sink, spool, encoder, format, bounds: { eventsMax: 3 + i, bytesMax: 1e6 } }),
   );
 
   const all = await Promise.all(outlets.map((outlet) => cutAll(outlet)));
 
-  for (const batches of all) expect(batches.flatMap(idsOf)).toEqual(numbered(0, 20));
   expect(calls()).toBe(20);
   expect(normalised).toBe(20);
+  for (const batches of all) expect(batches.flatMap(idsOf)).toEqual(numbered(0, 20));
+});
+
+test('Outlet has a page normalised once for sinks at work that want it in different ways, and not again for one that comes late', async () => {
+  const { spool } = pageSpool([aPage({ ids: numbered(0, 5) }), aPage({ ids: numbered(5, 5) })]);
+  let normalised = 0;
+  const encoder = new PageEncoder(
+    new PageDecoder(() => (record) => {
+      normalised += 1;
+      return record as unknown as OcsfEvent;
+    }),
+  );
+  const ways: Partial<OutletSettings>[] = [
+    { sink: 'a', formatKey: 'json' },
+    { sink: 'b', formatKey: 'cef' },
+    { sink: 'c', selectionFor: () => ({ key: 'x', select: (event) => event }) },
+  ];
+  const bounds = { eventsMax: 5, bytesMax: 1 };
+  const formats = ways.map(() => countingFormat());
+  const outlets = ways.map((way, i) =>
+    outletOn([], { spool, encoder, format: formats[i]?.format as Format, bounds, ...way }),
+  );
+  const [first, second] = outlets;
+
+  await first?.cut(0);
+  expect(normalised).toBe(5);
+  await second?.cut(0);
+  expect(normalised).toBe(10);
+  await first?.cut(5);
+  expect(normalised).toBe(15);
+  await second?.cut(5);
+
+  // The second sink was at work when the first one came to the second page, the third never was.
+  expect(normalised).toBe(15);
+  expect(formats.map(({ calls }) => calls())).toEqual([10, 10, 0]);
 });
 
 test('Outlet encodes anew for another format and another selection', async () => {
   const { spool } = pageSpool([aPage({ ids: ['0', '1'] })]);
   const { format, calls } = countingFormat();
-  const decoder = new PageDecoder(asItIs);
+  const encoder = new PageEncoder(new PageDecoder(asItIs));
   const others: Partial<OutletSettings>[] = [
     {},
     { formatKey: 'cef' },
     { selectionFor: () => ({ key: 'x', select: (event) => event }) },
   ];
 
-  for (const more of others) await outletOn([], { spool, decoder, format, ...more }).cut(0);
+  for (const more of others) await outletOn([], { spool, encoder, format, ...more }).cut(0);
 
   expect(calls()).toBe(6);
 });

@@ -8,6 +8,7 @@ import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Acknowledgement, Spool } from '../../src/contracts/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { Outlet } from '../../src/send/outlet.ts';
+import { PageEncoder } from '../../src/send/page-encoder.ts';
 import { Sender, type SenderSettings } from '../../src/send/sender.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { aPage } from '../support/a-page.ts';
@@ -37,7 +38,7 @@ function senderTo(
   const outlet = new Outlet({
     sink: 's',
     spool,
-    decoder: new PageDecoder(() => (record) => record as unknown as OcsfEvent),
+    encoder: new PageEncoder(new PageDecoder(() => (record) => record as unknown as OcsfEvent)),
     format: { name: 'test', contentType: 'x', encode: ({ uid }) => uid },
     formatKey: 'test',
     documents: false,

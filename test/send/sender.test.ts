@@ -10,6 +10,7 @@ import type { Spool } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { Outlet } from '../../src/send/outlet.ts';
+import { PageEncoder } from '../../src/send/page-encoder.ts';
 import { Sender } from '../../src/send/sender.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { anAppend } from '../support/a-page.ts';
@@ -69,7 +70,7 @@ function senderOn(
   const outlet = new Outlet({
     sink: 's',
     spool,
-    decoder: new PageDecoder(() => (record) => record as unknown as OcsfEvent),
+    encoder: new PageEncoder(new PageDecoder(() => (record) => record as unknown as OcsfEvent)),
     format: { name: 'json', contentType: 'text/plain', encode: ({ ocsf }) => JSON.stringify(ocsf) },
     formatKey: 'json',
     documents: false,

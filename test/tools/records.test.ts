@@ -162,18 +162,6 @@ test('cutRecords ends on text that is cut off, which a parse would have refused'
   }
 });
 
-test('cutRecords asks a given skip where each record ends', () => {
-  const body = Buffer.from('{"data":[11,22,33]}');
-  const asked: number[] = [];
-
-  const { starts } = cutRecords(body, 'data', (_, from) => {
-    asked.push(from);
-    return from + 2;
-  });
-
-  expect(asked).toEqual([...starts]);
-});
-
 test('sourceTextAt keeps every digit of a number beyond 2^53', () => {
   const record = Buffer.from('{"n":{"id": 123456789012345678901 ,"x":0.10}}');
 

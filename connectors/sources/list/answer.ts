@@ -6,9 +6,9 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json } from '../../../src/contracts/json.ts';
 import type { Fetched, PageQuery } from '../../../src/contracts/source.ts';
 import type { UpstreamAnswer } from '../../../src/contracts/upstream.ts';
-import { recordsAt, sourceTextAt, valueAt } from '../../../src/tools/records.ts';
+import { sourceTextAt, valueAt } from '../../../src/tools/records.ts';
 import type { ListSettings } from './fields.ts';
-import { nonsense, readJson } from './json-body.ts';
+import { nonsense, readList } from './json-body.ts';
 
 /** What an answer was the answer to. */
 export interface Asked {
@@ -16,6 +16,8 @@ export interface Asked {
   readonly doing: string;
   readonly query: PageQuery;
   readonly pagination: ListSettings['pagination'];
+  /** Dotted path of a record's id. */
+  readonly id: string | null;
 }
 
 type Refused = Extract<UpstreamAnswer, { outcome: 'refused' }>;
@@ -38,13 +40,13 @@ export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
   }
 }
 
-function readPage(body: Uint8Array, { doing, pagination }: Asked): Fetched {
+function readPage(body: Uint8Array, { doing, pagination, id }: Asked): Fetched {
   const retry = (cause: ExportError): Fetched => ({ outcome: 'retry', cause });
-  const parsed = readJson(body, doing);
+  const parsed = readList(body, doing, { items: pagination.items, id });
   if (!parsed.good) return retry(parsed.cause);
-  const items = Array.isArray(parsed.value) ? '' : pagination.items;
-  const records = recordsAt(parsed.value, items);
-  if (records === null) return retry(nonsense(doing, `the answer has no array at ${items}`));
+  const { records } = parsed;
+  if (records === null)
+    return retry(nonsense(doing, `the answer has no array at ${pagination.items}`));
   const style = styleFlaw(parsed.value, records.length, pagination);
   if (style !== null) {
     const cause = new ExportError('upstream_refused', `${doing}: ${style}`, {
@@ -56,7 +58,7 @@ function readPage(body: Uint8Array, { doing, pagination }: Asked): Fetched {
     pagination.style === 'cursor' ? nextOf(parsed.value, body, pagination.next) : undefined;
   if (next === odd) return retry(nonsense(doing, `${pagination.next} is neither text nor null`));
   const total = numberOf(valueAt(parsed.value, pagination.total));
-  return { outcome: 'page', page: { body, items, records, next, total } };
+  return { outcome: 'page', page: { body, items: records.items, records, next, total } };
 }
 
 const odd = Symbol('odd');

@@ -3,32 +3,51 @@
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json } from '../../../src/contracts/json.ts';
+import { nestingMax, TooDeep } from '../../../src/tools/json-scan.ts';
+import { type RecordList, scanBody } from '../../../src/tools/record-list.ts';
 import { parseBody } from '../../../src/tools/records.ts';
-
-/** Deeper than any record known, and far from where code that follows a value downwards runs out of stack. */
-const nestingMax = 200;
 
 /** A body as parsed, or why it is none. */
 export type JsonBody =
   | { readonly good: true; readonly value: Json }
   | { readonly good: false; readonly cause: ExportError };
 
+/** A list's body: the envelope parsed without its records, and these found but not parsed. */
+export type ListBody =
+  | { readonly good: true; readonly value: Json; readonly records: RecordList | null }
+  | { readonly good: false; readonly cause: ExportError };
+
 /** Parses a body. `doing` begins the message, e.g. `reading audit`. */
 export function readJson(body: Uint8Array, doing: string): JsonBody {
-  let value: Json;
+  return judged(doing, () => ({ value: parseBody(body) }));
+}
+
+/** Reads the body of a list, with the array of records at `items` and a record's id at `id`. */
+export function readList(
+  body: Uint8Array,
+  doing: string,
+  { items, id }: { readonly items: string; readonly id: string | null },
+): ListBody {
+  return judged(doing, () => {
+    const { envelope, records } = scanBody(body, items, id);
+    return { value: envelope, records };
+  });
+}
+
+function judged<T extends { readonly value: Json }>(doing: string, read: () => T) {
+  const bad = (what: string) => ({ good: false as const, cause: nonsense(doing, what) });
+  const tooDeep = `the answer is nested more than ${nestingMax} levels deep`;
+  let body: T;
   try {
-    value = parseBody(body);
-  } catch {
-    return { good: false, cause: nonsense(doing, 'the answer is not JSON, or not whole') };
+    body = read();
+  } catch (error) {
+    return bad(error instanceof TooDeep ? tooDeep : 'the answer is not JSON, or not whole');
   }
-  if (isDeeperThan(value, nestingMax)) {
-    const what = `the answer is nested more than ${nestingMax} levels deep`;
-    return { good: false, cause: nonsense(doing, what) };
+  if (isDeeperThan(body.value, nestingMax)) return bad(tooDeep);
+  if (isObject(body.value) && isFailure(body.value.error)) {
+    return bad('the answer is an error with status 200');
   }
-  if (isObject(value) && isFailure(value.error)) {
-    return { good: false, cause: nonsense(doing, 'the answer is an error with status 200') };
-  }
-  return { good: true, value };
+  return { good: true as const, ...body };
 }
 
 /** An answer that makes no sense, which is asked for again. */

@@ -55,6 +55,7 @@ export function listStreams(
           doing: `reading ${streamName}`,
           query,
           pagination,
+          id,
         }),
     };
   });

@@ -1,0 +1,143 @@
+// The records of a page that was read: found, checked and measured in one pass over the body, and parsed only where
+// somebody asks for one. A record that is held is parsed once, on its way to the sinks; until then its bytes are all
+// there is, which keeps the memory of pages in flight to their size. What must stay true: a body is taken exactly when
+// all of it is well-formed JSON, so that a page is never held in part and what is held can be sent.
+
+import type { ParsedRecord } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
+import type { Records } from '../contracts/source.ts';
+import type { Slices } from '../contracts/spool.ts';
+import { JsonScan, skipSpace } from './json-scan.ts';
+import { bomEnd, parseBody, sourceTextAt, visit } from './records.ts';
+
+const comma = 0x2c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+/** A body that was read. */
+export interface ScannedBody {
+  /** The body parsed, with the array of records empty. */
+  readonly envelope: Json;
+  /** Null where no array stands at the path. */
+  readonly records: RecordList | null;
+}
+
+/**
+ * Reads a body whose records are the array at the dotted path `items`, or the body itself where it is an array. `id` is
+ * the dotted path of a record's id, to be found on the way. Throws a SyntaxError for what is not JSON, and TooDeep.
+ */
+export function scanBody(body: Uint8Array, items: string, id: string | null): ScannedBody {
+  const start = skipSpace(body, bomEnd(body));
+  const path = body[start] === openBracket ? '' : items;
+  const scan = new JsonScan(body, id !== null && !id.includes('.') ? id : null);
+  const regions: [start: number, end: number][] = [];
+  let found: Found | null = null;
+  const take = (open: number) => {
+    if (body[open] !== openBracket) return scan.value(open);
+    found = readArray(scan, body, open);
+    regions.push([open, found.end]);
+    return found.end;
+  };
+  visit(body, start, path, {
+    take,
+    forget: () => {
+      found = null;
+    },
+  });
+  const envelope = parseBody(without(body, regions));
+  return { envelope, records: found === null ? null : new RecordList(body, path, found, id) };
+}
+
+/** What was found of the records of one array. */
+interface Found {
+  readonly end: number;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly checks: Uint32Array;
+  /** Where each id's value begins and ends; begins at `none` or `unsure` where the scan does not know. */
+  readonly ids: Int32Array;
+}
+
+const none = -1;
+const unsure = -2;
+
+function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
+  const ranges: number[] = [];
+  const checks: number[] = [];
+  const ids: number[] = [];
+  let at = skipSpace(body, open + 1);
+  while (body[at] !== closeBracket || ranges.length > 0) {
+    const end = scan.value(at);
+    ranges.push(at, end);
+    checks.push(scan.check);
+    ids.push(scan.escapedKeys ? unsure : scan.memberStart, scan.memberEnd);
+    at = skipSpace(body, end);
+    if (body[at] === closeBracket) break;
+    if (body[at] !== comma) throw new SyntaxError(`not JSON at byte ${at}`);
+    at = skipSpace(body, at + 1);
+  }
+  const count = checks.length;
+  return {
+    end: at + 1,
+    starts: Uint32Array.from({ length: count }, (_, i) => ranges[i * 2] ?? 0),
+    ends: Uint32Array.from({ length: count }, (_, i) => ranges[i * 2 + 1] ?? 0),
+    checks: Uint32Array.from(checks),
+    ids: Int32Array.from(ids),
+  };
+}
+
+/** The body with `[]` for each of these regions. */
+function without(body: Uint8Array, regions: readonly (readonly [number, number])[]): Uint8Array {
+  const parts: Uint8Array[] = [];
+  let at = 0;
+  for (const [start, end] of regions) {
+    parts.push(body.subarray(at, start + 1), body.subarray(end - 1, end));
+    at = end;
+  }
+  return Buffer.concat([...parts, body.subarray(at)]);
+}
+
+/** The records of a page; each is parsed when it is asked for. */
+export class RecordList implements Records {
+  readonly length: number;
+  readonly slices: Slices;
+  /** A check over each record's content, never 0 (see json-scan.ts). */
+  readonly checks: Uint32Array;
+  /** Dotted path of the records within the body. */
+  readonly items: string;
+  readonly #body: Buffer;
+  readonly #idPath: string | null;
+  readonly #ids: Int32Array;
+
+  constructor(body: Uint8Array, items: string, found: Found, idPath: string | null) {
+    const { starts, ends, checks, ids } = found;
+    this.length = checks.length;
+    this.slices = { starts, ends, length: checks.length };
+    this.checks = checks;
+    this.items = items;
+    this.#body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    this.#idPath = idPath;
+    this.#ids = idPath?.includes('.') ? ids.fill(unsure) : ids;
+  }
+
+  /** As an array has it: negative from the end, undefined beyond either. */
+  at(index: number): ParsedRecord | undefined {
+    const i = index < 0 ? this.length + index : index;
+    if (i < 0 || i >= this.length) return undefined;
+    const { starts, ends } = this.slices;
+    return JSON.parse(this.#body.toString('utf8', starts[i], ends[i])) as ParsedRecord;
+  }
+
+  /** A record's bytes as upstream sent them. */
+  raw(index: number): Uint8Array {
+    return this.#body.subarray(this.slices.starts[index], this.slices.ends[index]);
+  }
+
+  /** The source text of a record's id, or null where it has none. */
+  idText(index: number): string | null {
+    const start = this.#ids[index * 2] ?? none;
+    if (start >= 0) return this.#body.toString('utf8', start, this.#ids[index * 2 + 1]);
+    if (start === none || this.#idPath === null) return null;
+    return sourceTextAt(this.raw(index), this.#idPath);
+  }
+}
