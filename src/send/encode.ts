@@ -10,8 +10,8 @@ const lf = 0x0a;
 /** An UTF-16 unit takes at most this many bytes in UTF-8. */
 const utf8BytesPerUnitMax = 3;
 
-/** Room for a line beyond what the page's size lets expect, before memory grows. */
-const spareBytes = 4096;
+/** Room for a line or two beyond what was expected, before memory grows. */
+const spareBytes = 16 * 1024;
 
 /** Writes the lines of one page. */
 export class LineWriter {
@@ -22,13 +22,12 @@ export class LineWriter {
   #length = 0;
   #at = 0;
 
-  /** At most `count` lines, made from about as many bytes as `body` has. */
-  constructor(format: Format, count: number, body: Uint8Array) {
+  /** At most `count` lines, of `bytes` bytes together as far as one can tell. */
+  constructor(format: Format, count: number, bytes: number) {
     this.#format = format;
     this.#starts = new Uint32Array(count);
     this.#ends = new Uint32Array(count);
-    // What is not written to costs an address and no memory, and growing costs a copy.
-    this.#bytes = Buffer.allocUnsafeSlow(body.length * 2 + spareBytes);
+    this.#bytes = Buffer.allocUnsafeSlow(bytes + spareBytes);
   }
 
   add(event: Event): void {
@@ -69,7 +68,7 @@ export class LineWriter {
 
 /** Encodes events one after the other. */
 export function encodeLines(events: readonly Event[], format: Format): EncodedLines {
-  const writer = new LineWriter(format, events.length, new Uint8Array(0));
+  const writer = new LineWriter(format, events.length, 0);
   for (const event of events) writer.add(event);
   return writer.lines();
 }

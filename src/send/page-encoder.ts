@@ -38,6 +38,8 @@ const nothing: Selected = { events: [], lines: noLines, recordBytes: 0 };
 export class PageEncoder {
   readonly #decoder: PageDecoder;
   readonly #readers = new Set<Reader>();
+  /** How large the lines of the page before were, as a share of its body, by selection and format. */
+  readonly #growth = new Map<string, number>();
 
   constructor(decoder: PageDecoder) {
     this.#decoder = decoder;
@@ -56,17 +58,26 @@ export class PageEncoder {
     const key = keyOf(selection, reader);
     const known = page.encoded.get(key) as Selected | undefined;
     if (known !== undefined) return known;
-    const tasks = new Map([[key, new Task(page, reader, selection)]]);
+    const tasks = new Map([[key, this.#task(page, reader, selection)]]);
     for (const other of this.#readers) {
       const theirs = other.expects(held) ? selectionOf(held, other) : null;
       if (theirs === null) continue;
       const theirKey = keyOf(theirs, other);
       if (tasks.has(theirKey) || page.encoded.has(theirKey)) continue;
-      tasks.set(theirKey, new Task(page, other, theirs));
+      tasks.set(theirKey, this.#task(page, other, theirs));
     }
     encode(page, [...tasks.values()]);
-    for (const [done, task] of tasks) page.encoded.set(done, task.selected());
+    for (const [done, task] of tasks) {
+      const selected = task.selected();
+      page.encoded.set(done, selected);
+      this.#growth.set(done, selected.lines.bytes.length / held.body.length);
+    }
     return page.encoded.get(key) as Selected;
+  }
+
+  #task(page: DecodedPage, reader: Reader, selection: Selection): Task {
+    const growth = this.#growth.get(keyOf(selection, reader)) ?? 1;
+    return new Task(page, reader, selection, Math.ceil(page.held.body.length * growth));
   }
 }
 
@@ -92,10 +103,16 @@ class Task {
   readonly #writer: LineWriter | null;
   readonly #picked: Event[] = [];
 
-  constructor(page: DecodedPage, { documents, format }: Reader, selection: Selection) {
+  /** `bytes`: the size to expect of the lines. */
+  constructor(
+    page: DecodedPage,
+    { documents, format }: Reader,
+    selection: Selection,
+    bytes: number,
+  ) {
     this.#page = page;
     this.#selection = selection;
-    this.#writer = documents ? null : new LineWriter(format, page.events.length, page.held.body);
+    this.#writer = documents ? null : new LineWriter(format, page.events.length, bytes);
   }
 
   /** Every event as it is, and no lines: there is nothing to do. */

@@ -112,6 +112,8 @@ type Outcome = { readonly response: HttpResponse } | { readonly failure: unknown
 class AnswerReader implements Dispatcher.DispatchHandler {
   phase: Phase = 'connecting';
   readonly #bytesMax: number;
+  /** The whole body's memory, where the answer tells its length: chunks can then go as they come. */
+  #whole: Buffer | null = null;
   readonly #chunks: Uint8Array[] = [];
   #length = 0;
   #status = 0;
@@ -150,17 +152,22 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       if (value !== undefined)
         this.#headers[name] = Array.isArray(value) ? value.join(', ') : value;
     }
-    if (Number(this.#headers['content-length']) > this.#bytesMax) this.#refuseLength();
+    const length = Number(this.#headers['content-length']);
+    if (length > this.#bytesMax) this.#refuseLength();
+    else if (length > 0) this.#whole = Buffer.allocUnsafeSlow(length);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const start = this.#length;
     this.#length += chunk.length;
     if (this.#length > this.#bytesMax) this.#refuseLength();
-    else this.#chunks.push(chunk);
+    else if (this.#whole === null) this.#chunks.push(chunk);
+    else chunk.copy(this.#whole, start);
   }
 
   onResponseEnd(): void {
-    const body = Buffer.concat(this.#chunks, this.#length);
+    // undici has checked that the body is as long as was told.
+    const body = this.#whole ?? Buffer.concat(this.#chunks, this.#length);
     this.#finish({ response: { status: this.#status, headers: this.#headers, body } });
   }
 
