@@ -19,7 +19,6 @@ import {
   macPair,
   numberPair,
   type Pen,
-  pair,
   wholePair,
 } from './cef-pairs.ts';
 import { jsonText } from './json-text.ts';
@@ -30,10 +29,8 @@ type Ocsf = Event['ocsf'];
 const baseEvent = 0;
 const authentication = 3002;
 const dnsActivity = 4003;
-// The uid is never shortened with the other values: this is the dictionary's own limit.
-const uidLengthMax = 4000;
 
-/** The extension of an event: pairs, each after a blank. */
+/** The extension of an event: pairs with a blank between them, the uid first. */
 export function extensionOf(event: Event, pen: Pen): string {
   const { ocsf } = event;
   const evidence = firstOf(ocsf.evidences);
@@ -58,7 +55,8 @@ function identity(event: Event, pen: Pen): string {
   const metadata = part(ocsf.metadata);
   const count = countOf(ocsf.count);
   return (
-    labelled(pair(' cs6=', event.uid, uidLengthMax), ' cs6Label=uid') +
+    // Hexadecimal digits: nothing to escape, and never shortened with the other values.
+    `cs6=${event.uid} cs6Label=uid` +
     numberPair(' rt=', timeOf(ocsf.time)) +
     wholePair(' externalId=', metadata.original_event_uid, lengths.externalId) +
     pen.pair(' cat=', ocsf.class_name, lengths.cat) +

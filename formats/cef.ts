@@ -72,16 +72,13 @@ export function cefWriter(settings: CefSettings): CefWriter {
   const full = penUpTo(Number.POSITIVE_INFINITY);
   const shorter = shorterLengths.map((lengthMax) => ({ lengthMax, pen: penUpTo(lengthMax) }));
   return {
-    // The first pair follows the last pipe without the blank that parts pairs.
     write: (event) =>
-      device +
-      description(event, headerLengths.deviceEventClassId) +
-      extensionOf(event, full).slice(1),
+      device + description(event, headerLengths.deviceEventClassId) + extensionOf(event, full),
     shorten: (event, bytesMax) => {
       let line = '';
       for (const { lengthMax, pen } of shorter) {
         const what = description(event, Math.max(lengthMax, headerLengthMin));
-        line = device + what + (extensionOf(event, pen) + truncationMark).slice(1);
+        line = device + what + extensionOf(event, pen) + truncationMark;
         if (fits(line, bytesMax)) return line;
       }
       return cutEscaped(line, (text) => cutToBytes(text, bytesMax));

@@ -48,7 +48,6 @@ interface SenderSettings {
 
 // OCSF levels 0 to 6 as syslog severities. Fatal is alert, not emergency, which makes daemons write to all terminals.
 const severities = [6, 6, 5, 4, 3, 2, 1];
-const uidBytesMax = 64;
 const dayMs = 86_400_000;
 const yearEndMs = 253_402_300_800_000;
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -150,7 +149,8 @@ function structuredData(sender: SenderSettings): (event: Event) => string {
       stream = event.stream;
       names = `" source="${paramValue(source, nameBytesMax)}" stream="${paramValue(stream, nameBytesMax)}"] `;
     }
-    return opening + paramValue(event.uid, uidBytesMax) + names;
+    // A uid is hexadecimal digits: there is nothing to escape.
+    return opening + event.uid + names;
   };
 }
 
