@@ -89,7 +89,7 @@ export class Sender {
     const { stop, kill } = signals;
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
     try {
-      await this.#adopt(signals);
+      await this.#adopt(this.#settings.spool.gauge.end, signals);
       while (!stop.aborted) {
         if (this.#careful) await this.#oneAtATime(signals);
         else await this.#pipelined(signals);
@@ -110,13 +110,23 @@ export class Sender {
     return this.#settings.inFlightMax <= 1 || this.#position.at < this.#carefulUntil;
   }
 
-  /** The far side may be further than we know: its answer to the last batch can have been lost. */
-  async #adopt({ stop, kill }: StopSignals): Promise<void> {
-    const { sink, name } = this.#settings;
+  /**
+   * The far side may be further than we know: its answer to the last batch can have been lost. It cannot be further than
+   * what was tried; where it says so, the state directory is older than what was delivered from it (a backup put
+   * back), and the numbers beyond have come to stand for other events.
+   */
+  async #adopt(tried: Offset, { stop, kill }: StopSignals): Promise<void> {
+    const { sink, name, log } = this.#settings;
     while (sink.committed !== undefined) {
       try {
         const committed = await sink.committed(kill);
-        if (committed !== null && committed > this.#position.at) this.#position.advance(committed);
+        if (committed === null || committed <= this.#position.at) return;
+        if (committed <= tried) this.#position.advance(committed);
+        else
+          log.warn('the far side has more than is held here, and is not believed', {
+            committed,
+            tried,
+          });
         return;
       } catch (error) {
         if (stop.aborted) throw error;
@@ -240,7 +250,7 @@ export class Sender {
         return this.#settlePartly(batch, answer, signals);
       case 'retry':
         await this.#pause(answer.cause, signals.stop, answer.afterMs);
-        await this.#adopt(signals);
+        await this.#adopt(batch.end, signals);
         return this.#position.at >= batch.end ? [] : [batch];
       case 'refused':
         return this.#settleRefused(batch, answer, signals);

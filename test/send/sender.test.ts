@@ -152,6 +152,18 @@ test('sender makes a dead letter of the one event that is refused and delivers t
   await spool.close();
 });
 
+test('sender does not skip what is held for a far side that tells of more, as after a backup was put back', async () => {
+  const spool = await heldEvents(8);
+  const { sink, taken } = scripted((_, attempt) =>
+    attempt === 1 ? { outcome: 'retry', cause } : delivered,
+  );
+
+  await drained(spool, senderOn(spool, { ...sink, committed: async () => 1_000 }));
+
+  expect(taken).toEqual(numbers(8));
+  await spool.close();
+});
+
 test('sender takes up what the far side says it has committed instead of sending it again', async () => {
   const spool = await heldEvents(8);
   const { sink, taken } = scripted((_, attempt) =>
