@@ -1,11 +1,12 @@
-// A TCP receiver in a process of its own that counts bytes and octet-counted frames, and nothing else.
-// Prints its port, then the count of frames whenever its input asks for it with a line.
+// Usage: counting-sink.ts tcp|http [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`: octet-counted frames on a stream. `http`:
+// requests, each answered with an empty success. Prints its port, then the count whenever its input asks with a line.
 
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-let frames = 0;
+let counted = 0;
 
-const server = createServer((socket) => {
+function countFrames(socket: Socket): void {
   // What is left of the frame under way, and the digits of the length being read.
   let left = 0;
   let length = 0;
@@ -16,7 +17,7 @@ const server = createServer((socket) => {
         const step = Math.min(left, chunk.length - at);
         left -= step;
         at += step;
-        if (left === 0) frames += 1;
+        if (left === 0) counted += 1;
         continue;
       }
       const byte = chunk[at] ?? 0;
@@ -28,10 +29,21 @@ const server = createServer((socket) => {
     }
   });
   socket.on('error', () => undefined);
-});
-server.listen(0, '127.0.0.1', () => {
+}
+
+const server =
+  process.argv[2] === 'http'
+    ? createHttpServer((request, response) => {
+        request.resume().once('end', () => {
+          counted += 1;
+          response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
+          response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
+        });
+      })
+    : createServer(countFrames);
+server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });
 process.stdin
-  .on('data', () => process.stdout.write(`${frames}\n`))
+  .on('data', () => process.stdout.write(`${counted}\n`))
   .once('end', () => process.exit(0));

@@ -1,11 +1,12 @@
 // A static upstream in a process of its own: pages are made once and only written out, so that it is not what is measured.
-// Usage: upstream-server.ts PAGES. Prints its port.
+// Usage: upstream-server.ts PAGES. Prints its port, then how many pages it has served whenever its input asks with a line.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pageBody } from './work.ts';
 
 const pages = Number(process.argv[2]);
+let served = 0;
 const bodies = Array.from({ length: pages }, (_, page) => pageBody(page, page === pages - 1));
 
 const server = createServer((request, response) => {
@@ -18,6 +19,7 @@ const server = createServer((request, response) => {
   }
   const cursor = new URL(request.url ?? '/', 'http://localhost').searchParams.get('cursor');
   const body = bodies[cursor === null ? 0 : Number(cursor)];
+  if (body !== undefined) served += 1;
   response.statusCode = body === undefined ? 404 : 200;
   response.setHeader('content-type', 'application/json');
   if (body !== undefined) response.setHeader('content-length', body.length);
@@ -28,4 +30,6 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });
-process.stdin.resume().once('end', () => process.exit(0));
+process.stdin
+  .on('data', () => process.stdout.write(`${served}\n`))
+  .once('end', () => process.exit(0));

@@ -1,0 +1,57 @@
+// Memory while a sink is down: everything upstream has is read and held, one sink takes it and the other is not there; then
+// it comes back and takes its backlog, which by then is on disk only. Memory must be flat throughout.
+
+import { once } from 'node:events';
+import { configOf } from './jobs.ts';
+import { countedOf, inDirectory, startHelper, startSluice } from './program.ts';
+import { pageEvents } from './work.ts';
+
+const lookEveryMs = 50;
+
+/** Resident memory in bytes: at a quarter of the backlog, the most from then on, and the most while it is drained. */
+export interface BacklogMemory {
+  readonly quarter: number;
+  readonly filling: number;
+  readonly draining: number;
+}
+
+/** Measures memory over a backlog of so many pages. */
+export async function backlogMemory(pages: number): Promise<BacklogMemory> {
+  const upstream = await startHelper('./upstream-server.ts', String(pages));
+  // A port on which nobody listens yet.
+  const gone = await startHelper('./counting-sink.ts', 'tcp');
+  gone.child.kill();
+  await once(gone.child, 'close');
+  try {
+    return await inDirectory(async (dir) => {
+      const sinks = `siem: { type: syslog, address: "tcp://127.0.0.1:${gone.port}", resend_window: 100ms, format: cef, retry: { min: 100ms, max: 200ms } }
+  disk: { type: file, path: ${dir}/events.ndjson, format: { type: json, schema: original } }`;
+      const { child, said } = startSluice(['run'], configOf(dir, upstream.port, sinks), dir);
+      const rss = () => {
+        const counted = countedOf(child.pid ?? 0);
+        if (counted === null) throw new Error(`sluice has ended:\n${said.log}`);
+        return counted.rssBytes;
+      };
+      /** The most memory seen until `done` comes true. */
+      const peakUntil = async (done: () => Promise<boolean>) => {
+        let peak = 0;
+        while (!(await done())) {
+          await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+          peak = Math.max(peak, rss());
+        }
+        return peak;
+      };
+      await peakUntil(async () => Number(await upstream.ask()) >= pages / 4);
+      const quarter = rss();
+      const filling = await peakUntil(async () => Number(await upstream.ask()) >= pages);
+      const back = await startHelper('./counting-sink.ts', 'tcp', String(gone.port));
+      const draining = await peakUntil(async () => Number(await back.ask()) >= pages * pageEvents);
+      child.kill();
+      await once(child, 'close');
+      back.child.kill();
+      return { quarter, filling, draining };
+    });
+  } finally {
+    upstream.child.kill();
+  }
+}
