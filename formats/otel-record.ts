@@ -3,12 +3,12 @@
 // telemetry; the body holds the whole OCSF event, so that nothing is lost. `log.record.uid` is what tells repeats apart:
 // collectors do not deduplicate.
 
-import type { AnyValue, HrTime, SeverityNumber } from '@opentelemetry/api';
+import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Event } from '../src/contracts/event.ts';
 import type { JsonObject } from '../src/contracts/json.ts';
 import { rawText } from './json.ts';
 import { anyValue } from './otel-value.ts';
-import { countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
+import { classNameOf, countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
 
 /** The attributes of one record. */
 type RecordAttributes = { [name: string]: AnyValue };
@@ -24,21 +24,28 @@ export function severityNumberOf(event: Event): SeverityNumber {
   return severityNumbers[severityOf(event.ocsf.severity_id)] ?? 0;
 }
 
-/** When the event happened; 0, which means unknown to OpenTelemetry, where its time is not one. */
-export function happenedAt(event: Event): HrTime {
-  return hrTime(timeOf(event.ocsf.time));
+/** When the event happened, in epoch milliseconds; 0, which means unknown to OpenTelemetry, where its time is not one. */
+export function happenedMs(event: Event): number {
+  return Math.max(0, timeOf(event.ocsf.time) ?? 0);
 }
 
 /** When sluice read the record, else when the event happened: OpenTelemetry asks that it always be set. */
-export function observedAt(event: Event): HrTime {
-  return hrTime(timeOf(part(event.ocsf.metadata).logged_time) ?? timeOf(event.ocsf.time));
+export function observedMs(event: Event): number {
+  const read = timeOf(part(event.ocsf.metadata).logged_time);
+  return read === undefined ? happenedMs(event) : Math.max(0, read);
 }
 
-/** Seconds and nanoseconds, each exact: nanoseconds since 1970 are beyond what one number holds. */
-function hrTime(timeMs: number | undefined): HrTime {
-  if (timeMs === undefined || timeMs < 0) return [0, 0];
-  const seconds = Math.floor(timeMs / 1000);
-  return [seconds, (timeMs - seconds * 1000) * 1_000_000];
+/** Makes the reader of event names, `ocsf.api_activity`; it remembers the last one. */
+export function eventNames(): (ocsf: Event['ocsf']) => string {
+  let className: unknown;
+  let name = 'ocsf.event';
+  return (ocsf) => {
+    if (ocsf.class_name !== className) {
+      className = ocsf.class_name;
+      name = `ocsf.${classNameOf(className) ?? 'event'}`;
+    }
+    return name;
+  };
 }
 
 /** The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0) where they have a name. */

@@ -1,0 +1,130 @@
+// Protocol buffers (https://protobuf.dev/programming-guides/encoding/) written in one pass into memory that grows. A
+// message within a message has its length in front, which is known only behind it: a byte is left for it, and the
+// message moves up where it turns out to need more. Nothing is measured first and no tree is built.
+
+/** Bytes that a string's UTF-16 unit takes at most. */
+const bytesPerUnitMax = 3;
+/** Shorter strings are written here, longer ones by the engine, whose call costs more than these few characters. */
+const shortMax = 40;
+const varintBytesMax = 10;
+const oneByteMax = 0x7f;
+
+/** Writes fields one after the other. */
+export class ProtobufWriter {
+  #bytes: Buffer;
+  #at = 0;
+
+  /** `bytes`: the size to expect. */
+  constructor(bytes: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(bytes, 64));
+  }
+
+  /** How many bytes were written. */
+  get length(): number {
+    return this.#at;
+  }
+
+  /** What was written; shares the writer's memory. */
+  written(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  /** A byte as it is: a field's tag below 16, or a value below 128. */
+  byte(value: number): void {
+    if (this.#at === this.#bytes.length) this.#grow(1);
+    this.#bytes[this.#at] = value;
+    this.#at += 1;
+  }
+
+  /** Bytes as they are. */
+  raw(bytes: Uint8Array): void {
+    if (this.#at + bytes.length > this.#bytes.length) this.#grow(bytes.length);
+    this.#bytes.set(bytes, this.#at);
+    this.#at += bytes.length;
+  }
+
+  /** An int64 or uint64 that a number holds exactly. */
+  varint(value: number): void {
+    if (this.#at + varintBytesMax > this.#bytes.length) this.#grow(varintBytesMax);
+    if (value < 0) {
+      let rest = BigInt.asUintN(64, BigInt(value));
+      for (; rest > 0x7fn; rest >>= 7n) this.byte(Number(rest & 0x7fn) | 0x80);
+      this.byte(Number(rest));
+      return;
+    }
+    let rest = value;
+    while (rest > oneByteMax) {
+      this.#bytes[this.#at] = (rest % 128) | 0x80;
+      this.#at += 1;
+      rest = Math.floor(rest / 128);
+    }
+    this.#bytes[this.#at] = rest;
+    this.#at += 1;
+  }
+
+  /** A double. */
+  double(value: number): void {
+    if (this.#at + 8 > this.#bytes.length) this.#grow(8);
+    this.#at = this.#bytes.writeDoubleLE(value, this.#at);
+  }
+
+  /** A fixed64 given as its two halves. */
+  fixed64(high: number, low: number): void {
+    if (this.#at + 8 > this.#bytes.length) this.#grow(8);
+    this.#at = this.#bytes.writeUInt32LE(low, this.#at);
+    this.#at = this.#bytes.writeUInt32LE(high, this.#at);
+  }
+
+  /** A string with its length, as UTF-8; half a surrogate pair becomes U+FFFD. */
+  string(text: string): void {
+    const room = text.length * bytesPerUnitMax + varintBytesMax;
+    if (this.#at + room > this.#bytes.length) this.#grow(room);
+    if (text.length <= shortMax && this.#short(text)) return;
+    const start = this.begin();
+    this.#at += this.#bytes.write(text, this.#at, 'utf8');
+    this.end(start);
+  }
+
+  /** Begins a message (or string) whose length comes in front. Returns what `end` wants to know. */
+  begin(): number {
+    this.byte(0);
+    return this.#at;
+  }
+
+  /** Ends the message that was begun. */
+  end(start: number): void {
+    const length = this.#at - start;
+    if (length <= oneByteMax) {
+      this.#bytes[start - 1] = length;
+      return;
+    }
+    let more = 0;
+    for (let rest = length; rest > oneByteMax; rest = Math.floor(rest / 128)) more += 1;
+    if (this.#at + more > this.#bytes.length) this.#grow(more);
+    this.#bytes.copyWithin(start + more, start, this.#at);
+    this.#at = start - 1;
+    this.varint(length);
+    this.#at += length;
+  }
+
+  /** Writes ASCII; false, with nothing written, where the text is more than that. */
+  #short(text: string): boolean {
+    const bytes = this.#bytes;
+    const { length } = text;
+    const start = this.#at + 1;
+    for (let i = 0; i < length; i += 1) {
+      const unit = text.charCodeAt(i);
+      if (unit > 0x7f) return false;
+      bytes[start + i] = unit;
+    }
+    bytes[start - 1] = length;
+    this.#at = start + length;
+    return true;
+  }
+
+  #grow(bytes: number): void {
+    const larger = Buffer.allocUnsafeSlow((this.#at + bytes) * 2);
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#bytes = larger;
+  }
+}
