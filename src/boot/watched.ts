@@ -7,16 +7,21 @@ import type { ExportError } from '../contracts/errors.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import type { Upstream } from '../tools/upstream-client.ts';
 import type {
   Watched,
   WatchedCondition,
   WatchedError,
+  WatchedReason,
   WatchedSink,
   WatchedStream,
+  WatchedUpstream,
 } from '../watch/watched.ts';
+import { budgetKeys, budgetOf, budgetsOf } from './budgets.ts';
 import type { Config } from './config/config.ts';
 import type { WholePlan } from './config/plan.ts';
-import { backlogOf, readState, type State } from './state.ts';
+import { backlogOf, openForLooking, readState, type State } from './state.ts';
 
 /** Where the facts come from. */
 export interface Sights {
@@ -37,51 +42,31 @@ const readShareMax = 0.005;
 
 /** A function that looks at the journey. */
 export function watching(sights: Sights): () => Watched {
-  const { config, plan, pipeline, spool, conditions, clock, log } = sights;
-  const sourceOf = new Map(plan.sources.map((source) => [source.name, source]));
-  let durable = sights.before;
-  let readAgainAt = Number.NEGATIVE_INFINITY;
-
-  const refresh = () => {
-    const begunAt = clock.monotonic();
-    if (begunAt < readAgainAt) return;
-    try {
-      durable = readState(config.state.dir);
-    } catch (error) {
-      log.debug('reading the state for the status', { error: String(error) });
-    }
-    const tookMs = clock.monotonic() - begunAt;
-    readAgainAt = begunAt + Math.max(readEveryMs, tookMs / readShareMax);
-  };
+  const { config, plan, pipeline, spool, conditions } = sights;
+  const fixed = streamFacts(sights);
+  const remembered = remembering(sights);
 
   return () => {
-    refresh();
+    const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures } = pipeline.state;
+    const upstreams = Array.from(plan.upstreams.values(), watchedUpstream);
+    const budgets = new Map(
+      upstreams.map(({ name, throttles }) => [name, budgetsOf(throttles)] as const),
+    );
     return {
-      upstreams: Array.from(plan.upstreams.values(), (client) => {
-        const { throttles, endOfLife } = client.state();
-        return {
-          name: client.name,
-          baseUrl: client.baseUrl,
-          endOfLife,
-          throttles: throttles.map(({ path, waitMs, limit = null, remaining = null }) => ({
-            path,
-            waitMs,
-            limit,
-            remaining,
-          })),
-        };
-      }),
+      upstreams,
       streams: streams.map((stream): WatchedStream => {
-        const schedule = sourceOf.get(stream.source)?.schedule;
+        const { upstream, everyMs, keys } = fixed.get(stream.name) ?? unplanned;
         const checkpoint = durable.streams.get(stream.name)?.checkpoint;
         return {
           ...stream,
-          upstream: config.sources[stream.source]?.settings.upstream ?? '',
-          everyMs: schedule !== undefined && 'everyMs' in schedule ? schedule.everyMs : null,
+          upstream,
+          everyMs,
           order: checkpoint?.order ?? null,
           checkpointAt: checkpoint?.savedAt ?? null,
+          newestRecordAt: checkpoint?.watermark ?? null,
+          budget: budgetOf(budgets.get(upstream) ?? new Map(), keys),
           error: watchedError(stream.error),
         };
       }),
@@ -100,6 +85,7 @@ export function watching(sights: Sights): () => Watched {
           type: config.sinks[sink.name]?.settings.type ?? '',
           backlog: Math.max(0, backlogOf({ ...noted, position: sink.position }, held)),
           lettersHeld: letters,
+          letterReasons: letterReasons.get(sink.name) ?? [],
           error: watchedError(sink.error),
         };
       }),
@@ -107,6 +93,100 @@ export function watching(sights: Sights): () => Watched {
       conditionCounts: conditions.counts(),
       filterFailures,
     };
+  };
+}
+
+/** What is known of a stream from the config alone. */
+interface StreamFacts {
+  readonly upstream: string;
+  readonly everyMs: number | null;
+  /** Under which its limits stand. */
+  readonly keys: readonly string[];
+}
+
+const unplanned: StreamFacts = { upstream: '', everyMs: null, keys: [] };
+
+function streamFacts({ config, plan }: Sights): ReadonlyMap<string, StreamFacts> {
+  return new Map(
+    plan.sources.flatMap(({ name, streams, schedule }) => {
+      const settings = config.sources[name]?.settings;
+      return streams.map((stream) => {
+        const facts: StreamFacts = {
+          upstream: settings?.upstream ?? '',
+          everyMs: 'everyMs' in schedule ? schedule.everyMs : null,
+          keys: budgetKeys(stream, settings?.path),
+        };
+        return [stream.name, facts] as const;
+      });
+    }),
+  );
+}
+
+/** What the database last said. */
+interface Remembered {
+  readonly durable: State;
+  readonly letterReasons: ReadonlyMap<string, readonly WatchedReason[]>;
+}
+
+function remembering({ config, before, clock, log }: Sights): () => Remembered {
+  let remembered: Remembered = { durable: before, letterReasons: new Map() };
+  let readAgainAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const begunAt = clock.monotonic();
+    if (begunAt < readAgainAt) return remembered;
+    try {
+      const durable = readState(config.state.dir);
+      remembered = { durable, letterReasons: readLetterReasons(config.state.dir, durable) };
+    } catch (error) {
+      log.debug('reading the state for the status', { error: String(error) });
+    }
+    const tookMs = clock.monotonic() - begunAt;
+    readAgainAt = begunAt + Math.max(readEveryMs, tookMs / readShareMax);
+    return remembered;
+  };
+}
+
+/** There may be millions of letters; the latest say what is wrong. */
+const lettersReadMax = 200;
+const reasonsMax = 10;
+const reasonLengthMax = 300;
+
+function readLetterReasons(dir: string, { sinks }: State): Remembered['letterReasons'] {
+  const withLetters = [...sinks].filter(([, { deadLetters }]) => deadLetters > 0);
+  if (withLetters.length === 0) return new Map();
+  const store = openForLooking(dir);
+  try {
+    return new Map(
+      withLetters.map(([sink]) => {
+        const rows = store.rows(
+          'SELECT reason, at FROM dead_letter WHERE sink = ? ORDER BY id DESC LIMIT ?',
+          sink,
+          lettersReadMax,
+        );
+        const alike = Map.groupBy(rows, ({ reason }) => cleanText(String(reason), reasonLengthMax));
+        const reasons = Array.from(alike, ([reason, letters]): WatchedReason => {
+          return { reason, count: letters.length, lastAt: Number(letters[0]?.at) };
+        });
+        return [sink, reasons.toSorted((a, b) => b.count - a.count).slice(0, reasonsMax)];
+      }),
+    );
+  } finally {
+    store.close();
+  }
+}
+
+function watchedUpstream(client: Upstream): WatchedUpstream {
+  const { throttles, endOfLife } = client.state();
+  return {
+    name: client.name,
+    baseUrl: client.baseUrl,
+    endOfLife,
+    throttles: throttles.map(({ path, waitMs, limit = null, remaining = null }) => ({
+      path,
+      waitMs,
+      limit,
+      remaining,
+    })),
   };
 }
 

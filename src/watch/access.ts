@@ -1,10 +1,20 @@
 // Who may read the status. On loopback whoever is on this machine may, and a web page must not: its requests would come from a
 // browser on this machine, under a name of the attacker's that was made to lead here (DNS rebinding), so the
-// Host header has to name loopback. On any other address readers bring a token. What must stay true: the token stands
-// in no URL, no log and no answer, and the time a comparison takes says nothing about it.
+// Host header has to name loopback; or under our own name, which the browser itself tells (Sec-Fetch-Site). On any other
+// address readers bring a bearer token, or a name and a password. What must stay true: no secret stands in a URL, a log or
+// an answer, and the time a comparison takes says nothing about it.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Secret } from '../contracts/settings.ts';
+
+/** What readers bring, each where it is set; both null: nothing. */
+export interface Credentials {
+  /** RFC 6750 section 2.1. */
+  readonly token: Secret | null;
+  /** RFC 7617, which browsers ask for by themselves. */
+  readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
+}
 
 /** True for addresses that only this machine can reach, as a config writes them. */
 export function isLoopback(host: string): boolean {
@@ -18,11 +28,44 @@ export function namesLoopback(hostHeader: string | undefined): boolean {
   return host !== undefined && isLoopback(host.toLowerCase());
 }
 
-/** True where the request brings this token (RFC 6750 section 2.1). */
-export function bringsToken(headers: IncomingHttpHeaders, token: string): boolean {
-  const brought = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  // Digests have the same length whatever was brought, as the comparison needs.
-  return brought !== undefined && timingSafeEqual(digest(brought), digest(token));
+/**
+ * True where a browser says that another site's page makes it ask (https://www.w3.org/TR/fetch-metadata/). That page could
+ * not read the answer, yet making one costs us.
+ */
+export function isForeign(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  return site !== undefined && site !== 'same-origin' && site !== 'none';
+}
+
+/** True where the request brings what readers must bring. */
+export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials): boolean {
+  const { token, basicAuth } = credentials;
+  if (token === null && basicAuth === null) return true;
+  const [, scheme = '', brought = ''] = /^(\w+) +(\S+)$/.exec(headers.authorization ?? '') ?? [];
+  switch (scheme.toLowerCase()) {
+    case 'bearer':
+      return token !== null && isSame(brought, token.reveal());
+    case 'basic': {
+      if (basicAuth === null) return false;
+      const { username, password } = basicAuth;
+      return isSame(
+        Buffer.from(brought, 'base64').toString('utf8'),
+        `${username}:${password.reveal()}`,
+      );
+    }
+    default:
+      return false;
+  }
+}
+
+/** What a reader who is turned away is told to bring. Only for a name and a password does a browser ask by itself. */
+export function challengeOf({ basicAuth }: Credentials): string {
+  return basicAuth === null ? 'Bearer realm="sluice"' : 'Basic realm="sluice", charset="UTF-8"';
+}
+
+/** Digests have the same length whatever was brought, as the comparison needs. */
+function isSame(brought: string, wanted: string): boolean {
+  return timingSafeEqual(digest(brought), digest(wanted));
 }
 
 function digest(text: string): Buffer {

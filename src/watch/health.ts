@@ -18,7 +18,7 @@ export interface Ailment {
 export interface Health {
   /** Takes note of the journey as it is now. */
   observe(watched: Watched, monotonicMs: number): void;
-  /** What is wrong as of the last observation; empty: ready. */
+  /** What is wrong as of the last observation, what concerns most first; empty: ready. */
   ailments(): readonly Ailment[];
 }
 
@@ -44,32 +44,39 @@ export const usualPatience: Patience = {
   silentSinkMs: 300_000,
 };
 
-/** What was last seen of a stream or sink, and when it was last well. */
+/** How far a stream or sink was when last seen, and when it was last well. */
 interface Trace {
-  readonly progress: string;
-  readonly wellAt: number;
+  progress: number;
+  wellAt: number;
 }
 
 /** Starts following. */
 export function openHealth(patience: Patience = usualPatience): Health {
-  const traces = new Map<string, Trace>();
+  const streamTraces = new Map<string, Trace>();
+  const sinkTraces = new Map<string, Trace>();
   let found: readonly Ailment[] = [];
 
-  const standstillMs = (key: string, progress: string, resting: boolean, now: number): number => {
-    const before = traces.get(key);
-    if (before === undefined || resting || before.progress !== progress) {
-      traces.set(key, { progress, wellAt: now });
-      return 0;
+  const standstillMs = (
+    traces: Map<string, Trace>,
+    { name, progress, resting }: { name: string; progress: number; resting: boolean },
+    now: number,
+  ): number => {
+    const trace = traces.get(name);
+    if (trace === undefined) traces.set(name, { progress, wellAt: now });
+    else if (resting || trace.progress !== progress) {
+      trace.progress = progress;
+      trace.wellAt = now;
     }
-    return now - before.wellAt;
+    return now - (trace?.wellAt ?? now);
   };
 
   const streamAilment = (stream: WatchedStream, now: number): Ailment | null => {
     const { name, state, everyMs, error } = stream;
     // Between two dates of a calendar there is nothing to be late with; an interval has an answer due each time.
     const resting = everyMs === null && state === 'waiting' && error === null;
-    const progress = `${stream.records} ${stream.caughtUpAt}`;
-    const stillMs = standstillMs(`stream ${name}`, progress, resting, now);
+    // Both only grow, so their sum stands still only when both do.
+    const progress = stream.records + (stream.caughtUpAt ?? 0);
+    const stillMs = standstillMs(streamTraces, { name, progress, resting }, now);
     const allowedMs =
       everyMs === null
         ? patience.calendarStreamMs
@@ -86,8 +93,8 @@ export function openHealth(patience: Patience = usualPatience): Health {
   const sinkAilment = (sink: WatchedSink, now: number): Ailment | null => {
     const { name, state, error } = sink;
     const resting = sink.backlog === 0 && error === null;
-    const progress = `${sink.position} ${sink.delivered}`;
-    const stillMs = standstillMs(`sink ${name}`, progress, resting, now);
+    const progress = sink.position + sink.delivered;
+    const stillMs = standstillMs(sinkTraces, { name, progress, resting }, now);
     const told = error === null ? '' : `: ${error.message}`;
     const ailing = (reason: Ailment['reason'], what: string): Ailment => ({
       part: 'sink',
@@ -121,10 +128,11 @@ export function openHealth(patience: Patience = usualPatience): Health {
               reason: 'full',
               message: `the spool is full (${spool.bytes} of ${spool.bytesMax} bytes): polling waits until a sink has taken what is held`,
             };
+      // There may be thousands of streams, and a few of the reasons are all that most readers see.
       found = [
-        ...streams.map((stream) => streamAilment(stream, now)),
         full,
         ...sinks.map((sink) => sinkAilment(sink, now)),
+        ...streams.map((stream) => streamAilment(stream, now)),
       ].filter((ailment) => ailment !== null);
     },
     ailments: () => found,

@@ -29,6 +29,8 @@ export interface History {
   /** Oldest first. */
   samples(): readonly Sample[];
   readRate(stream: string): number;
+  /** Of all streams together. */
+  readRateInAll(): number;
   /** Epoch milliseconds of the last poll seen to end; null before the first. */
   polledAt(stream: string): number | null;
   /** Events passed: delivered, refused for good, or not for this sink. */
@@ -46,19 +48,15 @@ export function openHistory(): History {
   >();
   const sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
   const spool = new Meter();
+  const readInAll = new Meter();
   const ring: Sample[] = [];
   let steppedAt: number | null = null;
   let stepped = { read: 0, positions: new Map<string, number>() };
 
-  const totalsOf = (watched: Watched) => ({
-    read: watched.streams.reduce((sum, stream) => sum + stream.records, 0),
-    positions: new Map(watched.sinks.map((sink) => [sink.name, sink.position])),
-  });
-
-  const step = (watched: Watched, nowMs: number, monotonicMs: number) => {
+  const step = (watched: Watched, read: number, nowMs: number, monotonicMs: number) => {
     const sinceMs = steppedAt === null ? null : monotonicMs - steppedAt;
     if (sinceMs !== null && sinceMs < stepMs * 0.9) return;
-    const totals = totalsOf(watched);
+    const positions = new Map(watched.sinks.map((sink) => [sink.name, sink.position]));
     if (sinceMs !== null) {
       const perSecond = (now: number, then: number) =>
         rounded(Math.max(0, now - then) / (sinceMs / 1_000));
@@ -71,19 +69,21 @@ export function openHistory(): History {
       });
       ring.push({
         at: nowMs,
-        read: perSecond(totals.read, stepped.read),
+        read: perSecond(read, stepped.read),
         spool_bytes: watched.spool.bytes,
         sinks: Object.fromEntries(charted),
       });
       if (ring.length > stepsMax) ring.shift();
     }
     steppedAt = monotonicMs;
-    stepped = totals;
+    stepped = { read, positions };
   };
 
   return {
     observe(watched, nowMs, monotonicMs) {
+      let read = 0;
       for (const { name, records, polls } of watched.streams) {
+        read += records;
         const known = streams.get(name) ?? { read: new Meter(), polls: 0, polledAt: null };
         streams.set(name, known);
         known.read.observe(monotonicMs, records);
@@ -97,10 +97,12 @@ export function openHistory(): History {
         known.backlog.observe(monotonicMs, backlog);
       }
       spool.observe(monotonicMs, watched.spool.bytes);
-      step(watched, nowMs, monotonicMs);
+      readInAll.observe(monotonicMs, read);
+      step(watched, read, nowMs, monotonicMs);
     },
     samples: () => ring,
     readRate: (name) => streams.get(name)?.read.perSecond ?? 0,
+    readRateInAll: () => readInAll.perSecond,
     polledAt: (name) => streams.get(name)?.polledAt ?? null,
     sinkRate: (name) => sinks.get(name)?.passed.perSecond ?? 0,
     backlogRate: (name) => sinks.get(name)?.backlog.perSecond ?? 0,
@@ -114,22 +116,24 @@ const meterSpacingMs = 2_000;
 /** The slope of a count over the last half a minute. */
 class Meter {
   /** Spaced out, oldest first. */
-  #marks: { readonly at: number; readonly value: number }[] = [];
-  #latest = { at: 0, value: 0 };
+  readonly #marks: { readonly at: number; readonly value: number }[] = [];
+  #latestAt = 0;
+  #latest = 0;
 
   observe(at: number, value: number): void {
-    this.#latest = { at, value };
+    this.#latestAt = at;
+    this.#latest = value;
     const last = this.#marks.at(-1);
     if (last !== undefined && at - last.at < meterSpacingMs) return;
     this.#marks.push({ at, value });
-    const [, second] = this.#marks;
+    const second = this.#marks[1];
     if (second !== undefined && at - second.at >= meterSpanMs) this.#marks.shift();
   }
 
   get perSecond(): number {
     const first = this.#marks[0];
-    if (first === undefined || this.#latest.at <= first.at) return 0;
-    return rounded((this.#latest.value - first.value) / ((this.#latest.at - first.at) / 1_000));
+    if (first === undefined || this.#latestAt <= first.at) return 0;
+    return rounded((this.#latest - first.value) / ((this.#latestAt - first.at) / 1_000));
   }
 }
 

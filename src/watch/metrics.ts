@@ -42,24 +42,33 @@ export interface ProcessFacts {
 
 /** The journey as Prometheus reads it. */
 export function metricsText(watched: Watched, facts: ProcessFacts): string {
-  const families = [
+  return metricFamilies(watched, facts).map(familyText).join('');
+}
+
+/** Every number of the list above. */
+export function metricFamilies(watched: Watched, facts: ProcessFacts): readonly Family[] {
+  return [
     ...processFamilies(facts),
     ...streamFamilies(watched),
     ...sinkFamilies(watched),
     ...spoolFamilies(watched),
   ];
-  return families.map(familyText).join('');
 }
 
-interface Family {
+/** A number, had from each of many. */
+export interface Family {
   readonly name: string;
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
   readonly points: readonly Point[];
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 interface Point {
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: Labels;
+  /** As Prometheus reads them: `{sink="siem"}`. */
+  readonly text: string;
   readonly value: number;
 }
 
@@ -71,20 +80,24 @@ type Reading<T> = readonly [
   value: (one: T) => number | null,
 ];
 
+/** Labels are written once for all families: with thousands of streams they are most of the work. */
 function familiesOf<T>(
   all: readonly T[],
-  labels: (one: T) => Point['labels'],
+  labelsOf: (one: T) => Labels,
   readings: readonly Reading<T>[],
 ): readonly Family[] {
-  return readings.map(([name, kind, help, value]) => ({
-    name,
-    kind,
-    help,
-    points: all.flatMap((one) => {
-      const found = value(one);
-      return found === null ? [] : [{ labels: labels(one), value: found }];
-    }),
-  }));
+  const labelled = all.map((one) => {
+    const labels = labelsOf(one);
+    return { one, labels, text: labelsText(labels) };
+  });
+  return readings.map(([name, kind, help, read]) => {
+    const points: Point[] = [];
+    for (const { one, labels, text } of labelled) {
+      const value = read(one);
+      if (value !== null) points.push({ labels, text, value });
+    }
+    return { name, kind, help, points };
+  });
 }
 
 function processFamilies(facts: ProcessFacts): readonly Family[] {
@@ -209,11 +222,11 @@ function inSeconds(ms: number | null): number | null {
 }
 
 function familyText({ name, kind, help, points }: Family): string {
-  const lines = points.map(({ labels, value }) => `${name}${labelsText(labels)} ${value}\n`);
+  const lines = points.map(({ text, value }) => `${name}${text} ${value}\n`);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${lines.join('')}`;
 }
 
-function labelsText(labels: Point['labels']): string {
+function labelsText(labels: Labels): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }

@@ -5,7 +5,8 @@
 
 import type { Ailment } from './health.ts';
 import type { History } from './history.ts';
-import type { Watched, WatchedError, WatchedSink, WatchedStream } from './watched.ts';
+import { budgetOf, chooseStreams, errorOf, streamReport, timeText } from './report-streams.ts';
+import type { Watched, WatchedSink } from './watched.ts';
 
 /** What a report is made of. */
 export interface ReportParts {
@@ -17,6 +18,10 @@ export interface ReportParts {
   readonly startedAt: number;
   /** The streams that need attention first; the rest is only counted. */
   readonly streamsMax: number;
+  /** Only streams whose name, state or error holds this text; empty: all. */
+  readonly find: string;
+  /** What the live tail offers; null: there is none. */
+  readonly forms: readonly string[] | null;
 }
 
 /** The journey, for a reader. */
@@ -24,59 +29,48 @@ export type Report = ReturnType<typeof reportOf>;
 
 /** Makes the report. */
 export function reportOf(parts: ReportParts) {
-  const { watched, history, ailments, now, startedAt, streamsMax } = parts;
-  const unwell = new Set(ailments.map(({ part, name }) => `${part} ${name}`));
-  const isUnwell = (part: Ailment['part'], name: string) => unwell.has(`${part} ${name}`);
-  const shown =
-    watched.streams.length <= streamsMax
-      ? watched.streams
-      : watched.streams
-          .toSorted((a, b) => urgency(b, isUnwell) - urgency(a, isUnwell))
-          .slice(0, streamsMax);
+  const { watched, history, ailments, now, startedAt } = parts;
+  const unwell = Map.groupBy(ailments, ({ part }) => part);
+  const isUnwell = (part: Ailment['part']) => {
+    const names = new Set(unwell.get(part)?.map(({ name }) => name));
+    return (name: string) => names.has(name);
+  };
+  const [isStreamUnwell, isSinkUnwell] = [isUnwell('stream'), isUnwell('sink')];
+  const { found, chosen } = chooseStreams(watched.streams, { ...parts, isUnwell: isStreamUnwell });
+  const { sources, upstreams } = sums(watched, history, isStreamUnwell);
   return {
     at: timeText(now),
     started_at: timeText(startedAt),
     ready: ailments.length === 0,
-    reasons: ailments,
+    reasons: ailments.slice(0, reasonsMax),
+    reasons_total: ailments.length,
     upstreams: watched.upstreams.map(({ name, baseUrl, throttles, endOfLife }) => ({
       name,
       base_url: baseUrl,
-      streams: watched.streams.filter(({ upstream }) => upstream === name).length,
-      streams_failing: watched.streams.filter(
-        ({ upstream, error }) => upstream === name && error !== null,
-      ).length,
+      ...(upstreams.get(name) ?? nothing),
       throttles: throttles
         .toSorted((a, b) => b.waitMs - a.waitMs)
         .slice(0, throttlesMax)
-        .map(({ path, waitMs, limit, remaining }) => ({ path, wait_ms: waitMs, limit, remaining })),
+        .map(budgetOf),
       end_of_life: endOfLife.map(({ endpoint, deprecationMs, sunsetMs }) => ({
         endpoint,
         deprecation_at: timeText(deprecationMs),
         sunset_at: timeText(sunsetMs),
       })),
     })),
-    streams_total: watched.streams.length,
-    records_per_s: sum(watched.streams.map(({ name }) => history.readRate(name))),
-    streams: shown.map((stream) => ({
-      name: stream.name,
-      source: stream.source,
-      upstream: stream.upstream,
-      state: stream.state,
-      well: !isUnwell('stream', stream.name),
-      order: stream.order,
-      polls: stream.polls,
-      polls_skipped: stream.skipped,
-      records: stream.records,
-      records_per_s: history.readRate(stream.name),
-      polled_at: timeText(history.polledAt(stream.name)),
-      caught_up_at: timeText(stream.caughtUpAt),
-      lag_ms: stream.caughtUpAt === null ? null : Math.max(0, now - stream.caughtUpAt),
-      checkpoint_at: timeText(stream.checkpointAt),
-      waits_for: waitsFor(stream, watched),
-      error: errorOf(stream.error),
+    sources: Array.from(sources, ([name, { upstream, ...counts }]) => ({
+      name,
+      upstream,
+      ...counts,
     })),
+    streams_total: watched.streams.length,
+    streams_found: found,
+    records_per_s: history.readRateInAll(),
+    streams: chosen.map((stream) =>
+      streamReport(stream, { watched, history, now, isUnwell: isStreamUnwell }),
+    ),
     spool: {
-      well: !isUnwell('spool', 'spool'),
+      well: !unwell.has('spool'),
       bytes: watched.spool.bytes,
       max_bytes: watched.spool.bytesMax,
       events: watched.spool.end - watched.spool.oldest,
@@ -88,7 +82,7 @@ export function reportOf(parts: ReportParts) {
       name: sink.name,
       type: sink.type,
       state: sink.state,
-      well: !isUnwell('sink', sink.name),
+      well: !isSinkUnwell(sink.name),
       position: sink.position,
       backlog: sink.backlog,
       drained_in_ms: drainedInMs(sink, history),
@@ -96,6 +90,11 @@ export function reportOf(parts: ReportParts) {
       delivered: sink.delivered,
       retries: sink.retries,
       dead_letters: sink.lettersHeld,
+      dead_letter_reasons: sink.letterReasons.map(({ reason, count, lastAt }) => ({
+        reason,
+        count,
+        last_at: timeText(lastAt),
+      })),
       error: errorOf(sink.error),
     })),
     conditions: watched.conditions.map(({ condition, stream, observedAt, message }) => ({
@@ -105,38 +104,54 @@ export function reportOf(parts: ReportParts) {
       message,
     })),
     filter_failures: watched.filterFailures,
+    tail_forms: parts.forms,
   };
 }
 
+/** Where thousands of streams fail alike, more reasons say nothing more. */
+export const reasonsMax = 50;
 const throttlesMax = 20;
 /** Further ahead is not foreseeable. */
 const foreseenMsMax = 30 * 86_400_000;
 
-function urgency(
-  stream: WatchedStream,
-  isUnwell: (part: Ailment['part'], name: string) => boolean,
-): number {
-  if (isUnwell('stream', stream.name)) return 3;
-  if (stream.error !== null) return 2;
-  return stream.caughtUpAt === null ? 1 : 0;
+/** Streams counted together, by source or upstream. */
+interface Sum {
+  readonly upstream: string;
+  streams: number;
+  streams_failing: number;
+  streams_unwell: number;
+  records_per_s: number;
 }
 
-function waitsFor(stream: WatchedStream, { upstreams, spool }: Watched): string | null {
-  const throttles = upstreams.find(({ name }) => name === stream.upstream)?.throttles ?? [];
-  const waitMs = throttles.reduce((most, throttle) => Math.max(most, throttle.waitMs), 0);
-  switch (stream.state) {
-    case 'halted':
-      return 'an operator';
-    case 'retrying':
-      return 'its next attempt';
-    case 'waiting':
-      return 'its schedule';
-    case 'polling':
-      if (spool.bytes >= spool.bytesMax) return 'room in the spool';
-      if (waitMs > 0)
-        return `its turn at ${stream.upstream} (up to ${Math.ceil(waitMs / 1_000)} s)`;
-      return null;
+const nothing: Omit<Sum, 'upstream'> = {
+  ...{ streams: 0, streams_failing: 0, streams_unwell: 0, records_per_s: 0 },
+};
+
+function sums({ streams }: Watched, history: History, isUnwell: (stream: string) => boolean) {
+  const sources = new Map<string, Sum>();
+  const upstreams = new Map<string, Sum>();
+  for (const { name, source, upstream, error } of streams) {
+    const rate = history.readRate(name);
+    const unwell = isUnwell(name);
+    for (const sum of [summed(sources, source, upstream), summed(upstreams, upstream, upstream)]) {
+      sum.streams += 1;
+      if (error !== null) sum.streams_failing += 1;
+      if (unwell) sum.streams_unwell += 1;
+      sum.records_per_s += rate;
+    }
   }
+  for (const sum of [...sources.values(), ...upstreams.values()]) {
+    sum.records_per_s = Math.round(sum.records_per_s * 100) / 100;
+  }
+  return { sources, upstreams };
+}
+
+function summed(all: Map<string, Sum>, name: string, upstream: string): Sum {
+  const known = all.get(name);
+  if (known !== undefined) return known;
+  const fresh = { ...nothing, upstream };
+  all.set(name, fresh);
+  return fresh;
 }
 
 /** How long a sink needs for its backlog as it goes now; null: nothing to do, or it does not get less. */
@@ -153,18 +168,4 @@ function msUntil(distance: number, perSecond: number): number | null {
   if (perSecond <= 0 || distance <= 0) return null;
   const ms = Math.round((distance / perSecond) * 1_000);
   return ms > foreseenMsMax ? null : ms;
-}
-
-function errorOf(error: WatchedError | null) {
-  if (error === null) return null;
-  const { code, message, next, requestId, traceId } = error;
-  return { code, message, next, request_id: requestId, trace_id: traceId };
-}
-
-function sum(rates: readonly number[]): number {
-  return Math.round(rates.reduce((total, rate) => total + rate, 0) * 100) / 100;
-}
-
-function timeText(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }

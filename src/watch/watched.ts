@@ -28,7 +28,21 @@ export interface WatchedStream {
   readonly caughtUpAt: number | null;
   readonly order: string | null;
   readonly checkpointAt: number | null;
+  /** Latest time of a record read, as of the last checkpoint looked at; null where none had one. */
+  readonly newestRecordAt: number | null;
+  /** The tightest of the limits that its requests pass; null: none is known. */
+  readonly budget: WatchedBudget | null;
   readonly error: WatchedError | null;
+}
+
+/** What an upstream allows on one path. */
+export interface WatchedBudget {
+  /** Path or template; `*`: the credential as a whole. */
+  readonly path: string;
+  /** Until the next request may go. */
+  readonly waitMs: number;
+  readonly limit: number | null;
+  readonly remaining: number | null;
 }
 
 /** A sink. Counts are since the start of the process, but for `lettersHeld`. */
@@ -43,8 +57,19 @@ export interface WatchedSink {
   readonly deadLetters: number;
   /** Dead letters that wait for an operator, also those of earlier runs. */
   readonly lettersHeld: number;
+  /** Why the latest of them were refused, the most frequent reason first; at most ten. */
+  readonly letterReasons: readonly WatchedReason[];
   readonly retries: number;
   readonly error: WatchedError | null;
+}
+
+/** Why events became dead letters. */
+export interface WatchedReason {
+  readonly reason: string;
+  /** Among the latest letters. */
+  readonly count: number;
+  /** Epoch milliseconds of the last one. */
+  readonly lastAt: number;
 }
 
 /** An upstream with what it allows and announces. */
@@ -52,12 +77,7 @@ export interface WatchedUpstream {
   readonly name: string;
   readonly baseUrl: string;
   /** Paths with a budget or a wait. */
-  readonly throttles: readonly {
-    readonly path: string;
-    readonly waitMs: number;
-    readonly limit: number | null;
-    readonly remaining: number | null;
-  }[];
+  readonly throttles: readonly WatchedBudget[];
   /** Endpoints that upstream says are going away; epoch milliseconds, null without a date. */
   readonly endOfLife: readonly {
     readonly endpoint: string;

@@ -30,9 +30,35 @@ test.each([
   const withToken = flawLines(aConfig({ top: `status: { listen: ${listen}, token: t }` }));
 
   expect(without).toEqual([
-    'c.yaml:1:19 status.listen: others can read this address, so it needs a token; set status.token, or listen on 127.0.0.1',
+    'c.yaml:1:19 status.listen: others can read this address, so it needs a token or a password; set status.token or status.basic_auth, or listen on 127.0.0.1',
   ]);
   expect(withToken).toEqual([]);
+});
+
+test('parseConfig takes a name and a password in place of a token, and a switch for the live tail', () => {
+  const basic = 'basic_auth: { username: ana, password: ${env:PASSWORD} }, tail: false';
+  const top = `status: { listen: "0.0.0.0:1", ${basic} }`;
+
+  const { status } = parseConfig(aConfig({ top }), 'c', around({ PASSWORD: 'pass:word' }));
+
+  expect(status).toMatchObject({ token: null, basicAuth: { username: 'ana' }, tail: false });
+  expect(status?.basicAuth?.password.reveal()).toBe('pass:word');
+  expect(JSON.stringify(status)).not.toContain('pass:word');
+});
+
+test('parseConfig takes a collector that the numbers are pushed to', () => {
+  const otlp = (more: string) => `otlp: { url: "http://collector:4318/v1/metrics"${more} }`;
+  const listen = 'listen: "127.0.0.1:0"';
+  const top = `status: { ${listen}, ${otlp(', headers: { Authorization: t }, every: 15s')} }`;
+  const flawed = `status: { ${listen}, ${otlp(', tls: { ca_file: x }, every: 10ms')} }`;
+
+  const { status } = parseConfig(aConfig({ top }), 'c', around());
+
+  expect(status?.telemetry).toMatchObject({ everyMs: 15_000, tls: undefined });
+  expect(status?.telemetry?.headers.Authorization?.reveal()).toBe('t');
+  expect(flawLines(aConfig({ top: flawed })).join('\n')).toMatch(
+    /status\.otlp\.every: expected a duration between 1s and 1d/,
+  );
 });
 
 test.each(['127.0.0.1:65536', '127.0.0.1:', ':0', '127.0.0.1:00000000'])(

@@ -1,6 +1,13 @@
 // A journey as the status server is told of it, made up: everything well, unless a test says otherwise.
 
-import { type ClientRequestArgs, type IncomingHttpHeaders, request } from 'node:http';
+import { once } from 'node:events';
+import {
+  type ClientRequestArgs,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+} from 'node:http';
+import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import {
@@ -8,6 +15,7 @@ import {
   type StatusSettings,
   serveStatus,
 } from '../../src/watch/status-server.ts';
+import type { EventTap } from '../../src/watch/tail.ts';
 import type { Watched, WatchedError, WatchedSink, WatchedStream } from '../../src/watch/watched.ts';
 import { noLog } from '../support/plain-upstream.ts';
 import { afterThisTest } from '../support/temp.ts';
@@ -31,6 +39,8 @@ export function aStream(parts: Partial<WatchedStream> = {}): WatchedStream {
     caughtUpAt: 1_767_225_600_000,
     order: 'newest_first',
     checkpointAt: 1_767_225_600_000,
+    newestRecordAt: 1_767_225_600_000,
+    budget: null,
     error: null,
     ...parts,
   };
@@ -47,6 +57,7 @@ export function aSink(parts: Partial<WatchedSink> = {}): WatchedSink {
     delivered: 100,
     deadLetters: 0,
     lettersHeld: 0,
+    letterReasons: [],
     retries: 0,
     error: null,
     ...parts,
@@ -67,12 +78,38 @@ export function aWatched(parts: Partial<Watched> = {}): Watched {
   };
 }
 
+/** Events that are these lines, told once. */
+export function aTap(texts: readonly string[]): EventTap {
+  const lines = texts.map((text, index) => ({ stream: 'audit', severity: index + 1, text }));
+  return {
+    forms: ['readable', 'json', 'cef', 'sink siem'],
+    open(wish) {
+      if (wish.where === 'not CEL') {
+        throw new ExportError('config_invalid', 'where: not CEL', { next: 'Mend it.' });
+      }
+      let isTold = false;
+      return {
+        async take(signal) {
+          if (isTold) await once(signal, 'abort');
+          isTold = true;
+          const shown = lines.filter(({ text }) => text.includes(wish.text));
+          return { lines: shown, looked: lines.length, missed: 0, unjudged: 0 };
+        },
+      };
+    },
+  };
+}
+
 /** Serves what `look` tells on a free loopback port, until the test ends. */
 export async function aServer(
   look: () => Watched,
-  parts: Partial<Omit<StatusSettings, 'token'>> & { readonly token?: string } = {},
+  parts: Partial<Omit<StatusSettings, 'token' | 'basicAuth'>> & {
+    readonly token?: string;
+    readonly basicAuth?: readonly [username: string, password: string];
+  } = {},
 ): Promise<StatusServer> {
-  const { token, ...rest } = parts;
+  const { token, basicAuth, ...rest } = parts;
+  const [username = '', password = ''] = basicAuth ?? [];
   const server = await serveStatus({
     host: '127.0.0.1',
     port: 0,
@@ -81,6 +118,7 @@ export async function aServer(
     log: noLog,
     ...rest,
     token: token === undefined ? null : new Secret(() => token),
+    basicAuth: basicAuth === undefined ? null : { username, password: new Secret(() => password) },
   });
   afterThisTest(() => server.close());
   return server;
@@ -109,4 +147,24 @@ export function ask(url: string, options: ClientRequestArgs = {}): Promise<Got> 
     });
     asked.on('error', reject).end();
   });
+}
+
+/** A listener of server-sent events; it leaves with the test. */
+export async function listenTo(url: string, headers: Readonly<Record<string, string>> = {}) {
+  const asked = request(url, { agent: false, headers }).end();
+  const [response]: [IncomingMessage] = (await once(asked, 'response')) as [IncomingMessage];
+  let text = '';
+  response.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  response.on('error', () => undefined);
+  const ended = new Promise<void>((resolve) => response.on('close', resolve));
+  afterThisTest(() => asked.destroy());
+  return {
+    status: response.statusCode ?? 0,
+    text: () => text,
+    names: () => [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name),
+    leave: () => asked.destroy(),
+    ended,
+  };
 }

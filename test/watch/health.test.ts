@@ -107,7 +107,7 @@ test('Health names a halted stream and a full spool at once, with what was told'
   );
 
   expect(health.ailments().map(({ message }) => message)).toEqual([
-    'audit is halted: its checkpoint does not fit',
     expect.stringContaining('the spool is full (10 of 10 bytes)'),
+    'audit is halted: its checkpoint does not fit',
   ]);
 });

@@ -2,11 +2,11 @@
 
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import type { Watched, WatchedStream } from '../../src/watch/watched.ts';
 import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { manualClock } from '../support/manual-clock.ts';
-import { aFailure, aServer, aSink, aStream, aWatched } from './a-watched.ts';
+import { busyJourney, hostile, hostileJourney, readableLines } from './a-journey.ts';
+import { aFailure, aServer, aSink, aStream, aTap, aWatched } from './a-watched.ts';
 
 const screenshots = join(import.meta.dirname, '..', '..', '.cache', 'screenshots');
 const isDrawn = `document.querySelectorAll('#streams tbody').length > 0`;
@@ -16,45 +16,16 @@ beforeAll(async () => {
   await findChromium();
 });
 
-/** Markup and script in every place where text can come from elsewhere. */
-const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
-
-function hostileJourney(): Watched {
-  const error = { ...aFailure(hostile), next: hostile, requestId: hostile, traceId: hostile };
-  return aWatched({
-    upstreams: [
-      {
-        name: hostile,
-        baseUrl: hostile,
-        throttles: [{ path: hostile, waitMs: 5_000, limit: 1, remaining: 0 }],
-        endOfLife: [{ endpoint: hostile, deprecationMs: null, sunsetMs: 0 }],
-      },
-    ],
-    streams: [
-      aStream({
-        name: hostile,
-        source: hostile,
-        upstream: hostile,
-        state: 'halted',
-        error,
-        order: hostile,
-      }),
-    ],
-    sinks: [aSink({ name: hostile, type: hostile, state: 'refused', error })],
-    conditions: [
-      { condition: hostile, stream: hostile, observedAt: '2026-01-01T00:00:00Z', message: hostile },
-    ],
-  });
-}
-
 test('text from elsewhere stays text, and the page speaks to nobody else', {
   timeout: 40_000,
 }, async () => {
-  const { url } = await aServer(hostileJourney);
+  const { url } = await aServer(hostileJourney, { tap: aTap([hostile, `a\u202eb\u0007\nc`]) });
   const page = await startBrowser();
 
   await page.open(`${url}/`);
   await page.waitFor(isDrawn);
+  await page.evaluate(`document.getElementById('watch').click()`);
+  await page.waitFor(`document.querySelectorAll('#lines li').length === 2`);
 
   // The browser itself says how often the text stands there, and that no element came of it.
   const seen = await page.evaluate<number>(
@@ -63,7 +34,11 @@ test('text from elsewhere stays text, and the page speaks to nobody else', {
   const made = await page.evaluate<number>(
     `document.querySelectorAll('main img, main script, [onload], [onerror]').length`,
   );
-  expect(seen).toBeGreaterThan(15);
+  const lines = await page.evaluate<string[]>(
+    `[...document.querySelectorAll('#lines li')].map((line) => line.textContent)`,
+  );
+  expect(seen).toBeGreaterThan(20);
+  expect(lines).toEqual([hostile, 'a\\u202eb\\u0007\\u000ac']);
   expect(made).toBe(0);
   expect(await page.evaluate('typeof window.pwned')).toBe('undefined');
   expect(page.complaints).toEqual([]);
@@ -77,12 +52,14 @@ test('light and dark, on a phone and on a desk, a busy journey fits the page', {
   const clock = manualClock();
   const start = clock.now();
   const look = () => busyJourney(Math.round((clock.now() - start) / 1_000), clock.now());
-  const { url } = await aServer(look, { clock });
+  const { url } = await aServer(look, { clock, tap: aTap(readableLines) });
   await clock.advance(3_000_000);
   const page = await startBrowser();
   await page.look(1440, 900, 'light');
   await page.open(`${url}/`);
-  await page.waitFor(`document.querySelectorAll('.chart').length > 2`, 15_000);
+  await page.waitFor(`document.querySelectorAll('.chart canvas').length === 4`);
+  await page.evaluate(`document.getElementById('watch').click()`);
+  await page.waitFor(`document.querySelectorAll('#lines li').length > 2`);
 
   for (const scheme of ['light', 'dark'] as const) {
     for (const width of [390, 1440]) {
@@ -98,27 +75,135 @@ test('light and dark, on a phone and on a desk, a busy journey fits the page', {
   expect(page.complaints).toEqual([]);
 });
 
-test('the keyboard reaches everything, and the choice of colours stays', {
+test('the keyboard reaches everything, reads the charts, and chooses colours that stay', {
   timeout: 40_000,
 }, async () => {
-  const { url } = await aServer(() => aWatched());
+  const clock = manualClock();
+  const look = () => busyJourney(Math.round(clock.monotonic() / 1_000), clock.now());
+  const { url } = await aServer(look, { clock, tap: aTap(['a line']) });
+  await clock.advance(600_000);
+  const page = await startBrowser();
+  await page.look(1440, 900, 'light');
+  await page.open(`${url}/`);
+  await page.waitFor(`document.querySelectorAll('.chart canvas').length === 4`);
+  await page.evaluate(`document.getElementById('watch').click()`);
+  await page.waitFor(`document.querySelectorAll('#lines li').length > 0`);
+  const focused = `(() => {
+    const { id, className, name, href, localName } = document.activeElement;
+    return id || href?.split('#')[1] || name || className || localName;
+  })()`;
+
+  const reached: string[] = [];
+  const outlines = new Set<string>();
+  while (!reached.includes('lines') && reached.length < 40) {
+    await page.press('Tab');
+    reached.push(await page.evaluate(focused));
+    outlines.add(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'));
+    if (reached.at(-1) === 'theme') await page.press('Enter');
+  }
+
+  const crosshairs = await page.evaluate<string[]>(`(() => {
+    const key = new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true });
+    for (let times = 0; times < 30; times += 1) document.querySelector('.chart').dispatchEvent(key);
+    return [...document.querySelectorAll('.chart .when')].map((node) => node.textContent);
+  })()`);
+
+  const titles = ['journey', 'charts', 'streams', 'sinks', 'events'].map((name) => `${name}-title`);
+  expect(reached.slice(0, 7)).toEqual(['main', ...titles, 'theme']);
+  expect(reached.filter((at) => at === 'chart card')).toHaveLength(4);
+  expect(reached).toEqual(expect.arrayContaining(['find', 'summary', 'form', 'where', 'wrap']));
+  expect(reached).toEqual(expect.arrayContaining(['watch', 'lines']));
+  expect([...outlines]).toEqual(['solid']);
+  expect(crosshairs).toHaveLength(4);
+  expect(crosshairs[0]).toMatch(/^\d\d:\d\d$/);
+  expect(new Set(crosshairs).size).toBe(1);
+  expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+  await page.open(`${url}/?again`);
+  await page.waitFor(isDrawn);
+  expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+});
+
+test('ten thousand streams: the worst first, the others counted and found', {
+  timeout: 40_000,
+}, async () => {
+  const streams = Array.from({ length: 10_000 }, (_, index) =>
+    aStream({
+      name: `web_logs/c-${index}`,
+      source: 'web_logs',
+      ...(index === 7_777 ? { state: 'halted', error: aFailure('the cursor is gone') } : {}),
+    }),
+  );
+  const { url } = await aServer(() => aWatched({ streams }));
   const page = await startBrowser();
   await page.look(1440, 900, 'light');
   await page.open(`${url}/`);
   await page.waitFor(isDrawn);
+  const seen = (selector: string) =>
+    page.evaluate<string>(`document.querySelector('${selector}').textContent`);
 
-  await page.press('Tab');
-  const first = await page.evaluate('document.activeElement.className');
-  await page.press('Tab');
-  const second = await page.evaluate('document.activeElement.id');
-  const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
-  await page.press('Enter');
-  const chosen = await page.evaluate('document.documentElement.dataset.theme');
-  await page.open(`${url}/?again`);
+  const first = await seen('#streams tbody');
+  const counted = await seen('#streams-count');
+  const picture = await seen('[data-key="source web_logs"]');
+  const rows = await page.evaluate(`document.querySelectorAll('#streams tbody').length`);
+  await page.evaluate(`(() => {
+    document.getElementById('find').value = 'C-4242';
+    document.getElementById('find').dispatchEvent(new Event('input'));
+  })()`);
+  await page.waitFor(`document.querySelectorAll('#streams tbody').length === 1`);
+
+  expect(first).toContain('web_logs/c-7777');
+  expect(first).toContain('the cursor is gone');
+  expect(counted).toBe('10,000 streams, the 100 that need it most');
+  expect(picture).toContain('10,000 streams');
+  expect(rows).toBe(12);
+  expect(await seen('#streams tbody')).toContain('web_logs/c-4242');
+  expect(await seen('#streams-count')).toBe('1 of 10,000 streams found');
+});
+
+test('events are watched with the form and filter of the reader, until the reader stops', {
+  timeout: 40_000,
+}, async () => {
+  const { url } = await aServer(() => aWatched(), { tap: aTap(['one event', 'another event']) });
+  const page = await startBrowser();
+  await page.open(`${url}/`);
   await page.waitFor(isDrawn);
+  const wish = (name: string, value: string) =>
+    page.evaluate(`(() => {
+      document.querySelector('#tail [name=${name}]').value = '${value}';
+      document.querySelector('#tail [name=${name}]').dispatchEvent(new Event('change', { bubbles: true }));
+    })()`);
+  const offered = await page.evaluate(
+    `[...document.getElementById('form').options].map(({ text }) => text)`,
+  );
+  const asked = () => page.requests.filter((request) => request.includes('/tail?'));
 
-  expect([first, second, outline, chosen]).toEqual(['skip', 'theme', 'solid', 'dark']);
-  expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
+  expect(asked()).toEqual([]);
+  await page.evaluate(`document.getElementById('watch').click()`);
+  await page.waitFor(`document.querySelectorAll('#lines li').length === 2`);
+  await wish('form', 'cef');
+  await wish('text', 'another');
+  await page.waitFor(`document.querySelectorAll('#lines li').length === 1`);
+  const told = await page.evaluate(`document.getElementById('tail-told').textContent`);
+  await wish('where', 'not CEL');
+  await page.waitFor(`document.getElementById('tail-told').textContent === 'where: not CEL'`);
+
+  expect(offered).toEqual(['readable', 'json', 'cef', 'siem gets it']);
+  expect(told).toBe('1 of 2 events shown.');
+  expect(asked().at(-1)).toBe(`${url}/tail?form=cef&stream=&text=another&where=not+CEL`);
+  expect(await page.evaluate(`document.getElementById('watch').textContent`)).toBe('Watch');
+});
+
+test('with a name and a password the browser asks by itself, and the page works', {
+  timeout: 40_000,
+}, async () => {
+  const { url } = await aServer(() => aWatched(), { basicAuth: ['ana', 'a:password'] });
+  const page = await startBrowser();
+  const address = `${url.replace('//', '//ana:a%3Apassword@')}/`;
+
+  await page.evaluate(`location.href = ${JSON.stringify(address)}`).catch(() => undefined);
+  await page.waitFor(`location.href.startsWith('http') && ${isDrawn}`);
+
+  expect(await page.evaluate(`document.getElementById('ask').hidden`)).toBe(true);
 });
 
 test('the page asks for the token, says when it is wrong, and never puts it in an address', {
@@ -158,82 +243,6 @@ test('the page comes back by itself when sluice does', { timeout: 40_000 }, asyn
 
   expect(await page.evaluate('window.sameDocument')).toBe(true);
 });
-
-/** Several of everything, in waves, with one sink that fails; so many seconds after the start. */
-function busyJourney(seconds: number, now: number): Watched {
-  const wave = (height: number, period: number) =>
-    Math.round(height * (seconds + (period / 2) * Math.sin(seconds / period)));
-  const companies = ['c-1', 'c-2', 'c-3'];
-  const end = 100_000 + wave(480, 300);
-  const stream = (name: string, parts: Partial<WatchedStream> = {}) =>
-    aStream({
-      ...{ name, source: name.split('/')[0] ?? name, polls: seconds, records: wave(120, 300) },
-      ...{ caughtUpAt: now - 2_300, checkpointAt: now - 4_000, order: 'oldest_first' },
-      ...parts,
-    });
-  const behind = Math.round(900 + 800 * Math.sin(seconds / 400));
-  const stuck = 61_000;
-  return aWatched({
-    upstreams: [
-      {
-        name: 'edge',
-        baseUrl: 'https://api.example.com/v1',
-        throttles: [{ path: '/audit/events', waitMs: 0, limit: 60, remaining: 41 }],
-        endOfLife: [],
-      },
-      {
-        name: 'ops',
-        baseUrl: 'https://svc.example.com',
-        throttles: [{ path: '*', waitMs: 12_000, limit: null, remaining: 0 }],
-        endOfLife: [{ endpoint: '/api/logs/v1', deprecationMs: null, sunsetMs: 1_830_000_000_000 }],
-      },
-    ],
-    streams: [
-      stream('audit'),
-      ...companies.map((company) => stream(`web_logs/${company}`, { upstream: 'ops' })),
-      stream('firewall/c-1', {
-        ...{ upstream: 'ops', state: 'retrying', everyMs: null, order: null, records: 12 },
-        error: {
-          code: 'upstream_unreachable',
-          message: 'reading firewall/c-1: upstream answered 503',
-          next: 'It is asked again by itself; nothing is lost.',
-          requestId: 'req-7f3a91',
-          traceId: null,
-        },
-      }),
-    ],
-    spool: {
-      bytes: 212e6 + seconds * 60_000,
-      bytesMax: 1_073_741_824,
-      oldest: end - stuck,
-      end,
-      oldestAt: now - 5_000_000,
-    },
-    sinks: [
-      aSink({ name: 'lake', type: 'kafka', state: 'sending', position: end, delivered: end }),
-      aSink({
-        ...{ name: 'siem', type: 'syslog', state: 'sending', lettersHeld: 3, delivered: end },
-        ...{ position: end - behind, backlog: behind },
-      }),
-      aSink({
-        ...{ name: 'post', type: 'http', state: 'refused', position: 39_000, backlog: stuck },
-        ...{ delivered: 39_000, retries: 214 },
-        error: {
-          ...aFailure('sending to post: https://ingest.example answered 403: the key was revoked'),
-          ...{ code: 'sink_refused', next: 'Renew the key; the events stay held.' },
-        },
-      }),
-    ],
-    conditions: [
-      {
-        condition: 'source.gap_suspected',
-        stream: 'audit',
-        observedAt: new Date(now - 900_000).toISOString(),
-        message: 'the list no longer reaches back to what was read',
-      },
-    ],
-  });
-}
 
 /** The smallest contrast of any text with the ground it stands on (WCAG 2.2, 1.4.3). */
 function worstContrast(page: BrowserPage): Promise<number> {

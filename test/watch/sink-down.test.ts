@@ -41,6 +41,10 @@ test('a sink goes down and comes back: /readyz and the page say so without a rel
   await page.evaluate('window.sameDocument = true');
   const sinkIs = (mood: string) => `document.querySelector('#sinks tbody.${mood}') !== null`;
   await page.waitFor(sinkIs('good'));
+  await page.evaluate(`document.getElementById('watch').click()`);
+  const line = `document.querySelector('#lines li')?.textContent ?? ''`;
+  await page.waitFor(`${line} !== ''`);
+  const watched = await page.evaluate<string>(line);
   await ready(200);
 
   await receiver.close();
@@ -58,6 +62,7 @@ test('a sink goes down and comes back: /readyz and the page say so without a rel
   expect(down.reasons).toMatchObject([{ part: 'sink', name: 'post', reason: 'not_delivering' }]);
   expect(down.reasons[0].message).toContain('ECONNREFUSED');
   expect(verdict).toBe('1 thing needs attention');
+  expect(watched).toMatch(/^\d{4}-\d\d-\d\d .* audit /);
   expect(metricsDown).toContain('\nsluice_sink_failing{sink="post"} 1\n');
   expect(metricsUp).toContain('\nsluice_sink_failing{sink="post"} 0\n');
   expect(await page.evaluate('window.sameDocument')).toBe(true);

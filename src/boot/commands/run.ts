@@ -12,6 +12,7 @@ import { type StatusServer, serveStatus } from '../../watch/status-server.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
+import { eventTap } from '../event-tap.ts';
 import { timeToGiveUp } from '../give-up.ts';
 import { type Journey, openJourney } from '../journey.ts';
 import { resumeLines } from '../resume-lines.ts';
@@ -75,11 +76,14 @@ interface Running {
 
 /** The status page, where the config asks for one; what cannot be watched as asked does not start. */
 async function openStatus({ config, ...rest }: Running): Promise<StatusServer | null> {
-  if (config.status === null) return null;
+  const { status } = config;
+  if (status === null) return null;
   const { plan, journey, tools } = rest;
-  const { clock, log } = tools;
+  const { clock, log, http } = tools;
   const look = watching({ config, plan, ...journey, clock, log });
-  return await serveStatus({ ...config.status, look, clock, log });
+  const tap = status.tail ? eventTap({ config, plan, spool: journey.spool, clock }) : null;
+  const telemetry = status.telemetry === null ? null : { ...status.telemetry, http };
+  return await serveStatus({ ...status, look, tap, telemetry, clock, log });
 }
 
 function limitOf({ once, timeout }: RunOptions): number | null {

@@ -4,9 +4,11 @@
 
 import { resolve } from 'node:path';
 import { LineCounter } from 'yaml';
+import type { z } from 'zod';
 import type { Secret } from '../../contracts/settings.ts';
 import type { Route } from '../../send/route.ts';
 import { type UpstreamSettings, upstreamFlaw } from '../../tools/upstream-settings.ts';
+import type { Telemetry } from '../../watch/telemetry.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
 import { parseListen } from './listen.ts';
@@ -53,6 +55,9 @@ export interface Config {
     readonly host: string;
     readonly port: number;
     readonly token: Secret | null;
+    readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
+    readonly tail: boolean;
+    readonly telemetry: Omit<Telemetry, 'http'> | null;
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
   readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error' };
@@ -130,10 +135,25 @@ function readTop(
     sources: readable(sources),
     sinks: readable(sinks),
     routes,
-    status: listen === null ? null : { ...listen, token: status?.token ?? null },
+    status:
+      status === undefined || listen === null
+        ? null
+        : {
+            ...listen,
+            token: status.token ?? null,
+            basicAuth: status.basic_auth ?? null,
+            tail: status.tail,
+            telemetry: telemetryOf(status.otlp),
+          },
     shutdown: { timeoutMs: shutdown.timeout },
     log,
   };
+}
+
+function telemetryOf(otlp: NonNullable<z.output<typeof statusBlock>>['otlp']) {
+  if (otlp === undefined) return null;
+  const { url, headers = {}, tls, every } = otlp;
+  return { url, headers, tls, everyMs: every };
 }
 
 const neededKeys = 'upstreams, sources and sinks';

@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { sinks } from '../../../connectors/index.ts';
+import { postUrl } from '../../../connectors/shared/http-post.ts';
 import { sources } from '../../../connectors/sources/index.ts';
 import { formats } from '../../../formats/index.ts';
 import type {
@@ -11,7 +12,7 @@ import type {
   SinkDefinition,
   SourceDefinition,
 } from '../../contracts/definition.ts';
-import { count, duration, secret, size } from '../../contracts/settings.ts';
+import { count, duration, headers, secret, size, tls } from '../../contracts/settings.ts';
 import { upstreamFields } from '../../tools/upstream-settings.ts';
 import { needsToken, parseListen } from './listen.ts';
 
@@ -58,12 +59,45 @@ export const statusBlock = z
       .refine((text) => parseListen(text) !== null, 'expected host:port such as 127.0.0.1:8686')
       .describe('address to listen on'),
     token: secret().optional().describe('bearer token that readers must bring'),
+    basic_auth: z
+      .strictObject({
+        username: z
+          .string()
+          .regex(/^[^:]+$/, 'expected a name without a colon')
+          .describe('name'),
+        password: secret().describe('password'),
+      })
+      .optional()
+      .describe('name and password that readers must bring, which browsers ask for by themselves'),
+    tail: z
+      .boolean()
+      .default(true)
+      .describe(
+        'whether the page shows the newest events, in full, to whoever may read the status',
+      ),
+    otlp: z
+      .strictObject({
+        url: postUrl().describe('the metrics endpoint, e.g. http://collector:4318/v1/metrics'),
+        headers: headers().describe('headers of each request, e.g. Authorization'),
+        tls: tls().describe('TLS of https:// addresses'),
+        every: period(1_000, dayMs, 'between 1s and 1d').prefault('1m').describe('how often'),
+      })
+      .refine(({ url, tls }) => tls === undefined || !url.startsWith('http:'), {
+        path: ['tls'],
+        message: 'tls is set, but url begins with http://; write https://, or leave tls out',
+      })
+      .optional()
+      .describe('pushes the numbers of /metrics to an OpenTelemetry collector as well'),
   })
-  .refine(({ listen, token }) => token !== undefined || !needsToken(listen), {
-    path: ['listen'],
-    message:
-      'others can read this address, so it needs a token; set status.token, or listen on 127.0.0.1',
-  })
+  .refine(
+    ({ listen, token, basic_auth: basicAuth }) =>
+      token !== undefined || basicAuth !== undefined || !needsToken(listen),
+    {
+      path: ['listen'],
+      message:
+        'others can read this address, so it needs a token or a password; set status.token or status.basic_auth, or listen on 127.0.0.1',
+    },
+  )
   .optional()
   .describe('page, /healthz, /readyz and /metrics; off if left out');
 

@@ -1,83 +1,200 @@
-// The last hour as small charts, each a line and its area in SVG, with the latest and the largest value in words. A process
-// that has just started has little to show, so the time axis grows with it up to the hour.
+// The last hour as charts (uPlot, https://github.com/leeoniya/uPlot): a crosshair that runs through all of them, by mouse, finger or
+// arrow keys, with the values in the legend. A process that has just started has little to show, so the time axis grows
+// with it up to the hour. Colours come from the style sheet, so a change of colours draws anew.
 
-import { fill, make, number, rate, size } from './dom.js';
+import { fill, make } from './dom.js';
+import { clock, rate, short, size } from './units.js';
 
-const width = 320;
-const height = 84;
-const spansMin = [5, 15, 30, 60];
+const { uPlot } = globalThis;
+const spansMin = [1, 5, 15, 30, 60];
+/** Without a sample for so many steps nobody looked: the line breaks there. */
+const stepsMissedMax = 3;
+/** Lines that can be told apart in one chart. */
+const linesMax = 6;
 
-/** Draws all charts. */
-export function drawCharts(parent, samples) {
+const readingRate = { unit: rate, tick: short };
+const readingSize = {
+  unit: size,
+  tick: size,
+  incrs: Array.from({ length: 50 }, (_, at) => 2 ** at),
+};
+const readingCount = { unit: short, tick: short };
+
+/** By title, what is drawn now. */
+const drawn = new Map();
+
+/** Draws all charts; `stepMs` is the time between two samples. */
+export function drawCharts(parent, samples, stepMs) {
   if (samples.length < 2) {
-    fill(parent, make('p', { class: 'quiet' }, 'The first points appear in a few seconds.'));
+    const soon = 'The first points appear in a few seconds.';
+    fill(parent, make('p', { class: 'quiet soon' }, soon));
+    drawn.clear();
     return;
   }
-  const sinks = Object.keys(samples.at(-1)?.sinks ?? {});
-  const charts = [
-    chart('Records read', samples, (sample) => sample.read, rate),
-    chart('Spool', samples, (sample) => sample.spool_bytes, size),
-    ...sinks.flatMap((name) => [
-      chart(`Sent to ${name}`, samples, (sample) => sample.sinks[name]?.rate ?? 0, rate),
-      chart(`Backlog of ${name}`, samples, (sample) => sample.sinks[name]?.backlog ?? 0, number),
-    ]),
+  const sinks = busiest(samples.at(-1)?.sinks ?? {});
+  const perSink = (value) => sinks.map((name) => [name, (sample) => value(sample.sinks[name])]);
+  const wanted = [
+    ['Read', readingRate, [['all streams', ({ read }) => read]]],
+    ['Sent', readingRate, perSink((sink) => sink?.rate ?? null)],
+    ['Backlog', readingCount, perSink((sink) => sink?.backlog ?? null)],
+    ['Spool', readingSize, [['held', ({ spool_bytes }) => spool_bytes]]],
   ];
-  fill(parent, ...charts);
+  for (const node of parent.querySelectorAll('.soon')) node.remove();
+  for (const [title, reading, lines] of wanted) {
+    const key = lines.map(([name]) => name).join('\n');
+    let chart = drawn.get(title);
+    if (chart?.key !== key) {
+      chart?.remove();
+      chart = { key, ...open(parent, title, reading, lines) };
+      drawn.set(title, chart);
+    }
+    chart.show(dataOf(samples, lines, stepMs));
+  }
 }
 
-function chart(title, samples, read, unit) {
-  const values = samples.map(read);
-  const spanMin = spanOf(samples);
-  const most = Math.max(...values, 0);
-  const latest = values.at(-1) ?? 0;
-  const end = samples.at(-1)?.at ?? 0;
-  const x = (at) => (width * (1 - (end - at) / (spanMin * 60_000))).toFixed(1);
-  const y = (value) => (height - 3 - (most === 0 ? 0 : (value / most) * (height - 8))).toFixed(1);
-  const points = samples.map((sample, index) => `${x(sample.at)},${y(values[index])}`);
-  const begin = x(samples[0]?.at ?? end);
-  return make(
-    'figure',
-    { class: 'chart' },
-    make(
-      'figcaption',
-      {},
-      make('span', {}, title),
-      make('strong', {}, unit(latest)),
-      make('span', { class: 'quiet' }, `most ${unit(most)}`),
-    ),
-    make(
-      'svg:svg',
+/** Draws anew at the next sample: colours have changed. */
+export function forgetCharts() {
+  for (const chart of drawn.values()) chart.remove();
+  drawn.clear();
+}
+
+/** Those with the most to go, in the order of the config. */
+function busiest(sinks) {
+  const names = Object.keys(sinks);
+  if (names.length <= linesMax) return names;
+  const chosen = names.toSorted((a, b) => sinks[b].backlog - sinks[a].backlog).slice(0, linesMax);
+  return names.filter((name) => chosen.includes(name));
+}
+
+function dataOf(samples, lines, stepMs) {
+  const columns = [[], ...lines.map(() => [])];
+  let before = samples[0].at;
+  for (const sample of samples) {
+    if (sample.at - before > stepMs * stepsMissedMax) {
+      columns[0].push((before + stepMs) / 1000);
+      for (const column of columns.slice(1)) column.push(null);
+    }
+    before = sample.at;
+    columns[0].push(sample.at / 1000);
+    for (const [index, [, read]] of lines.entries()) columns[index + 1].push(read(sample));
+  }
+  return columns;
+}
+
+function open(parent, title, reading, lines) {
+  const legend = make('figcaption', { 'aria-live': 'off' });
+  const place = make('div', { class: 'plot' });
+  const figure = make('figure', { class: 'chart card', tabindex: 0, role: 'group' }, legend, place);
+  parent.append(figure);
+  const plot = new uPlot(optionsFor(place, reading, lines), null, place);
+  const tell = () => fill(legend, ...legendParts(title, reading, lines, plot));
+  plot.hooks.setCursor = [tell];
+  const room = new ResizeObserver(() => plot.setSize(sizeOf(place)));
+  room.observe(place);
+  figure.addEventListener('keydown', (event) => moveCursor(event, plot));
+  return {
+    show(data) {
+      plot.setData(data);
+      tell();
+      const now = lines.map(
+        ([name], index) => `${name} ${reading.unit(data[index + 1].at(-1) ?? 0)}`,
+      );
+      figure.setAttribute('aria-label', `${title} in the last hour; now: ${now.join(', ')}`);
+    },
+    remove() {
+      room.disconnect();
+      plot.destroy();
+      figure.remove();
+    },
+  };
+}
+
+function sizeOf(place) {
+  return { width: place.clientWidth, height: place.clientHeight };
+}
+
+/** A step to the left or right; the other charts follow. */
+function moveCursor(event, plot) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (step === undefined) return;
+  event.preventDefault();
+  const last = plot.data[0].length - 1;
+  const index = Math.min(last, Math.max(0, (plot.cursor.idx ?? last) + step));
+  const left = plot.valToPos(plot.data[0][index], 'x');
+  plot.setCursor({ left, top: 0 }, true, true);
+}
+
+function legendParts(title, { unit }, lines, plot) {
+  const { idx } = plot.cursor;
+  const last = (plot.data?.[0]?.length ?? 0) - 1;
+  const at = idx ?? last;
+  const when = idx === null || idx === undefined ? 'now' : clock(plot.data[0][idx] * 1000);
+  const values = lines.map(([name], index) => {
+    const value = plot.data?.[index + 1]?.[at];
+    return make(
+      'span',
+      { class: `value line-${index + 1}` },
+      lines.length === 1 ? null : make('span', { class: 'quiet' }, name),
+      make('strong', {}, value === null || value === undefined ? '–' : unit(value)),
+    );
+  });
+  return [
+    make('span', { class: 'title' }, title),
+    make('span', { class: 'quiet when' }, when),
+    make('span', { class: 'values' }, ...values),
+  ];
+}
+
+function optionsFor(place, { tick, incrs }, lines) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+  const axis = {
+    stroke: colour('quiet'),
+    font: '11px system-ui, sans-serif',
+    grid: { stroke: colour('grid'), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    ...sizeOf(place),
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      drag: { x: false, y: false },
+      sync: { key: 'hour' },
+      points: { size: 7, width: 0, fill: (_plot, index) => colour(`line-${index}`) },
+    },
+    scales: {
+      x: { time: true, range: (_plot, min, max) => [max - spanOf(max - min), max] },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
+    axes: [
       {
-        viewBox: `0 0 ${width} ${height}`,
-        preserveAspectRatio: 'none',
-        role: 'img',
-        'aria-label': `${title}: now ${unit(latest)}, at most ${unit(most)} in the last ${spanMin} minutes`,
+        ...axis,
+        size: 22,
+        gap: 4,
+        space: 56,
+        values: (_plot, ats) => ats.map((at) => clock(at * 1000)),
       },
-      ...[0.25, 0.5, 0.75].map((part) =>
-        make('svg:line', {
-          class: 'grid',
-          x1: width * part,
-          x2: width * part,
-          y1: 0,
-          y2: height,
-        }),
-      ),
-      make('svg:path', {
-        class: 'area',
-        d: `M${begin},${height} L${points.join(' L')} L${width},${height} Z`,
-      }),
-      make('svg:polyline', { class: 'line', points: points.join(' ') }),
-    ),
-    make(
-      'p',
-      { class: 'axis quiet' },
-      make('span', {}, `${spanMin} min ago`),
-      make('span', {}, 'now'),
-    ),
-  );
+      {
+        ...axis,
+        ...{ size: 54, gap: 4, space: 34, values: (_plot, values) => values.map(tick) },
+        ...(incrs === undefined ? {} : { incrs }),
+      },
+    ],
+    series: [
+      {},
+      ...lines.map((_, index) => ({
+        stroke: colour(`line-${index + 1}`),
+        width: 1.5,
+        points: { show: false },
+        ...(lines.length === 1 ? { fill: colour('area') } : {}),
+      })),
+    ],
+  };
 }
 
-function spanOf(samples) {
-  const ms = (samples.at(-1)?.at ?? 0) - (samples[0]?.at ?? 0);
-  return spansMin.find((min) => ms <= min * 60_000) ?? 60;
+/** Seconds that the time axis spans. */
+function spanOf(seconds) {
+  return (spansMin.find((min) => seconds <= min * 60) ?? 60) * 60;
 }

@@ -1,5 +1,17 @@
 // How the page writes: elements with text, never markup. Every name and message on it may come from upstream, so the only
-// ways in are `textContent` and attributes set one by one; the policy in the page's headers refuses the rest.
+// ways in are `textContent` and attributes set one by one; the policy in the page's headers refuses the rest. Characters
+// that cannot be seen, or that turn the text around them, are shown by their numbers: a line must not look like another.
+
+const unprintable =
+  /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** The text with each such character written as `\u202e`. */
+export function visible(text) {
+  return text.replace(
+    unprintable,
+    (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
 
 /**
  * An element with its attributes, and children that are elements or text. SVG where the name starts with `svg:`.
@@ -15,8 +27,14 @@ export function make(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) node.setAttribute(key, String(value));
   }
-  node.append(...children.filter((child) => child !== null));
+  node.append(...nodes(children));
   return node;
+}
+
+function nodes(children) {
+  return children
+    .filter((child) => child !== null)
+    .map((child) => (typeof child === 'string' ? document.createTextNode(visible(child)) : child));
 }
 
 /**
@@ -24,9 +42,7 @@ export function make(name, attributes = {}, ...children) {
  * detail survive a second.
  */
 export function fill(parent, ...children) {
-  const wanted = children
-    .filter((child) => child !== null)
-    .map((child) => (typeof child === 'string' ? document.createTextNode(child) : child));
+  const wanted = nodes(children);
   wanted.forEach((child, index) => {
     const present = parent.childNodes[index];
     if (present === undefined) parent.append(child);
@@ -53,41 +69,7 @@ function merge(present, wanted) {
   return true;
 }
 
-const sizes = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-
-/** `12.5 MiB`. */
-export function size(bytes) {
-  let unit = 0;
-  let value = bytes;
-  while (value >= 1024 && unit < sizes.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${sizes[unit]}`;
-}
-
-/** `2 h 5 min`; `-` for null. */
-export function span(ms) {
-  if (ms === null) return '–';
-  const s = Math.round(ms / 1000);
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
-}
-
-/** `5 s ago`; `never` for null. */
-export function ago(time, now) {
-  return time === null ? 'never' : `${span(Math.max(0, now - Date.parse(time)))} ago`;
-}
-
-/** `1 234`; rates keep one digit while they are small. */
-export function number(value) {
-  const digits = Math.abs(value) < 10 && value % 1 !== 0 ? 1 : 0;
-  return value.toLocaleString('en', { maximumFractionDigits: digits });
-}
-
-/** `12.5/s`. */
-export function rate(perSecond) {
-  return `${number(perSecond)}/s`;
+/** The element with this id. */
+export function at(id) {
+  return document.getElementById(id);
 }

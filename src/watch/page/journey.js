@@ -1,49 +1,88 @@
-// The journey as a picture: upstreams, sources, spool and sinks as boxes in the order in which an event passes them, with pipes between
-// that move while events do and turn red where they cannot. On a narrow screen the same boxes stand below each other.
+// The journey as a picture: upstreams, streams by source, spool and sinks as boxes in the order in which an event passes
+// them, with pipes between that move while events do, wider the more there are, and break where they cannot. On a narrow
+// screen the same boxes stand below each other.
 
-import { fill, make, number, rate, size } from './dom.js';
+import { fill, make } from './dom.js';
+import { count, number, rate, size } from './units.js';
 
 /** More boxes than this in a column are only counted; those that need attention come first. */
 const boxesMax = 8;
 
-/** Draws the picture. */
-export function drawJourney(parent, state) {
-  const upstreams = state.upstreams.map(({ name, streams, streams_failing, throttles }) => ({
-    name,
-    mood: upstreamMood(streams, streams_failing, throttles),
-    facts: [streams_failing === 0 ? 'answers' : `${streams_failing} of ${streams} streams failing`],
-    moving: flow(state.streams.filter(({ upstream }) => upstream === name)),
-  }));
-  const spool = {
-    name: 'spool',
-    mood: state.spool.well ? 'good' : 'bad',
-    facts: [size(state.spool.bytes), `${number(state.spool.events)} events`],
-    share: state.spool.bytes / state.spool.max_bytes,
-    moving: state.records_per_s,
-  };
-  const sinks = state.sinks.map((sink) => ({
-    name: sink.name,
-    mood: moodOf(sink),
-    facts: [rate(sink.events_per_s), `${number(sink.backlog)} to go`],
-    moving: sink.events_per_s,
-  }));
-  fill(
-    parent,
-    column('Upstreams', upstreams, 'out'),
-    column('Sources', sourcesOf(state), 'through'),
-    column('Held', [spool], 'end'),
-    column('Sinks', sinks, 'in'),
-  );
+/** Drawn last, for when only the room changes. */
+let pipes = [];
+
+/** Draws the picture, and again whenever it gets more or less room. */
+export function keepJourney(parent) {
+  new ResizeObserver(() => drawPipes(parent)).observe(parent);
 }
 
-function upstreamMood(streams, failing, throttles) {
-  if (failing > 0 && failing === streams) return 'bad';
+/** Draws the picture. */
+export function drawJourney(parent, state) {
+  const columns = [
+    ['Upstreams', state.upstreams.map(upstreamBox)],
+    ['Streams', state.sources.map(sourceBox)],
+    ['Spool', [spoolBox(state)]],
+    ['Sinks', state.sinks.map(sinkBox)],
+  ].map(([title, boxes]) => ({ title, boxes: worstFirst(boxes), all: boxes.length }));
+  fill(parent, make('svg:svg', { class: 'pipes', 'aria-hidden': 'true' }), ...columns.map(column));
+  const shown = new Map(columns.flatMap(({ boxes }) => boxes.map((box) => [box.key, box])));
+  pipes = [
+    ...state.sources.map(({ name, upstream }) => [`upstream ${upstream}`, `source ${name}`]),
+    ...state.sources.map(({ name }) => [`source ${name}`, 'spool']),
+    ...state.sinks.map(({ name }) => ['spool', `sink ${name}`]),
+  ]
+    .filter((ends) => ends.every((key) => shown.has(key)))
+    .map(([from, to]) => {
+      const { mood, moving } = shown.get(from === 'spool' ? to : to === 'spool' ? from : to);
+      return { from, to, mood, moving };
+    });
+  drawPipes(parent);
+}
+
+function upstreamBox({ name, streams, streams_failing, records_per_s, throttles }) {
+  const failing = streams_failing > 0;
   const waits = throttles.some(({ wait_ms }) => wait_ms > noticedWaitMs);
-  return failing > 0 || waits ? 'warn' : 'good';
+  const mood = failing && streams_failing === streams ? 'bad' : failing || waits ? 'warn' : 'good';
+  const told = failing
+    ? `${number(streams_failing)} of ${count(streams, 'stream')} failing`
+    : waits
+      ? 'asks us to wait'
+      : 'answers';
+  return { key: `upstream ${name}`, name, mood, facts: [told], moving: records_per_s };
 }
 
 /** Shorter waits are the usual spacing of requests. */
 const noticedWaitMs = 5_000;
+
+function sourceBox({ name, streams, streams_failing, streams_unwell, records_per_s }) {
+  const mood = streams_unwell > 0 ? 'bad' : streams_failing > 0 ? 'warn' : 'good';
+  const facts = [rate(records_per_s), count(streams, 'stream')];
+  return { key: `source ${name}`, name, mood, facts, moving: records_per_s };
+}
+
+function spoolBox({ spool, records_per_s }) {
+  return {
+    key: 'spool',
+    name: size(spool.bytes),
+    mood: spool.well ? 'good' : 'bad',
+    facts: [`${number(spool.events)} events held`],
+    share: spool.bytes / spool.max_bytes,
+    moving: records_per_s,
+  };
+}
+
+function sinkBox(sink) {
+  return {
+    key: `sink ${sink.name}`,
+    name: sink.name,
+    mood: moodOf(sink),
+    facts: [
+      rate(sink.events_per_s),
+      sink.backlog === 0 ? 'up to date' : `${number(sink.backlog)} to go`,
+    ],
+    moving: sink.events_per_s,
+  };
+}
 
 /** How a stream or sink stands, as a colour. */
 export function moodOf({ well, error, state }) {
@@ -53,44 +92,44 @@ export function moodOf({ well, error, state }) {
 
 const gravity = { bad: 0, warn: 1, good: 2 };
 
-function sourcesOf({ streams }) {
-  const sources = Map.groupBy(streams, ({ source }) => source);
-  return Array.from(sources, ([name, members]) => {
-    const moods = members.map(moodOf).toSorted((a, b) => gravity[a] - gravity[b]);
-    const count = members.length === 1 ? [] : [`${members.length} streams`];
-    return { name, mood: moods[0], facts: [rate(flow(members)), ...count], moving: flow(members) };
-  });
+function worstFirst(boxes) {
+  if (boxes.length <= boxesMax) return boxes;
+  return boxes.toSorted((a, b) => gravity[a.mood] - gravity[b.mood]).slice(0, boxesMax);
 }
 
-function flow(members) {
-  const total = members.reduce(
-    (sum, { records_per_s = 0, events_per_s = 0 }) => sum + records_per_s + events_per_s,
-    0,
-  );
-  return Math.round(total * 10) / 10;
-}
-
-/** A column of boxes; pipes lead `out` to the next column, `in` from the one before, or `through`. */
-function column(title, boxes, pipes) {
-  const sorted = boxes.toSorted((a, b) => gravity[a.mood] - gravity[b.mood]);
-  const shown = boxes.length <= boxesMax ? boxes : sorted.slice(0, boxesMax);
-  const rest = boxes.length - shown.length;
-  const rows = shown.map((shape) =>
-    make(
-      'div',
-      { class: 'row' },
-      pipes === 'in' || pipes === 'through' ? pipe(shape) : null,
-      box(shape),
-      pipes === 'out' || pipes === 'through' ? pipe(shape) : null,
-    ),
-  );
+function column({ title, boxes, all }) {
   return make(
     'div',
-    { class: `column ${pipes}` },
+    { class: 'column' },
     make('h3', {}, title),
-    make('div', { class: 'rows' }, ...rows),
-    rest === 0 ? null : make('p', { class: 'quiet' }, `and ${rest} more`),
+    make('div', { class: 'boxes' }, ...boxes.map(box)),
+    all > boxes.length
+      ? make('p', { class: 'quiet' }, `and ${number(all - boxes.length)} more`)
+      : null,
   );
+}
+
+function box({ key, name, mood, facts, share }) {
+  return make(
+    'div',
+    { class: `box ${mood}`, 'data-key': key },
+    make('p', { class: 'name' }, sign(mood), make('span', {}, name)),
+    make('p', { class: 'quiet' }, facts.join(' · ')),
+    share === undefined ? null : meter(share, 'share of the spool used'),
+  );
+}
+
+/** A share of something that is better not used up. */
+export function meter(share, label) {
+  return make('meter', {
+    min: 0,
+    max: 1,
+    low: 0.6,
+    high: 0.85,
+    optimum: 0,
+    value: share,
+    'aria-label': label,
+  });
 }
 
 const signs = { good: '●', warn: '▲', bad: '■' };
@@ -106,28 +145,38 @@ export function sign(mood) {
   );
 }
 
-function box({ name, mood, facts, share }) {
-  return make(
-    'div',
-    { class: `box ${mood}` },
-    make('p', { class: 'name' }, sign(mood), make('span', {}, name)),
-    make('p', { class: 'quiet' }, facts.join(' · ')),
-    share === undefined
-      ? null
-      : make('meter', {
-          min: 0,
-          max: 1,
-          high: 0.8,
-          value: share,
-          'aria-label': 'share of the spool used',
-        }),
+/** Each from the right edge of one box to the left edge of another; many at one edge spread over it. */
+function drawPipes(parent) {
+  const svg = parent.querySelector('.pipes');
+  if (svg === null) return;
+  const room = parent.getBoundingClientRect();
+  const [left, top] = [room.left + parent.clientLeft, room.top + parent.clientTop];
+  const places = new Map(
+    [...parent.querySelectorAll('.box')].map((node) => [
+      node.dataset.key,
+      node.getBoundingClientRect(),
+    ]),
   );
-}
-
-/** Moves while events do, and shows where they cannot. */
-function pipe({ mood, moving }) {
-  return make('div', {
-    class: `pipe ${mood}${moving > 0 ? ' moving' : ''}`,
-    'aria-hidden': 'true',
-  });
+  svg.setAttribute('viewBox', `0 0 ${parent.clientWidth} ${parent.clientHeight}`);
+  const endsAt = (side, key) => pipes.filter((pipe) => pipe[side] === key);
+  const y = (side, pipe) => {
+    const place = places.get(pipe[side]);
+    const alike = endsAt(side, pipe[side]);
+    return place.top - top + (place.height * (alike.indexOf(pipe) + 1)) / (alike.length + 1);
+  };
+  const paths = pipes
+    .filter(({ from, to }) => places.has(from) && places.has(to))
+    .flatMap((pipe) => {
+      const [x1, y1] = [places.get(pipe.from).right - left, y('from', pipe)];
+      const [x2, y2] = [places.get(pipe.to).left - left, y('to', pipe)];
+      const bend = (x2 - x1) / 2;
+      const d = `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+      const width = 2 + Math.min(4, Math.log10(1 + pipe.moving));
+      const moves = pipe.mood !== 'bad' && pipe.moving > 0;
+      return [
+        make('svg:path', { class: `pipe ${pipe.mood}`, d, 'stroke-width': width }),
+        make('svg:path', { class: moves ? 'flow' : 'still', d, 'stroke-width': width }),
+      ];
+    });
+  fill(svg, ...paths);
 }

@@ -1,0 +1,190 @@
+// What each path of the status answers, and to whom. Every request only reads.
+//
+//   /             the page, with its style and scripts beside it
+//   /healthz      200 while the process lives
+//   /readyz       200, or 503 with what keeps the journey from going on: { ready, reasons }
+//   /metrics      for Prometheus (metrics.ts)
+//   /status.json  everything (report.ts); `?find=TEXT` only the streams whose name, state or error holds the text
+//   /events       server-sent events: `history` and `state` at once, then `state` each second and `sample` each step;
+//                 `find` as above. A reader who comes back with Last-Event-ID gets only the samples since
+//   /tail         server-sent `events` (tail.ts); `?form=…&stream=…&text=…&where=…`
+//
+// Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503, and keeps the
+// reasons to itself. The page holds no data; where browsers can ask for a name and a password they do so for the page.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import {
+  type Credentials,
+  challengeOf,
+  isForeign,
+  isLoopback,
+  isTrusted,
+  namesLoopback,
+  safeHeaders,
+} from './access.ts';
+import type { Board } from './board.ts';
+import { EventStream, eventStreamType } from './event-stream.ts';
+import { metricsType } from './metrics.ts';
+import type { PageFile } from './page-files.ts';
+import { type EventTap, type TailView, tellTail } from './tail.ts';
+
+/** What answers are made from. */
+export interface Desk {
+  readonly host: string;
+  readonly credentials: Credentials;
+  readonly board: Board;
+  readonly tap: EventTap | null;
+  readonly files: ReadonlyMap<string, PageFile>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Who looks at events now. */
+  readonly tails: Set<EventStream>;
+  /** Aborts when the server closes. */
+  readonly over: AbortSignal;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Answers one request. */
+export function answer(desk: Desk, request: IncomingMessage, response: ServerResponse): void {
+  const [path = '/', query] = (request.url ?? '/').split(/\?(.*)/s, 2);
+  const exchange = { request, response, path, query: new URLSearchParams(query) };
+  try {
+    const given = turnedAway(desk, exchange) ?? answerTo(desk, exchange);
+    if (given !== null) send(response, given);
+  } catch (error) {
+    desk.log.warn('the status could not be told', { error: String(error) });
+    if (response.headersSent) response.destroy();
+    else send(response, plain(500, 'the status cannot be told; the log says why'));
+  }
+}
+
+/** Null: what is asked for may be answered, for all that the request says of itself. */
+function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
+  const { method, headers } = request;
+  const { credentials, host } = desk;
+  const open = credentials.token === null && credentials.basicAuth === null;
+  if (open && isLoopback(host) && !namesLoopback(headers.host)) {
+    return plain(421, 'ask for this machine by its loopback address or as localhost');
+  }
+  if (method !== 'GET' && method !== 'HEAD') {
+    return { ...plain(405, 'the status can only be read'), headers: { allow: 'GET, HEAD' } };
+  }
+  const isFile = desk.files.has(path);
+  if (probes.has(path) || (isFile && credentials.basicAuth === null)) return null;
+  if (!isFile && !readings.has(path)) return plain(404, 'there is no such page');
+  if (!isFile && isForeign(headers)) return plain(403, 'another site may not ask');
+  if (isTrusted(headers, credentials)) return null;
+  const what =
+    credentials.basicAuth === null
+      ? 'bring status.token as a bearer token'
+      : 'bring the name and password of status.basic_auth';
+  return { ...plain(401, what), headers: { 'www-authenticate': challengeOf(credentials) } };
+}
+
+const probes = new Set(['/healthz', '/readyz']);
+const readings = new Set(['/metrics', '/status.json', '/events', '/tail']);
+
+/** Null: the response is a reader's now, and stays open. */
+function answerTo(desk: Desk, exchange: Exchange): Answer | null {
+  const { board, credentials, files } = desk;
+  const { path, query, request } = exchange;
+  const file = files.get(path);
+  if (file !== undefined) return { status: 200, ...file };
+  switch (path) {
+    case '/healthz':
+      return plain(200, 'ok');
+    case '/readyz': {
+      const readiness = board.readiness();
+      const told = isTrusted(request.headers, credentials) ? readiness : { ready: board.ready };
+      return json(board.ready ? 200 : 503, told);
+    }
+    case '/status.json':
+      return json(200, board.report(query.get('find') ?? ''));
+    case '/metrics':
+      return { status: 200, body: board.metrics(), headers: { 'content-type': metricsType } };
+    case '/tail':
+      return tail(desk, exchange);
+    default:
+      return events(desk, exchange);
+  }
+}
+
+function events({ board }: Desk, { request, response, query }: Exchange): Answer | null {
+  if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
+  if (board.isFull) return crowded;
+  const since = Number(request.headers['last-event-id'] ?? 0);
+  board.add(new EventStream(response), {
+    find: query.get('find') ?? '',
+    since: Number.isFinite(since) ? since : 0,
+  });
+  return null;
+}
+
+/** Each costs a look at the newest events twice a second. */
+const tailsMax = 4;
+
+function tail(desk: Desk, { request, response, query }: Exchange): Answer | null {
+  const { tap, tails, clock, log, over } = desk;
+  if (tap === null) return plain(404, 'events are not shown here: status.tail is false');
+  const wished = (name: string) => query.get(name) ?? '';
+  let view: TailView;
+  try {
+    view = tap.open({
+      form: wished('form') || (tap.forms[0] ?? ''),
+      stream: wished('stream'),
+      text: wished('text'),
+      where: wished('where'),
+    });
+  } catch (error) {
+    if (error instanceof ExportError) return plain(400, error.message);
+    throw error;
+  }
+  if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
+  if (tails.size >= tailsMax) return crowded;
+  const stream = new EventStream(response);
+  tails.add(stream);
+  stream.gone.addEventListener('abort', () => tails.delete(stream));
+  tellTail(view, stream, { clock, signal: over }).catch((error) => {
+    log.warn('events could not be shown', { error: String(error) });
+    response.destroy();
+  });
+  return null;
+}
+
+const crowded: Answer = {
+  ...plain(503, 'too many listen already'),
+  headers: { 'retry-after': '5' },
+};
+
+function plain(status: number, text: string): Answer {
+  return { status, body: `${text}\n` };
+}
+
+function json(status: number, body: object): Answer {
+  const headers = { 'content-type': 'application/json' };
+  return { status, body: `${JSON.stringify(body)}\n`, headers };
+}
+
+function send(response: ServerResponse, { status, body, headers }: Answer): void {
+  const usual = {
+    ...safeHeaders,
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+  };
+  // Node leaves the body of an answer to HEAD out by itself.
+  response.writeHead(status, { ...usual, ...headers }).end(body);
+}

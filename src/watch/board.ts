@@ -1,0 +1,175 @@
+// The journey as it was last looked at, with its history and health, and the readers who hear of it each second. What must
+// stay true: looking and telling take a bounded share of the time, however many streams there are and whoever asks.
+
+import type { Clock, Log } from '../contracts/tools.ts';
+import { type EventStream, eventText } from './event-stream.ts';
+import { openHealth, type Patience, usualPatience } from './health.ts';
+import { openHistory, type Sample, stepMs } from './history.ts';
+import { type Family, metricFamilies, metricsText, type ProcessFacts } from './metrics.ts';
+import { type Report, reasonsMax, reportOf } from './report.ts';
+import type { Watched } from './watched.ts';
+
+/** What a board is made with. */
+export interface BoardSettings {
+  /** The journey as it is now. */
+  readonly look: () => Watched;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly patience?: Patience;
+  /** What the live tail offers; null: there is none. */
+  readonly forms: readonly string[] | null;
+}
+
+/** What one reader of `/events` asks for. */
+export interface Hearing {
+  /** Only streams whose name, state or error holds this text; empty: all. */
+  readonly find: string;
+  /** The latest sample that the reader has, by its time; 0: none. */
+  readonly since: number;
+}
+
+const tellMs = 1_000;
+/** Looking and telling take no more than this share of the time. */
+const shareMax = 0.1;
+/** Cheaper looks are taken whenever someone asks; between dearer ones the last one serves for a while. */
+const dearLookMs = 5;
+/** Readers of `/events`; each gets a report a second. */
+const readersMax = 16;
+/** As many as a person looks through; who wants another one searches. */
+const streamsToldMax = 100;
+
+/** The journey, observed. */
+export class Board {
+  readonly #settings: BoardSettings;
+  readonly #history = openHistory();
+  readonly #health: ReturnType<typeof openHealth>;
+  readonly #readers = new Map<EventStream, Hearing>();
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** What the last two looks took, and telling all readers. */
+  #lookMs = [0, 0];
+  #tellMs = 0;
+  #watched: Watched;
+  /** The latest sample that readers have. */
+  #told: Sample | undefined;
+
+  constructor(settings: BoardSettings) {
+    this.#settings = settings;
+    this.#health = openHealth(settings.patience ?? usualPatience);
+    this.startedAt = settings.clock.now();
+    this.#watched = this.#look();
+  }
+
+  /** Looks each second while someone listens, each step while no one does, until the end. */
+  async follow(over: AbortSignal): Promise<void> {
+    const { clock, log } = this.#settings;
+    while (!over.aborted) {
+      await clock.sleep(Math.max(tellMs, this.#tellMs / shareMax), over).catch(() => undefined);
+      const idleMs = clock.monotonic() - this.#lookedAt;
+      if (over.aborted || (this.#readers.size === 0 && idleMs < stepMs)) continue;
+      try {
+        const begunAt = clock.monotonic();
+        this.#tellAll();
+        this.#tellMs = clock.monotonic() - begunAt;
+      } catch (error) {
+        // Whatever is wrong with watching, the journey goes on.
+        log.warn('the status could not be followed', { error: String(error) });
+      }
+    }
+  }
+
+  #tellAll(): void {
+    this.#look();
+    const sample = this.#history.samples().at(-1);
+    if (sample !== undefined && sample !== this.#told) {
+      const text = eventText('sample', sample, sample.at);
+      for (const reader of this.#readers.keys()) reader.write(text);
+    }
+    this.#told = sample;
+    const texts = new Map<string, string>();
+    for (const [reader, { find }] of this.#readers) {
+      if (reader.isBehind) continue;
+      const text = texts.get(find) ?? eventText('state', this.#report(streamsToldMax, find));
+      texts.set(find, text);
+      reader.write(text);
+    }
+  }
+
+  get ready(): boolean {
+    return this.#health.ailments().length === 0;
+  }
+
+  /** The body of /readyz. */
+  readiness(): object {
+    this.#look();
+    return { ready: this.ready, reasons: this.#health.ailments().slice(0, reasonsMax) };
+  }
+
+  /** All streams that are found. */
+  report(find: string): Report {
+    this.#look();
+    return this.#report(Number.POSITIVE_INFINITY, find);
+  }
+
+  /** For Prometheus. */
+  metrics(): string {
+    return metricsText(this.#look(), this.#facts());
+  }
+
+  /** The same numbers as data. */
+  families(): readonly Family[] {
+    return metricFamilies(this.#look(), this.#facts());
+  }
+
+  #facts(): ProcessFacts {
+    const { user, system } = process.cpuUsage();
+    return {
+      ready: this.ready,
+      startedAt: this.startedAt,
+      residentBytes: process.memoryUsage.rss(),
+      cpuSeconds: (user + system) / 1e6,
+    };
+  }
+
+  get isFull(): boolean {
+    return this.#readers.size >= readersMax;
+  }
+
+  /** Tells the past and the present at once, and from then on what comes. */
+  add(reader: EventStream, hearing: Hearing): void {
+    this.#look();
+    const samples = this.#history.samples().filter(({ at }) => at > hearing.since);
+    reader.write(eventText('history', { step_ms: stepMs, samples }, samples.at(-1)?.at));
+    reader.write(eventText('state', this.#report(streamsToldMax, hearing.find)));
+    this.#readers.set(reader, hearing);
+    reader.gone.addEventListener('abort', () => this.#readers.delete(reader));
+  }
+
+  #look(): Watched {
+    const { look, clock } = this.#settings;
+    const now = clock.monotonic();
+    // One that was slow by chance does not count.
+    const lookMs = Math.min(...this.#lookMs);
+    if (lookMs > dearLookMs && now - this.#lookedAt < lookMs / shareMax) return this.#watched;
+    this.#watched = look();
+    this.#lookedAt = now;
+    this.#history.observe(this.#watched, clock.now(), now);
+    this.#health.observe(this.#watched, now);
+    this.#lookMs = [clock.monotonic() - now, ...this.#lookMs.slice(0, 1)];
+    return this.#watched;
+  }
+
+  #report(streamsMax: number, find: string): Report {
+    return reportOf({
+      watched: this.#watched,
+      history: this.#history,
+      ailments: this.#health.ailments(),
+      now: this.#settings.clock.now(),
+      startedAt: this.startedAt,
+      streamsMax,
+      find,
+      forms: this.#settings.forms,
+    });
+  }
+}

@@ -1,0 +1,255 @@
+// The tables and lists of the page, from what the server reports. Tables become cards where they are narrow, so each cell
+// knows its head.
+
+import { make } from './dom.js';
+import { meter, moodOf, sign } from './journey.js';
+import { ago, count, number, rate, size, span } from './units.js';
+
+const streamHeads = [
+  'Stream',
+  'Now',
+  'Rate',
+  'Records',
+  'Last poll',
+  'Lag',
+  'Order',
+  'Checkpoint',
+  'Budget',
+];
+
+/** The table of streams. */
+export function streamTable(streams, now) {
+  const rows = streams.map((stream) => ({
+    mood: moodOf(stream),
+    cells: [
+      stream.name,
+      doingOf(stream),
+      rate(stream.records_per_s),
+      number(stream.records),
+      ago(stream.polled_at, now),
+      lagOf(stream),
+      orderOf(stream.order),
+      ago(stream.checkpoint_at, now),
+      budgetText(stream.budget),
+    ],
+    more: errorParts(stream.error),
+  }));
+  return table(streamHeads, rows);
+}
+
+function doingOf({ state, waits_for }) {
+  return state === 'polling'
+    ? waits_for === null
+      ? 'polling'
+      : `waits for ${waits_for}`
+    : `${state === 'halted' ? 'halted; ' : ''}waits for ${waits_for}`;
+}
+
+/** Less than this is the time between two polls, or nearly. */
+const upToDateMs = 2_000;
+
+function lagOf({ lag_ms, caught_up_at }) {
+  if (lag_ms === null) return 'not known yet';
+  if (caught_up_at === null) return `${span(lag_ms)}, first reading`;
+  return lag_ms < upToDateMs ? 'up to date' : span(lag_ms);
+}
+
+function orderOf(order) {
+  return order === 'unknown' ? 'not known yet' : (order?.replaceAll('_', ' ') ?? '–');
+}
+
+function budgetText(budget) {
+  if (budget === null) return '–';
+  const { wait_ms, limit, remaining } = budget;
+  const left =
+    remaining === null
+      ? ''
+      : limit === null
+        ? `${number(remaining)} left`
+        : `${number(remaining)} of ${number(limit)}`;
+  const wait = wait_ms > 0 ? `wait ${span(wait_ms)}` : '';
+  return [left, wait].filter((text) => text !== '').join(', ') || '–';
+}
+
+const sinkHeads = [
+  'Sink',
+  'Now',
+  'Rate',
+  'Backlog',
+  'Drained in',
+  'Delivered',
+  'Position',
+  'Retries',
+  'Dead letters',
+];
+
+/** The table of sinks. */
+export function sinkTable(sinks, now) {
+  const rows = sinks.map((sink) => ({
+    mood: moodOf(sink),
+    kind: sink.type,
+    cells: [
+      sink.name,
+      sink.state === 'idle' ? 'waits for events' : sink.state,
+      rate(sink.events_per_s),
+      number(sink.backlog),
+      drainedText(sink),
+      number(sink.delivered),
+      number(sink.position),
+      number(sink.retries),
+      number(sink.dead_letters),
+    ],
+    more: [...errorParts(sink.error), ...letterParts(sink, now)],
+  }));
+  return table(sinkHeads, rows);
+}
+
+function drainedText({ backlog, drained_in_ms }) {
+  if (backlog === 0) return 'drained';
+  if (drained_in_ms === null) return 'not in sight';
+  return drained_in_ms < 1000 ? 'at once' : span(drained_in_ms);
+}
+
+function letterParts({ name, dead_letters, dead_letter_reasons }, now) {
+  if (dead_letters === 0) return [];
+  const reasons = dead_letter_reasons.map(({ reason, count: letters, last_at }) =>
+    make(
+      'li',
+      {},
+      make('strong', {}, `${number(letters)} ×`),
+      make('span', {}, ` ${reason} `),
+      make('span', { class: 'quiet' }, ago(last_at, now)),
+    ),
+  );
+  return [
+    make(
+      'details',
+      {},
+      make('summary', {}, `${count(dead_letters, 'dead letter')}: why`),
+      make('ul', {}, ...reasons),
+      make('p', { class: 'quiet' }, 'Look closer, send again or drop them with '),
+      make('code', {}, `sluice dead-letters list --sink ${name}`),
+    ),
+  ];
+}
+
+function table(heads, rows) {
+  const bodies = rows.map(({ mood, kind, cells, more }) => {
+    const [name, ...rest] = cells;
+    const tds = rest.map((text, index) => make('td', { 'data-head': heads[index + 1] }, text));
+    const called = make(
+      'th',
+      { scope: 'row' },
+      sign(mood),
+      make('span', {}, name),
+      kind === undefined ? null : make('span', { class: 'quiet' }, ` ${kind}`),
+    );
+    const cell = () => make('td', { colspan: heads.length }, ...more);
+    return make(
+      'tbody',
+      { class: mood },
+      make('tr', {}, called, ...tds),
+      more.length === 0 ? null : make('tr', { class: 'more-of-it' }, cell()),
+    );
+  });
+  const head = heads.map((text) => make('th', { scope: 'col' }, text));
+  return make('table', {}, make('thead', {}, make('tr', {}, ...head)), ...bodies);
+}
+
+function errorParts(error) {
+  if (error === null) return [];
+  const { code, message, next, request_id, trace_id } = error;
+  const ids = [
+    request_id === null ? null : make('code', { class: 'ids' }, `request_id ${request_id}`),
+    trace_id === null ? null : make('code', { class: 'ids' }, `trace_id ${trace_id}`),
+  ];
+  return [
+    make(
+      'p',
+      { class: 'error' },
+      make('code', {}, code),
+      make('span', {}, ` ${message} `),
+      ...ids,
+      make('span', { class: 'next' }, next),
+    ),
+  ];
+}
+
+/** What the spool holds. */
+export function spoolFacts(spool, now) {
+  const share = spool.bytes / spool.max_bytes;
+  return [
+    fact('Held', `${number(spool.events)} events`),
+    fact(
+      'Size',
+      `${size(spool.bytes)} of ${size(spool.max_bytes)}`,
+      meter(share, 'share of the spool used'),
+    ),
+    fact('Oldest event read', spool.events === 0 ? 'nothing held' : ago(spool.oldest_at, now)),
+    fact('Full in', spool.full_in_ms === null ? 'not in sight' : span(spool.full_in_ms)),
+    fact('Events so far', number(spool.end)),
+  ];
+}
+
+function fact(name, value, more = null) {
+  return make('div', {}, make('dt', { class: 'quiet' }, name), make('dd', {}, value, more));
+}
+
+/** Limits of upstreams, and endpoints that are going away. */
+export function upstreamParts({ upstreams }) {
+  return upstreams.map(({ name, base_url, throttles, end_of_life }) =>
+    make(
+      'div',
+      { class: 'entry' },
+      make('h3', {}, name, make('span', { class: 'quiet' }, ` ${base_url}`)),
+      throttles.length === 0 ? make('p', { class: 'quiet' }, 'No limit is known.') : null,
+      ...throttles.map((budget) =>
+        make(
+          'p',
+          { class: 'limit' },
+          make('code', {}, budget.path === '*' ? 'all paths' : budget.path),
+          make('span', {}, budgetText(budget)),
+        ),
+      ),
+      ...end_of_life.map(endOfLife),
+    ),
+  );
+}
+
+function endOfLife({ endpoint, deprecation_at, sunset_at }) {
+  const when = sunset_at ?? deprecation_at;
+  const date = when === null ? 'without a date' : `as of ${when.slice(0, 10)}`;
+  return make('p', { class: 'warn-text' }, `${endpoint} is going away, ${date}.`);
+}
+
+/** Gaps, resets and the like. */
+export function conditionParts({ conditions }, now) {
+  if (conditions.length === 0) {
+    return [
+      make('p', { class: 'quiet' }, 'No gap, reset or lost right was found since the start.'),
+    ];
+  }
+  return conditions.map(({ condition, stream, observed_at, message }) =>
+    make(
+      'div',
+      { class: 'entry' },
+      make(
+        'p',
+        { class: 'limit' },
+        make('code', {}, condition),
+        make('span', { class: 'quiet' }, ago(observed_at, now)),
+      ),
+      make('p', {}, make('strong', {}, stream), ` ${message}`),
+    ),
+  );
+}
+
+/** One thing that keeps the journey from going on. */
+export function reasonPart({ part, message }) {
+  return make(
+    'p',
+    { class: 'reason' },
+    sign('bad'),
+    make('span', {}, make('strong', {}, part), ` ${message}`),
+  );
+}

@@ -1,0 +1,112 @@
+// The live tail: the newest events in the form and with the filter that the reader asks for. Nothing is asked of the server until
+// the reader wants to watch. New lines come at the end, and the list follows them unless the reader has scrolled away.
+
+import { at, fill, make } from './dom.js';
+import { follow } from './feed.js';
+import { number } from './units.js';
+
+const linesMax = 300;
+let watching = null;
+
+/** Makes the form work. `locked` is called where a token is needed. */
+export function keepTail(locked) {
+  const form = at('tail');
+  // Not every browser lets the keyboard reach what scrolls.
+  at('lines').tabIndex = 0;
+  at('wrap').checked = matchMedia('(max-width: 760px)').matches;
+  wrap();
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (watching === null) watch(locked);
+    else stop('Stopped.');
+  });
+  // A changed wish is watched at once, and one that is being typed when it is done.
+  form.addEventListener('change', ({ target }) => {
+    if (target.id === 'wrap') wrap();
+    else if (watching !== null) watch(locked);
+  });
+}
+
+function wrap() {
+  at('lines').classList.toggle('wrapped', at('wrap').checked);
+}
+
+/** The forms that the server offers; null: it shows no events. */
+export function offerForms(forms) {
+  at('events').hidden = forms === null;
+  const options = (forms ?? []).map((form) =>
+    make('option', { value: form }, form.startsWith('sink ') ? `${form.slice(5)} gets it` : form),
+  );
+  if (at('form').options.length !== options.length) fill(at('form'), ...options);
+}
+
+function watch(locked) {
+  watching?.abort();
+  watching = new AbortController();
+  const { signal } = watching;
+  const wish = new URLSearchParams(new FormData(at('tail')));
+  const totals = { shown: 0, looked: 0, missed: 0, unjudged: 0 };
+  at('lines').replaceChildren();
+  at('lines').hidden = false;
+  press(true);
+  tell('Waiting for events.');
+  void follow(`/tail?${wish}`, {
+    signal,
+    opened() {},
+    heard(_name, take) {
+      if (!signal.aborted) show(take, totals);
+    },
+    refused: (text) => stop(text, 'bad-text'),
+    locked(wasWrong) {
+      stop('A token is needed.');
+      locked(wasWrong);
+    },
+  });
+}
+
+function stop(text, mood) {
+  watching?.abort();
+  watching = null;
+  press(false);
+  tell(text, mood);
+}
+
+function press(pressed) {
+  at('watch').setAttribute('aria-pressed', String(pressed));
+  at('watch').textContent = pressed ? 'Stop' : 'Watch';
+}
+
+function tell(text, mood = 'quiet') {
+  const node = at('tail-told');
+  node.className = mood;
+  // What changes twice a second is not to be read out.
+  node.role = mood === 'quiet' ? null : 'alert';
+  fill(node, text);
+}
+
+function show({ lines, looked, missed, unjudged }, totals) {
+  totals.shown += lines.length;
+  totals.looked += looked;
+  totals.missed += missed;
+  totals.unjudged += unjudged;
+  const list = at('lines');
+  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+  const items = lines.map(({ stream, severity, text }) =>
+    make(
+      'li',
+      { class: severity >= 4 ? 'bad' : severity === 3 ? 'warn' : '', title: stream },
+      text,
+    ),
+  );
+  list.append(...items);
+  while (list.childElementCount > linesMax) list.firstElementChild.remove();
+  if (isAtEnd) list.scrollTop = list.scrollHeight;
+  const parts = [
+    `${number(totals.shown)} of ${number(totals.looked)} events shown`,
+    totals.missed === 0 ? '' : `${number(totals.missed)} more went by too quickly`,
+    totals.unjudged === 0
+      ? ''
+      : `${number(totals.unjudged)} where the filter failed, which a route would let pass`,
+  ];
+  tell(`${parts.filter((part) => part !== '').join('; ')}.`);
+}

@@ -1,0 +1,72 @@
+// The live tail: what the newest events look like in a form of the reader's choice, for a person. Nothing happens while
+// nobody looks, and who looks sees as much as a person can read: the rest is counted. Where events come from is boot's to
+// know (boot/event-tap.ts). What must stay true: looking moves nothing, and its share of the time is bounded.
+
+import type { Clock } from '../contracts/tools.ts';
+import { type EventStream, eventText } from './event-stream.ts';
+
+/** What a reader wants to see. */
+export interface TailWish {
+  /** One of `EventTap.forms`. */
+  readonly form: string;
+  /** Part of the stream's name; empty: all. */
+  readonly stream: string;
+  /** What the line has to contain, whatever the case; empty: anything. */
+  readonly text: string;
+  /** A CEL expression as in a route's `where`; empty: none. */
+  readonly where: string;
+}
+
+/** An event as its reader sees it. */
+export interface TailLine {
+  readonly stream: string;
+  /** OCSF's `severity_id`. */
+  readonly severity: number;
+  readonly text: string;
+}
+
+/** What has come since the last look. */
+export interface TailTake {
+  /** Oldest first. */
+  readonly lines: readonly TailLine[];
+  /** Events that were looked at. */
+  readonly looked: number;
+  /** Events that went by too quickly to be looked at. */
+  readonly missed: number;
+  /** Events on which `where` failed, which a route would let pass. */
+  readonly unjudged: number;
+}
+
+/** One reader's view of the newest events. */
+export interface TailView {
+  /** Waits for an event, then tells what has come; the first time at once, with the latest that are held. */
+  take(signal: AbortSignal): Promise<TailTake>;
+}
+
+/** Where events can be looked at. */
+export interface EventTap {
+  /** What events can be shown as: formats, and sinks as `sink NAME`. */
+  readonly forms: readonly string[];
+  /** Throws an ExportError where there is no such form or `where` cannot be used. */
+  open(wish: TailWish): TailView;
+}
+
+/** Between two looks: as often as a person can follow. */
+const pauseMs = 500;
+
+/** Tells a reader what comes, until it has gone or all is over. */
+export async function tellTail(
+  view: TailView,
+  stream: EventStream,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  const over = AbortSignal.any([signal, stream.gone]);
+  try {
+    while (!over.aborted) {
+      if (!stream.isBehind) stream.write(eventText('events', await view.take(over)));
+      await clock.sleep(pauseMs, over);
+    }
+  } catch (error) {
+    if (!over.aborted) throw error;
+  }
+}

@@ -1,0 +1,109 @@
+// The numbers of /metrics pushed to an OpenTelemetry collector, for those who do not scrape: OTLP/HTTP in JSON, POST
+// /v1/metrics (https://opentelemetry.io/docs/specs/otlp/). Names and attributes are those of metrics.ts. Counters are
+// cumulative since the start, so a push that fails loses no count and is not sent again: the next one says more. What
+// must stay true: a collector that is slow, gone or refuses costs the journey nothing.
+
+import { randomUUID } from 'node:crypto';
+import type { Secret } from '../contracts/settings.ts';
+import type { Clock, HttpClient, Log, TlsSettings } from '../contracts/tools.ts';
+import type { Family } from './metrics.ts';
+
+/** Where numbers are pushed to. */
+export interface Telemetry {
+  /** The metrics endpoint, e.g. `http://collector:4318/v1/metrics`. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly tls?: TlsSettings | undefined;
+  readonly everyMs: number;
+  readonly http: HttpClient;
+}
+
+/** Where they come from. */
+interface Numbers {
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+  families(): readonly Family[];
+}
+
+const timeoutMs = 10_000;
+const answerBytesMax = 64 * 1024;
+
+/** Pushes until `over` aborts. Never rejects: what fails is logged once, and so is that it works again. */
+export async function pushMetrics(
+  { url, headers, tls, everyMs, http }: Telemetry,
+  { board, clock, log }: { readonly board: Numbers; readonly clock: Clock; readonly log: Log },
+  over: AbortSignal,
+): Promise<void> {
+  const instance = randomUUID();
+  let failing = false;
+  const push = async () => {
+    const body = JSON.stringify(requestOf(board, { instance, now: clock.now() }));
+    const sent = Object.entries(headers).map(([name, secret]) => [name, secret.reveal()]);
+    const { status } = await http.request(
+      {
+        ...{ method: 'POST', url, body, timeoutMs, bodyBytesMax: answerBytesMax },
+        headers: { 'content-type': 'application/json', ...Object.fromEntries(sent) },
+        ...(tls === undefined ? {} : { tls }),
+      },
+      over,
+    );
+    if (status < 200 || status > 299) throw new Error(`it answered ${status}`);
+  };
+  while (!over.aborted) {
+    await clock.sleep(everyMs, over).catch(() => undefined);
+    if (over.aborted) return;
+    try {
+      await push();
+      if (failing) log.info('metrics are pushed again');
+      failing = false;
+    } catch (error) {
+      if (over.aborted) return;
+      const told = { url: new URL(url).origin, error: String(error) };
+      if (!failing) log.warn('metrics could not be pushed; it is tried again by itself', told);
+      failing = true;
+    }
+  }
+}
+
+/** An ExportMetricsServiceRequest in OTLP/JSON (opentelemetry-proto, collector/metrics/v1). */
+function requestOf(board: Numbers, { instance, now }: { instance: string; now: number }) {
+  const resource = { 'service.name': 'sluice', 'service.instance.id': instance };
+  const families = board.families().filter(({ points }) => points.length > 0);
+  const metrics = families.map(({ name, kind, help, points }) => {
+    const dataPoints = points.map(({ labels, value }) => ({
+      attributes: attributesOf(labels),
+      startTimeUnixNano: nanoseconds(board.startedAt),
+      timeUnixNano: nanoseconds(now),
+      asDouble: value,
+    }));
+    return {
+      ...{ name, description: help, unit: '' },
+      ...(kind === 'gauge'
+        ? { gauge: { dataPoints } }
+        : { sum: { dataPoints, aggregationTemporality: cumulative, isMonotonic: true } }),
+    };
+  });
+  return {
+    resourceMetrics: [
+      {
+        resource: { attributes: attributesOf(resource) },
+        scopeMetrics: [{ scope: { name: 'sluice' }, metrics }],
+      },
+    ],
+  };
+}
+
+/** AGGREGATION_TEMPORALITY_CUMULATIVE. */
+const cumulative = 2;
+
+function attributesOf(labels: Readonly<Record<string, string>>) {
+  return Object.entries(labels).map(([key, value]) => ({
+    key,
+    value: { stringValue: value.toWellFormed() },
+  }));
+}
+
+/** 64-bit integers are text in OTLP/JSON. */
+function nanoseconds(ms: number): string {
+  return `${Math.trunc(ms)}000000`;
+}

@@ -1,0 +1,134 @@
+// Journeys for the page to show: one that is busy with several of everything, and one made of text that wants to be markup.
+
+import type { Watched, WatchedStream } from '../../src/watch/watched.ts';
+import { aFailure, aSink, aStream, aWatched } from './a-watched.ts';
+
+/** Markup and script in every place where text can come from elsewhere. */
+export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
+
+/** That text wherever there can be text. */
+export function hostileJourney(): Watched {
+  const error = { ...aFailure(hostile), next: hostile, requestId: hostile, traceId: hostile };
+  return aWatched({
+    upstreams: [
+      {
+        name: hostile,
+        baseUrl: hostile,
+        throttles: [{ path: hostile, waitMs: 5_000, limit: 1, remaining: 0 }],
+        endOfLife: [{ endpoint: hostile, deprecationMs: null, sunsetMs: 0 }],
+      },
+    ],
+    streams: [
+      aStream({
+        name: hostile,
+        source: hostile,
+        upstream: hostile,
+        state: 'halted',
+        error,
+        order: hostile,
+      }),
+    ],
+    sinks: [
+      aSink({
+        ...{ name: hostile, type: hostile, state: 'refused', error },
+        ...{ lettersHeld: 1, letterReasons: [{ reason: hostile, count: 1, lastAt: 0 }] },
+      }),
+    ],
+    conditions: [
+      { condition: hostile, stream: hostile, observedAt: '2026-01-01T00:00:00Z', message: hostile },
+    ],
+  });
+}
+
+const auditBudget = { path: '/audit/events', waitMs: 0, limit: 60, remaining: 41 };
+const opsBudget = { path: '*', waitMs: 12_000, limit: null, remaining: 0 };
+
+/** Events as the live tail shows them. */
+export const readableLines = [
+  '2026-01-01 00:49:31  Informational  audit                  ana@example.com: policy.rule.update (allow-dns)',
+  '2026-01-01 00:49:40  Low            web_logs/c-1           10.1.4.23: action=allowed category=search bytes=18211',
+  '2026-01-01 00:49:51  Medium         web_logs/c-2           10.1.9.8: action=blocked category=malware url=https://download.example/setup.exe',
+  '2026-01-01 00:49:58  High           audit                  jo@example.com: user login failed (too many attempts)',
+];
+
+/** Several of everything, in waves, with one sink that fails; so many seconds after the start. */
+export function busyJourney(seconds: number, now: number): Watched {
+  const wave = (height: number, period: number) =>
+    Math.round(height * (seconds + (period / 2) * Math.sin(seconds / period)));
+  const companies = ['c-1', 'c-2', 'c-3'];
+  const end = 100_000 + wave(480, 300);
+  const stream = (name: string, parts: Partial<WatchedStream> = {}) =>
+    aStream({
+      ...{ name, source: name.split('/')[0] ?? name, polls: seconds, records: wave(120, 300) },
+      ...{ caughtUpAt: now - 2_300, checkpointAt: now - 4_000, order: 'oldest_first' },
+      ...parts,
+    });
+  const behind = Math.round(900 + 800 * Math.sin(seconds / 400));
+  const stuck = 61_000;
+  return aWatched({
+    upstreams: [
+      {
+        name: 'edge',
+        baseUrl: 'https://api.example.com/v1',
+        throttles: [auditBudget],
+        endOfLife: [],
+      },
+      {
+        name: 'ops',
+        baseUrl: 'https://svc.example.com',
+        throttles: [opsBudget],
+        endOfLife: [{ endpoint: '/api/logs/v1', deprecationMs: null, sunsetMs: 1_830_000_000_000 }],
+      },
+    ],
+    streams: [
+      stream('audit', { budget: auditBudget }),
+      ...companies.map((company) =>
+        stream(`web_logs/${company}`, { upstream: 'ops', budget: opsBudget }),
+      ),
+      stream('firewall/c-1', {
+        ...{ upstream: 'ops', state: 'retrying', everyMs: null, order: null, records: 12 },
+        error: {
+          code: 'upstream_unreachable',
+          message: 'reading firewall/c-1: upstream answered 503',
+          next: 'It is asked again by itself; nothing is lost.',
+          requestId: 'req-7f3a91',
+          traceId: null,
+        },
+      }),
+    ],
+    spool: {
+      bytes: 212e6 + seconds * 60_000,
+      bytesMax: 1_073_741_824,
+      oldest: end - stuck,
+      end,
+      oldestAt: now - 5_000_000,
+    },
+    sinks: [
+      aSink({ name: 'lake', type: 'kafka', state: 'sending', position: end, delivered: end }),
+      aSink({
+        ...{ name: 'siem', type: 'syslog', state: 'sending', lettersHeld: 3, delivered: end },
+        ...{ position: end - behind, backlog: behind },
+        letterReasons: [
+          { reason: 'the message is longer than max_message', count: 2, lastAt: now - 700_000 },
+          { reason: 'a field holds bytes that are no UTF-8', count: 1, lastAt: now - 4_000_000 },
+        ],
+      }),
+      aSink({
+        ...{ name: 'post', type: 'http', state: 'refused', position: 39_000, backlog: stuck },
+        ...{ delivered: 39_000, retries: 214 },
+        error: {
+          ...aFailure('sending to post: https://ingest.example answered 403: the key was revoked'),
+          ...{ code: 'sink_refused', next: 'Renew the key; the events stay held.' },
+        },
+      }),
+    ],
+    conditions: [
+      {
+        condition: 'source.gap_suspected',
+        stream: 'audit',
+        observedAt: new Date(now - 900_000).toISOString(),
+        message: 'the list no longer reaches back to what was read',
+      },
+    ],
+  });
+}

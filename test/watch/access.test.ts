@@ -1,0 +1,133 @@
+// Who may ask for the status, and what every answer is kept from.
+
+import { describe, expect, test } from 'vitest';
+import { aFailure, aServer, aSink, ask, aTap, aWatched } from './a-watched.ts';
+
+const refusing = aWatched({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
+
+describe('who may ask', () => {
+  test.each([
+    ['localhost', 200],
+    ['LOCALHOST:8686', 200],
+    ['127.0.0.1:1', 200],
+    ['127.9.9.9', 200],
+    ['[::1]:8686', 200],
+    ['evil.example', 421],
+    ['127.0.0.1.evil.example', 421],
+    ['localhost.evil.example:8686', 421],
+    ['localhost:8686@evil.example', 421],
+    ['192.168.1.1:8686', 421],
+  ])('on loopback, a request to host %s is answered %i', async (host, status) => {
+    const { url } = await aServer(() => aWatched());
+
+    expect((await ask(`${url}/status.json`, { headers: { host } })).status).toBe(status);
+  });
+
+  test('only reading is possible', async () => {
+    const { url } = await aServer(() => aWatched());
+    const methods = ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
+
+    const answers = await Promise.all(
+      methods.map((method) => ask(`${url}/status.json`, { method })),
+    );
+    const head = await ask(`${url}/status.json`, { method: 'HEAD' });
+
+    expect(answers.map(({ status }) => status)).toEqual(methods.map(() => 405));
+    expect(answers[0]?.headers.allow).toBe('GET, HEAD');
+    expect(head).toMatchObject({ status: 200, body: '' });
+  });
+
+  test('with a token, data are for those who bring it; probes see only good or bad', async () => {
+    const { url } = await aServer(() => refusing, { host: '0.0.0.0', token: 'a-token' });
+    const get = (path: string, authorization?: string) =>
+      ask(url.replace('0.0.0.0', '127.0.0.1'), {
+        path,
+        headers: {
+          host: 'sluice.example',
+          ...(authorization === undefined ? {} : { authorization }),
+        },
+      });
+
+    for (const path of ['/metrics', '/status.json', '/events']) {
+      const [none, wrong, basic, longer] = await Promise.all([
+        get(path),
+        get(path, 'Bearer b-token'),
+        get(path, 'Basic a-token'),
+        get(path, 'Bearer a-token2'),
+      ]);
+      expect([none, wrong, basic, longer].map(({ status }) => status)).toEqual([
+        401, 401, 401, 401,
+      ]);
+      expect(none.headers['www-authenticate']).toBe('Bearer realm="sluice"');
+      expect(none.body).not.toContain('a-token');
+    }
+    expect((await get('/metrics?token=a-token')).status).toBe(401);
+    expect((await get('/metrics', 'Bearer a-token')).status).toBe(200);
+    expect((await get('/healthz')).status).toBe(200);
+    expect((await get('/')).status).toBe(200);
+    expect(await get('/readyz')).toMatchObject({ status: 503, body: '{"ready":false}\n' });
+    expect((await get('/readyz', 'Bearer a-token')).body).toContain('refused');
+  });
+
+  test('with a name and a password, page and data are for those who bring them', async () => {
+    const basicAuth = ['ana', 'pass:wörd'] as const;
+    const { url } = await aServer(() => refusing, { basicAuth, token: 'a-token' });
+    const get = (path: string, authorization?: string) =>
+      ask(url, { path, headers: authorization === undefined ? {} : { authorization } });
+    const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+    for (const path of ['/', '/page.js', '/metrics', '/status.json', '/events', '/tail']) {
+      const answers = await Promise.all([
+        get(path),
+        get(path, basic('ana:pass')),
+        get(path, basic('anna:pass:wörd')),
+        get(path, basic('ana')),
+        get(path, 'Basic *'),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
+      expect(answers[0]?.headers['www-authenticate']).toBe('Basic realm="sluice", charset="UTF-8"');
+      expect(answers[0]?.body).not.toContain('wörd');
+    }
+    expect((await get('/', basic('ana:pass:wörd'))).status).toBe(200);
+    expect((await get('/metrics', basic('ana:pass:wörd'))).status).toBe(200);
+    expect((await get('/metrics', 'Bearer a-token')).status).toBe(200);
+    expect(await get('/readyz')).toMatchObject({ status: 503, body: '{"ready":false}\n' });
+    expect((await get('/healthz')).status).toBe(200);
+  });
+
+  test.each([
+    ['none', 200],
+    ['same-origin', 200],
+    ['same-site', 403],
+    ['cross-site', 403],
+  ])('a browser that asks for a %s page is answered %i', async (site, status) => {
+    const { url } = await aServer(() => aWatched(), { tap: aTap([]) });
+    const headers = { 'sec-fetch-site': site };
+
+    const data = await ask(`${url}/status.json`, { headers });
+    const page = await ask(`${url}/`, { headers });
+
+    expect([data.status, page.status]).toEqual([status, 200]);
+  });
+
+  test('every answer is kept from caches, frames, sniffing and other origins', async () => {
+    const { url } = await aServer(() => aWatched());
+
+    for (const path of [
+      '/',
+      '/page.js',
+      '/healthz',
+      '/readyz',
+      '/metrics',
+      '/status.json',
+      '/no',
+    ]) {
+      const { headers } = await ask(url, { path, headers: { origin: 'https://evil.example' } });
+      expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';/);
+      expect(headers['x-content-type-options']).toBe('nosniff');
+      expect(headers['cache-control']).toBe('no-store');
+      expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+      expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+    }
+  });
+});

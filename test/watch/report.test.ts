@@ -1,0 +1,110 @@
+// What the report makes of plain facts: lag, waits, and which of thousands of streams are told.
+
+import { describe, expect, test } from 'vitest';
+import { openHistory } from '../../src/watch/history.ts';
+import { type ReportParts, reportOf } from '../../src/watch/report.ts';
+import type { Watched, WatchedStream } from '../../src/watch/watched.ts';
+import { aFailure, aSink, aStream, aWatched } from './a-watched.ts';
+
+const now = Date.UTC(2026, 0, 2);
+
+function aReport(watched: Watched, parts: Partial<ReportParts> = {}) {
+  const history = openHistory();
+  history.observe(watched, now, 0);
+  const usual = { history, ailments: [], now, startedAt: now, streamsMax: 100, find: '' };
+  return reportOf({ ...usual, forms: null, watched, ...parts });
+}
+
+function streamOf(parts: Partial<WatchedStream>, watched: Partial<Watched> = {}) {
+  const [told] = aReport(aWatched({ ...watched, streams: [aStream(parts)] })).streams;
+  return told;
+}
+
+test.each<[string, Partial<WatchedStream>, number | null]>([
+  ['the time since the tail was reached', { caughtUpAt: now - 70_000 }, 70_000],
+  ['never below 0', { caughtUpAt: now + 70_000 }, 0],
+  ['not known in the first reading', { caughtUpAt: null, order: 'newest_first' }, null],
+  [
+    'the age of what was read, where the oldest come first',
+    { caughtUpAt: null, order: 'oldest_first', newestRecordAt: now - 3_600_000 },
+    3_600_000,
+  ],
+])('lag_ms is %s', (_, parts, lag) => {
+  expect(streamOf(parts)?.lag_ms).toBe(lag);
+});
+
+describe('waits_for', () => {
+  const budget = { path: '/audit', waitMs: 61_500, limit: 60, remaining: 0 };
+  const full = { bytes: 10, bytesMax: 10, oldest: 0, end: 1, oldestAt: 0 };
+
+  test.each<[Partial<WatchedStream>, Partial<Watched>, string | null]>([
+    [{ state: 'waiting' }, {}, 'its schedule'],
+    [{ state: 'retrying' }, {}, 'its next attempt'],
+    [{ state: 'halted' }, {}, 'an operator'],
+    [{ state: 'polling' }, {}, null],
+    [{ state: 'polling', budget }, {}, 'its turn at edge (up to 62 s)'],
+    [{ state: 'polling', budget }, { spool: full }, 'room in the spool'],
+  ])('%j', (parts, watched, waits) => {
+    expect(streamOf(parts, watched)?.waits_for).toBe(waits);
+  });
+
+  test('the budget is told beside it', () => {
+    expect(streamOf({ budget })?.budget).toEqual({
+      ...{ path: '/audit', wait_ms: 61_500, limit: 60, remaining: 0 },
+    });
+  });
+});
+
+test('of too many streams the worst are told, worst first; the sums are of all', () => {
+  const streams = [
+    ...Array.from({ length: 200 }, (_, index) =>
+      aStream({ name: `fine-${index}`, caughtUpAt: now - index }),
+    ),
+    aStream({ name: 'new', caughtUpAt: null }),
+    aStream({ name: 'failing', error: aFailure() }),
+    aStream({ name: 'stuck', error: aFailure() }),
+  ];
+  const stuck = { part: 'stream', name: 'stuck', reason: 'not_advancing', message: '' } as const;
+
+  const report = aReport(aWatched({ streams }), { ailments: [stuck], streamsMax: 5 });
+
+  const names = report.streams.map(({ name }) => name);
+  expect(names).toEqual(['stuck', 'failing', 'new', 'fine-199', 'fine-198']);
+  expect([report.streams_total, report.streams_found]).toEqual([203, 203]);
+  expect(report.sources).toEqual([
+    {
+      ...{ name: 'audit', upstream: 'edge', records_per_s: 0 },
+      ...{ streams: 203, streams_failing: 2, streams_unwell: 1 },
+    },
+  ]);
+  expect(report.upstreams[0]).toMatchObject({ streams: 203, streams_failing: 2 });
+});
+
+test('of thousands of reasons the first are told, and how many there are', () => {
+  const ailments = Array.from(
+    { length: 3_000 },
+    (_, index) => ({ part: 'stream', name: `s-${index}`, reason: 'halted', message: '' }) as const,
+  );
+
+  const report = aReport(aWatched(), { ailments });
+
+  expect([report.ready, report.reasons_total]).toEqual([false, 3_000]);
+  expect(report.reasons).toEqual(ailments.slice(0, 50));
+});
+
+test('streams that fit keep the order of the config, whatever their state', () => {
+  const streams = [aStream({ name: 'a' }), aStream({ name: 'b', error: aFailure() })];
+
+  expect(aReport(aWatched({ streams })).streams.map(({ name }) => name)).toEqual(['a', 'b']);
+});
+
+test('dead letters are told with their reasons', () => {
+  const letterReasons = [{ reason: 'too long', count: 3, lastAt: now }];
+
+  const [sink] = aReport(aWatched({ sinks: [aSink({ lettersHeld: 9, letterReasons })] })).sinks;
+
+  expect(sink).toMatchObject({
+    dead_letters: 9,
+    dead_letter_reasons: [{ reason: 'too long', count: 3, last_at: '2026-01-02T00:00:00.000Z' }],
+  });
+});
