@@ -49,6 +49,39 @@ export function factLines(facts: readonly (readonly [name: string, value: string
   );
 }
 
+/** What a stream or sink is in, with the mood of it; `error` is its last failure that has not passed. */
+export function stateCell(state: string, error: unknown): Cell {
+  switch (state) {
+    case 'halted':
+    case 'refused':
+      return { text: state, mood: 'bad' };
+    case 'retrying':
+      return { text: state, mood: 'warn' };
+    case 'new':
+    case 'stopped':
+      return { text: state, mood: 'dim' };
+    default:
+      return { text: state, mood: error === null ? 'good' : 'warn' };
+  }
+}
+
+/** A failure, if there is one. */
+export function errorCell(error: { readonly message: string } | null): Cell {
+  return error === null ? '-' : { text: error.message, mood: 'bad' };
+}
+
+/** Rows in the order in which they want to be seen: what has stopped, what fails, the rest as it was. */
+export function urgentFirst<
+  Row extends { readonly state: string; readonly error: unknown; readonly dead_letters?: number },
+>(rows: readonly Row[]): readonly Row[] {
+  const urgency = ({ state, error, dead_letters: letters = 0 }: Row) => {
+    if (state === 'halted' || state === 'refused') return 0;
+    if (error !== null) return 1;
+    return letters > 0 ? 2 : 3;
+  };
+  return rows.toSorted((a, b) => urgency(a) - urgency(b));
+}
+
 /** A text in its mood's colour, where stdout takes colours. */
 export function painted(text: string, mood: Mood): string {
   return mood === 'plain' ? text : styleText(colours[mood], text, { stream: process.stdout });
@@ -73,4 +106,9 @@ export function sizeText(bytes: number): string {
     unit += 1;
   }
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** So many of a thing: `1 event`, `2 events`. */
+export function counted(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
 }

@@ -43,6 +43,12 @@ export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefin
   return spec as unknown as FormatDefinition;
 }
 
+/** A thing of the outside world that only one sink may use: the setting that names it, and its name in full. */
+export interface OwnThing {
+  readonly key: string;
+  readonly name: string;
+}
+
 /** A sink as its author writes it. */
 export interface SinkSpec<F extends Fields> {
   readonly type: string;
@@ -61,6 +67,8 @@ export interface SinkSpec<F extends Fields> {
   format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
   /** Says what is wrong with settings that each are right (`null`: nothing), e.g. TLS keys on a plain address. */
   flaw?(settings: Settings<F>): string | null;
+  /** What it must have for itself, so that a second sink of its kind with the same is a flaw (`null`: nothing). */
+  own?(settings: Settings<F>): OwnThing | null;
   assurance(settings: Settings<F>): Assurance;
   /** Batch bounds where the config gives none. */
   readonly batch?: { readonly events: number; readonly bytes: number; readonly waitMs: number };
@@ -73,10 +81,11 @@ export interface SinkSpec<F extends Fields> {
 /** A sink as the engine sees it. */
 export type SinkDefinition = Omit<
   SinkSpec<Fields>,
-  'format' | 'flaw' | 'assurance' | 'open' | 'probe'
+  'format' | 'flaw' | 'own' | 'assurance' | 'open' | 'probe'
 > & {
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
   flaw?(settings: SinkSettings): string | null;
+  own?(settings: SinkSettings): OwnThing | null;
   assurance(settings: SinkSettings): Assurance;
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
   probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;

@@ -88,7 +88,7 @@ export const upstreamFields = {
     .optional()
     .describe('names of rate limit headers, where upstream uses none of the usual ones'),
   rate_limit_pause: duration()
-    .default(30_000)
+    .prefault('30s')
     .describe('wait when upstream says that no request is left, but not until when'),
   companies: z
     .array(z.string().min(1).refine(isSegment, 'expected a company id'))
@@ -97,11 +97,11 @@ export const upstreamFields = {
     .describe('company ids to put for {company_id} in paths'),
   timeout: duration()
     .refine((ms) => ms > 0, 'expected a duration above 0')
-    .default(60_000)
+    .prefault('60s')
     .describe('bound on one request and its whole answer'),
   max_body: size()
     .refine((bytes) => bytes > 0 && bytes <= 1024 ** 3, 'expected a size of at most 1GiB')
-    .default(64 * 1024 ** 2)
+    .prefault('64MiB')
     .describe('bound on one unpacked answer; a larger one is an error, never cut'),
 };
 

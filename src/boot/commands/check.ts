@@ -12,6 +12,7 @@ import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
 import { type ConfigOptions, type ExitCode, failureText, type Means } from '../command.ts';
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
+import { planToLook } from '../looking.ts';
 import { painted } from '../table.ts';
 import { type BootTools, openTools } from '../tools.ts';
 
@@ -27,11 +28,12 @@ const answerWithinMs = 30_000;
 /** Checks. 0: all is well; 3: something is unreachable or refuses. A wrong config is thrown. */
 export async function check(options: CheckOptions, means: Means): Promise<ExitCode> {
   const config = readConfig(options.config, { env: means.env });
-  const log = await openLog({
-    level: options.logLevel ?? 'error',
-    form: logForm(process.stderr),
-  });
-  const tools = openTools(log);
+  if (options.connect !== true) {
+    tellConfig(config, await planToLook(config), means);
+    return 0;
+  }
+  const form = logForm(process.stderr);
+  const tools = openTools(await openLog({ level: options.logLevel ?? 'error', form }));
   const witness = witnessed(tools.http);
   try {
     const plan = planFrom(config, {
@@ -39,13 +41,16 @@ export async function check(options: CheckOptions, means: Means): Promise<ExitCo
       throttles: tools.throttles,
       tokens: tools.tokens,
     });
-    for (const line of summaryLines(config, plan)) means.out(line);
-    for (const line of adviceLines(config)) means.out(`${painted('note', 'warn')}  ${line}`);
-    if (options.connect !== true) return 0;
+    tellConfig(config, plan, means);
     return (await connect(plan, tools, witness, means)) ? 0 : 3;
   } finally {
     await tools.http.close();
   }
+}
+
+function tellConfig(config: Config, plan: WholePlan, { out }: Means): void {
+  for (const line of summaryLines(config, plan)) out(line);
+  for (const line of adviceLines(config)) out(`${painted('note', 'warn')}  ${line}`);
 }
 
 function summaryLines(config: Config, plan: WholePlan): readonly string[] {

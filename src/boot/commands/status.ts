@@ -1,6 +1,6 @@
 // `sluice status`: how each stream, the spool and each sink stand, read from the state directory, so that it also
-// answers while another process runs and when none can. For people a table whose colours say what needs attention;
-// with --json one object for scripts (times are RFC 3339 or null, durations milliseconds; keys may be added):
+// answers while another process runs and when none can, and needs no secret. For people what needs attention first, then
+// tables with the same order; with --json one object for scripts, in the order of the config (times are RFC 3339 or null, durations milliseconds; keys may be added):
 //
 //   { running: string | null,
 //     streams: [{ name, source, order, checkpoint_at, caught_up_at, lag_ms, state, error }],
@@ -12,14 +12,21 @@
 // before anything was read or sent. `error` is { code, message, next } of the last failure, null once it has passed.
 // Orphans have state and are not in the config.
 
-import { asExportError } from '../../contracts/errors.ts';
-import { openLog } from '../../watch/log.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { attentionLines } from '../attention.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
-import { type Config, readConfig } from '../config/config.ts';
-import { planFrom } from '../config/plan.ts';
+import type { Config } from '../config/config.ts';
+import { planToLook, readConfigToLook } from '../looking.ts';
 import { backlogOf, type NotedError, readState, type State } from '../state.ts';
-import { type Cell, painted, sizeText, spanText, tableLines } from '../table.ts';
-import { openTools } from '../tools.ts';
+import {
+  errorCell,
+  painted,
+  sizeText,
+  spanText,
+  stateCell,
+  tableLines,
+  urgentFirst,
+} from '../table.ts';
 
 /** Options of `status`. */
 export interface StatusOptions extends ConfigOptions {
@@ -28,10 +35,10 @@ export interface StatusOptions extends ConfigOptions {
 
 /** Prints the status. */
 export async function status(options: StatusOptions, { env, out }: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env });
+  const { config, unread } = readConfigToLook(options.config, env);
   const report = reportOf(config, await streamsOf(config), readState(config.state.dir));
   if (options.json === true) out(JSON.stringify(report, null, 2));
-  else for (const line of reportLines(report)) out(line);
+  else for (const line of [...reportLines(report, config.file), ...unreadLines(unread)]) out(line);
   return 0;
 }
 
@@ -43,17 +50,10 @@ export interface NamedStream {
 
 /** The streams of a config; nothing is asked of upstream. */
 export async function streamsOf(config: Config): Promise<readonly NamedStream[]> {
-  const tools = openTools(await openLog({ level: 'error', form: 'text' }));
-  try {
-    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
-    return plan.sources.flatMap(({ name: source, streams }) =>
-      streams.map(({ name }) => ({ name, source })),
-    );
-  } catch (error) {
-    throw asExportError(error, 'finding the streams of the config');
-  } finally {
-    await tools.http.close();
-  }
+  const { sources } = await planToLook(config);
+  return sources.flatMap(({ name: source, streams }) =>
+    streams.map(({ name }) => ({ name, source })),
+  );
 }
 
 interface Report {
@@ -134,46 +134,58 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
   };
 }
 
-function reportLines(report: Report): readonly string[] {
-  const { running, streams, spool, sinks, orphans } = report;
-  const lines = [running === null ? 'not running' : `running: ${running}`, ''];
-  lines.push(
-    ...tableLines(
-      ['STREAM', 'ORDER', 'CHECKPOINT', 'CAUGHT UP', 'STATE', 'LAST ERROR'],
-      streams.map(({ name, order, checkpoint_at, lag_ms, state, error }) => [
-        name,
-        order ?? '-',
-        checkpoint_at ?? '-',
-        lag_ms === null ? '-' : `${spanText(lag_ms)} ago`,
-        stateCell(state, error),
-        errorCell(error),
-      ]),
-    ),
-  );
-  const share = spool.bytes / spool.max_bytes;
+function reportLines(report: Report, configFile: string): readonly string[] {
+  const { running, spool, orphans } = report;
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
-  lines.push(
+  const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
+  return [
+    running === null ? painted('not running', 'dim') : `running: ${cleanText(running, 200)}`,
     '',
-    `spool: ${share > 0.8 ? painted(full, 'bad') : full}, events held: ${spool.events}`,
-  );
-  if (spool.oldest_at !== null) lines.push(`       the oldest since ${spool.oldest_at}`);
-  lines.push(
+    ...attentionLines(report, configFile),
     '',
-    ...tableLines(
-      ['SINK', 'TYPE', 'POSITION', 'BACKLOG', 'DEAD LETTERS', 'STATE', 'LAST ERROR'],
-      sinks.map(({ name, type, position, backlog, dead_letters, state, error }) => [
-        name,
-        type,
-        String(position),
-        String(backlog),
-        dead_letters === 0 ? '0' : { text: String(dead_letters), mood: 'warn' },
-        stateCell(state, error),
-        errorCell(error),
-      ]),
-    ),
+    ...streamTable(report),
+    '',
+    `spool: ${full}, events held: ${spool.events}${oldest}`,
+    '',
+    ...sinkTable(report),
+    ...orphanLines(orphans),
+  ];
+}
+
+function streamTable({ streams }: Report): readonly string[] {
+  return tableLines(
+    ['STREAM', 'ORDER', 'CHECKPOINT', 'CAUGHT UP', 'STATE', 'LAST ERROR'],
+    urgentFirst(streams).map(({ name, order, checkpoint_at, lag_ms, state, error }) => [
+      name,
+      order ?? '-',
+      checkpoint_at ?? '-',
+      lag_ms === null ? '-' : `${spanText(lag_ms)} ago`,
+      stateCell(state, error),
+      errorCell(error),
+    ]),
   );
-  lines.push(...orphanLines(orphans));
-  return lines;
+}
+
+function sinkTable({ sinks }: Report): readonly string[] {
+  return tableLines(
+    ['SINK', 'TYPE', 'POSITION', 'BACKLOG', 'DEAD LETTERS', 'STATE', 'LAST ERROR'],
+    urgentFirst(sinks).map(({ name, type, position, backlog, dead_letters, state, error }) => [
+      name,
+      type,
+      String(position),
+      String(backlog),
+      dead_letters === 0 ? '0' : { text: String(dead_letters), mood: 'warn' },
+      stateCell(state, error),
+      errorCell(error),
+    ]),
+  );
+}
+
+/** So that nobody takes what stands in for a secret for the real thing. */
+function unreadLines(unread: readonly string[]): readonly string[] {
+  if (unread.length === 0) return [];
+  const told = cleanText([...new Set(unread)].join(', '), 300);
+  return ['', painted(`not set here, and not needed to look: ${told}`, 'dim')];
 }
 
 function orphanLines({ streams, sinks }: Report['orphans']): readonly string[] {
@@ -183,26 +195,8 @@ function orphanLines({ streams, sinks }: Report['orphans']): readonly string[] {
       (name) => `sink ${name} has a position and is not in the config: no page waits for it`,
     ),
   ];
-  return lines.length === 0 ? [] : ['', ...lines.map((line) => painted(line, 'warn'))];
-}
-
-function stateCell(state: string, error: NotedError | null): Cell {
-  switch (state) {
-    case 'halted':
-    case 'refused':
-      return { text: state, mood: 'bad' };
-    case 'retrying':
-      return { text: state, mood: 'warn' };
-    case 'new':
-    case 'stopped':
-      return { text: state, mood: 'dim' };
-    default:
-      return { text: state, mood: error === null ? 'good' : 'warn' };
-  }
-}
-
-function errorCell(error: NotedError | null): Cell {
-  return error === null ? '-' : { text: error.message, mood: 'bad' };
+  const clean = lines.map((line) => painted(cleanText(line, 300), 'warn'));
+  return lines.length === 0 ? [] : ['', ...clean];
 }
 
 function timeText(at: number | null): string | null {

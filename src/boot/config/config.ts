@@ -170,7 +170,10 @@ function readUpstreams(section: Section<null>, reading: BlockReading): Section<U
   return section.map((entry: Entry<null>) => {
     const settings = parseBlock(upstreamBlock, entry, reading)?.settings ?? null;
     if (settings === null) return null;
-    const flaw = upstreamFlaw(settings);
+    // A credential that could not be read has been told already; it is not missing besides.
+    const auth = entry.written.children?.get('auth');
+    const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
+    const flaw = isBroken ? null : upstreamFlaw(settings);
     if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
     checkTlsFiles(entry, reading);
     return flaw === null ? settings : null;

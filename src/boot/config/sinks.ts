@@ -1,7 +1,6 @@
 // The `sinks` of a config: each block by its type's declaration, with the format that it is to carry, the bounds of its
 // batches and its waits. A format that a sink cannot carry is told here, before anything is opened.
 
-import { resolve } from 'node:path';
 import { sinks } from '../../../connectors/index.ts';
 import { formats } from '../../../formats/index.ts';
 import type { FormatChoice, SinkDefinition, SinkSettings } from '../../contracts/definition.ts';
@@ -56,7 +55,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
       retry: { minMs: retry.min, maxMs: retry.max },
     };
   });
-  tellSharedFiles(read, reading);
+  tellShared(read, reading);
   return read;
 }
 
@@ -166,22 +165,20 @@ function checkWhole(
   checkTlsFiles(at.entry, reading, flaw === null);
 }
 
-/** Two sinks on one file would cut off each other's lines. */
-function tellSharedFiles(section: Section<ConfiguredSink>, { flaws }: BlockReading): void {
-  const writers = new Map<string, string>();
-  for (const { name, written, path, settings } of section.entries.values()) {
-    const file = settings?.definition.marks ? settings.settings.path : undefined;
-    if (typeof file !== 'string') continue;
-    const first = writers.get(resolve(file));
+/** Two sinks on one file would cut off each other's lines; with one transactional id they would put each other off. */
+function tellShared(section: Section<ConfiguredSink>, { flaws }: BlockReading): void {
+  const owners = new Map<string, string>();
+  for (const { name, written, path, settings: sink } of section.entries.values()) {
+    const own = sink?.definition.own?.(sink.settings);
+    if (own == null) continue;
+    const thing = `${sink?.definition.type} ${own.key} ${own.name}`;
+    const first = owners.get(thing);
     if (first === undefined) {
-      writers.set(resolve(file), name);
+      owners.set(thing, name);
       continue;
     }
-    const at = written.children?.get('path')?.at ?? written.at;
-    flaws.add(
-      at,
-      [...path, 'path'],
-      `the sink ${first} writes this file already; give each its own`,
-    );
+    const at = written.children?.get(own.key)?.at ?? written.at;
+    const message = `the sink ${first} uses this ${own.key} already; give each its own`;
+    flaws.add(at, [...path, own.key], message);
   }
 }

@@ -1,0 +1,119 @@
+// What an operator should look at first, gravest first, each with what to do about it. It is told from the facts that
+// `status` reads from the state directory and those that a running process tells of itself, which are the same as far as
+// they are needed here. What must stay true: a thousand streams that fail for one reason are one matter, not a thousand.
+
+import { cleanText } from '../tools/clean-text.ts';
+import type { NotedError } from './state.ts';
+import { counted, painted, sizeText } from './table.ts';
+
+/** What is known, by part. Bytes; counts of events. */
+export interface Standing {
+  readonly streams: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly error: NotedError | null;
+  }[];
+  readonly spool: { readonly bytes: number; readonly max_bytes: number };
+  readonly sinks: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly backlog: number;
+    readonly dead_letters: number;
+    readonly error: NotedError | null;
+  }[];
+}
+
+/** One thing to look at. */
+interface Matter {
+  /** `bad`: it does not mend itself. */
+  readonly mood: 'bad' | 'warn';
+  readonly what: string;
+  readonly next: string;
+}
+
+/** Lines for a person: what needs attention, with what to do, two for each of `most`; one line when nothing does. */
+export function attentionLines(
+  standing: Standing,
+  configFile: string,
+  most = mattersMax,
+): readonly string[] {
+  const matters = [
+    ...spoolMatters(standing),
+    ...streamMatters(standing),
+    ...sinkMatters(standing, configFile),
+  ].toSorted((a, b) => rank(a) - rank(b));
+  if (matters.length === 0) return [painted('nothing needs attention', 'good')];
+  return [
+    ...matters
+      .slice(0, mattersMax)
+      .flatMap(({ mood, what, next }) => [
+        `${painted(mood === 'bad' ? '!!' : ' !', mood)} ${painted(cleanText(what, lengthMax), mood)}`,
+        `   ${cleanText(next, lengthMax)}`,
+      ]),
+    ...(matters.length > most ? [`   and ${matters.length - most} more, below`] : []),
+  ];
+}
+
+const mattersMax = 12;
+const lengthMax = 500;
+const namesMax = 3;
+/** From this share on a spool is worth a look: what fills it has stood still for long. */
+const fullShare = 0.8;
+
+function rank({ mood }: Matter): number {
+  return mood === 'bad' ? 0 : 1;
+}
+
+function spoolMatters({ spool, sinks }: Standing): readonly Matter[] {
+  const share = spool.bytes / spool.max_bytes;
+  if (share < fullShare) return [];
+  const slowest = sinks.toSorted((a, b) => b.backlog - a.backlog)[0];
+  const who = slowest === undefined || slowest.backlog === 0 ? 'the sinks' : slowest.name;
+  const size = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
+  const next = `Look why ${who} does not take its events, or raise state.max_bytes.`;
+  return share < 1
+    ? [{ mood: 'warn', what: `the spool fills up: ${size}`, next }]
+    : [{ mood: 'bad', what: `the spool is full, ${size}: polling waits, nothing is lost`, next }];
+}
+
+function streamMatters({ streams }: Standing): readonly Matter[] {
+  const failing = streams.flatMap(({ name, state, error }) =>
+    error === null ? [] : [{ name, halted: state === 'halted', error }],
+  );
+  const alike = Map.groupBy(failing, ({ halted, error }) =>
+    JSON.stringify([halted, error.code, error.next]),
+  );
+  return Array.from(alike.values(), (group): Matter => {
+    const [{ halted, error }] = group as [(typeof group)[number]];
+    const names = group.slice(0, namesMax).map(({ name }) => name);
+    const more = group.length > namesMax ? ` and ${group.length - namesMax} more` : '';
+    const are = group.length === 1 ? 'is' : 'are';
+    const how = halted ? `${are} halted` : `${are} not read`;
+    return {
+      mood: halted ? 'bad' : 'warn',
+      what: `${names.join(', ')}${more} ${how}: ${error.message}`,
+      next: error.next,
+    };
+  });
+}
+
+function sinkMatters({ sinks }: Standing, configFile: string): readonly Matter[] {
+  return sinks.flatMap(({ name, state, backlog, dead_letters: letters, error }) => {
+    const refuses = state === 'refused';
+    const how = refuses ? 'refuses everything' : 'takes nothing';
+    const failing: Matter | null = error && {
+      mood: refuses ? 'bad' : 'warn',
+      what: `${name} ${how}, ${counted(backlog, 'event')} held for it: ${error.message}`,
+      next: error.next,
+    };
+    const refused: Matter | null =
+      letters === 0
+        ? null
+        : {
+            mood: 'warn',
+            what: `${name} has refused ${counted(letters, 'event')} for good (dead letters)`,
+            next: `Look why: npx sluice dead-letters list -c ${configFile} --sink ${name}; then retry or drop them.`,
+          };
+    return [failing, refused].filter((matter) => matter !== null);
+  });
+}

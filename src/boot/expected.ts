@@ -1,0 +1,69 @@
+// What was expected against what was found, as the differences a person mends: one for each value, at its path. An expected
+// mapping names what it is about and says nothing of the rest; a list is compared whole, element by element.
+
+import { isObject, type Json } from '../contracts/json.ts';
+import { valueAt } from '../tools/records.ts';
+import { visibleText } from './visible.ts';
+
+/** One value that is not as expected. */
+export interface Difference {
+  /** Keys and list positions as the expectation writes them. */
+  readonly path: readonly (string | number)[];
+  readonly expected: string;
+  readonly found: string;
+}
+
+/** Differences between an expectation and a value. A key may be a dotted path: `actor.user.name`. */
+export function differences(
+  expected: unknown,
+  found: Json | undefined,
+  path: Difference['path'] = [],
+): readonly Difference[] {
+  if (isObject(expected) && isObject(found)) {
+    return Object.entries(expected).flatMap(([key, value]) =>
+      differences(value, valueAt(found, key), [...path, key]),
+    );
+  }
+  if (Array.isArray(expected) && Array.isArray(found) && expected.length === found.length) {
+    return expected.flatMap((value, i) => differences(value, found[i], [...path, i]));
+  }
+  return expected === found ? [] : [{ path, expected: shown(expected), found: shown(found) }];
+}
+
+/** A difference for each path at which there is a value where there should be none. */
+export function unwanted(paths: readonly string[], found: Json): readonly Difference[] {
+  return paths.flatMap((path, i) => {
+    const value = valueAt(found, path);
+    if (value === undefined) return [];
+    return [{ path: [i], expected: `no ${visibleText(path)}`, found: shown(value) }];
+  });
+}
+
+/** The difference between two texts, each cut to the surroundings of where they part; null where they are the same. */
+export function textDifference(expected: string, found: string): Omit<Difference, 'path'> | null {
+  if (expected === found) return null;
+  let at = 0;
+  while (at < expected.length && expected[at] === found[at]) at += 1;
+  return { expected: around(expected, at), found: around(found, at) };
+}
+
+const shownLengthMax = 300;
+const beforeMax = 40;
+const afterMax = 80;
+
+function shown(value: unknown): string {
+  return value === undefined ? 'nothing' : shownText(JSON.stringify(value));
+}
+
+/** The beginning of a text, fit to be shown. */
+export function shownText(text: string): string {
+  const cut = text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}…` : text;
+  return visibleText(cut);
+}
+
+function around(text: string, at: number): string {
+  const from = Math.max(0, at - beforeMax);
+  const to = Math.min(text.length, at + afterMax);
+  const part = visibleText(text.slice(from, to));
+  return `${from > 0 ? '…' : ''}${part}${to < text.length ? '…' : ''}`;
+}

@@ -1,0 +1,45 @@
+// Text and bytes for a person who wants to see them exactly. What could steer a terminal, turn a line around or hide in it
+// is written as JSON writes it, `\u001b`; bytes that are no text are written in hexadecimal. Where exactness does not
+// matter, cleanText (tools/clean-text.ts) is the one to use.
+
+/** Control, format and bidirectional characters, line and paragraph separators, and halves of pairs. */
+const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
+
+/** The text in one line in which each character can be seen. */
+export function visibleText(text: string): string {
+  return text.replace(unseen, (character) =>
+    Array.from({ length: character.length }, (_, i) => {
+      const unit = character.charCodeAt(i).toString(16).padStart(4, '0');
+      return `\\u${unit}`;
+    }).join(''),
+  );
+}
+
+/** A value as indented JSON. */
+export function visibleJson(value: unknown): readonly string[] {
+  return JSON.stringify(value, null, 2).split('\n').map(visibleText);
+}
+
+/** Bytes as text in one line, or, where they are none, sixteen to a line in hexadecimal with their text beside them. */
+export function visibleBytes(bytes: Uint8Array): readonly string[] {
+  const text = textOf(bytes);
+  return text === null ? hexLines(bytes) : [visibleText(text)];
+}
+
+/** The bytes as text; null where they are no UTF-8 or hold what no text has. */
+export function textOf(bytes: Uint8Array): string | null {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  return !text.includes('\u0000') && Buffer.from(text).equals(bytes) ? text : null;
+}
+
+const rowBytes = 16;
+
+function hexLines(bytes: Uint8Array): readonly string[] {
+  return Array.from({ length: Math.ceil(bytes.length / rowBytes) }, (_, row) => {
+    const part = Buffer.from(bytes.subarray(row * rowBytes, (row + 1) * rowBytes));
+    const hex = Array.from(part, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+    const text = part.toString('latin1').replace(/[^ -~]/g, '.');
+    const place = (row * rowBytes).toString(16).padStart(8, '0');
+    return `${place}  ${hex.padEnd(rowBytes * 3 - 1)}  ${text}`;
+  });
+}
