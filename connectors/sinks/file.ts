@@ -44,6 +44,7 @@ export const fileSink = defineSink({
   marks: true,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',
+  own: ({ path }) => ({ key: 'path', name: resolve(path) }),
 
   async open(settings, { name, spoolId, mark, tools }) {
     const log = tools.log.with({ sink: name });

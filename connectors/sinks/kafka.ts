@@ -64,7 +64,10 @@ const fields = {
       'largest request for a partition, before compression; as message.max.bytes of the brokers',
     ),
   timeout: duration().prefault('30s').describe('bound on one attempt to deliver a batch'),
-  driver: z.enum(['kafkajs']).default('kafkajs').describe('the Kafka client'),
+  driver: z
+    .enum(['kafkajs', 'platformatic'])
+    .default('kafkajs')
+    .describe('the Kafka client; platformatic takes less CPU an event, and longer to start'),
 };
 
 type KafkaSettings = Settings<typeof fields>;
@@ -83,6 +86,10 @@ export const kafkaSink = defineSink({
     transactional_id !== undefined && !exactly_once
       ? 'transactional_id is set, but exactly_once is not; set exactly_once: true, or leave transactional_id out'
       : null,
+
+  // Left out, it is made of the sink's name. The same one in another cluster is none of ours, and easily renamed.
+  own: ({ transactional_id: name }) =>
+    name === undefined ? null : { key: 'transactional_id', name },
 
   async open(settings, opening) {
     if (settings.sasl?.mechanism === 'plain' && settings.tls === undefined) {
@@ -207,6 +214,8 @@ async function driverOf(driver: KafkaSettings['driver']): Promise<KafkaDriver> {
   switch (driver) {
     case 'kafkajs':
       return (await import('./kafka/kafkajs.ts')).kafkajsDriver;
+    case 'platformatic':
+      return (await import('./kafka/platformatic.ts')).platformaticDriver;
   }
 }
 

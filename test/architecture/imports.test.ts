@@ -55,6 +55,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const wrappers: Readonly<Record<string, readonly string[]>> = {
   undici: ['src/tools/'],
   kafkajs: ['connectors/sinks/kafka/'],
+  '@platformatic/kafka': ['connectors/sinks/kafka/'],
   'syslog-client': ['connectors/sinks/syslog/'],
   '@opentelemetry/otlp-transformer': ['formats/'],
   '@opentelemetry/resources': ['formats/'],

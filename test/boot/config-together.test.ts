@@ -137,7 +137,18 @@ test('parseConfig refuses two sinks on one file, however it is written', () => {
     '  a: { type: file, path: out/../x.ndjson }\n  b: { type: file, path: y }\n  c: { type: file, path: ./x.ndjson }';
 
   expect(flawLines(withFirst('sinks', sinks))).toEqual([
-    'c.yaml:4:26 sinks.c.path: the sink a writes this file already; give each its own',
+    'c.yaml:4:26 sinks.c.path: the sink a uses this path already; give each its own',
+  ]);
+});
+
+test('parseConfig refuses two Kafka sinks with one transactional id', () => {
+  const kafka = 'type: kafka, brokers: ["k:9092"], topic: x, exactly_once: true';
+  const sinks = `  a: { ${kafka}, transactional_id: mine }\n  b: { ${kafka} }\n  c: { ${kafka}, transactional_id: mine }`;
+
+  expect(flawLines(withFirst('sinks', sinks))).toEqual([
+    expect.stringContaining(
+      'sinks.c.transactional_id: the sink a uses this transactional_id already; give each its own',
+    ),
   ]);
 });
 

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { sinks } from '../../connectors/index.ts';
 import type { SinkDefinition } from '../../src/contracts/definition.ts';
 import type { Event, Uid } from '../../src/contracts/event.ts';
+import { drivers } from '../connectors/sinks/kafka-engine.ts';
 import { anEvent } from '../support/an-event.ts';
 import { type OpeningWishes, openSink, someEvents } from '../support/sink-opening.ts';
 import { type Deliverable, deliver } from './deliver.ts';
@@ -18,8 +19,7 @@ import { syslogKind } from './receivers/syslog.ts';
 const kinds: readonly ReceiverKind[] = [
   syslogKind('window'),
   syslogKind('close'),
-  kafkaKind(false),
-  kafkaKind(true),
+  ...drivers.flatMap((driver) => [kafkaKind(driver, false), kafkaKind(driver, true)]),
   otlpKind,
   httpKind('lines'),
   httpKind('array'),

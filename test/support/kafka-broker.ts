@@ -17,11 +17,12 @@ export interface KafkaAddresses {
   /**
    * The protected listeners, or null for a broker that KAFKA_BROKERS named. SASL knows
    * `kafkaAccount` by PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512; TLS shows `makeCa()`'s server
-   * certificate and checks a client certificate if it is given one.
+   * certificate and checks a client certificate if it is given one, which mutual TLS insists on.
    */
   readonly protected: {
     readonly sasl: string;
     readonly tls: string;
+    readonly mutualTls: string;
     readonly saslTls: string;
   } | null;
 }
@@ -57,14 +58,15 @@ export async function makeSharedKafka(): Promise<KafkaAddresses> {
 export async function startKafka(options: KafkaOptions = {}): Promise<KafkaBroker> {
   const dir = tempDir('kafka-');
   await newKafkaStorage(dir);
-  const ports = await freePorts(5);
-  const [plain, sasl, tls, saslTls] = ports.map((port) => `127.0.0.1:${port}`);
-  if (!plain || !sasl || !tls || !saslTls) throw new Error('starting Kafka: too few free ports');
+  const ports = await freePorts(listenerNames.length);
+  const [plain = '', sasl = '', tls = '', mutualTls = '', saslTls = ''] = ports.map(
+    (port) => `127.0.0.1:${port}`,
+  );
   const settingsFile = join(dir, 'server.properties');
   writeFileSync(settingsFile, await brokerSettings(dir, ports, options));
   const classPath = await kafkaClassPath();
   const broker = new BrokerProcess(
-    { plain, protected: { sasl, tls, saslTls } },
+    { plain, protected: { sasl, tls, mutualTls, saslTls } },
     [...javaFlags, '-cp', classPath, 'kafka.Kafka', settingsFile],
     join(dir, 'broker.log'),
   );
@@ -154,7 +156,7 @@ async function brokerSettings(
     ...(await tlsSettings(dir)),
     ...saslSettings(),
     ...singleNodeSettings,
-    'controller.quorum.voters': `1@127.0.0.1:${ports[4]}`,
+    'controller.quorum.voters': `1@127.0.0.1:${ports.at(-1)}`,
     'log.dirs': join(dir, 'log'),
     ...options.settings,
   };
@@ -163,9 +165,10 @@ async function brokerSettings(
     .join('');
 }
 
+const listenerNames = ['PLAINTEXT', 'SASL', 'TLS', 'MUTUALTLS', 'SASLTLS', 'CONTROLLER'] as const;
+
 function listenerSettings(ports: readonly number[]): Readonly<Record<string, string>> {
-  const names = ['PLAINTEXT', 'SASL', 'TLS', 'SASLTLS', 'CONTROLLER'];
-  const listeners = names.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
+  const listeners = listenerNames.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
   return {
     'process.roles': 'broker,controller',
     'node.id': '1',
@@ -174,7 +177,7 @@ function listenerSettings(ports: readonly number[]): Readonly<Record<string, str
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
     'listener.security.protocol.map':
-      'PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,SASLTLS:SASL_SSL,CONTROLLER:PLAINTEXT',
+      'PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,MUTUALTLS:SSL,SASLTLS:SASL_SSL,CONTROLLER:PLAINTEXT',
   };
 }
 
@@ -188,6 +191,7 @@ async function tlsSettings(dir: string): Promise<Readonly<Record<string, string>
     'ssl.truststore.type': 'PEM',
     'ssl.truststore.location': caFile,
     'listener.name.tls.ssl.client.auth': 'requested',
+    'listener.name.mutualtls.ssl.client.auth': 'required',
   };
 }
 
@@ -224,6 +228,8 @@ const singleNodeSettings: Readonly<Record<string, string>> = {
   'group.initial.rebalance.delay.ms': '0',
   // A transaction left behind by a killed producer is to end soon after its time-out, not 10 s later.
   'transaction.abort.timed.out.transaction.cleanup.interval.ms': '500',
+  // A wrong password is answered at once; default 0.1 s.
+  'connection.failed.authentication.delay.ms': '0',
   // The cleaner would reserve 128 MiB of the heap for compaction that no test waits for.
   'log.cleaner.dedupe.buffer.size': '2097152',
 };

@@ -1,5 +1,5 @@
 // That the Kafka started for the tests is a whole one: transactions count, the protected listeners
-// check who comes, a broker survives stop and crash with its records, and that `consumeAll` sees
+// check who comes, a broker survives a crash with its records, and that `consumeAll` sees
 // exactly what a consumer may see.
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs';
 import { describe, expect, test } from 'vitest';
@@ -143,23 +143,21 @@ describe('shared Kafka', () => {
 });
 
 describe('startKafka', () => {
-  test('keeps records, ports and settings over stop and crash', async () => {
+  // Stopping in order is tried by the Kafka sink's tests: each start takes its seconds.
+  test('keeps records, ports and settings over a crash', async () => {
     const broker = await startKafka({ settings: { 'message.max.bytes': '2000' } });
     const brokers = [broker.addresses.plain];
     await createTopic(brokers, 'kept', { settings: { 'retention.ms': '-1' } });
 
-    await produce({ brokers }, 'kept', ['before the stop']);
-    await broker.stop();
-    await expect(produce({ brokers, retry: { retries: 0 } }, 'kept', ['lost'])).rejects.toThrow();
-    await broker.start();
     await produce({ brokers }, 'kept', ['before the crash']);
     await broker.kill();
+    await expect(produce({ brokers, retry: { retries: 0 } }, 'kept', ['lost'])).rejects.toThrow();
     await broker.start();
     await produce({ brokers }, 'kept', ['after it']);
     const tooLarge = produce({ brokers }, 'kept', ['x'.repeat(5000)]);
 
     await expect(tooLarge).rejects.toThrow(/max message size/);
-    const records = await consumeAll('kept', { brokers, until: 3 });
-    expect(valuesOf(records)).toEqual(['before the stop', 'before the crash', 'after it']);
+    const records = await consumeAll('kept', { brokers, until: 2 });
+    expect(valuesOf(records)).toEqual(['before the crash', 'after it']);
   });
 });

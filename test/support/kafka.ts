@@ -3,7 +3,8 @@
 // everything that a consumer of that isolation level may see up to the end of the topic at that
 // moment: a record too many is seen as surely as one too few.
 import { randomUUID } from 'node:crypto';
-import { type IHeaders, Kafka, logLevel } from 'kafkajs';
+import { createRequire } from 'node:module';
+import { type Admin, type IHeaders, Kafka, logLevel } from 'kafkajs';
 import { type KafkaAddresses, makeSharedKafka } from './kafka-broker.ts';
 import { oncePerRun } from './once-per-run.ts';
 import { waitUntil } from './temp.ts';
@@ -49,24 +50,28 @@ export async function createTopic(
   topic: string,
   options: TopicOptions = {},
 ): Promise<void> {
+  const { partitions: numPartitions = 1, settings = {} } = options;
+  const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }));
   const admin = testClient(brokers).admin();
   await admin.connect();
   try {
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: [
-        {
-          topic,
-          numPartitions: options.partitions ?? 1,
-          configEntries: Object.entries(options.settings ?? {}).map(([name, value]) => ({
-            name,
-            value,
-          })),
-        },
-      ],
-    });
+    const topics = [{ topic, numPartitions, configEntries }];
+    await admin.createTopics({ topics, waitForLeaders: false });
+    await waitUntil(() => isLed(admin, topic, numPartitions), { what: `leaders of ${topic}` });
   } finally {
     await admin.disconnect();
+  }
+}
+
+// A broker may not have heard yet of a topic that it has just made, and then answers that there is none.
+async function isLed(admin: Admin, topic: string, partitions: number): Promise<boolean> {
+  try {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+    const led = topics.flatMap((found) => found.partitions).filter(({ leader }) => leader >= 0);
+    return led.length === partitions;
+  } catch (error) {
+    if ((error as { readonly type?: unknown }).type === 'UNKNOWN_TOPIC_OR_PARTITION') return false;
+    throw error;
   }
 }
 
@@ -104,6 +109,7 @@ export async function consumeAll(
   options: ReadOptions = {},
 ): Promise<readonly ReadRecord[]> {
   const { until = 0, timeoutMs = 20_000 } = options;
+  prepareKafkajs();
   const client = testClient(options.brokers ?? (await kafkaBrokers()));
   const end = performance.now() + timeoutMs;
   const reader = new TopicReader(client, topic);
@@ -135,6 +141,25 @@ function testClient(brokers: readonly string[]): Kafka {
     logLevel: logLevel.NOTHING,
     retry: { initialRetryTime: 50, retries: 8 },
   });
+}
+
+interface OffsetLister {
+  listOffsets(asked: object): Promise<unknown>;
+}
+
+let prepared = false;
+
+// The end of a topic as kafkajs asks for it is where the oldest unfinished transaction begins. A commit is answered
+// before the broker has finished it, so a reader would stop short of what it has just been told is there.
+function prepareKafkajs(): void {
+  if (prepared) return;
+  prepared = true;
+  const load = createRequire(import.meta.url);
+  const lister = load('kafkajs/src/broker').prototype as OffsetLister; // not exported, hence untyped
+  const original = lister.listOffsets;
+  lister.listOffsets = function listAll(this: OffsetLister, asked) {
+    return original.call(this, { ...asked, isolationLevel: 0 });
+  };
 }
 
 type PartitionEnds = ReadonlyMap<number, bigint>;

@@ -7,8 +7,9 @@ import type { Delivery } from '../../../src/contracts/sink.ts';
 
 /**
  * `passing`: no answer, or one that mends itself. `topic_missing`: mends when someone creates the topic. `untrusted`:
- * the broker's certificate is not accepted. `records`: these records are refused for good. `denied`: who we are may not
- * do this. `misfit`: broker and settings do not fit together. `fenced`: someone else uses our transactional id.
+ * a certificate is not accepted, the broker's or ours. `records`: these records are refused for good. `denied`: who we
+ * are may not do this. `misfit`: broker and settings do not fit together. `fenced`: someone else uses our
+ * transactional id.
  */
 export type FailureKind =
   | 'passing'
@@ -43,6 +44,15 @@ const kinds: Readonly<Record<string, FailureKind>> = {
 /** What an error that the broker answered with means. */
 export function kindOfAnswer(protocolError: string): FailureKind {
   return Object.hasOwn(kinds, protocolError) ? (kinds[protocolError] ?? 'passing') : 'passing';
+}
+
+// Node's TLS errors that are about trust: a certificate or a protocol version that one side does not accept.
+const trustCodes =
+  /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_OSSL)/;
+
+/** True for the `code` of an error of Node's that is about trust in a certificate or about the TLS version. */
+export function isTrustCode(code: string | undefined): boolean {
+  return code !== undefined && trustCodes.test(code);
 }
 
 /** What went wrong between us and Kafka. The message holds no secret. */
@@ -96,7 +106,7 @@ export function deliveryOf(
     }
     case 'untrusted': {
       const next =
-        'Check the brokers’ certificate and tls.ca_file; events stay held until it is accepted.';
+        'Check the brokers’ certificate and tls.ca_file, and tls.cert_file if they ask for ours; events stay held until both sides agree.';
       return { outcome: 'retry', cause: because('sink_refused', next) };
     }
     case 'records': {

@@ -2,11 +2,8 @@
 // what happened is somewhere down the `cause` chain, or survives only in a message. No kafkajs import: its errors are
 // told apart by name and by the protocol error in `type`.
 
-import { KafkaFailure, kindOfAnswer } from './failure.ts';
+import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 
-// Node's TLS errors that are about trust: a certificate or a protocol version that one side does not accept.
-const trustCodes =
-  /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_OSSL)/;
 // A connection that breaks during authentication is reported as a failed authentication.
 const cutWhileAuthenticating = /closed|connection|timed out|timeout|not connected|let go of/i;
 const fencedCode = 'Unknown error code 90'; // PRODUCER_FENCED is newer than kafkajs's table
@@ -26,9 +23,7 @@ export function failureOf(error: unknown, what?: string): KafkaFailure {
   const message = told(deepest?.message || deepest?.name || String(error));
   const fail = (kind: KafkaFailure['kind'], answered: boolean) =>
     new KafkaFailure(kind, message, { answered, cause: error });
-  if (chain.some(({ code }) => code !== undefined && trustCodes.test(code))) {
-    return fail('untrusted', false);
-  }
+  if (chain.some(({ code }) => isTrustCode(code))) return fail('untrusted', false);
   const names = new Set(chain.map(({ name }) => name));
   if (names.has('KafkaJSSASLAuthenticationError')) {
     return cutWhileAuthenticating.test(message) ? fail('passing', false) : fail('denied', true);

@@ -19,9 +19,8 @@ import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { type Compression, compressed } from '../../shared/compression.ts';
-import { KafkaFailure } from './failure.ts';
 import { failureOf } from './kafkajs-errors.ts';
-import { choosePartition } from './partition.ts';
+import { checkAnswers, choosePartition } from './partition.ts';
 import type { KafkaDriver, KafkaOptions, KafkaProducer, KafkaRecord, KafkaSasl } from './port.ts';
 import { Sockets } from './sockets.ts';
 
@@ -153,13 +152,10 @@ class KafkajsProducer implements KafkaProducer {
       timeout: timeoutMs,
       compression: compressionTypes[compression],
     });
-    const answered = new Set(answers.map(({ partition }) => partition));
-    const missing = records.find(
-      ({ partition }) => partition === undefined || !answered.has(partition),
+    checkAnswers(
+      records,
+      answers.map(({ partition }) => partition),
     );
-    if (missing === undefined) return;
-    const message = `partition ${missing.partition} did not answer; it moved to another broker meanwhile`;
-    throw new KafkaFailure('passing', message, { answered: true });
   }
 
   #partitionOf({ message, partitionMetadata }: PartitionerArgs): number {

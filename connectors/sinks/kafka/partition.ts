@@ -2,6 +2,9 @@
 // sluice may share a topic with other producers and per-key order holds; records without a key go to one partition per
 // request, another at the next, which is what compresses best.
 
+import { KafkaFailure } from './failure.ts';
+import type { KafkaRecord } from './port.ts';
+
 const seed = 0x9747b28c;
 const multiplier = 0x5bd1e995;
 
@@ -38,4 +41,15 @@ export function choosePartition(
   const { count, led } = partitions;
   if (key !== null) return (murmur2(key) & 0x7fffffff) % count;
   return led.length > 0 ? (led[turn % led.length] ?? 0) : turn % count;
+}
+
+/** Throws where a record's partition is not among those that have answered: clients take that for success. */
+export function checkAnswers(records: readonly KafkaRecord[], answered: Iterable<number>): void {
+  const partitions = new Set(answered);
+  const missing = records.find(
+    ({ partition }) => partition === undefined || !partitions.has(partition),
+  );
+  if (missing === undefined) return;
+  const message = `partition ${missing.partition} did not answer; it moved to another broker meanwhile`;
+  throw new KafkaFailure('passing', message, { answered: true });
 }

@@ -1,5 +1,5 @@
-// What the Kafka sink needs of a Kafka client, and no more. A driver (kafkajs.ts) is the one file that knows its
-// client; another client is another file behind this port. A producer lives from its first failure to the next: after
+// What the Kafka sink needs of a Kafka client, and no more. A driver (kafkajs.ts, platformatic.ts) is what knows its
+// client; another client is another driver behind this port. A producer lives from its first failure to the next: after
 // a failed request nobody but the broker knows which sequence numbers it has taken, and a client that guesses wrong
 // makes the broker drop new records as repeats. So whatever fails, the sink destroys the producer and makes a new one.
 

@@ -43,7 +43,8 @@ export class Sockets {
   }
 }
 
-function tlsOptions(tls: TlsSettings, host: string): ConnectionOptions {
+/** How to speak TLS to a broker; reads the files. An address goes without server name, as Node insists. */
+export function tlsOptions(tls: TlsSettings, host: string): ConnectionOptions {
   const serverName = tls.server_name ?? (isIP(host) === 0 ? host : undefined);
   return {
     ...(serverName === undefined ? {} : { servername: serverName }),

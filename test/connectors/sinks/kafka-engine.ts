@@ -1,24 +1,20 @@
 // For the tests of the Kafka sink: what the engine does with a sink, in its shortest form, and a hand on the requests
-// that kafkajs sends, so that a test can stop, repeat or lose one at a named place.
+// that either client sends, so that a test can stop, repeat or lose one at a named place.
 
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
+import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Event, Offset } from '../../../src/contracts/event.ts';
 import type { Batch, Delivery } from '../../../src/contracts/sink.ts';
 import { newTopic, type TopicOptions } from '../../support/kafka.ts';
-import type { OpenedSink } from '../../support/sink-opening.ts';
+import { type OpenedSink, openSink, someEvents } from '../../support/sink-opening.ts';
 import { afterThisTest } from '../../support/temp.ts';
 
-/** A topic of one's own. Asked again where the broker has not heard yet of the topic that it has just made. */
+/** A topic of one's own. */
 export async function aTopic(prefix: string, options?: TopicOptions): Promise<string> {
-  for (let asked = 1; ; asked++) {
-    try {
-      return await newTopic(prefix, options);
-    } catch (error) {
-      if (asked === 5) throw error;
-    }
-  }
+  return await newTopic(prefix, options);
 }
 
 /** A signal that nobody aborts. */
@@ -82,39 +78,111 @@ export async function committedOf(opened: OpenedSink): Promise<Offset | null> {
   }
 }
 
-/** A request that kafkajs sends to a broker. */
+/** A whole life of a sink with exactly_once, as the engine would lead it. */
+export interface FeedTask {
+  readonly driver: Driver;
+  readonly brokers: readonly string[];
+  readonly topic: string;
+  readonly spoolId: string;
+  /** Our own position, written after each answer: what it does not know after a kill has to be heard from Kafka. */
+  readonly positionFile: string;
+  readonly events: number;
+  readonly batch: number;
+}
+
+/** Opens the sink, delivers what is not delivered yet, batch by batch, and closes it; resolves to Kafka's position. */
+export async function feed(task: FeedTask): Promise<Offset | null> {
+  const { driver, brokers, topic, spoolId, positionFile, events, batch } = task;
+  const config = { driver, brokers, topic, key: 'uid', exactly_once: true };
+  const opened = await openSink(kafkaSink, config, { spoolId });
+  const own = existsSync(positionFile) ? Number(readFileSync(positionFile, 'utf8')) : 0;
+  const theirs = (await committedOf(opened)) ?? 0;
+  for (let at = Math.max(own, theirs); at < events; at += batch) {
+    await deliver(opened, someEvents(Math.min(batch, events - at), at));
+    writeFileSync(positionFile, String(Math.min(at + batch, events)));
+  }
+  const reached = await committedOf(opened);
+  await opened.sink.close();
+  await opened.tools.http.close();
+  return reached;
+}
+
+/** The values of `driver`: what is promised holds for each. */
+export type Driver = 'kafkajs' | 'platformatic';
+export const drivers: readonly Driver[] = ['kafkajs', 'platformatic'];
+
+/** A request that a client sends to a broker. */
 export type KafkaRequest = 'produce' | 'txnOffsetCommit' | 'endTxn' | 'initProducerId';
 
-/** Takes the place of a request; `send` sends it, with other arguments if given. */
-export type Instead = (
-  send: (changed?: Readonly<Record<string, unknown>>) => Promise<unknown>,
-  asked: Readonly<Record<string, unknown>>,
-) => Promise<unknown>;
+/** Takes the place of a request; `send` sends it and gives the answer as the client reads it. */
+export type Instead = (send: () => Promise<unknown>) => Promise<unknown>;
 
-type Requests = Record<
-  KafkaRequest,
-  (asked: Readonly<Record<string, unknown>>) => Promise<unknown>
->;
-
-/** Calls `instead` for each such request from now on, of all kafkajs clients here, until the test ends. */
-export function instead(request: KafkaRequest, take: Instead): { restore(): void } {
-  const load = createRequire(import.meta.url);
-  const requests = load('kafkajs/src/broker').prototype as Requests; // not exported, hence untyped
-  const original = requests[request];
-  requests[request] = function replaced(this: Requests, asked) {
-    return take((changed) => original.call(this, { ...asked, ...changed }), asked);
-  };
-  const restore = () => {
-    requests[request] = original;
-  };
+/** Calls `take` for each such request from now on, of all clients of that driver here, until the test ends. */
+export function instead(
+  request: KafkaRequest,
+  take: Instead,
+  driver: Driver = 'kafkajs',
+): { restore(): void } {
+  const restore =
+    driver === 'kafkajs' ? insteadOfKafkajs(request, take) : insteadOfPlatformatic(request, take);
   afterThisTest(restore);
   return { restore };
 }
 
-/** What kafkajs throws when a connection closes before the answer. */
-export function connectionClosed(): Error {
+const load = createRequire(import.meta.url);
+
+type Requests = Record<KafkaRequest, (asked: unknown) => Promise<unknown>>;
+
+function insteadOfKafkajs(request: KafkaRequest, take: Instead): () => void {
+  const requests = load('kafkajs/src/broker').prototype as Requests; // not exported, hence untyped
+  const original = requests[request];
+  requests[request] = function replaced(this: Requests, asked) {
+    return take(() => original.call(this, asked));
+  };
+  return () => {
+    requests[request] = original;
+  };
+}
+
+// Kafka protocol guide, "The Messages": the api keys.
+const apiKeys: Readonly<Record<KafkaRequest, number>> = {
+  produce: 0,
+  initProducerId: 22,
+  endTxn: 26,
+  txnOffsetCommit: 28,
+};
+
+type Answered = (error: Error | null, answer?: unknown) => void;
+
+interface Sender {
+  send(apiKey: number, ...rest: readonly unknown[]): void;
+}
+
+function insteadOfPlatformatic(request: KafkaRequest, take: Instead): () => void {
+  const sender = load('@platformatic/kafka').Connection.prototype as Sender; // typed by its first and last argument
+  const original = sender.send;
+  sender.send = function replaced(this: Sender, apiKey, ...rest) {
+    if (apiKey !== apiKeys[request]) return original.call(this, apiKey, ...rest);
+    const callback = rest.at(-1) as Answered;
+    const send = () =>
+      new Promise((resolve, reject) => {
+        const settle: Answered = (error, answer) => (error ? reject(error) : resolve(answer));
+        original.call(this, apiKey, ...rest.slice(0, -1), settle);
+      });
+    take(send).then((answer) => callback(null, answer), callback);
+  };
+  return () => {
+    sender.send = original;
+  };
+}
+
+/** What a client is told when a connection closes before the answer; `again`: whether it is to ask by itself once more. */
+export function connectionClosed(driver: Driver = 'kafkajs', { again = true } = {}): Error {
+  if (driver === 'platformatic') {
+    return new (load('@platformatic/kafka').NetworkError)('Connection closed', { canRetry: again });
+  }
   return Object.assign(new Error('Closed connection'), {
     name: 'KafkaJSConnectionClosedError',
-    retriable: true,
+    retriable: again,
   });
 }

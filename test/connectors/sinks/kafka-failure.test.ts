@@ -1,9 +1,18 @@
-// What kafkajs throws, and what each failure means to the engine: the whole table, without a broker.
+// What either client throws, and what each failure means to the engine: the whole table, without a broker.
 
+import {
+  AuthenticationError,
+  MultipleErrors,
+  NetworkError,
+  ProtocolError,
+  UnsupportedApiError,
+  UserError,
+} from '@platformatic/kafka';
 import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
 import { deliveryOf, KafkaFailure, kindOfAnswer } from '../../../connectors/sinks/kafka/failure.ts';
 import { failureOf } from '../../../connectors/sinks/kafka/kafkajs-errors.ts';
+import { failureOf as failureOfPlatformatic } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
 
 const { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
 const context = {
@@ -22,8 +31,8 @@ function named(name: string, message: string, parts: object = {}): Error {
   return Object.assign(new Error(message), { name, ...parts });
 }
 
-function outcomeOf(error: unknown, keyless = false): string {
-  const delivery = deliveryOf(failureOf(error), { ...context, keyless });
+function outcomeOf(error: unknown, { keyless = false, read = failureOf } = {}): string {
+  const delivery = deliveryOf(read(error), { ...context, keyless });
   const scope = delivery.outcome === 'refused' ? ` ${delivery.scope}` : '';
   return `${delivery.outcome}${scope}: ${delivery.cause.code}`;
 }
@@ -61,7 +70,9 @@ describe('deliveryOf', () => {
   });
 
   test('INVALID_RECORD of records without key stops the sink: a compacted topic refuses them all', () => {
-    expect(outcomeOf(answer('INVALID_RECORD'), true)).toBe('refused sink: sink_refused');
+    expect(outcomeOf(answer('INVALID_RECORD'), { keyless: true })).toBe(
+      'refused sink: sink_refused',
+    );
   });
 
   test('a fenced producer names the transactional id and says that someone took over', () => {
@@ -79,7 +90,7 @@ describe('deliveryOf', () => {
   });
 });
 
-describe('failureOf', () => {
+describe('failureOf kafkajs', () => {
   test('finds the answer of the broker under what kafkajs wraps around it', () => {
     const protocol = Object.assign(new KafkaJSProtocolError(answer('MESSAGE_TOO_LARGE')), {
       type: 'MESSAGE_TOO_LARGE',
@@ -133,5 +144,71 @@ describe('failureOf', () => {
 
     expect(failureOf(failure)).toBe(failure);
     expect(kindOfAnswer('MESSAGE_TOO_LARGE')).toBe('records');
+  });
+});
+
+describe('failureOf platformatic', () => {
+  const read = failureOfPlatformatic;
+  const refused = new ProtocolError('SASL_AUTHENTICATION_FAILED', 'invalid credentials');
+  const cut = new NetworkError('Connection closed');
+  const connecting = (cause: Error) => new NetworkError('Connection to k1:9092 failed.', { cause });
+
+  test.each([
+    ['an answer', new ProtocolError('MESSAGE_TOO_LARGE'), 'refused batch: record_refused'],
+    ['fencing', new ProtocolError('PRODUCER_FENCED'), 'refused sink: sink_refused'],
+    ['a missing topic', new UserError('Unknown topic events.'), 'retry: sink_refused'],
+    [
+      'a wrong password',
+      connecting(new AuthenticationError('SASL authentication failed.', { cause: refused })),
+      'refused sink: sink_refused',
+    ],
+    [
+      'a lie about the password',
+      connecting(new AuthenticationError('Invalid server signature.')),
+      'refused sink: sink_refused',
+    ],
+    [
+      'a connection that breaks during authentication',
+      connecting(new AuthenticationError('SASL authentication failed.', { cause: cut })),
+      'retry: sink_unreachable',
+    ],
+    [
+      'a certificate',
+      connecting(named('Error', 'self-signed', { code: 'SELF_SIGNED_CERT_IN_CHAIN' })),
+      'retry: sink_refused',
+    ],
+    ['a broker that is too old', new UnsupportedApiError('no'), 'refused sink: sink_refused'],
+    [
+      'an answer that is not known yet',
+      named('Error', 'x', { apiId: 'NEW' }),
+      'retry: sink_unreachable',
+    ],
+    ['nothing', undefined, 'retry: sink_unreachable'],
+  ])('%s', (_, error, outcome) => {
+    expect(outcomeOf(error, { read })).toBe(outcome);
+  });
+
+  test('among attempts and brokers finds the one that says most', () => {
+    const attempts = new MultipleErrors('produce failed 3 times.', [
+      cut,
+      new MultipleErrors('Producing messages failed.', [new ProtocolError('INVALID_RECORD'), cut]),
+      cut,
+    ]);
+
+    expect(outcomeOf(attempts, { read })).toBe('refused batch: record_refused');
+    expect(
+      read(new MultipleErrors('x', [cut, connecting(new Error('ECONNREFUSED'))])).message,
+    ).toBe('ECONNREFUSED');
+  });
+
+  test('keeps what it has read, and puts before it what was being done', () => {
+    const failure = new KafkaFailure('denied', 'no', { answered: true });
+
+    expect(read(failure)).toBe(failure);
+    expect(read(new UserError('again', { cause: failure }), 'committing')).toMatchObject({
+      kind: 'denied',
+      message: 'committing: no',
+      answered: true,
+    });
   });
 });

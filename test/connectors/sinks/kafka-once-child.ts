@@ -1,11 +1,7 @@
-// A process that feeds a Kafka sink with exactly_once as the engine would, and ends itself by SIGKILL at a named place.
-// Started by kafka-once.test.ts, which reads afterwards what a consumer of committed records sees. Its own position is
-// a file, written after an answer, so what it does not know after a kill it has to hear from Kafka.
+// A process that feeds a Kafka sink with exactly_once, and ends itself by SIGKILL at a named place. Started by
+// kafka-once.test.ts, which goes on with the same task and reads what a consumer of committed records sees.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
-import { openSink, someEvents } from '../../support/sink-opening.ts';
-import { committedOf, deliver, instead, type KafkaRequest } from './kafka-engine.ts';
+import { type FeedTask, feed, instead, type KafkaRequest } from './kafka-engine.ts';
 
 /** Where the process dies: at which request, before it is sent, once it is written, or once it is answered. */
 export interface KillPoint {
@@ -16,36 +12,14 @@ export interface KillPoint {
 }
 
 /** What the process is to do. */
-export interface ChildTask {
-  readonly brokers: readonly string[];
-  readonly topic: string;
-  readonly spoolId: string;
-  readonly positionFile: string;
-  readonly events: number;
-  readonly batch: number;
-  readonly kill: KillPoint | null;
+export interface ChildTask extends FeedTask {
+  readonly kill: KillPoint;
 }
 
-async function run(task: ChildTask): Promise<void> {
-  const { brokers, topic, spoolId, positionFile, events, batch, kill } = task;
-  if (kill !== null) dieAt(kill);
-  const config = { brokers, topic, key: 'uid', exactly_once: true };
-  const opened = await openSink(kafkaSink, config, { spoolId });
-  const own = existsSync(positionFile) ? Number(readFileSync(positionFile, 'utf8')) : 0;
-  const theirs = (await committedOf(opened)) ?? 0;
-  for (let at = Math.max(own, theirs); at < events; at += batch) {
-    await deliver(opened, someEvents(Math.min(batch, events - at), at));
-    writeFileSync(positionFile, String(Math.min(at + batch, events)));
-  }
-  await opened.sink.close();
-  await opened.tools.http.close();
-  console.log('delivered');
-}
-
-function dieAt({ request, moment, nth }: KillPoint): void {
+function dieAt({ driver, kill: { request, moment, nth } }: ChildTask): void {
   const die = () => process.kill(process.pid, 'SIGKILL');
   let count = 0;
-  instead(request, async (send) => {
+  const take = async (send: () => Promise<unknown>) => {
     count += 1;
     if (count < nth) return await send();
     if (moment === 'before') die();
@@ -54,7 +28,10 @@ function dieAt({ request, moment, nth }: KillPoint): void {
     const answered = await answer;
     die();
     return answered;
-  });
+  };
+  instead(request, take, driver);
 }
 
-await run(JSON.parse(process.argv[2] ?? ''));
+const task: ChildTask = JSON.parse(process.argv[2] ?? '');
+dieAt(task);
+await feed(task);

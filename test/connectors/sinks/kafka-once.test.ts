@@ -18,6 +18,8 @@ import {
   committedOf,
   connectionClosed,
   deliver,
+  drivers,
+  feed,
   goOn,
   instead,
 } from './kafka-engine.ts';
@@ -27,15 +29,7 @@ const childFile = fileURLToPath(new URL('kafka-once-child.ts', import.meta.url))
 let brokers: readonly string[] = [];
 beforeAll(async () => {
   brokers = await kafkaBrokers();
-  // The first transaction on a new broker has to wait for its coordinators; the tests are about those that follow.
-  const opened = await openOnce(await aTopic('first'));
-  await deliver(opened, someEvents(1));
-  await opened.sink.close();
 });
-
-async function openOnce(topic: string, spoolId: string = crypto.randomUUID()) {
-  return await openSink(kafkaSink, { brokers, topic, key: 'uid', exactly_once: true }, { spoolId });
-}
 
 async function committedUids(topic: string): Promise<readonly (string | undefined)[]> {
   const records = await consumeAll(topic);
@@ -44,7 +38,7 @@ async function committedUids(topic: string): Promise<readonly (string | undefine
 
 const uids = (events: readonly { readonly uid: string }[]) => events.map(({ uid }) => uid).sort();
 
-async function runChild(task: ChildTask) {
+async function killedChild(task: ChildTask) {
   const child = spawnChild(process.execPath, [childFile, JSON.stringify(task)], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH ?? '', KAFKA_BROKERS: task.brokers.join(',') },
@@ -53,24 +47,45 @@ async function runChild(task: ChildTask) {
   child.stderr?.on('data', (chunk) => {
     errors += String(chunk);
   });
-  const [exitCode, signal] = await once(child, 'close');
-  return { exitCode, signal, errors };
+  const [, signal] = await once(child, 'close');
+  return { signal, errors };
 }
 
-describe('kafkaSink with exactly_once', () => {
-  test('commits the position with the events, and reads it back after a restart', async () => {
+interface Wishes {
+  readonly spoolId?: string;
+  readonly [setting: string]: unknown;
+}
+
+describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
+  const openOnce = async (topic: string, wishes: Wishes = {}) => {
+    const { spoolId = crypto.randomUUID(), ...more } = wishes;
+    const config = { driver, brokers, topic, key: 'uid', exactly_once: true, ...more };
+    return await openSink(kafkaSink, config, { spoolId });
+  };
+
+  // The first transaction on a new broker has to wait for its coordinators; the tests are about those that follow.
+  beforeAll(async () => {
+    const opened = await openOnce(await aTopic('first'));
+    await deliver(opened, someEvents(1));
+    await opened.sink.close();
+  });
+
+  test('commits the position with the events, and reads it back after a restart, with either client', async () => {
     const topic = await aTopic('once');
     const spoolId = crypto.randomUUID();
-    const first = await openOnce(topic, spoolId);
+    const first = await openOnce(topic, { spoolId });
     const before = await committedOf(first);
     const answer = await first.sink.send(batchOf(first, someEvents(50), 77), goOn);
     await first.sink.close();
 
-    const second = await openOnce(topic, spoolId);
+    const second = await openOnce(topic, { spoolId });
+    const other = drivers.find((each) => each !== driver);
+    const third = await openOnce(topic, { spoolId, driver: other });
 
     expect(before).toBeNull();
     expect(answer).toEqual({ outcome: 'delivered' });
     expect(await committedOf(second)).toBe(77);
+    expect(await committedOf(third)).toBe(77);
     expect(await committedUids(topic)).toEqual(uids(someEvents(50)));
   });
 
@@ -90,36 +105,39 @@ describe('kafkaSink with exactly_once', () => {
     expect(await committedOf(opened)).toBeNull();
   });
 
-  const moments = ['before', 'written', 'answered'] as const;
-  const steps = ['initProducerId', 'produce', 'txnOffsetCommit', 'endTxn'] as const;
-  const points = steps.flatMap((request) =>
-    moments.map(
-      (moment): KillPoint => ({ request, moment, nth: request === 'initProducerId' ? 1 : 2 }),
-    ),
-  );
+  // An answer that has come leaves Kafka as it is before the next request; only the last one needs a point of its own.
+  const points: readonly KillPoint[] = [
+    { request: 'initProducerId', moment: 'written', nth: 1 },
+    { request: 'produce', moment: 'before', nth: 2 },
+    { request: 'produce', moment: 'written', nth: 2 },
+    { request: 'txnOffsetCommit', moment: 'before', nth: 2 },
+    { request: 'txnOffsetCommit', moment: 'written', nth: 2 },
+    { request: 'endTxn', moment: 'before', nth: 2 },
+    { request: 'endTxn', moment: 'written', nth: 2 },
+    { request: 'endTxn', moment: 'answered', nth: 2 },
+  ];
   test.each(points)('killed at $request ($moment): each event once', async (kill) => {
     const topic = await aTopic('killed', { partitions: 2 });
     const positionFile = join(tempDir(), 'position');
     const spoolId = crypto.randomUUID();
-    const task = { brokers, topic, spoolId, positionFile, events: 40, batch: 10 };
+    const task = { driver, brokers, topic, spoolId, positionFile, events: 40, batch: 10 };
 
-    const killed = await runChild({ ...task, kill });
-    const restarted = await runChild({ ...task, kill: null });
+    const killed = await killedChild({ ...task, kill });
+    const reached = await feed(task);
 
-    expect(killed.signal).toBe('SIGKILL');
-    expect(restarted).toEqual({ exitCode: 0, signal: null, errors: '' });
+    expect(killed).toEqual({ signal: 'SIGKILL', errors: '' });
+    expect(reached).toBe(40);
     expect(await committedUids(topic)).toEqual(uids(someEvents(40)));
-    const after = await openOnce(topic, spoolId);
-    expect(await committedOf(after)).toBe(40);
   });
 
   test('a commit whose answer is lost is found done', async () => {
     const topic = await aTopic('answer-lost');
     const opened = await openOnce(topic);
-    const lost = instead('endTxn', async (send) => {
+    const lose = async (send: () => Promise<unknown>) => {
       await send();
-      throw connectionClosed();
-    });
+      throw connectionClosed(driver, { again: false });
+    };
+    const lost = instead('endTxn', lose, driver);
 
     const answer = await opened.sink.send(batchOf(opened, someEvents(10)), goOn);
     lost.restore();
@@ -136,9 +154,10 @@ describe('kafkaSink with exactly_once', () => {
   test('a commit that never got there is found missing, and sent again', async () => {
     const topic = await aTopic('commit-lost');
     const opened = await openOnce(topic);
-    const lost = instead('endTxn', async () => {
-      throw connectionClosed();
-    });
+    const lose = async () => {
+      throw connectionClosed(driver, { again: false });
+    };
+    const lost = instead('endTxn', lose, driver);
     const answer = await opened.sink.send(batchOf(opened, someEvents(10)), goOn);
     lost.restore();
     const committed = await committedOf(opened);
@@ -173,8 +192,7 @@ describe('kafkaSink with exactly_once', () => {
 
   test('an event larger than max_message is refused before anything behind it is sent', async () => {
     const topic = await aTopic('large');
-    const config = { brokers, topic, exactly_once: true, max_message: '8KiB' };
-    const opened = await openSink(kafkaSink, config);
+    const opened = await openOnce(topic, { max_message: '8KiB' });
     const large = anEvent({ offset: 5, ocsf: { message: 'x'.repeat(8192) } });
     const events = [...someEvents(5), large, ...someEvents(5, 6)];
 
@@ -195,34 +213,31 @@ describe('kafkaSink with exactly_once', () => {
 
   test('a batch of several requests is one transaction', async () => {
     const topic = await aTopic('requests');
-    const config = { brokers, topic, exactly_once: true, max_message: '8KiB' };
-    const opened = await openSink(kafkaSink, config);
-    let requests = 0;
-    let ends = 0;
-    instead('produce', async (send) => {
-      requests += 1;
-      return await send();
-    });
-    instead('endTxn', async (send) => {
-      ends += 1;
-      return await send();
-    });
+    const opened = await openOnce(topic, { max_message: '8KiB' });
+    const sent = { produce: 0, endTxn: 0 };
+    for (const request of ['produce', 'endTxn'] as const) {
+      const count = async (send: () => Promise<unknown>) => {
+        sent[request] += 1;
+        return await send();
+      };
+      instead(request, count, driver);
+    }
 
     const answer = await opened.sink.send(batchOf(opened, someEvents(60)), goOn);
 
     expect(answer).toEqual({ outcome: 'delivered' });
-    expect(requests).toBeGreaterThan(1);
-    expect(ends).toBe(1);
+    expect(sent.produce).toBeGreaterThan(1);
+    expect(sent.endTxn).toBe(1);
     expect(await committedUids(topic)).toEqual(uids(someEvents(60)));
   });
 
   test('a second process takes over; the first one stops for good and says why', async () => {
     const topic = await aTopic('zombie');
     const spoolId = crypto.randomUUID();
-    const zombie = await openOnce(topic, spoolId);
+    const zombie = await openOnce(topic, { spoolId });
     await zombie.sink.send(batchOf(zombie, someEvents(10)), goOn);
 
-    const heir = await openOnce(topic, spoolId);
+    const heir = await openOnce(topic, { spoolId });
     const inherited = await committedOf(heir);
     const refused = await zombie.sink.send(batchOf(zombie, someEvents(10, 10)), goOn);
     const asked = zombie.sink.committed?.(goOn);
@@ -246,19 +261,20 @@ describe('kafkaSink with exactly_once', () => {
   test('a process that is taken over within a transaction cannot commit it', async () => {
     const topic = await aTopic('zombie-within');
     const spoolId = crypto.randomUUID();
-    const zombie = await openOnce(topic, spoolId);
+    const zombie = await openOnce(topic, { spoolId });
     const reached = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
-    const held = instead('endTxn', async (send) => {
+    const hold = async (send: () => Promise<unknown>) => {
       reached.resolve();
       await go.promise;
       return await send();
-    });
+    };
+    const held = instead('endTxn', hold, driver);
     const late = zombie.sink.send(batchOf(zombie, someEvents(10)), goOn);
     await reached.promise;
     held.restore();
 
-    const heir = await openOnce(topic, spoolId);
+    const heir = await openOnce(topic, { spoolId });
     const inherited = await committedOf(heir);
     const { troubles } = await deliver(heir, someEvents(10));
     go.resolve();
@@ -269,19 +285,24 @@ describe('kafkaSink with exactly_once', () => {
     expect(await committedUids(topic)).toEqual(uids(someEvents(10)));
   });
 
-  test('uses the transactional id of the config', async () => {
+  test('uses the transactional id of the config: two sinks with the same one put each other off', async () => {
     const topic = await aTopic('named-id');
     const transactional_id = `mine-${crypto.randomUUID()}`;
-    const asked: unknown[] = [];
-    instead('initProducerId', async (send, { transactionalId }) => {
-      asked.push(transactionalId);
-      return await send();
+    const first = await openOnce(topic, { transactional_id });
+    await first.sink.send(batchOf(first, someEvents(10)), goOn);
+
+    const second = await openOnce(topic, { transactional_id });
+    const taken = await second.sink.send(batchOf(second, someEvents(10, 10)), goOn);
+    const refused = await first.sink.send(batchOf(first, someEvents(10, 20)), goOn);
+
+    expect(taken).toEqual({ outcome: 'delivered' });
+    expect(refused).toMatchObject({
+      outcome: 'refused',
+      scope: 'sink',
+      cause: {
+        next: expect.stringContaining(`took over the transactional id ${transactional_id}`),
+      },
     });
-    const config = { brokers, topic, exactly_once: true, transactional_id };
-    const opened = await openSink(kafkaSink, config);
-
-    await opened.sink.send(batchOf(opened, someEvents(1)), goOn);
-
-    expect(asked).toEqual([transactional_id]);
+    expect(await committedUids(topic)).toEqual(uids(someEvents(20)));
   });
 });

@@ -1,18 +1,24 @@
 // A real Kafka broker as the receiver of the kafka sink, read back with committed records only. It is made shaky from
-// within kafkajs, at the requests it sends: a broker answers each client at the address it advertises, so nothing can
+// within the client, at the requests it sends: a broker answers each client at the address it advertises, so nothing can
 // be put in between.
 
 import { createServer } from 'node:net';
-import { aTopic, connectionClosed, instead } from '../../connectors/sinks/kafka-engine.ts';
+import {
+  aTopic,
+  connectionClosed,
+  type Driver,
+  instead,
+  type KafkaRequest,
+} from '../../connectors/sinks/kafka-engine.ts';
 import { consumeAll, kafkaBrokers } from '../../support/kafka.ts';
 import { afterThisTest, freePort } from '../../support/temp.ts';
 import type { Mood, Receiver, ReceiverKind } from './receiver.ts';
 
-/** The receiver of the kafka sink, with and without transactions. */
-export function kafkaKind(exactlyOnce: boolean): ReceiverKind {
+/** The receiver of the kafka sink over one of its clients, with and without transactions. */
+export function kafkaKind(driver: Driver, exactlyOnce: boolean): ReceiverKind {
   return {
     type: 'kafka',
-    name: exactlyOnce ? 'kafka (exactly once)' : 'kafka',
+    name: exactlyOnce ? `kafka over ${driver} (exactly once)` : `kafka over ${driver}`,
     unable: {},
     async start(mood, random): Promise<Receiver> {
       let failed = 0;
@@ -20,11 +26,13 @@ export function kafkaKind(exactlyOnce: boolean): ReceiverKind {
         failed += 1;
       };
       if (mood === 'shaky' || mood === 'mixed') {
-        loseSome('produce', random, fail);
-        if (exactlyOnce) loseSome('endTxn', random, fail);
+        const lose = (request: KafkaRequest) => loseSome({ request, driver, random, fail });
+        lose('produce');
+        if (exactlyOnce) lose('endTxn');
       }
       const topic = await aTopic('contract');
       const config = {
+        driver,
         brokers: await brokersFor(mood),
         topic,
         exactly_once: exactlyOnce,
@@ -38,13 +46,20 @@ export function kafkaKind(exactlyOnce: boolean): ReceiverKind {
   };
 }
 
-function loseSome(request: 'produce' | 'endTxn', random: () => number, fail: () => void): void {
-  instead(request, async (send) => {
+function loseSome(how: {
+  readonly request: KafkaRequest;
+  readonly driver: Driver;
+  readonly random: () => number;
+  readonly fail: () => void;
+}): void {
+  const { request, driver, random, fail } = how;
+  const take = async (send: () => Promise<unknown>) => {
     if (random() < 0.7) return await send();
     fail();
     if (random() < 0.5) await send(); // it arrives, and yet the answer is lost
-    throw connectionClosed();
-  });
+    throw connectionClosed(driver);
+  };
+  instead(request, take, driver);
 }
 
 async function brokersFor(mood: Mood): Promise<readonly string[]> {

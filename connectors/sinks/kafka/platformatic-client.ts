@@ -1,0 +1,197 @@
+// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours, asking for partitions as
+// a client may, and with the two requests for a position that belongs to no consumer. Versions of requests are fixed
+// where we send them ourselves: all brokers that the library supports (3.5 and newer) know them.
+
+import {
+  type API,
+  addOffsetsToTxnV3,
+  addPartitionsToTxnV3,
+  apiVersionsV3,
+  type Broker,
+  type Callback,
+  type CallbackWithPromise,
+  type Connection,
+  clientSoftwareName,
+  clientSoftwareVersion,
+  FindCoordinatorKeyTypes,
+  findCoordinatorV4,
+  kGetApi,
+  kGetBootstrapConnection,
+  kGetConnection,
+  kListApis,
+  kPerformWithRetry,
+  MultipleErrors,
+  offsetFetchV8,
+  Producer,
+  type ProducerOptions,
+  txnOffsetCommitV3,
+} from '@platformatic/kafka';
+import { invariant } from '../../../src/contracts/errors.ts';
+import type { Offset } from '../../../src/contracts/event.ts';
+import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
+
+/** Where a position in the spool is kept: under a consumer group, as the offset of the topic's partition 0. */
+export interface PositionPlace {
+  readonly group: string;
+  readonly topic: string;
+}
+
+/** What a client is made from. */
+export interface ClientOptions {
+  readonly brokers: readonly Broker[];
+  readonly producer: Omit<ProducerOptions<Buffer, Buffer, Buffer, Buffer>, 'bootstrapBrokers'>;
+  readonly connections: ConnectionsOptions;
+}
+
+/** A transaction of the library's, from its begin to commit or abort. */
+export type Transaction = NonNullable<Producer['transaction']>;
+
+type ApiVersionsResponseApi = apiVersionsV3.ApiVersionsResponseApi;
+
+/** The library's producer, and what it lacks. */
+export class Client extends Producer {
+  readonly #brokers: readonly Broker[];
+  readonly #connections: Connections;
+  /** By the type of key: there is one transactional id and one group. */
+  readonly #coordinators = new Map<number, Broker>();
+
+  constructor({ brokers, producer, connections }: ClientOptions) {
+    super({ ...producer, bootstrapBrokers: [...brokers] });
+    this.#brokers = brokers;
+    this.#connections = new Connections(connections);
+  }
+
+  /** Commits `position` as part of the transaction that is open. */
+  async commitPosition({ group, topic }: PositionPlace, position: Offset): Promise<void> {
+    const { producerId, producerEpoch } = this;
+    const id = this.transaction?.id;
+    invariant(
+      id !== undefined && producerId !== undefined && producerEpoch !== undefined,
+      'a transaction is open',
+    );
+    const { TRANSACTION, GROUP } = FindCoordinatorKeyTypes;
+    const partitions = [
+      { partitionIndex: 0, committedOffset: BigInt(position), committedLeaderEpoch: -1 },
+    ];
+    const topics = [{ name: topic, partitions }];
+    await this.#ask('AddOffsetsToTxn', async () => {
+      const coordinator = await this.#coordinatorOf(TRANSACTION, id);
+      await addOffsetsToTxnV3.api.async(coordinator, id, producerId, producerEpoch, group);
+    });
+    await this.#ask('TxnOffsetCommit', async () => {
+      const coordinator = await this.#coordinatorOf(GROUP, group);
+      const { async: send } = txnOffsetCommitV3.api;
+      // Generation -1 and no member: a group that nobody ever joins.
+      await send(coordinator, id, group, producerId, producerEpoch, -1, '', null, topics);
+    });
+  }
+
+  /** The position as the last transaction has left it; waits for one whose end is under way. Null: there is none. */
+  async fetchPosition({ group, topic }: PositionPlace): Promise<Offset | null> {
+    const asked = {
+      groupId: group,
+      memberEpoch: -1,
+      topics: [{ name: topic, partitionIndexes: [0] }],
+    };
+    const { groups } = await this.#ask('OffsetFetch', async () => {
+      const coordinator = await this.#coordinatorOf(FindCoordinatorKeyTypes.GROUP, group);
+      return await offsetFetchV8.api.async(coordinator, [asked], true);
+    });
+    const offset = Number(groups[0]?.topics[0]?.partitions[0]?.committedOffset ?? -1);
+    return offset < 0 ? null : offset;
+  }
+
+  /** Ends all connections in order. */
+  async disconnect(): Promise<void> {
+    await this.close(true);
+    await this.#connections.close();
+  }
+
+  /** Cuts all connections; whatever is under way rejects, and nothing is tried again. */
+  cut(): void {
+    void this.close(true);
+    this.#connections.cut();
+  }
+
+  override [kGetConnection](broker: Broker, callback: Callback<Connection>): void {
+    answer(this.#connections.to(broker), callback);
+  }
+
+  override [kGetBootstrapConnection](callback: Callback<Connection>, attempt = 0): void {
+    answer(this.#anyConnection(attempt), callback);
+  }
+
+  // From version 4 on AddPartitionsToTxn is a request between brokers, which asks for rights on the whole cluster.
+  override [kGetApi]<Asked extends unknown[], Answer>(
+    name: string,
+    callback: Callback<API<Asked, Answer>>,
+  ): void {
+    if (name === 'AddPartitionsToTxn') {
+      callback(null, addPartitionsToTxnV3.api as unknown as API<Asked, Answer>);
+    } else super[kGetApi](name, callback);
+  }
+
+  // The library would try this some times within each of its own attempts at something.
+  override [kListApis](callback: CallbackWithPromise<ApiVersionsResponseApi[]>): void {
+    answer(this.#apis(), callback);
+  }
+
+  async #apis(): Promise<ApiVersionsResponseApi[]> {
+    const { async: ask } = apiVersionsV3.api;
+    const asked = await this.#anyConnection(0);
+    const { apiKeys } = await ask(asked, clientSoftwareName, clientSoftwareVersion);
+    return apiKeys;
+  }
+
+  async #anyConnection(attempt: number): Promise<Connection> {
+    const brokers = [...this.#brokers, ...(this.currentMetadata?.brokers.values() ?? [])];
+    const errors: Error[] = [];
+    for (let i = 0; i < brokers.length; i++) {
+      try {
+        return await this.#connections.to(brokers[(attempt + i) % brokers.length]);
+      } catch (error) {
+        errors.push(error as Error); // the library throws nothing else
+      }
+    }
+    throw new MultipleErrors('no broker can be reached', errors);
+  }
+
+  async #coordinatorOf(keyType: number, key: string): Promise<Connection> {
+    const known = this.#coordinators.get(keyType);
+    if (known !== undefined) return await this.#connections.to(known);
+    const asked = await this.#anyConnection(0);
+    const { coordinators } = await findCoordinatorV4.api.async(asked, keyType, [key]);
+    const [found] = coordinators;
+    if (found !== undefined) this.#coordinators.set(keyType, found);
+    return await this.#connections.to(found);
+  }
+
+  /** Asks as the library does: again, after a while, for as long as the error is one that passes. */
+  #ask<T>(what: string, request: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle: Callback<T> = (error, result) => {
+        if (error === null) resolve(result as T);
+        else reject(error);
+      };
+      const attempt = async () => {
+        try {
+          return await request();
+        } catch (error) {
+          this.#coordinators.clear(); // it may be another broker by now
+          throw error;
+        }
+      };
+      void this[kPerformWithRetry]<T>(what, (callback) => answer(attempt(), callback), settle);
+    });
+  }
+}
+
+// What the library throws while it goes on has nobody to catch it: it then shows as an answer that does not come.
+function answer<T>(promise: Promise<T>, callback: Callback<T>): void {
+  promise
+    .then(
+      (value) => callback(null, value),
+      (error) => callback(error),
+    )
+    .catch(() => undefined);
+}

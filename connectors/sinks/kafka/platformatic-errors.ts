@@ -1,0 +1,54 @@
+// What @platformatic/kafka throws, as KafkaFailures. An error of it may hold the errors of all attempts and of all
+// brokers, each with causes: a tree, whose leaves say what happened. No import of the library: its errors are told apart
+// by the protocol error in `apiId` and by the library's codes.
+
+import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
+
+/** The failure that `error` is; `what` is put before its message. */
+export function failureOf(error: unknown, what?: string): KafkaFailure {
+  const failures = [...leaves(error)].map(failureOfLeaf);
+  // What does not mend itself says more than what has happened on the way to it.
+  const told = failures.find(({ kind }) => kind !== 'passing') ?? failures.at(-1);
+  if (told === undefined) return new KafkaFailure('passing', String(error), { answered: false });
+  if (what === undefined) return told;
+  const { kind, message, answered, cause } = told;
+  return new KafkaFailure(kind, `${what}: ${message}`, { answered, cause });
+}
+
+interface LibraryError extends Error {
+  readonly code?: unknown;
+  /** Of a protocol error: its name, and what the broker says about it. */
+  readonly apiId?: unknown;
+  readonly serverErrorMessage?: unknown;
+}
+
+function failureOfLeaf(error: LibraryError): KafkaFailure {
+  if (error instanceof KafkaFailure) return error;
+  const { apiId, code, serverErrorMessage } = error;
+  if (typeof apiId === 'string') {
+    const text = typeof serverErrorMessage === 'string' ? serverErrorMessage : error.message;
+    const message = `Kafka answered ${apiId} (${text})`;
+    return new KafkaFailure(kindOfAnswer(apiId), message, { answered: true, cause: error });
+  }
+  const fail = (kind: KafkaFailure['kind'], answered: boolean) =>
+    new KafkaFailure(kind, error.message || error.name, { answered, cause: error });
+  if (typeof code === 'string' && isTrustCode(code)) return fail('untrusted', false);
+  switch (code) {
+    case 'PLT_KFK_AUTHENTICATION':
+      return fail('denied', true);
+    case 'PLT_KFK_UNSUPPORTED_API':
+      return fail('misfit', true);
+    case 'PLT_KFK_USER': // the library puts it in place of the broker's answer
+      return fail(error.message.startsWith('Unknown topic ') ? 'topic_missing' : 'passing', true);
+    default:
+      return fail('passing', false);
+  }
+}
+
+function* leaves(error: unknown, depth = 0): Generator<LibraryError> {
+  if (!(error instanceof Error) || depth > 12) return;
+  const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause];
+  const found = inner.flatMap((each) => [...leaves(each, depth + 1)]);
+  if (found.length === 0 || error instanceof KafkaFailure) yield error;
+  else yield* found;
+}
