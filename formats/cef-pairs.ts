@@ -28,7 +28,7 @@ export function penOf(lengths: Lengths, { unmapped, replace_pipe }: PenSettings)
 }
 
 /** A pair of text. */
-export function pair(key: string, value: unknown, lengthMax: number): string {
+function pair(key: string, value: unknown, lengthMax: number): string {
   if (typeof value !== 'string' || value === '') return '';
   const escaped = escapeValue(value, lengthMax);
   return escaped === '' ? '' : key + escaped;

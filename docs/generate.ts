@@ -1,0 +1,46 @@
+// Fills in what the code knows better than a writer: `npx node docs/generate.ts`. A generated part of a page stands
+// between `<!-- generated: NAME -->` and `<!-- end -->`; all else is written by hand. What must stay true: filling a
+// page that is fresh changes nothing, so that a test can tell a stale one.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { commandSections } from './generate/commands.ts';
+import { factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
+import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
+import { morePages, type Page, pages } from './generate/page.ts';
+import { blockTable, sharedTable } from './generate/settings-table.ts';
+
+/** What each part of that name holds; the word behind a name says of what. */
+const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
+  facts: factsOf,
+  settings: settingsOf,
+  sample: sampleOf,
+  block: (_, of) => blockTable(of),
+  shared: (_, of) => sharedTable(of),
+  commands: commandSections,
+  classes: classesTable,
+  names: namesTable,
+  'every name': everyName,
+  record: recordSample,
+  'more pages': morePages,
+};
+
+// No part reaches into the next one, whatever became of its end.
+const generated =
+  /(<!-- generated: ([a-z ]+?)(?: `(\w+)`)? -->\n)(?:(?!<!-- generated)[\s\S])*?(<!-- end -->)/g;
+
+/** The page with its generated parts as they are now. Throws where it asks for a part that does not exist. */
+export function filled(page: Page): string {
+  return page.text.replace(generated, (_, begin: string, name: string, of = '', end: string) => {
+    const part = parts[name];
+    if (part === undefined) throw new Error(`${page.path}: there is no generated part "${name}"`);
+    return `${begin}${part(page, of).trim()}\n${end}`;
+  });
+}
+
+if (import.meta.main) {
+  for (const page of pages()) {
+    const text = filled(page);
+    if (text !== page.text) writeFileSync(join(import.meta.dirname, page.path), text);
+  }
+}

@@ -1,0 +1,54 @@
+// Every command with its arguments and options, from the command line itself.
+
+import type { Command, Option } from 'commander';
+import { commandLine } from '../../src/boot/command-line.ts';
+import { table } from './settings-table.ts';
+
+/** The program's command line, for looking at. */
+export function program(): Command {
+  const unread = new AbortController().signal;
+  return commandLine({ env: {}, out: () => {}, err: () => {}, unread, exit: () => {} }, () => {});
+}
+
+/** A section for each command; those of a group follow one another. */
+export function commandSections(): string {
+  return sectionsOf(program(), 'sluice').join('\n\n');
+}
+
+function sectionsOf(parent: Command, path: string): readonly string[] {
+  return parent
+    .createHelp()
+    .visibleCommands(parent)
+    .flatMap((command) => {
+      const name = `${path} ${command.name()}`;
+      const inside = sectionsOf(command, name);
+      return inside.length > 0 ? inside : [sectionOf(command, name)];
+    });
+}
+
+function sectionOf(command: Command, name: string): string {
+  const help = command.createHelp();
+  const rows = [
+    ...help
+      .visibleArguments(command)
+      .map((argument) => [
+        `\`${help.argumentTerm(argument)}\``,
+        help.argumentDescription(argument),
+      ]),
+    ...help
+      .visibleOptions(command)
+      .filter(({ long }) => long !== '--help')
+      .map((option) => [`\`${option.flags}\``, descriptionOf(option)]),
+  ];
+  const head = `### \`${name}\`\n\n${command.description()}.`;
+  return rows.length === 0 ? head : `${head}\n\n${table(['', ''], rows)}`;
+}
+
+function descriptionOf({ description, mandatory, argChoices, defaultValue }: Option): string {
+  const notes = [
+    ...(mandatory ? ['**needed**'] : []),
+    ...(argChoices === undefined ? [] : [argChoices.map((choice) => `\`${choice}\``).join(', ')]),
+    ...(defaultValue === undefined ? [] : [`\`${defaultValue}\` if left out`]),
+  ];
+  return [description, ...notes].join('; ');
+}

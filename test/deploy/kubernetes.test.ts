@@ -1,0 +1,120 @@
+// deploy/kubernetes against the checkout. There is no cluster here: what one would find out only when it runs is looked up.
+// Field names and types were checked once against the published schemas; here is what has to fit together.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseConfig } from '../../src/boot/config/config.ts';
+import { around } from '../boot/config-text.ts';
+import { aServer, ask, aWatched } from '../watch/a-watched.ts';
+import { unknownIn } from './command-line.ts';
+
+const folder = join(import.meta.dirname, '..', '..', 'deploy', 'kubernetes');
+const manifest = (name: string) => parse(readFileSync(join(folder, name), 'utf8'));
+const kustomization = manifest('kustomization.yaml');
+const service = manifest('service.yaml');
+const { spec, metadata } = manifest('statefulset.yaml');
+const pod = spec.template.spec;
+const [container] = pod.containers;
+
+const secrets = ['client_id', 'client_secret', 'status_token'];
+const config = parseConfig(
+  readFileSync(join(folder, 'sluice.yaml'), 'utf8'),
+  'sluice.yaml',
+  around({}, Object.fromEntries(secrets.map((name) => [`/run/secrets/sluice/${name}`, 's']))),
+);
+
+test('the kustomization names files that are there', () => {
+  const files = [...kustomization.resources, ...kustomization.configMapGenerator[0].files];
+
+  expect(files.filter((file: string) => !existsSync(join(folder, file)))).toEqual([]);
+  expect(kustomization.images[0].name).toBe(container.image);
+});
+
+const kubectl = spawnSync('kubectl', ['version', '--client']);
+test.skipIf(kubectl.status !== 0)(
+  'kubectl builds it, the config in a map whose name follows its content (skipped where there is no kubectl)',
+  () => {
+    const { stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });
+
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^ {2}name: sluice-config-[a-z0-9]+$/m);
+    expect(stdout).toMatch(/configMap:\s+name: sluice-config-[a-z0-9]+$/m);
+    expect(stdout).toContain('image: registry.example/sluice:');
+  },
+);
+
+test('one pod, which the service leads to also while it is not ready', () => {
+  expect(spec.replicas).toBe(1);
+  expect(spec.serviceName).toBe(service.metadata.name);
+  expect(spec.selector.matchLabels).toEqual(spec.template.metadata.labels);
+  expect(service.spec.selector).toEqual(spec.template.metadata.labels);
+  expect(metadata.labels).toEqual(service.metadata.labels);
+  expect(service.spec.publishNotReadyAddresses).toBe(true);
+});
+
+test('the pod has no rights, and writes nowhere but on its volumes', () => {
+  expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000 });
+  expect(pod.automountServiceAccountToken).toBe(false);
+  expect(container.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
+});
+
+test('the program knows the command line, and the mounts bring what it names', () => {
+  const mounts = new Map(container.volumeMounts.map((m: Mount) => [m.name, m.mountPath]));
+  const volumes = [...pod.volumes, ...spec.volumeClaimTemplates.map((c: Claim) => c.metadata)];
+
+  expect(unknownIn(container.args)).toEqual([]);
+  expect(container.args.at(-1)).toBe(`${mounts.get('config')}/sluice.yaml`);
+  expect([...mounts.keys()].toSorted()).toEqual(volumes.map(({ name }) => name).toSorted());
+  expect(config.state.dir).toBe(`${mounts.get('state')}/state`);
+  expect(mounts.get('secrets')).toBe('/run/secrets/sluice');
+  expect(pod.volumes.find((v: { name: string }) => v.name === 'secrets').secret.defaultMode).toBe(
+    0o440,
+  );
+});
+
+interface Mount {
+  readonly name: string;
+  readonly mountPath: string;
+}
+interface Claim {
+  readonly metadata: { readonly name: string };
+}
+
+test('the config passes, and its status is where the probes look', () => {
+  const port = container.ports.find(({ name }: { name: string }) => name === 'status');
+
+  expect(config.notices).toEqual([]);
+  expect(config.status).toMatchObject({ host: '0.0.0.0', port: port.containerPort });
+  expect(config.status?.token).not.toBeNull();
+  expect(service.spec.ports).toEqual([{ name: 'status', port: 8686, targetPort: 'status' }]);
+});
+
+test('the pod has more time to end than sluice takes to drain', () => {
+  expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(config.shutdown.timeoutMs);
+});
+
+describe('the probes', () => {
+  let url = '';
+  beforeAll(async () => {
+    const server = await aServer(() => aWatched(), { token: 't' });
+    url = server.url;
+    return () => server.close();
+  });
+
+  test.each(['livenessProbe', 'readinessProbe', 'startupProbe'])(
+    '%s is answered without a token',
+    async (probe) => {
+      const { path, port } = container[probe].httpGet;
+
+      expect(port).toBe('status');
+      expect(await ask(`${url}${path}`)).toMatchObject({ status: 200 });
+    },
+  );
+});

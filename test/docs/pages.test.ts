@@ -1,0 +1,128 @@
+// The pages of docs/ and the READMEs as their readers find them: fresh, whole, with links that lead somewhere and configs
+// that can be copied.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { sinks } from '../../connectors/index.ts';
+import { sources } from '../../connectors/sources/index.ts';
+import { blocksOf, isConfig, type Page, pages, readExample } from '../../docs/generate/page.ts';
+import { filled } from '../../docs/generate.ts';
+import { formats } from '../../formats/index.ts';
+import { planFrom } from '../../src/boot/config/plan.ts';
+import { readTests } from '../../src/boot/config/tests.ts';
+import { planMeans } from '../boot/plan-means.ts';
+
+const docs = join(import.meta.dirname, '..', '..', 'docs');
+const all = pages();
+const readmes = ['README.md', 'deploy/README.md'].map(
+  (path): Page => ({ path: `../${path}`, text: readFileSync(join(docs, '..', path), 'utf8') }),
+);
+
+test.each(all)('$path is fresh; else run: npx node docs/generate.ts', (page) => {
+  expect(filled(page)).toBe(page.text);
+});
+
+test('each source, sink and format has its page, with its facts and settings', () => {
+  const listed = [
+    ...sources.map(({ type }) => `sources/${type}.md`),
+    ...sinks.map(({ type }) => `sinks/${type}.md`),
+    ...formats.map(({ type }) => `formats/${type}.md`),
+  ];
+  const written = all.filter(({ path }) => /^(sources|sinks|formats)\//.test(path));
+
+  expect(written.map(({ path }) => path).toSorted()).toEqual(listed.toSorted());
+  for (const { path, text } of written) {
+    for (const part of ['facts', 'settings']) {
+      expect([path, text]).toEqual([path, expect.stringContaining(`<!-- generated: ${part} -->`)]);
+    }
+  }
+});
+
+test('the index leads to every page', () => {
+  const index = all.find(({ path }) => path === 'README.md')?.text ?? '';
+  const recipes = all.find(({ path }) => path === 'recipes/README.md')?.text ?? '';
+  const linked = new Set([
+    ...linksOf(index),
+    ...linksOf(recipes).map((link) => join('recipes', link)),
+    'README.md',
+  ]);
+
+  expect(all.map(({ path }) => path).filter((path) => !linked.has(path))).toEqual([]);
+});
+
+function linksOf(text: string): readonly string[] {
+  // What stands in code leads nowhere.
+  const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '`');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+}
+
+describe.each([...all, ...readmes])('$path', ({ path, text }) => {
+  const page = { path, text };
+
+  test('has links that lead somewhere', () => {
+    const dead = linksOf(text).filter((link) => {
+      if (/^https?:/.test(link)) return false;
+      const [file = '', anchor] = link.split('#');
+      const target = file === '' ? join(docs, path) : join(docs, dirname(path), file);
+      if (!existsSync(target)) return true;
+      return anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).has(anchor);
+    });
+
+    expect(dead).toEqual([]);
+  });
+
+  test('has configs that pass check', () => {
+    for (const { text: example } of blocksOf(page).filter(isConfig)) {
+      const config = readExample(example, path);
+
+      expect(config.notices).toEqual([]);
+      expect(() => planFrom(config, planMeans())).not.toThrow();
+    }
+  });
+
+  test('says of each other block what it is', () => {
+    for (const { info, text: inside } of blocksOf(page)) {
+      expect(info).toMatch(/^(yaml|yaml \w+|json|sh|text|ini)$/);
+      if (info.startsWith('yaml ')) expect(() => parse(inside)).not.toThrow();
+      if (info === 'json') expect(() => JSON.parse(inside)).not.toThrow();
+    }
+  });
+
+  test('has tests of mappings that are read', () => {
+    for (const { text: tests } of blocksOf(page).filter(({ info }) => info === 'yaml tests')) {
+      const around = { env: {}, readFile: () => Buffer.from(tests) };
+
+      expect(readTests('tests.yaml', around).tests.length).toBeGreaterThan(0);
+    }
+  });
+
+  test('names no machine of ours', () => {
+    expect(text).not.toMatch(/\/work\/|\/tmp\/team/);
+  });
+});
+
+/** Headings as GitHub turns them into anchors. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = text.matchAll(/^#+ (.*)$/gm);
+  return new Set(
+    Array.from(headings, ([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+test('a recipe that was not tried says so at its top', () => {
+  const recipes = all.filter(({ path }) => /^recipes\/(?!README)/.test(path));
+
+  for (const { path, text } of recipes) {
+    expect([relative('recipes', path), text]).toEqual([
+      relative('recipes', path),
+      expect.stringMatching(/^# .*\n\nNot tried on .* here; see \[what was\]\(README\.md\)/),
+    ]);
+  }
+});
