@@ -10,10 +10,13 @@ const slotsMin = 16;
 /** Share of slots in use beyond which the table doubles. */
 const loadMax = 0.6;
 
+/** What all tables share until they hold a key: most streams of many have nothing to remember. */
+const nothing = new Uint32Array(stride);
+
 /** Keys are given as four 32-bit words at `at` of an array. */
 export class KeyTable {
-  #slots: Uint32Array = new Uint32Array(slotsMin * stride);
-  #mask = slotsMin - 1;
+  #slots: Uint32Array = nothing;
+  #mask = 0;
   #size = 0;
 
   get size(): number {
@@ -78,7 +81,7 @@ export class KeyTable {
 
   #grow(): void {
     const old = this.#slots;
-    const count = (this.#mask + 1) * 2;
+    const count = Math.max(slotsMin, (this.#mask + 1) * 2);
     this.#slots = new Uint32Array(count * stride);
     this.#mask = count - 1;
     for (let base = 0; base < old.length; base += stride) {
