@@ -65,7 +65,10 @@ export function startSluice(command: readonly string[], config: string, dir: str
   const child = spawn(main, [...command, '-c', file], {
     cwd: dir,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_OPTIONS: `--import=${delay}` },
+    env: {
+      ...process.env,
+      NODE_OPTIONS: `--import=${delay} ${process.env.SLUICE_BENCH_NODE_OPTIONS ?? ''}`,
+    },
   });
   const said = { log: '', delay: '' };
   child.stderr?.on('data', (chunk: Buffer) => {
