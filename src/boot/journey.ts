@@ -1,11 +1,12 @@
-// The whole journey opened and closed in one place, for every command that runs it: state directory locked, spool
-// opened, pipeline made. What must stay true: the state is looked at before anything is opened, so that a run can say
-// what it resumes from; and closing settles the spool before the lock is let go.
+// The whole journey opened and closed in one place, for every command that runs it: state directory looked over and mended
+// where it is damaged, locked, spool opened, pipeline made. What must stay true: the state is looked at before anything
+// is opened, so that a run can say what it resumes from; and closing settles the spool before the lock is let go.
 
 import type { Spool } from '../contracts/spool.ts';
 import { openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
 import type { Config } from './config/config.ts';
+import { mendState } from './mend-state.ts';
 import { readState, type State } from './state.ts';
 import type { BootTools } from './tools.ts';
 import { type ConditionNotes, conditionNotes, noticing } from './watched.ts';
@@ -18,6 +19,8 @@ export interface Journey {
   readonly before: State;
   /** Conditions of sources found since the start, for the status. */
   readonly conditions: ConditionNotes;
+  /** Names the sinks anew whose positions hold pages back. */
+  retainFor(sinks: readonly string[]): Promise<void>;
   /** Closes spool and connections. */
   close(): Promise<void>;
 }
@@ -29,8 +32,10 @@ export async function openJourney(
   tools: BootTools,
 ): Promise<Journey> {
   try {
-    const before = readState(state.dir);
     const conditions = conditionNotes();
+    const { log, clock } = tools;
+    mendState(plan, state, { log, now: clock.now(), found: (found) => conditions.add(found) });
+    const before = readState(state.dir);
     const held = await openSpool({
       dir: state.dir,
       sync: state.sync,
@@ -45,6 +50,7 @@ export async function openJourney(
       spool,
       before,
       conditions,
+      retainFor: (sinks) => held.retainFor(sinks),
       close: async () => {
         await spool.close();
         await tools.http.close();

@@ -2,11 +2,21 @@
 // and looked at without a change where that is all that is wanted. And what SQLite's failures mean to an operator.
 
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
+import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { migrations, pragmas } from './schema.ts';
+
+/** The state database's name within the state directory. */
+export const databaseName = 'sluice.db';
+
+// https://www.sqlite.org/rescode.html
+const sqliteCorrupt = 11;
+const sqliteFull = 13;
+const sqliteNotADatabase = 26;
+/** No room for the index of the log. */
+const sqliteIndexSize = 4874;
 
 /** How the database is opened. */
 export interface DatabaseSettings {
@@ -14,15 +24,17 @@ export interface DatabaseSettings {
   readonly sync: 'full' | 'normal';
   /** Only looks: no table is made or brought up to date. */
   readonly readOnly?: boolean;
+  /** Another name than `sluice.db`: one that is being made to take its place. */
+  readonly name?: string;
 }
 
 /** Opens the database of a state directory and brings it up to date. Throws an ExportError, the database untouched. */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
-  const path = join(settings.dir, 'sluice.db');
+  const path = join(settings.dir, settings.name ?? databaseName);
   try {
     if (settings.readOnly) return new DatabaseSync(path, { readOnly: true });
-    mkdirSync(settings.dir, { recursive: true, mode: 0o700 });
-    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+    makePrivateDirectory(settings.dir);
+    makePrivateFile(path);
     const database = new DatabaseSync(path);
     try {
       const version = versionOf(database);
@@ -44,9 +56,9 @@ function versionOf(database: DatabaseSync): number {
   if (version > migrations.length) {
     throw new ExportError(
       'state_damaged',
-      `opening the state database: it was written by a newer sluice (schema ${version})`,
+      `opening the state database: it was written by a newer sluice (schema ${version}), and this one knows ${migrations.length}`,
       {
-        next: 'Run the newer version again, or give this one a state.dir of its own.',
+        next: 'Run the newer version again, or give this one a state.dir of its own; nothing was changed.',
       },
     );
   }
@@ -65,27 +77,39 @@ function migrate(database: DatabaseSync, version: number): void {
   });
 }
 
+/** What is in the database is not what was written: the next start mends it (mend.ts). */
+export function damageError(doing: string, what: string, cause?: unknown): ExportError {
+  return new ExportError('state_damaged', `${doing}: ${what}`, {
+    next: 'Start sluice again: it sets the damaged database aside, saves what can be read, and reads from upstream again what cannot.',
+    details: { damaged: true },
+    cause,
+  });
+}
+
+/** True for a failure that stays until the database is mended. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof ExportError && error.details.damaged === true;
+}
+
 /** A failure of SQLite as one of ours: a full disk mends itself once there is room, damage does not. */
 export function storeError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = error instanceof Error ? error.message : String(error);
   const code =
     typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
-  const primary = code & 0xff;
-  if (primary === 13) {
-    return new ExportError('disk_full', `${doing}: the disk is full`, {
-      next: 'Make room in state.dir; polling pauses meanwhile and nothing is lost.',
-      cause: error,
-    });
+  switch (code === sqliteIndexSize ? sqliteFull : code & 0xff) {
+    case sqliteFull:
+      return new ExportError('disk_full', `${doing}: the disk is full`, {
+        next: 'Make room in state.dir; polling pauses meanwhile and nothing is lost.',
+        cause: error,
+      });
+    case sqliteCorrupt:
+    case sqliteNotADatabase:
+      return damageError(doing, text, error);
+    default:
+      return new ExportError('state_damaged', `${doing}: ${text}`, {
+        next: 'Check state.dir and its permissions; nothing held was lost.',
+        cause: error,
+      });
   }
-  if (primary === 11 || primary === 26) {
-    return new ExportError('state_damaged', `${doing}: ${text}`, {
-      next: 'Restore state.dir from a backup, or move it away: upstream is then read again from its beginning.',
-      cause: error,
-    });
-  }
-  return new ExportError('state_damaged', `${doing}: ${text}`, {
-    next: 'Check state.dir and its permissions; nothing held was lost.',
-    cause: error,
-  });
 }

@@ -1,40 +1,65 @@
 // One writer per state directory. The lock is an SQLite database of its own held in an exclusive transaction: the
 // operating system lets go of it when the process ends, however it ends, so there is never a stale lock to remove.
 
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
+import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
+
+const sqliteBusy = 5;
+/** The journal is kept in memory, so that a full disk has room for it. A look by `status` holds the lock for an instant. */
+const exclusive = `
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = MEMORY;
+PRAGMA busy_timeout = 250;
+BEGIN EXCLUSIVE;
+`;
 
 /** Held until `release`, or until the process ends. */
 export interface Lock {
   release(): void;
 }
 
-/** Takes the state directory, making it if need be; throws `state_locked`, naming the holder. */
+/** Takes the state directory, making it if need be; throws `state_locked`, naming the holder, or `state_damaged`. */
 export function takeLock(dir: string): Lock {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const path = join(dir, 'lock.db');
-  closeSync(openSync(path, 'a', 0o600));
-  const database = new DatabaseSync(path);
+  const doing = `opening the state directory ${dir}`;
+  let database: DatabaseSync | null = null;
   try {
-    // A look by `status` holds the lock for an instant.
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 250; BEGIN EXCLUSIVE;');
+    makePrivateDirectory(dir);
+    const path = join(dir, 'lock.db');
+    makePrivateFile(path);
+    database = new DatabaseSync(path);
+    database.exec(exclusive);
   } catch (error) {
-    database.close();
-    throw new ExportError(
-      'state_locked',
-      `opening the state directory ${dir}: ${holder(dir)} holds it`,
-      {
+    database?.close();
+    if (isBusy(error)) {
+      throw new ExportError('state_locked', `${doing}: ${holder(dir)} holds it`, {
         next: 'Stop that process, or give this one a state.dir of its own.',
         cause: error,
-      },
-    );
+      });
+    }
+    throw new ExportError('state_damaged', `${doing}: ${String(error)}`, {
+      next: 'Check state.dir and its permissions; nothing held was lost. lock.db in it may be deleted while no sluice runs.',
+      cause: error,
+    });
   }
+  nameOwner(dir);
+  const held = database;
+  return { release: () => held.close() };
+}
+
+/** Says who holds the directory. */
+function nameOwner(dir: string): void {
+  const path = join(dir, 'owner.json');
   const owner = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
-  writeFileSync(join(dir, 'owner.json'), `${JSON.stringify(owner)}\n`, { mode: 0o600 });
-  return { release: () => database.close() };
+  try {
+    makePrivateFile(path);
+    writeFileSync(path, `${JSON.stringify(owner)}\n`);
+  } catch {
+    // On a full disk, say. It is for people: what counts is the lock.
+  }
 }
 
 /** Who holds the directory, as `process PID on HOST`; null while nobody does. */
@@ -62,4 +87,10 @@ function holder(dir: string): string {
     // The holder has not written its name yet, or cannot: that it holds the lock is known all the same.
   }
   return 'another process';
+}
+
+function isBusy(error: unknown): boolean {
+  const code =
+    typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
+  return (code & 0xff) === sqliteBusy;
 }

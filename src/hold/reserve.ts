@@ -3,8 +3,10 @@
 // So when a write finds the disk full this file is removed: what frees space (positions, deletions) then has room, and
 // pages are refused until there is room again for the file. What must stay true: a page never uses this space.
 
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { ExportError } from '../contracts/errors.ts';
+import { makePrivateFile } from './private-files.ts';
 
 const bytesMax = 32 * 1024 * 1024;
 /** Of a small disk, only this share is set aside. */
@@ -12,6 +14,21 @@ const diskShareMax = 0.25;
 /** It is set aside anew only where there is so much more room than it takes, so that it does not come and go. */
 const roomShare = 1.25;
 const chunkBytes = 1024 * 1024;
+
+const fileName = 'reserve';
+
+/** Does what a start needs; where the disk is full, once more in the space that was set aside. */
+export function withReserve<T>(dir: string, start: () => T): T {
+  try {
+    return start();
+  } catch (error) {
+    const path = join(dir, fileName);
+    const isFull = error instanceof ExportError && error.code === 'disk_full';
+    if (!isFull || !existsSync(path)) throw error;
+    rmSync(path);
+    return start();
+  }
+}
 
 /** The space set aside in one directory. */
 export class Reserve {
@@ -23,7 +40,7 @@ export class Reserve {
   /** Sets the space aside, if the disk has room for it. */
   constructor(dir: string) {
     this.#dir = dir;
-    this.#path = join(dir, 'reserve');
+    this.#path = join(dir, fileName);
     const { blocks, bsize } = statfsSync(dir);
     this.bytes = Math.min(
       bytesMax,
@@ -57,7 +74,8 @@ export class Reserve {
   #fill(): boolean {
     // Not zeros, which some file systems do not store.
     const chunk = Buffer.alloc(chunkBytes, 'set aside for when the disk is full. ');
-    const file = openSync(this.#path, 'w', 0o600);
+    makePrivateFile(this.#path);
+    const file = openSync(this.#path, 'w');
     try {
       for (let left = this.bytes; left > 0; )
         left -= writeSync(file, chunk, 0, Math.min(left, chunkBytes));

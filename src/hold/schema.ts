@@ -41,8 +41,13 @@ CREATE INDEX dead_letter_by_sink ON dead_letter (sink, id);
 CREATE TABLE note (kind TEXT NOT NULL, name TEXT NOT NULL, facts TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
 `;
 
+const version2 = `
+-- CRC-32 over the row's other values (held-page.ts); NULL: none was taken. Whoever changes a row by hand sets it to NULL.
+ALTER TABLE page ADD COLUMN crc INTEGER;
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
-export const migrations: readonly string[] = [version1];
+export const migrations: readonly string[] = [version1, version2];
 
 /** Run on each connection. Auto-vacuum must come before the first table. */
 export function pragmas(sync: 'full' | 'normal'): string {

@@ -27,6 +27,7 @@ export type Ask =
   | { readonly op: 'recall'; readonly stream: string }
   | { readonly op: 'trail'; readonly stream: string }
   | { readonly op: 'entities'; readonly stream: string }
+  | { readonly op: 'retain'; readonly sinks: readonly string[] }
   | { readonly op: 'tick' }
   | { readonly op: 'close' };
 
@@ -48,6 +49,10 @@ export interface Answer {
 export interface Answers {
   readonly answers: readonly Answer[];
   readonly gauge?: SpoolGauge;
+  /** Memory that pages came in, to be used again. */
+  readonly spare?: readonly ArrayBuffer[];
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
+  /** The database is damaged: nothing can be relied on any more until the next start has mended it. */
+  readonly damage?: ToldError;
 }

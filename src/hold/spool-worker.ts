@@ -1,15 +1,17 @@
 // The worker thread that owns the state database, so that an fsync or a WAL checkpoint never stalls the event loop.
 // Writes that arrive while one transaction is being committed share the next one (group commit): the cost of an
 // fsync is spread over whatever is waiting. An answer is posted only after the commit that covers it, and all answers
-// of a commit together. What must stay true: a write that fails (a page for which the disk has no room) fails alone.
+// of a commit together. What must stay true: a write that fails (a page for which the disk has no room) fails alone; but
+// once the database turns out to be damaged, everybody is told, since only the next start can mend it (mend.ts).
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { HeldPage } from '../contracts/spool.ts';
-import { storeError } from './database.ts';
-import { Reserve } from './reserve.ts';
+import { isDamage, storeError } from './database.ts';
+import { Delivered } from './delivered.ts';
+import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
-import { Store } from './store.ts';
+import { type Landed, Store, type StoreAppend } from './store.ts';
 
 invariant(parentPort !== null, 'the spool worker runs in a worker thread');
 const port = parentPort;
@@ -23,22 +25,34 @@ let prunedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
 let notes = new Map<string, Extract<Question, { op: 'note' }>>();
 
-const { store, reserve } = open();
+/** A page had to be refused for want of room: not told before, so that a stream tries, and its operator hears of it. */
+let refusing = false;
 
-function open(): { readonly store: Store; readonly reserve: Reserve } {
+/** Why nothing that is read or written can be relied on any more. */
+let damage: ToldError | null = null;
+
+const { store, reserve, delivered } = open();
+
+interface Opened {
+  readonly store: Store;
+  readonly reserve: Reserve;
+  readonly delivered: Delivered;
+}
+
+function open(): Opened {
   try {
-    const opened = new Store(settings);
+    const opened = withReserve(settings.dir, () => new Store(settings));
     opened.retainFor(settings.sinks);
+    const copy = new Delivered(settings.dir, opened);
+    for (const [stream, place] of opened.places()) copy.note(stream, opened.end, place);
+    // From now on a database that is gone is known to have been there.
+    copy.save(opened.end, Date.now(), true);
     const space = new Reserve(settings.dir);
     // What is in the log has to fit into the reserve, twice over, to be moved into the database on a full disk.
     opened.boundLog(space.bytes / 2);
-    const told: Answers = {
-      answers: [{ id: 0, result: opened.id }],
-      gauge: opened.gauge(),
-      diskFull: !space.held,
-    };
+    const told: Answers = { answers: [{ id: 0, result: opened.id }], gauge: opened.gauge() };
     port.postMessage(told);
-    return { store: opened, reserve: space };
+    return { store: opened, reserve: space, delivered: copy };
   } catch (error) {
     const told: Answers = {
       answers: [{ id: 0, error: described(error, 'opening the state database') }],
@@ -70,17 +84,23 @@ function flush(): void {
   const jobs: Job[] = questions.filter(writes).map((question) => ({
     id: question.id,
     run: () => write(question, now),
+    ...(question.op === 'append' ? { entry: question.entry } : {}),
   }));
   if (pruning) jobs.push({ id: 0, run: () => prune(now) }, { id: 0, run: () => writeNotes(now) });
   const written = commit(jobs);
+  jobs.forEach(({ entry }, index) => {
+    if (entry !== undefined) follow(entry, written[index]?.result as Landed | undefined, now);
+  });
+  if (pruning) noteDelivered(now, ending);
   const read = questions.filter((question) => !writes(question)).map(readAnswer);
-  post([...written, ...read]);
+  post([...written, ...read], questions.flatMap(memoryOf));
   if (ending) close();
 }
 
 /** One write; id 0 where nobody waits for it. */
 interface Job {
   readonly id: number;
+  readonly entry?: StoreAppend;
   run(): unknown;
 }
 
@@ -115,6 +135,23 @@ function emptyLog(): void {
   }
 }
 
+/** Where a stream has come, once that is durable. */
+function follow(entry: StoreAppend, landed: Landed | undefined, now: number): void {
+  if (landed === undefined) return;
+  const { stream, checkpoint, entities } = entry;
+  if (entities !== undefined) delivered.forget(stream);
+  else delivered.note(stream, store.end, { checkpoint, block: landed.block, at: now });
+}
+
+function noteDelivered(now: number, ending: boolean): void {
+  try {
+    delivered.advance(store.passed());
+    delivered.save(store.end, now, ending);
+  } catch (error) {
+    described(error, 'reading the state database');
+  }
+}
+
 /** Deletes pages that every sink has passed; again with the next commit where there are many. */
 function prune(now: number): void {
   prunedAt = now;
@@ -128,9 +165,24 @@ function writeNotes(now: number): void {
   for (const { kind, name, facts } of last.values()) store.note(kind, name, facts, now);
 }
 
-function post(answers: readonly Answer[]): void {
-  const told: Answers = { answers, gauge: store.gauge(), diskFull: !reserve.held };
-  port.postMessage(told, answers.flatMap(transferable));
+function post(answers: readonly Answer[], spare: readonly ArrayBuffer[]): void {
+  const told: Answers = {
+    answers,
+    spare,
+    ...measured(),
+    diskFull: refusing && !reserve.held,
+    ...(damage === null ? {} : { damage }),
+  };
+  port.postMessage(told, [...answers.flatMap(transferable), ...spare]);
+}
+
+function measured(): Pick<Answers, 'gauge'> {
+  try {
+    return { gauge: store.gauge() };
+  } catch (error) {
+    described(error, 'reading the state database');
+    return {};
+  }
 }
 
 function writes(question: Question): boolean {
@@ -141,6 +193,7 @@ function write(question: Question, now: number): unknown {
   switch (question.op) {
     case 'append':
       if (!reserve.held) throw diskFull();
+      refusing = false;
       return store.append(question.entry, now);
     case 'acknowledge':
       return store.acknowledge(question.sink, question.step, now);
@@ -150,6 +203,7 @@ function write(question: Question, now: number): unknown {
     case 'recall':
     case 'trail':
     case 'entities':
+    case 'retain':
     case 'tick':
     case 'close':
       return undefined;
@@ -182,6 +236,8 @@ function read(question: Question): unknown {
       return store.trail(question.stream);
     case 'entities':
       return store.entities(question.stream);
+    case 'retain':
+      return store.retainFor(question.sinks);
     case 'tick':
       store.shrink();
       if (!reserve.held) {
@@ -190,6 +246,11 @@ function read(question: Question): unknown {
       }
       return store.refresh();
   }
+}
+
+function memoryOf(question: Question): readonly ArrayBuffer[] {
+  if (question.op !== 'append') return [];
+  return question.entry.pages.map(({ body }) => body.buffer as ArrayBuffer);
 }
 
 function transferable(answer: Answer): ArrayBuffer[] {
@@ -204,11 +265,14 @@ function transferable(answer: Answer): ArrayBuffer[] {
 }
 
 function described(error: unknown, doing: string): ToldError {
-  const told = storeError(error, doing);
-  return { code: told.code, message: told.message, next: told.next };
+  const { code, message, next } = storeError(error, doing);
+  const told: ToldError = { code, message, next };
+  if (isDamage(error)) damage ??= told;
+  return told;
 }
 
 function diskFull(): ExportError {
+  refusing = true;
   return new ExportError('disk_full', 'holding a page: the disk is full', {
     next: 'Make room in state.dir; polling pauses meanwhile and nothing is lost.',
   });

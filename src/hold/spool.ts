@@ -31,6 +31,12 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
   readonly recentBytesMax?: number;
 }
 
+/** The spool as who has opened it sees it. */
+export interface OwnSpool extends Spool {
+  /** Names the sinks anew whose positions hold pages back; resolves when no page goes by the names of before. */
+  retainFor(sinks: readonly string[]): Promise<void>;
+}
+
 const recentBytesMaxDefault = 3 * 1024 * 1024;
 /** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
@@ -44,9 +50,13 @@ const pollBytesPerMsMin = 5_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
+/** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
+const sparesMax = 4;
+const spareBytesMax = 4 * 1024 * 1024;
+const spareBytesMin = 128 * 1024;
 
 /** Takes the state directory's lock and opens its database. Throws `state_locked`, `state_damaged`, `disk_full`. */
-export async function openSpool(settings: SpoolSettings): Promise<Spool> {
+export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir);
   const worker = new Worker(new URL('./spool-worker.ts', import.meta.url), {
     workerData: settings satisfies WorkerSettings,
@@ -76,17 +86,20 @@ interface Watcher {
   readonly reject: (error: Error) => void;
 }
 
-class WorkerSpool implements Spool {
+class WorkerSpool implements OwnSpool {
   readonly id: string;
   readonly #settings: SpoolSettings;
   readonly #worker: Worker;
   readonly #lock: Lock;
+  #sinks: readonly string[];
   readonly #recent: RecentPages;
   readonly #recentBytesMax: number;
   /** Size of the page appended last. */
   #pageBytes = 0;
   /** Where each sink read last, and when. */
   readonly #readers = new Map<string, { readonly at: Offset; readonly when: number }>();
+  /** Memory to copy pages into on their way to the worker. */
+  readonly #spare: ArrayBuffer[] = [];
   readonly #unanswered = new Map<number, Waiter>();
   readonly #watchers = new Set<Watcher>();
   readonly #tick: NodeJS.Timeout;
@@ -100,6 +113,7 @@ class WorkerSpool implements Spool {
 
   constructor(settings: SpoolSettings, worker: Worker, lock: Lock, opened: Answers) {
     this.#settings = settings;
+    this.#sinks = settings.sinks;
     this.#worker = worker;
     this.#lock = lock;
     this.id = String(opened.answers[0]?.result);
@@ -126,7 +140,7 @@ class WorkerSpool implements Spool {
   async append(entry: Append): Promise<number> {
     const pages = entry.pages.map(({ slices: _, ...page }) => ({
       ...page,
-      body: owned(page.body),
+      body: this.#lend(page.body),
     }));
     return this.#ask(
       { op: 'append', entry: { ...entry, pages } },
@@ -159,9 +173,8 @@ class WorkerSpool implements Spool {
 
   #noteReader(sink: string, at: Offset): void {
     this.#readers.set(sink, { at, when: performance.now() });
-    const { sinks } = this.#settings;
-    if (sinks.some((name) => !this.#readers.has(name))) return;
-    const passed = Math.min(...sinks.map((name) => this.#readers.get(name)?.at ?? 0));
+    if (this.#sinks.some((name) => !this.#readers.has(name))) return;
+    const passed = Math.min(...this.#sinks.map((name) => this.#readers.get(name)?.at ?? 0));
     this.#recent.forgetBefore(passed);
     this.#wake();
   }
@@ -187,6 +200,12 @@ class WorkerSpool implements Spool {
     const courtesyMs = Math.ceil(this.#pageBytes / pollBytesPerMsMin);
     const courtesy = AbortSignal.any([signal, AbortSignal.timeout(courtesyMs)]);
     await this.#until(() => !this.#crowded(), courtesy).catch(() => signal.throwIfAborted());
+  }
+
+  async retainFor(sinks: readonly string[]): Promise<void> {
+    await this.#ask({ op: 'retain', sinks });
+    this.#sinks = sinks;
+    for (const sink of this.#readers.keys()) if (!sinks.includes(sink)) this.#readers.delete(sink);
   }
 
   progress(sink: string): Promise<SinkProgress> {
@@ -241,7 +260,26 @@ class WorkerSpool implements Spool {
     });
   }
 
-  #settle({ answers, gauge, diskFull }: Answers): void {
+  /**
+   * A copy to be handed to the worker while the original stays in use here. It is made in memory that the worker has
+   * handed back, since fresh memory costs more than the copying.
+   */
+  #lend(body: Uint8Array): Uint8Array {
+    const last = this.#spare.pop();
+    const fits = last !== undefined && last.byteLength >= body.length;
+    const memory = fits ? last : new ArrayBuffer(roundUp(body.length));
+    const copy = new Uint8Array(memory, 0, body.length);
+    copy.set(body);
+    return copy;
+  }
+
+  #takeBack(memory: readonly ArrayBuffer[]): void {
+    const small = memory.filter(({ byteLength }) => byteLength <= spareBytesMax);
+    this.#spare.push(...small.slice(0, sparesMax - this.#spare.length));
+  }
+
+  #settle({ answers, gauge, diskFull, damage, spare = [] }: Answers): void {
+    this.#takeBack(spare);
     this.#diskFull = diskFull === true;
     for (const { id, result, error } of answers) {
       const waiter = this.#unanswered.get(id);
@@ -250,6 +288,7 @@ class WorkerSpool implements Spool {
       else waiter?.resolve(result);
     }
     if (gauge !== undefined) this.#measure(gauge);
+    if (damage !== undefined) this.#fail(revived(damage));
   }
 
   #measure(gauge: SpoolGauge): void {
@@ -300,9 +339,8 @@ class WorkerSpool implements Spool {
   }
 }
 
-/** A copy whose buffer is its own, to be handed to the worker while the original stays in use here. */
-function owned(bytes: Uint8Array): Uint8Array {
-  return new Uint8Array(bytes);
+function roundUp(bytes: number): number {
+  return Math.ceil(bytes / spareBytesMin) * spareBytesMin;
 }
 
 function revived(error: NonNullable<Answer['error']>): ExportError {

@@ -41,6 +41,11 @@ export class Outlet {
     return this.#from < first + count && performance.now() - this.#askedAt < atWorkMs;
   }
 
+  /** No batch is cut any more: pages are encoded for this sink no longer. */
+  leave(): void {
+    this.#settings.encoder.leave(this.#reader);
+  }
+
   /**
    * The batch that starts at `from`, or null at the spool's end. A batch without events only says that there was
    * nothing for this sink up to its `end`.
@@ -49,8 +54,10 @@ export class Outlet {
     const { bounds, spool } = this.#settings;
     this.#from = from;
     this.#askedAt = performance.now();
+    const { end: held } = spool.gauge;
     const pages = await spool.read(from, bounds.bytesMax, this.#settings.sink);
-    if (pages.length === 0) return null;
+    // A sink that is new finds the pages of before gone, which all others had passed.
+    if (pages.length === 0) return held > from ? this.#batch(from, held, []) : null;
     const parts: Selected[] = [];
     let room = bounds.eventsMax;
     let bytes = 0;

@@ -36,7 +36,7 @@ const nothing: Selected = { events: [], lines: noLines, recordBytes: 0 };
 
 /** Encodes pages for the sinks that read one spool. */
 export class PageEncoder {
-  readonly #decoder: PageDecoder;
+  #decoder: PageDecoder;
   readonly #readers = new Set<Reader>();
   /** How large the lines of the page before were, as a share of its body, by selection and format. */
   readonly #growth = new Map<string, number>();
@@ -48,6 +48,16 @@ export class PageEncoder {
   /** From now on pages are encoded for this sink as well when another one reads them. */
   join(reader: Reader): void {
     this.#readers.add(reader);
+  }
+
+  /** It reads no more. */
+  leave(reader: Reader): void {
+    this.#readers.delete(reader);
+  }
+
+  /** Events are read differently from now on: what was worked out of pages so far is let go. */
+  decodeWith(decoder: PageDecoder): void {
+    this.#decoder = decoder;
   }
 
   /** What one sink is to get of a page. */

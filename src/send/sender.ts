@@ -64,6 +64,8 @@ export class Sender {
   #delivered = 0;
   #deadLetters = 0;
   #retries = 0;
+  /** What the far side has committed that is not ours. */
+  #disbelieved: Offset | null = null;
   /** Until the position is here, batches go one at a time. */
   #carefulUntil: Offset = 0;
 
@@ -121,12 +123,13 @@ export class Sender {
       try {
         const committed = await sink.committed(kill);
         if (committed === null || committed <= this.#position.at) return;
-        if (committed <= tried) this.#position.advance(committed);
-        else
-          log.warn('the far side has more than is held here, and is not believed', {
+        // It stays there until a batch of ours is committed over it, also when that batch would reach it.
+        if (committed > tried) this.#disbelieved = committed;
+        if (committed === this.#disbelieved) {
+          log.warn('the far side tells of more than was held here; it is not believed', {
             committed,
-            tried,
           });
+        } else this.#position.advance(committed);
         return;
       } catch (error) {
         if (stop.aborted) throw error;

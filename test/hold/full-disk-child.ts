@@ -6,13 +6,17 @@ import { join } from 'node:path';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
+import { mendDatabase } from '../../src/hold/mend.ts';
 import { openSpool } from '../../src/hold/spool.ts';
-import { Pipeline } from '../../src/pipeline.ts';
+import { Pipeline, type Plan } from '../../src/pipeline.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { silent } from '../support/silent-log.ts';
 
-/** What the test asks for: fill the disk up, empty it again, let the sink take events, tell how things stand, end. */
-export type FullDiskAsk = 'fill' | 'empty' | 'deliver' | 'state' | 'stop';
+/**
+ * What the test asks for: fill the disk up, fill it up and start anew on it, empty it again, let the sink take events, tell
+ * how things stand, end.
+ */
+export type FullDiskAsk = 'fill' | 'fill and restart' | 'empty' | 'deliver' | 'state' | 'stop';
 
 /** How things stand. */
 export interface FullDiskState {
@@ -74,54 +78,62 @@ const sink = defineSink({
 
 const dir = process.argv[2] ?? '';
 const ballast = join(dir, 'ballast');
-const spool = await openSpool({
-  dir: join(dir, 'state'),
-  sync: 'full',
-  keepMs: 0,
-  sinks: ['s'],
-  bytesMax: 1e9,
-});
-const pipeline = new Pipeline(
-  {
-    sources: [
-      {
-        name: 'audit',
-        streams: [stream],
-        reading: { id: 'id', time: [] },
-        list: {
-          order: 'oldest_first',
-          start: 'beginning',
-          lookbackMs: 1e9,
-          rewindEveryMs: 1e9,
-          reconcileEveryMs: 1e9,
-          onCursorInvalid: 'halt',
-        },
-        snapshot: null,
-        schedule: { everyMs: 1_000 },
+const stateDir = join(dir, 'state');
+const plan: Plan = {
+  sources: [
+    {
+      name: 'audit',
+      streams: [stream],
+      reading: { id: 'id', time: [] },
+      list: {
+        order: 'oldest_first',
+        start: 'beginning',
+        lookbackMs: 1e9,
+        rewindEveryMs: 1e9,
+        reconcileEveryMs: 1e9,
+        onCursorInvalid: 'halt',
       },
-    ],
-    sinks: [
-      {
-        name: 's',
-        definition: sink,
-        settings: { type: 'test' },
-        format: { name: 'json', contentType: 'text/plain', encode: ({ uid }) => uid },
-        formatKey: 'json',
-        bounds: { eventsMax: 10, bytesMax: 1e6 },
-        waitMs: 0,
-        retry: { minMs: 50, maxMs: 50 },
-      },
-    ],
-    routes: [],
-  },
-  {
-    spool,
-    tools: { clock, log: silent, http: { request: () => Promise.reject(), close: async () => {} } },
-    random: () => 0,
-  },
-);
-const stop = new AbortController();
-const running = pipeline.run(stop.signal, 1_000);
+      snapshot: null,
+      schedule: { everyMs: 1_000 },
+    },
+  ],
+  sinks: [
+    {
+      name: 's',
+      definition: sink,
+      settings: { type: 'test' },
+      format: { name: 'json', contentType: 'text/plain', encode: ({ uid }) => uid },
+      formatKey: 'json',
+      bounds: { eventsMax: 10, bytesMax: 1e6 },
+      waitMs: 0,
+      retry: { minMs: 50, maxMs: 50 },
+    },
+  ],
+  routes: [],
+};
+
+/** A spool and a pipeline on it, opened as the program opens them. */
+async function start() {
+  const shared = { dir: stateDir, sync: 'full', sinks: ['s'] } as const;
+  mendDatabase({ ...shared, streams: [stream.name], tell: () => null });
+  const spool = await openSpool({ ...shared, keepMs: 0, bytesMax: 1e9 });
+  const http = { request: () => Promise.reject(), close: async () => {} };
+  const tools = { clock, log: silent, http };
+  const pipeline = new Pipeline(plan, { spool, tools, random: () => 0 });
+  const halt = new AbortController();
+  const running = pipeline.run(halt.signal, 1_000);
+  return { spool, pipeline, halt, running };
+}
+
+async function end(): Promise<FullDiskState> {
+  running.halt.abort(new Error('enough'));
+  await running.running;
+  const last = await state();
+  await running.spool.close();
+  return last;
+}
+
+let running = await start();
 
 function freeBytes(): number {
   const { bavail, bsize } = statfsSync(dir);
@@ -141,6 +153,7 @@ function fill(): void {
 }
 
 async function state(): Promise<FullDiskState> {
+  const { spool, pipeline } = running;
   const [{ error, caughtUpAt } = { error: null, caughtUpAt: null }] = pipeline.state.streams;
   return {
     taken,
@@ -164,13 +177,13 @@ async function answer(asked: FullDiskAsk): Promise<FullDiskState> {
       return state();
     case 'state':
       return state();
-    case 'stop': {
-      stop.abort(new Error('enough'));
-      await running;
-      const last = await state();
-      await spool.close();
-      return last;
-    }
+    case 'fill and restart':
+      await end();
+      fill();
+      running = await start();
+      return state();
+    case 'stop':
+      return end();
   }
 }
 

@@ -94,3 +94,26 @@ test.skipIf(!canMount)(
     expect(last.taken).toEqual(ids);
   },
 );
+
+test.skipIf(!canMount)(
+  'spool that is started on a full disk delivers what it holds, and goes on when there is room',
+  async () => {
+    const { ask, until } = await pipelineOn(6);
+    await until(({ end }) => end >= 3, 'three pages');
+    const started = await ask('fill and restart');
+    await until(({ stream }) => stream.error === 'disk_full', 'the disk to be full');
+
+    await ask('deliver');
+    const held = await until(
+      ({ stored }) => stored === started.end,
+      'the position of what is held',
+    );
+    await ask('empty');
+    await until(({ stored, stream }) => stored === pages && stream.caughtUp, 'the rest');
+    const last = await ask('stop');
+
+    expect(started.end).toBeGreaterThanOrEqual(3);
+    expect(held.end).toBe(started.end);
+    expect(last.taken).toEqual(ids);
+  },
+);

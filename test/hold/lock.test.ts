@@ -2,7 +2,8 @@
 // that ends.
 
 import { once } from 'node:events';
-import { statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { holderOf, takeLock } from '../../src/hold/lock.ts';
@@ -47,6 +48,47 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
   },
 );
 
+test('takeLock heeds the lock alone, not a name left by a process whose number another one has now', async () => {
+  const dir = tempDir();
+  await endChild(await holderIn(dir), 'SIGKILL');
+  const alive = { pid: process.pid, host: hostname(), since: '2026-11-01T00:00:00Z' };
+  writeFileSync(join(dir, 'owner.json'), JSON.stringify(alive));
+
+  const free = holderOf(dir);
+  takeLock(dir).release();
+
+  expect(free).toBeNull();
+});
+
+test('takeLock leaves the lock to its holder when it is asked again by the same process', async () => {
+  const dir = tempDir();
+  const lock = takeLock(dir);
+  expect(() => takeLock(dir)).toThrow(`process ${process.pid} on `);
+  holderOf(dir);
+
+  const other = spawnChild(process.execPath, [holder, dir], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  afterThisTest(() => endChild(other, 'SIGKILL'));
+  if (other.stdout === null) throw new Error('the child has no output');
+  const outcome = await Promise.race([
+    once(other.stdout, 'data').then(() => 'held'),
+    once(other, 'exit').then(() => 'refused'),
+  ]);
+
+  expect(outcome).toBe('refused');
+  lock.release();
+});
+
+test('takeLock says what is in its way where that is no other process', () => {
+  const dir = join(tempDir(), 'state');
+  writeFileSync(dir, 'a file');
+
+  expect(() => takeLock(dir)).toThrow(
+    expect.objectContaining({ code: 'state_damaged', next: expect.stringContaining('state.dir') }),
+  );
+});
+
 test('holderOf neither makes a directory locked nor takes a lock away', async () => {
   const dir = tempDir();
 
@@ -64,12 +106,4 @@ test('takeLock tells that it is held also where the holder’s name cannot be re
   writeFileSync(join(dir, 'owner.json'), '{"pid":');
 
   expect(() => takeLock(dir)).toThrow('another process holds it');
-});
-
-test('takeLock makes a missing directory that only its owner can enter', () => {
-  const dir = join(tempDir(), 'a', 'state');
-
-  takeLock(dir).release();
-
-  expect(statSync(dir).mode & 0o077).toBe(0);
 });

@@ -1,11 +1,13 @@
 // How a state database of another version is met: an older one is brought up to date with all that it holds, a newer
-// one is refused and left as it is. The second migration is made up, since there is only one so far.
+// one is refused and left as it is. Each version that there ever was is pinned by a database of it, as SQL in `schemas/`.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
+import { findDamage } from '../../src/hold/damage.ts';
 import type * as Schema from '../../src/hold/schema.ts';
+import { migrations } from '../../src/hold/schema.ts';
 import { Store } from '../../src/hold/store.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
@@ -35,6 +37,79 @@ function versionOf(dir: string): unknown {
   return row?.user_version;
 }
 
+const present = migrations.length;
+const versions = Array.from({ length: present }, (_, index) => index + 1);
+
+/** A state directory as that version has left it. */
+function leftBy(version: number): string {
+  const dir = tempDir();
+  const database = new DatabaseSync(join(dir, 'sluice.db'));
+  database.exec(readFileSync(join(import.meta.dirname, 'schemas', `${version}.sql`), 'utf8'));
+  database.close();
+  return dir;
+}
+
+function tablesIn(database: DatabaseSync): readonly unknown[] {
+  return database.prepare('SELECT name, sql FROM sqlite_master ORDER BY name').all();
+}
+
+test.each(versions)(
+  'the migrations up to version %i make the tables that it was released with',
+  (n) => {
+    const released = new DatabaseSync(join(leftBy(n), 'sluice.db'));
+    const made = new DatabaseSync(':memory:');
+    for (const migration of migrations.slice(0, n)) made.exec(migration);
+
+    expect(tablesIn(made)).toEqual(tablesIn(released));
+    released.close();
+    made.close();
+  },
+);
+
+test.each(versions)('store goes on with all that version %i has left', (version) => {
+  later.length = 0;
+  const dir = leftBy(version);
+  const damage = findDamage(join(dir, 'sluice.db'), null);
+
+  const store = open(dir);
+  store.transaction(() => store.append(anAppend({ ids: ['5'] }), 0));
+
+  expect(damage).toBeNull();
+  expect(versionOf(dir)).toBe(present);
+  expect(store.id).toBe('6f1c0d2e-3b4a-4c5d-8e6f-708192a3b4c5');
+  const pages = store.read(0, 1e6);
+  expect(pages.map(({ first, count, onlySink }) => [first, count, onlySink])).toEqual([
+    [39, 2, undefined],
+    [41, 1, 'siem'],
+    [42, 1, undefined],
+  ]);
+  expect(pages[0]?.kept).toEqual(Uint32Array.of(0, 2));
+  expect(Buffer.from(pages[1]?.body ?? []).toString()).toBe('[{"id":"4"}]');
+  expect(pages[0]?.context).toMatchObject({ source: 'audit', fetchedAt: 1_793_491_200_000 });
+  expect(store.recall('audit').identities.map(({ block, bytes }) => [block, bytes.length])).toEqual(
+    [[7, 40]],
+  );
+  expect(store.trail('audit')).toEqual([{ cursor: 'c-1', at: 1_793_491_200_000 }]);
+  expect(store.entities('firewall/c-1/objects').get('object/o-1')).toContain('"o-1"');
+  expect(store.progress('siem')).toEqual({ position: 40, mark: { bytes: 9 } });
+  expect(store.rows('SELECT id, reason FROM dead_letter')).toEqual([{ id: 3, reason: 'too long' }]);
+  expect(store.rows('SELECT name, facts FROM note')).toHaveLength(1);
+  store.close();
+  expect(findDamage(join(dir, 'sluice.db'), null)).toBeNull();
+});
+
+test('store only looks at an older database where that is all that is wanted', () => {
+  later.length = 0;
+  const dir = leftBy(1);
+
+  const store = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
+
+  expect(store.read(0, 1e6)).toHaveLength(2);
+  expect(store.progress('siem').position).toBe(40);
+  store.close();
+  expect(versionOf(dir)).toBe(1);
+});
+
 /** A database of the present version that holds something; returns its identity. */
 function made(dir: string): string {
   later.length = 0;
@@ -62,7 +137,7 @@ test('store brings an older database up to date and keeps what it holds', () => 
   expect(store.progress('a').position).toBe(1);
   store.close();
   again.close();
-  expect([before, versionOf(dir)]).toEqual([1, 2]);
+  expect([before, versionOf(dir)]).toEqual([present, present + 1]);
 });
 
 test('store leaves an older database as it was where a migration fails', () => {
@@ -72,7 +147,7 @@ test('store leaves an older database as it was where a migration fails', () => {
 
   expect(() => open(dir)).toThrow('opening the state database');
 
-  expect(versionOf(dir)).toBe(2);
+  expect(versionOf(dir)).toBe(present + 1);
   later.pop();
   const store = open(dir);
   expect(store.id).toBe(id);

@@ -1,11 +1,20 @@
-// A process that appends one page after the other and says each number once it is durable, until it is killed.
+// A process that appends one page after the other, its sink two behind, and says each number once it is durable, until it
+// is killed.
 
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';
 
 const dir = process.argv[2] ?? '';
-const spool = await openSpool({ dir, sync: 'full', keepMs: 0, sinks: ['a'], bytesMax: 1e9 });
+const spool = await openSpool({
+  dir,
+  sync: 'full',
+  keepMs: 0,
+  sinks: ['a'],
+  bytesMax: 1e9,
+  eager: true,
+});
 for (let n = spool.gauge.end + 1; ; n += 1) {
-  await spool.append(anAppend({ ids: [String(n)], pad: 2_000 }));
+  await spool.append(anAppend({ ids: [String(n)], pad: (n * 7_919) % 40_000 }));
+  await spool.acknowledge('a', { position: Math.max(0, n - 2) });
   process.stdout.write(`${n}\n`);
 }

@@ -1,11 +1,13 @@
 // The spool as its stages use it: real files, real worker thread, a real SIGKILL.
 
 import { spawn } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { identityBytes } from '../../src/contracts/spool.ts';
+import { findDamage } from '../../src/hold/damage.ts';
+import { readDelivered } from '../../src/hold/delivered.ts';
 import { openSpool, type SpoolSettings } from '../../src/hold/spool.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
@@ -111,16 +113,40 @@ test('spool says that a file which is no database is damaged, and leaves it as i
   expect(readFileSync(join(dir, 'sluice.db')).equals(garbage)).toBe(true);
 });
 
-test('spool lets nobody else read its files', async () => {
-  const dir = join(tempDir(), 'state');
-  const spool = await openSpool(settings(dir));
-  await spool.append(anAppend({ ids: ['1'] }));
+test.each([0o000, 0o022, 0o777])(
+  'spool lets nobody else look into its directory, with a umask of %o',
+  async (mask) => {
+    const dir = join(tempDir(), 'state');
+    const before = process.umask(mask);
+    try {
+      const spool = await openSpool(settings(dir));
+      await spool.append(anAppend({ ids: ['1'] }));
+      const modes = new Map(
+        readdirSync(dir).map((name) => [name, statSync(join(dir, name)).mode & 0o777]),
+      );
+      await spool.close();
 
-  const modes = readdirSync(dir).map((name) => statSync(join(dir, name)).mode & 0o077);
-  await spool.close();
+      expect([...modes.keys()]).toEqual(
+        expect.arrayContaining(['delivered.json', 'lock.db', 'owner.json', 'reserve', 'sluice.db']),
+      );
+      expect(new Set(modes.values())).toEqual(new Set([0o600]));
+      expect(statSync(dir).mode & 0o777).toBe(0o700);
+    } finally {
+      process.umask(before);
+    }
+  },
+);
 
-  expect(modes.length).toBeGreaterThanOrEqual(3);
-  expect(modes.every((mode) => mode === 0)).toBe(true);
+test('spool closes files to others that were restored open to them', async () => {
+  const dir = tempDir();
+  await (await openSpool(settings(dir))).close();
+  for (const name of readdirSync(dir)) chmodSync(join(dir, name), 0o644);
+
+  await (await openSpool(settings(dir))).close();
+
+  const open = readdirSync(dir).filter((name) => statSync(join(dir, name)).mode & 0o077);
+  // What it holds is a text of our own.
+  expect(open).toEqual(['reserve']);
 });
 
 test('spool loses nothing that append had resolved when its process is killed', async () => {
@@ -131,19 +157,29 @@ test('spool loses nothing that append had resolved when its process is killed', 
     child.stdout.on('data', (chunk: Buffer) => {
       told += chunk.toString();
     });
-    await waitUntil(() => told.split('\n').length > 20, { what: 'twenty appends' });
+    const appends = 2 + Math.floor(Math.random() * 40);
+    await waitUntil(() => told.split('\n').length > appends, { what: `${appends} appends` });
     child.kill('SIGKILL');
     await new Promise((resolve) => child.once('close', resolve));
     const acknowledged = Number(told.trimEnd().split('\n').at(-1));
 
+    const damage = findDamage(join(dir, 'sluice.db'), readDelivered(dir));
     const spool = await openSpool(settings(dir, { sinks: ['a'] }));
-    const pages = await spool.read(0, 1e9);
+    const { end } = spool.gauge;
+    const { position } = await spool.progress('a');
+    const pages = await spool.read(position, 1e9);
     const { checkpoint } = await spool.recall('audit');
     await spool.close();
-    const held = pages.map((page) => String(page.first));
 
-    expect(held.length).toBeGreaterThanOrEqual(acknowledged);
-    expect(held).toEqual(held.map((_, index) => String(index)));
-    expect(checkpoint).toEqual({ last: String(held.length) });
+    expect(damage).toBeNull();
+    expect(end).toBeGreaterThanOrEqual(acknowledged);
+    expect([end - 2, end - 3]).toContain(position);
+    expect(pages.map(({ first }) => first)).toEqual(
+      Array.from({ length: end - position }, (_, i) => position + i),
+    );
+    expect(pages.map(({ body }) => JSON.parse(Buffer.from(body).toString()).data[0].id)).toEqual(
+      pages.map(({ first }) => String(first + 1)),
+    );
+    expect(checkpoint).toEqual({ last: String(end) });
   }
 });

@@ -164,6 +164,27 @@ test('sender does not skip what is held for a far side that tells of more, as af
   await spool.close();
 });
 
+test('sender does not take for its own what it disbelieved, once a batch reaches that far', async () => {
+  const spool = await heldEvents(4);
+  let attempts = 0;
+  const { sink, taken } = scripted(() => {
+    attempts += 1;
+    return attempts === 2 ? { outcome: 'retry', cause } : delivered;
+  });
+  const sender = senderOn(spool, { ...sink, committed: async () => 6 });
+  const stop = new AbortController();
+  const running = sender.run({ stop: stop.signal, kill: new AbortController().signal });
+  await waitUntil(() => sender.state.position === 4, { what: () => 'the first batch' });
+
+  await spool.append(anAppend({ ids: ['4', '5', '6', '7'] }));
+  await waitUntil(() => sender.state.position === 8, { what: () => 'the second batch' });
+  stop.abort(new Error('enough'));
+  await running;
+
+  expect(taken).toEqual(numbers(8));
+  await spool.close();
+});
+
 test('sender takes up what the far side says it has committed instead of sending it again', async () => {
   const spool = await heldEvents(8);
   const { sink, taken } = scripted((_, attempt) =>

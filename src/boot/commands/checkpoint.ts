@@ -6,6 +6,7 @@
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { identityBytes } from '../../contracts/spool.ts';
+import { forgetDelivered } from '../../hold/delivered.ts';
 import { takeLock } from '../../hold/lock.ts';
 import type { Store } from '../../hold/store.ts';
 import { cleanText } from '../../tools/clean-text.ts';
@@ -81,7 +82,7 @@ function factsOf(
 /** Deletes the checkpoint, so that the stream is read from its start. */
 export async function reset(options: CheckpointOptions, means: Means): Promise<ExitCode> {
   const { config, stream } = await find(options, means);
-  const forgotten = mend(config, (store) => {
+  const forgotten = mend(config, stream, (store) => {
     store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
     // Its cursors belong to the list as it was asked for before.
     store.change('DELETE FROM trail WHERE stream = ?', stream);
@@ -103,7 +104,7 @@ export async function rewind(
 ): Promise<ExitCode> {
   const to = timeOf(options.to);
   const { config, stream } = await find(options, means);
-  const { at, cursor, forgotten } = mend(config, (store) => {
+  const { at, cursor, forgotten } = mend(config, stream, (store) => {
     const checkpoint = listCheckpointOf(store, stream);
     const place = placeBefore(store, stream, to);
     const forgotten = options.forget === true ? forget(store, stream, place.at) : null;
@@ -148,9 +149,10 @@ async function find({ config: file, stream }: CheckpointOptions, { env }: Means)
 }
 
 /** Runs one transaction on the state while no run can: a runner's memory would overrule what is changed under it. */
-function mend<T>(config: Config, work: (store: Store) => T): T {
+function mend<T>(config: Config, stream: string, work: (store: Store) => T): T {
   const lock = takeLock(config.state.dir);
   try {
+    forgetDelivered(config.state.dir, stream);
     const store = openForMending(config);
     try {
       return store.transaction(() => work(store));

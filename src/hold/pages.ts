@@ -1,0 +1,140 @@
+// The pages in the state database: events numbered without end, added at one side and deleted at the other once every
+// sink has passed them. What must stay true: `end` in memory is the one on disk whenever no transaction is open, and a
+// number is given to one event only.
+
+import type { Offset } from '../contracts/event.ts';
+import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/spool.ts';
+import { heldPage, insertPage, pageValues } from './held-page.ts';
+import type { Statements } from './statements.ts';
+
+/** How long pages stay after every sink has passed them. */
+export interface PageRetention {
+  /** For replay. */
+  readonly keepMs: number;
+  /** The bound on all pages: passed ones go earlier than `keepMs` where polling would else have to stop for them. */
+  readonly bytesMax?: number;
+}
+
+/** Where the pages end and how much they hold, to go back to when a transaction fails. */
+export interface PageMark {
+  readonly end: Offset;
+  readonly bytes: number;
+}
+
+/** Pages deleted in one transaction, so that a long backlog passed at once does not hold up what others write. */
+const pruneMax = 512;
+/** Pages kept for replay may fill the spool to this share of its bound. */
+const keptShareMax = 0.8;
+
+/** The table of pages. */
+export class Pages {
+  readonly #statements: Statements;
+  readonly #retention: PageRetention;
+  #end: Offset;
+  #bytes: number;
+
+  constructor(statements: Statements, retention: PageRetention) {
+    this.#statements = statements;
+    this.#retention = retention;
+    this.#end = this.#storedEnd();
+    this.#bytes = this.#storedBytes();
+  }
+
+  /** The number of the next event. */
+  get end(): Offset {
+    return this.#end;
+  }
+
+  get mark(): PageMark {
+    return { end: this.#end, bytes: this.#bytes };
+  }
+
+  /** Forgets what a failed transaction has added. */
+  goBack({ end, bytes }: PageMark): void {
+    this.#end = end;
+    this.#bytes = bytes;
+  }
+
+  /** Another process may have put dead letters back since. */
+  catchUp(): void {
+    const end = this.#storedEnd();
+    if (end === this.#end) return;
+    this.#end = end;
+    this.#bytes = this.#storedBytes();
+  }
+
+  /** Notes the end; at the end of a transaction that has added pages. */
+  saveEnd(): void {
+    this.#statements.run("UPDATE meta SET value = ? WHERE key = 'end'", String(this.#end));
+  }
+
+  /** Adds a page; returns its first offset. */
+  add(page: NewPage, now: number): Offset {
+    const first = this.#end;
+    this.#statements.run(insertPage, ...pageValues(page, first, now));
+    this.#end += page.uids.length / uidBytes;
+    this.#bytes += page.body.length;
+    return first;
+  }
+
+  /** Whole pages from the one that holds `from`, up to about `bytesMax`. */
+  read(from: Offset, bytesMax: number): readonly HeldPage[] {
+    const pages: HeldPage[] = [];
+    let bytes = 0;
+    const holding = this.#statements.row(
+      'SELECT max(first) AS n FROM page WHERE first <= ?',
+      from,
+    )?.n;
+    const rows = this.#statements.each(
+      'SELECT * FROM page WHERE first >= ? ORDER BY first',
+      Number(holding ?? from),
+    );
+    for (const row of rows) {
+      if (Number(row.first) + Number(row.count) <= from) continue;
+      const page = heldPage(row);
+      pages.push(page);
+      bytes += page.body.length;
+      if (bytes >= bytesMax) break;
+    }
+    return pages;
+  }
+
+  /** Deletes what lies before `passed` and `keepMs` no longer wants, oldest first. True where there may be more to do. */
+  prune(passed: Offset, now: number): boolean {
+    const { keepMs, bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
+    let bytes = this.#bytes;
+    let done = 0;
+    let last = -1;
+    for (const page of this.#statements.each(
+      'SELECT first, count, bytes, held_at FROM page ORDER BY first',
+    )) {
+      const wanted = Number(page.held_at) > now - keepMs && bytes <= bytesMax * keptShareMax;
+      const end = Number(page.first) + Number(page.count);
+      if (wanted || end > passed || done === pruneMax) break;
+      bytes -= Number(page.bytes);
+      last = Number(page.first);
+      done += 1;
+    }
+    if (done > 0) this.#statements.run('DELETE FROM page WHERE first <= ?', last);
+    this.#bytes = bytes;
+    return done === pruneMax;
+  }
+
+  gauge(): SpoolGauge {
+    const oldest = this.#statements.row('SELECT min(first) AS n FROM page')?.n;
+    return {
+      bytes: this.#bytes,
+      oldest: typeof oldest === 'number' ? oldest : this.#end,
+      end: this.#end,
+    };
+  }
+
+  #storedEnd(): Offset {
+    return Number(this.#statements.row("SELECT value FROM meta WHERE key = 'end'")?.value ?? 0);
+  }
+
+  #storedBytes(): number {
+    return Number(this.#statements.row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.n ?? 0);
+  }
+}

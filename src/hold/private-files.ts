@@ -1,0 +1,24 @@
+// Files and directories that only their owner may look into, whatever the umask: what is held is security events, and
+// checkpoints hold cursors, which are credentials of a kind.
+
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+
+const fileMode = 0o600;
+const directoryMode = 0o700;
+
+/** Makes a directory; one that is there keeps the mode that its owner gave it. */
+export function makePrivateDirectory(path: string): void {
+  if (mkdirSync(path, { recursive: true, mode: directoryMode }) === undefined) return;
+  chmodSync(path, directoryMode);
+}
+
+/** Makes an empty file, or closes one that is there to others, as after a restore. */
+export function makePrivateFile(path: string): void {
+  // Never opened where it is there: closing it would let go of each lock that this process has on it (fcntl(2)).
+  if (!existsSync(path)) closeSync(openSync(path, 'a', fileMode));
+  try {
+    chmodSync(path, fileMode);
+  } catch {
+    // Someone else's file, which this process may write to all the same: its owner decides who may read it.
+  }
+}

@@ -1,0 +1,101 @@
+// What can still be read of a damaged database, copied into a new one. Keys are listed from both ends of a table, since a
+// broken page in the middle ends a listing there; rows are then read one by one, since a broken one costs only itself.
+
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { isWhole } from './held-page.ts';
+import type { Row } from './statements.ts';
+
+interface Table {
+  readonly name: string;
+  readonly key: readonly string[];
+  /** False for a row that can be read and is not what was written. */
+  readonly sound?: (row: Row) => boolean;
+}
+
+/** The tables that are copied; `meta` is the new database's own. */
+const tables = [
+  { name: 'page', key: ['first'], sound: isWhole },
+  { name: 'checkpoint', key: ['stream'] },
+  { name: 'identities', key: ['block'] },
+  { name: 'trail', key: ['rowid'] },
+  { name: 'entity', key: ['stream', 'key'] },
+  { name: 'position', key: ['sink'] },
+  { name: 'dead_letter', key: ['id'] },
+  { name: 'note', key: ['kind', 'name'] },
+] as const satisfies readonly Table[];
+
+/** For each table, whether all of it could be copied. */
+export type Salvaged = Readonly<Record<(typeof tables)[number]['name'], boolean>>;
+
+/** What is known of a database that cannot be opened at all. */
+export const nothingSalvaged = Object.fromEntries(
+  tables.map(({ name }) => [name, false]),
+) as Salvaged;
+
+/** Rows that are committed together: whole pages are among them. */
+const rowsAtOnce = 256;
+
+/** Copies what can be read. The new database has the tables of this version; those of the old one may be older. */
+export function salvage(from: DatabaseSync, to: DatabaseSync): Salvaged {
+  return Object.fromEntries(
+    tables.map((table) => [table.name, copyTable(from, to, table)]),
+  ) as Salvaged;
+}
+
+function copyTable(from: DatabaseSync, to: DatabaseSync, table: Table): boolean {
+  const { keys, whole } = keysIn(from, table);
+  let complete = whole;
+  for (let at = 0; at < keys.length; at += rowsAtOnce) {
+    to.exec('BEGIN');
+    for (const key of keys.slice(at, at + rowsAtOnce)) {
+      const row = rowAt(from, table, key);
+      if (row === null) complete = false;
+      else insert(to, table, row);
+    }
+    to.exec('COMMIT');
+  }
+  return complete;
+}
+
+function keysIn(
+  database: DatabaseSync,
+  table: Table,
+): { readonly keys: readonly SQLInputValue[][]; readonly whole: boolean } {
+  const ahead = listing(database, table, 'ASC');
+  if (ahead.whole) return ahead;
+  const back = listing(database, table, 'DESC');
+  const known = new Set(ahead.keys.map((key) => JSON.stringify(key)));
+  const rest = back.keys.filter((key) => !known.has(JSON.stringify(key)));
+  return { keys: [...ahead.keys, ...rest.reverse()], whole: false };
+}
+
+function listing(database: DatabaseSync, { name, key }: Table, direction: 'ASC' | 'DESC') {
+  const keys: SQLInputValue[][] = [];
+  try {
+    const order = key.map((column) => `${column} ${direction}`).join();
+    const rows = database.prepare(`SELECT ${key.join()} FROM ${name} ORDER BY ${order}`);
+    for (const row of rows.iterate()) keys.push(Object.values(row));
+    return { keys, whole: true };
+  } catch {
+    return { keys, whole: false };
+  }
+}
+
+/** Null for a row that cannot be read, or is not what was written. */
+function rowAt(database: DatabaseSync, table: Table, key: SQLInputValue[]): Row | null {
+  try {
+    const where = table.key.map((column) => `${column} = ?`).join(' AND ');
+    const row = database.prepare(`SELECT * FROM ${table.name} WHERE ${where}`).get(...key);
+    return row !== undefined && (table.sound?.(row) ?? true) ? row : null;
+  } catch {
+    return null;
+  }
+}
+
+function insert(database: DatabaseSync, { name }: Table, row: Row): void {
+  const columns = Object.keys(row);
+  const places = columns.map(() => '?');
+  database
+    .prepare(`INSERT OR IGNORE INTO ${name} (${columns.join()}) VALUES (${places.join()})`)
+    .run(...(Object.values(row) as SQLInputValue[]));
+}

@@ -1,0 +1,69 @@
+// Statements on one database, each prepared once and kept. What SQLite throws leaves here as an ExportError.
+
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { storeError } from './database.ts';
+
+/** A row, by the names of its columns. */
+export type Row = Record<string, unknown>;
+
+const reading = 'reading the state database';
+const writing = 'writing to the state database';
+
+/** Prepares statements when they are first asked for. */
+export class Statements {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  /** The first row, if there is one. */
+  row(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    try {
+      return this.#prepare(sql).get(...values);
+    } catch (error) {
+      throw storeError(error, reading);
+    }
+  }
+
+  /** Every row. */
+  rows(sql: string, ...values: SQLInputValue[]): readonly Row[] {
+    try {
+      return this.#prepare(sql).all(...values);
+    } catch (error) {
+      throw storeError(error, reading);
+    }
+  }
+
+  /** One row after the other; no other use of the same statement may come between. */
+  *each(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
+    try {
+      yield* this.#prepare(sql).iterate(...values);
+    } catch (error) {
+      throw storeError(error, reading);
+    }
+  }
+
+  run(sql: string, ...values: SQLInputValue[]): ReturnType<StatementSync['run']> {
+    try {
+      return this.#prepare(sql).run(...values);
+    } catch (error) {
+      throw storeError(error, writing);
+    }
+  }
+
+  /** Lets go of all of them, before the database is closed. */
+  clear(): void {
+    this.#prepared.clear();
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#prepared.set(sql, statement);
+    }
+    return statement;
+  }
+}

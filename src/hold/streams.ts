@@ -1,0 +1,173 @@
+// What the state database holds of each stream: its checkpoint, the identities of records it has held, the trail of
+// cursors it came by, and for a snapshot the entities as they were told. Checkpoints are opaque here: one that cannot be
+// read halts its stream (fetch/checkpoint.ts), and no other.
+
+import type { Json } from '../contracts/json.ts';
+import type { EntityChange, StreamMemory, TrailEntry } from '../contracts/spool.ts';
+import { identityBytes } from '../contracts/spool.ts';
+import { damageError } from './database.ts';
+import type { DeliveredPlace } from './delivered.ts';
+import type { Statements } from './statements.ts';
+
+/** Page cursors this recent are all kept; older ones are thinned to one a minute, and forgotten after a day. */
+const trailRecent = 16;
+const trailAgeMsMax = 24 * 3_600_000;
+/** A stream's oldest identities are forgotten beyond this many: as many as a running stream remembers. */
+const identitiesMax = 1_000_000;
+/** They are forgotten a good number at a time. */
+const identitiesSlack = 1.1;
+
+/** The tables of streams. */
+export class Streams {
+  readonly #statements: Statements;
+  #trailCount = 0;
+  /** Identities held of each stream, where they have been counted. */
+  readonly #identityCounts = new Map<string, number>();
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  /** A failed transaction may have added identities that were counted. */
+  goBack(): void {
+    this.#identityCounts.clear();
+  }
+
+  saveCheckpoint(stream: string, checkpoint: Json, now: number): void {
+    this.#statements.run(
+      `INSERT INTO checkpoint (stream, body, updated_at) VALUES (?, ?, ?)
+       ON CONFLICT (stream) DO UPDATE SET body = excluded.body, updated_at = excluded.updated_at`,
+      stream,
+      JSON.stringify(checkpoint),
+      now,
+    );
+  }
+
+  /** Where each stream is now; those with entities left out. */
+  *places(): Iterable<readonly [stream: string, place: DeliveredPlace]> {
+    const newest = this.#statements.row('SELECT max(block) AS block FROM identities');
+    const block = Number(newest?.block ?? 0);
+    for (const row of this.#statements.each(
+      'SELECT * FROM checkpoint WHERE stream NOT IN (SELECT stream FROM entity)',
+    )) {
+      const checkpoint = parsedOrText(String(row.body));
+      yield [String(row.stream), { checkpoint, block, at: Number(row.updated_at) }];
+    }
+  }
+
+  /** Adds a block of identities and returns its number; the oldest go where there are too many. */
+  addIdentities(stream: string, keys: Uint8Array, now: number): number {
+    const added = this.#statements.run(
+      'INSERT INTO identities (stream, at, keys) VALUES (?, ?, ?)',
+      stream,
+      now,
+      keys,
+    );
+    this.#boundIdentities(stream, keys.length / identityBytes);
+    return Number(added.lastInsertRowid);
+  }
+
+  #boundIdentities(stream: string, added: number): void {
+    const known = this.#identityCounts.get(stream);
+    let held = known === undefined ? this.#countIdentities(stream) : known + added;
+    if (held > identitiesMax * identitiesSlack) {
+      const blocks = this.#statements.each(
+        'SELECT block, length(keys) AS bytes FROM identities WHERE stream = ? ORDER BY block',
+        stream,
+      );
+      let oldest = 0;
+      for (const row of blocks) {
+        if (held <= identitiesMax) break;
+        held -= Number(row.bytes) / identityBytes;
+        oldest = Number(row.block);
+      }
+      this.#statements.run(
+        'DELETE FROM identities WHERE stream = ? AND block <= ?',
+        stream,
+        oldest,
+      );
+    }
+    this.#identityCounts.set(stream, held);
+  }
+
+  #countIdentities(stream: string): number {
+    const row = this.#statements.row(
+      'SELECT coalesce(sum(length(keys)), 0) AS bytes FROM identities WHERE stream = ?',
+      stream,
+    );
+    return Number(row?.bytes ?? 0) / identityBytes;
+  }
+
+  recall(stream: string): StreamMemory {
+    const held = this.#statements.row('SELECT body FROM checkpoint WHERE stream = ?', stream);
+    const blocks = this.#statements.rows(
+      'SELECT block, keys FROM identities WHERE stream = ? ORDER BY block',
+      stream,
+    );
+    return {
+      checkpoint: held === undefined ? null : parsedOrText(String(held.body)),
+      identities: blocks.map(({ block, keys }) => {
+        if (keys instanceof Uint8Array) return { block: Number(block), bytes: keys };
+        throw damageError(
+          'reading the state database',
+          `what is known of the records of ${stream} is not what was written`,
+        );
+      }),
+    };
+  }
+
+  extendTrail(stream: string, entry: TrailEntry): void {
+    this.#statements.run(
+      'INSERT INTO trail (stream, at, cursor) VALUES (?, ?, ?)',
+      stream,
+      entry.at,
+      entry.cursor,
+    );
+    this.#trailCount += 1;
+    if (this.#trailCount % trailRecent !== 0) return;
+    this.#statements.run(
+      `DELETE FROM trail WHERE stream = ?1 AND rowid NOT IN (
+         SELECT rowid FROM (SELECT rowid FROM trail WHERE stream = ?1 ORDER BY rowid DESC LIMIT ${trailRecent})
+         UNION ALL
+         SELECT min(rowid) FROM trail WHERE stream = ?1 AND at > ?2 GROUP BY at / 60000)`,
+      stream,
+      entry.at - trailAgeMsMax,
+    );
+  }
+
+  trail(stream: string): readonly TrailEntry[] {
+    const rows = this.#statements.rows(
+      'SELECT cursor, at FROM trail WHERE stream = ? ORDER BY rowid',
+      stream,
+    );
+    return rows.map((row) => ({ cursor: String(row.cursor), at: Number(row.at) }));
+  }
+
+  changeEntities(stream: string, change: EntityChange): void {
+    for (const [key, body] of change.put) {
+      this.#statements.run(
+        'INSERT OR REPLACE INTO entity (stream, key, body) VALUES (?, ?, ?)',
+        stream,
+        key,
+        body,
+      );
+    }
+    for (const key of change.drop) {
+      this.#statements.run('DELETE FROM entity WHERE stream = ? AND key = ?', stream, key);
+    }
+  }
+
+  entities(stream: string): ReadonlyMap<string, string> {
+    const rows = this.#statements.rows('SELECT key, body FROM entity WHERE stream = ?', stream);
+    return new Map(rows.map((row) => [String(row.key), String(row.body)]));
+  }
+}
+
+/** What is no JSON is handed on as its text, which no stream takes for its checkpoint. */
+function parsedOrText(body: string): Json {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,234 @@
+// The sinks that are sent to, each opened from its plan and ended by itself, so that one can be opened anew while the others
+// go on. What must stay true: of one name no two are open at a time; a sink that has been stopped has settled or given up
+// what it had under way, and the next one under its name goes on from the position that is durable by then.
+
+import type { RecordReading, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
+import type { Offset, PageContext } from '../contracts/event.ts';
+import type { Format } from '../contracts/format.ts';
+import type { Sink } from '../contracts/sink.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Tools } from '../contracts/tools.ts';
+import { backOff } from '../tools/back-off.ts';
+import { type Normalise, PageDecoder } from './held-event.ts';
+import { compileNormaliser } from './normalise/normalise.ts';
+import { type BatchBounds, Outlet } from './outlet.ts';
+import { PageEncoder } from './page-encoder.ts';
+import { type Route, type Selection, selectionFor } from './route.ts';
+import { Sender, type SenderState } from './sender.ts';
+
+/** A sink of the config, ready to be opened. */
+export interface PlannedSink {
+  readonly name: string;
+  readonly definition: SinkDefinition;
+  readonly settings: SinkSettings;
+  readonly format: Format;
+  /** Equal keys encode alike. */
+  readonly formatKey: string;
+  readonly bounds: BatchBounds;
+  readonly waitMs: number;
+  readonly retry: { readonly minMs: number; readonly maxMs: number };
+}
+
+/** How the records of a source are read. */
+export interface ReadSource {
+  readonly name: string;
+  readonly reading: RecordReading;
+}
+
+/** What says which events a sink gets, and what they are. */
+export interface Ways {
+  readonly sources: readonly ReadSource[];
+  readonly routes: readonly Route[];
+}
+
+/** What sinks are sent to with. */
+export interface SendingMeans {
+  readonly spool: Spool;
+  readonly tools: Tools;
+  readonly random: () => number;
+  readonly filterFailed: () => void;
+}
+
+/** A sink that is open, and does not send yet. */
+interface OpenSink {
+  readonly name: string;
+  readonly sink: Sink;
+  readonly sender: Sender;
+  readonly outlet: Outlet;
+}
+
+interface SendingSink extends OpenSink {
+  readonly stop: AbortController;
+  readonly kill: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** All sinks of the config. */
+export class Sending {
+  readonly #means: SendingMeans;
+  readonly #encoder = new PageEncoder(new PageDecoder(normalisersOf([])));
+  readonly #sinks = new Map<string, SendingSink>();
+  readonly #failed = Promise.withResolvers<never>();
+  /** The sources as they were last in the config, with the routes of then. */
+  readonly #sources = new Map<string, ReadSource & { readonly routes: readonly Route[] }>();
+  #routes: readonly Route[] = [];
+  /** By sink and source. */
+  readonly #selections = new Map<string, Selection | null>();
+
+  constructor(means: SendingMeans, ways: Ways) {
+    this.#means = means;
+    this.#failed.promise.catch(() => undefined);
+    this.follow(ways);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#sinks.keys()];
+  }
+
+  get state(): readonly (SenderState & { readonly name: string })[] {
+    return Array.from(this.#sinks, ([name, { sender }]) => ({ name, ...sender.state }));
+  }
+
+  /** Rejects when a sender ends for a fault of ours: nothing must go on without it. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
+  }
+
+  /**
+   * From now on events are read and routed like this. What is still held of a source that has left goes out as it would
+   * have before.
+   */
+  follow({ sources, routes }: Ways): void {
+    this.#routes = routes;
+    for (const { name, reading } of sources) this.#sources.set(name, { name, reading, routes });
+    this.#selections.clear();
+    this.#encoder.decodeWith(new PageDecoder(normalisersOf([...this.#sources.values()])));
+  }
+
+  /** Opens these sinks at their positions, or none where one cannot be opened. */
+  async open(sinks: readonly PlannedSink[]): Promise<readonly OpenSink[]> {
+    const results = await Promise.allSettled(sinks.map((sink) => this.#open(sink)));
+    const opened = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const failure = results.find((one) => one.status === 'rejected');
+    if (failure === undefined) return opened;
+    for (const { outlet } of opened) outlet.leave();
+    await Promise.allSettled(opened.map(({ sink }) => sink.close()));
+    throw failure.reason;
+  }
+
+  /** Sends to what was opened, until it is stopped. */
+  start(opened: readonly OpenSink[]): void {
+    for (const open of opened) {
+      const stop = new AbortController();
+      const kill = new AbortController();
+      const ended = open.sender.run({ stop: stop.signal, kill: kill.signal });
+      ended.catch((error) => {
+        if (!stop.signal.aborted) this.#failed.reject(error);
+      });
+      this.#sinks.set(open.name, { ...open, stop, kill, ended });
+    }
+  }
+
+  /**
+   * Stops these sinks, or all: no further batch, and what is under way is given up after `withinMs`. Resolves with the
+   * reasons of those that did not end as they should.
+   */
+  async stop(withinMs: number, names: readonly string[] = this.names): Promise<readonly unknown[]> {
+    const stopped = names.flatMap((name) => this.#sinks.get(name) ?? []);
+    for (const { stop } of stopped) stop.abort(new Error('stopping'));
+    const late = setTimeout(() => {
+      for (const { kill } of stopped) kill.abort(new Error('giving up'));
+    }, withinMs);
+    const ends = await Promise.allSettled(stopped.map(({ ended }) => ended));
+    clearTimeout(late);
+    for (const { outlet } of stopped) outlet.leave();
+    return ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+  }
+
+  /** What should go on cannot: whoever waits for `failed` is told. */
+  fail(error: unknown): void {
+    this.#failed.reject(error);
+  }
+
+  /** Forgets sinks that have been stopped. */
+  remove(names: readonly string[]): void {
+    for (const name of names) this.#sinks.delete(name);
+  }
+
+  async #open(planned: PlannedSink): Promise<OpenSink> {
+    const { spool, tools, random } = this.#means;
+    const { name, definition, format, settings } = planned;
+    const { position, mark } = await spool.progress(name);
+    const log = tools.log.with({ sink: name });
+    const sink = await definition.open(settings, {
+      name,
+      format,
+      spoolId: spool.id,
+      position,
+      mark,
+      tools: { ...tools, log },
+    });
+    const outlet = this.#outletOf(planned);
+    const sender = new Sender({
+      name,
+      sink,
+      outlet,
+      spool,
+      clock: tools.clock,
+      log,
+      position,
+      inFlightMax: definition.inFlightMax,
+      marks: definition.marks === true,
+      waitMs: planned.waitMs,
+      backOff: backOff({ ...planned.retry, random }),
+      refusedWaitMs: planned.retry.maxMs,
+    });
+    return { name, sink, sender, outlet };
+  }
+
+  #outletOf({ name, definition, format, formatKey, bounds }: PlannedSink): Outlet {
+    return new Outlet({
+      sink: name,
+      spool: this.#means.spool,
+      encoder: this.#encoder,
+      format,
+      formatKey,
+      documents: definition.documents === true,
+      bounds,
+      selectionFor: (source) => this.#selectionFor(source, name),
+    });
+  }
+
+  #selectionFor(source: string, sink: string): Selection | null {
+    const key = `${sink} ${source}`;
+    let selection = this.#selections.get(key);
+    if (selection === undefined) {
+      const routes = this.#sources.get(source)?.routes ?? this.#routes;
+      selection = selectionFor(routes, { source, sink }, this.#means.filterFailed);
+      this.#selections.set(key, selection);
+    }
+    return selection;
+  }
+}
+
+/** Events held for a sink that has come this far. */
+export function backlog(end: Offset, position: Offset): number {
+  return Math.max(0, end - position);
+}
+
+const commonReading: RecordReading = { id: 'id', time: ['timestamp', 'time', 'created_at'] };
+
+/** Normalisers are compiled once per source and kind; a source that is not in the config is read by common names. */
+export function normalisersOf(sources: readonly ReadSource[]): (context: PageContext) => Normalise {
+  const readings = new Map(sources.map((source) => [source.name, source.reading]));
+  const compiled = new Map<string, Normalise>();
+  return ({ source, kind }) => {
+    const key = `${kind} ${source}`;
+    let normalise = compiled.get(key);
+    if (normalise === undefined) {
+      normalise = compileNormaliser(kind, readings.get(source) ?? commonReading);
+      compiled.set(key, normalise);
+    }
+    return normalise;
+  };
+}

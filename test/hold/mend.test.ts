@@ -1,0 +1,277 @@
+// Each way in which a state database can be damaged, and what becomes of it: it is set aside as it was found, another is
+// made of what can be read, and what is neither delivered nor held any more is read again. No damage passes in silence.
+
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { mendDatabase } from '../../src/hold/mend.ts';
+import { openSpool } from '../../src/hold/spool.ts';
+import { Store } from '../../src/hold/store.ts';
+import { tempDir } from '../support/temp.ts';
+import { type Accounts, copied, lossesIn, mend, sinks, streams, twoRuns } from './accounts.ts';
+import { changeUids, overwrite, placeOf, rootOf, sqlitePage } from './damages.ts';
+
+let closed: Accounts;
+let killed: Accounts;
+
+beforeAll(async () => {
+  ({ closed, killed } = await twoRuns());
+});
+
+/** What the files say that were set aside. */
+function asideIn(dir: string): readonly string[] {
+  const asides = readdirSync(dir).filter((name) => name.startsWith('damaged-'));
+  return asides.flatMap((aside) =>
+    readdirSync(join(dir, aside)).map((name) => readFileSync(join(dir, aside, name), 'latin1')),
+  );
+}
+
+/** Damages that leave nothing to be read: streams go back to where all was delivered. */
+const unreadable: Readonly<Record<string, (path: string) => void>> = {
+  'is empty': (path) => truncateSync(path, 0),
+  'is gone': (path) => rmSync(path),
+  'is no database': (path) => writeFileSync(path, Buffer.alloc(100_000, 'not a database ')),
+  'is cut within its header': (path) => truncateSync(path, 60),
+  'has lost its first page': (path) => overwrite(path, 0, Buffer.alloc(sqlitePage)),
+  'has a list of tables that is no list': (path) => overwrite(path, 100, Buffer.alloc(500, 0xff)),
+};
+
+describe.each(Object.entries(unreadable))('mendDatabase, where the database %s', (_, damage) => {
+  test('goes back to where all was delivered and tells every stream’s sinks', () => {
+    const dir = copied(closed.dir);
+    damage(join(dir, 'sluice.db'));
+
+    const { mended, told } = mend(dir);
+    const again = mend(dir);
+
+    expect(mended?.saved).toBe(0);
+    expect(mended?.lost).toBeNull();
+    expect(mended?.resets).toEqual(told);
+    expect(told.map(({ stream }) => stream).toSorted()).toEqual([...streams]);
+    expect(told.every(({ deliveredAt }) => deliveredAt !== null)).toBe(true);
+    expect(lossesIn(dir, closed)).toEqual([]);
+    const store = new Store({ dir, sync: 'normal', keepMs: 0 });
+    expect(store.recall('audit').checkpoint).toEqual({ last: 60 });
+    expect(store.recall('logs').checkpoint).toEqual({ last: 17 });
+    expect(store.read(0, 1e9).map(({ context }) => context.stream)).toEqual(
+      told.map(({ stream }) => stream),
+    );
+    store.close();
+    expect(again.mended).toBeNull();
+  });
+});
+
+/** Damages that leave most of it readable. */
+const partial: Readonly<Record<string, (dir: string, path: string) => void>> = {
+  'has one changed byte in a held page': (_, path) =>
+    overwrite(path, placeOf(path, '"id":"130"') + 500, Buffer.from('y')),
+  'has a changed bit in the uids of a held page': (dir) => changeUids(dir, 90),
+  'is cut in the middle': (_, path) => truncateSync(path, Math.floor(statSync(path).size / 2)),
+  'is cut by one byte': (_, path) => truncateSync(path, statSync(path).size - 1),
+  'has zeros where pages are listed': (dir, path) =>
+    overwrite(path, rootOf(dir, 'page'), Buffer.alloc(sqlitePage)),
+  'has zeros where checkpoints are': (dir, path) =>
+    overwrite(path, rootOf(dir, 'checkpoint'), Buffer.alloc(sqlitePage)),
+  'has zeros where positions are': (dir, path) =>
+    overwrite(path, rootOf(dir, 'position'), Buffer.alloc(sqlitePage)),
+  'has zeros where known records are': (dir, path) =>
+    overwrite(path, rootOf(dir, 'identities'), Buffer.alloc(sqlitePage)),
+  'has zeros where it says which spool it is': (dir, path) =>
+    overwrite(path, rootOf(dir, 'meta'), Buffer.alloc(sqlitePage)),
+  'has zeros in every tenth block of the disk': (_, path) => {
+    for (let at = 4_096 * 10; at < statSync(path).size - 4_096; at += 4_096 * 10) {
+      overwrite(path, at, Buffer.alloc(4_096));
+    }
+  },
+};
+
+describe.each(Object.entries(partial))('mendDatabase, where the database %s', (_, damage) => {
+  test('keeps what can be read, and loses nothing', () => {
+    const dir = copied(closed.dir);
+    damage(dir, join(dir, 'sluice.db'));
+
+    const { mended, told } = mend(dir);
+    const losses = lossesIn(dir, closed);
+    const again = mend(dir);
+
+    expect(mended).not.toBeNull();
+    expect(losses).toEqual([]);
+    expect(mended?.resets).toEqual(told);
+    expect(again.mended).toBeNull();
+  });
+});
+
+test('mendDatabase leaves streams where they are when nothing that counts is missing', () => {
+  const dir = copied(closed.dir);
+  overwrite(join(dir, 'sluice.db'), rootOf(dir, 'note'), Buffer.alloc(sqlitePage));
+
+  const { mended, told } = mend(dir);
+
+  expect(mended).toMatchObject({ saved: 100, lost: 0, resets: [], deadLettersSaved: true });
+  expect(told).toEqual([]);
+  const store = new Store({ dir, sync: 'normal', keepMs: 0 });
+  expect(store.recall('audit').checkpoint).toEqual({ last: 140 });
+  expect([store.progress('a').position, store.progress('b').position]).toEqual([120, 80]);
+  expect(store.rows('SELECT reason FROM dead_letter')).toEqual([{ reason: 'too long' }]);
+  expect(store.read(0, 1e9).map(({ first }) => first)).toContain(77);
+  store.close();
+});
+
+test('mendDatabase leaves no sink waiting for events that were the last and are gone', () => {
+  const dir = copied(closed.dir);
+  changeUids(dir, closed.end - 1);
+
+  const mended = mendDatabase({ dir, sync: 'normal', sinks, streams, tell: () => null });
+
+  const store = new Store({ dir, sync: 'normal', keepMs: 0 });
+  const last = store.read(0, 1e9).at(-1);
+  expect(mended?.lost).toBe(5);
+  expect(store.end).toBe((last?.first ?? 0) + (last?.count ?? 0));
+  store.close();
+});
+
+test('mendDatabase gives the spool another identity, since what sinks know of the old offsets is void', () => {
+  const dir = copied(closed.dir);
+  const idOf = () => {
+    const store = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
+    const { id } = store;
+    store.close();
+    return id;
+  };
+  const before = idOf();
+  overwrite(join(dir, 'sluice.db'), rootOf(dir, 'note'), Buffer.alloc(sqlitePage));
+
+  mend(dir);
+
+  expect(idOf()).not.toBe(before);
+});
+
+test('mendDatabase does not let SQLite pass over the log where the header asks for another journal', () => {
+  const dir = copied(killed.dir);
+  overwrite(join(dir, 'sluice.db'), 18, Buffer.from([1, 1]));
+
+  expect(mend(dir).mended?.damage).toContain('journal mode');
+
+  expect(lossesIn(dir, killed)).toEqual([]);
+});
+
+test('mendDatabase keeps the damaged files as they were found, for their owner only', () => {
+  const dir = copied(killed.dir);
+  overwrite(join(dir, 'sluice.db'), rootOf(dir, 'entity'), Buffer.alloc(sqlitePage));
+  const found = ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(dir, name)));
+
+  const { mended } = mend(dir);
+
+  const aside = mended?.aside ?? '';
+  expect(aside).toMatch(/damaged-\d{4}-\d\d-\d\dT\d{6}\.\d{3}Z$/);
+  const kept = ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(aside, name)));
+  expect(kept.map((bytes, index) => bytes.equals(found[index] ?? Buffer.of()))).toEqual([
+    true,
+    true,
+  ]);
+  expect(statSync(aside).mode & 0o777).toBe(0o700);
+  expect(readdirSync(aside).map((name) => statSync(join(aside, name)).mode & 0o777)).toEqual(
+    readdirSync(aside).map(() => 0o600),
+  );
+});
+
+test('mendDatabase reads again from the start where no place is known to be delivered', () => {
+  const dir = copied(closed.dir);
+  writeFileSync(join(dir, 'sluice.db'), 'nothing');
+  writeFileSync(join(dir, 'delivered.json'), readFileSync(join(dir, 'delivered.json')).subarray(9));
+
+  const { told } = mend(dir);
+
+  expect(told).toEqual(streams.map((stream) => ({ stream, deliveredAt: null })));
+  expect(lossesIn(dir, closed)).toEqual([]);
+});
+
+test('mendDatabase does nothing in a directory where there is no database yet', () => {
+  const dir = tempDir();
+  appendFileSync(join(dir, 'sluice.db'), '');
+
+  expect(mend(dir).mended).toBeNull();
+  expect(mend(tempDir()).mended).toBeNull();
+  expect(statSync(join(dir, 'sluice.db')).size).toBe(0);
+});
+
+test('mendDatabase leaves a sound database as it is, also one that was killed', () => {
+  const dir = copied(killed.dir);
+  const files = () => ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(dir, name)));
+  const before = files();
+
+  expect(mend(dir).mended).toBeNull();
+
+  expect(files().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([
+    true,
+    true,
+  ]);
+  expect(lossesIn(dir, killed)).toEqual([]);
+});
+
+test('mendDatabase leaves a database of a newer sluice to be refused', () => {
+  const dir = copied(closed.dir);
+  overwrite(join(dir, 'sluice.db'), 63, Buffer.from([77]));
+
+  expect(mend(dir).mended).toBeNull();
+  expect(() => new Store({ dir, sync: 'normal', keepMs: 0 })).toThrow('newer sluice (schema 77)');
+});
+
+test('mendDatabase finishes what a start that was cut off had begun', () => {
+  const dir = copied(closed.dir);
+  const path = join(dir, 'sluice.db');
+  writeFileSync(path, 'nothing');
+  mend(dir);
+  const whole = readFileSync(path);
+  const cutOff = (files: Readonly<Record<string, Uint8Array>>) => {
+    rmSync(path);
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(dir, name), bytes);
+    return mend(dir).mended;
+  };
+
+  const beforeItTookItsName = cutOff({
+    'sluice.db.mended': whole,
+    'sluice.db-wal': Buffer.from('of the damaged one'),
+  });
+  expect(beforeItTookItsName).toBeNull();
+  expect(readFileSync(path).equals(whole)).toBe(true);
+  expect(asideIn(dir)).toContain('of the damaged one');
+
+  const beforeItWasWhole = cutOff({ 'sluice.db.partial': whole, 'sluice.db': whole.subarray(9) });
+  expect(beforeItWasWhole).not.toBeNull();
+  expect(existsSync(`${path}.partial`)).toBe(false);
+  expect(lossesIn(dir, closed)).toEqual([]);
+});
+
+test('spool goes on in a mended directory, and streams’ places are known there too', async () => {
+  const dir = copied(killed.dir);
+  overwrite(join(dir, 'sluice.db'), rootOf(dir, 'entity'), Buffer.alloc(sqlitePage));
+  mend(dir);
+  const spool = await openSpool({ dir, sync: 'normal', keepMs: 0, sinks, bytesMax: 1e9 });
+  const { end } = spool.gauge;
+
+  const seen = new Set<number>();
+  for (let from = 0; from < end; ) {
+    const pages = await spool.read(from, 1e9);
+    expect(pages.length).toBeGreaterThan(0);
+    for (const { first } of pages) seen.add(first);
+    from = (pages.at(-1)?.first ?? 0) + (pages.at(-1)?.count ?? 0);
+  }
+  await spool.close();
+  renameSync(join(dir, 'sluice.db'), join(dir, 'gone'));
+  const second = mend(dir);
+
+  expect(seen.size).toBeGreaterThanOrEqual(2);
+  expect(second.told.every(({ deliveredAt }) => deliveredAt !== null)).toBe(true);
+  expect(lossesIn(dir, killed)).toEqual([]);
+});
