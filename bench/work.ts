@@ -1,8 +1,8 @@
-// The work that is measured: seeded pages of 1,000 audit events of about 700 bytes each, nested, with some unicode and
+// The work that is measured: seeded pages of 1,000 audit events (or SLUICE_BENCH_PAGE) of about 700 bytes each, nested, with some unicode and
 // some characters that formats must escape. Pages are numbered, so that a cursor is a number and each event is new.
 
 /** Events on a page. */
-export const pageEvents = 1_000;
+export const pageEvents = Number(process.env.SLUICE_BENCH_PAGE ?? 1_000);
 
 const actions = [
   'policy.update',

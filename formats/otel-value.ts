@@ -42,28 +42,39 @@ function anyList(list: readonly unknown[], depth: number): AnyValue {
     const given = list[i];
     const safe = anyValue(given, depth + 1);
     if (safe === given && !copy) continue;
-    copy ??= list.slice(0, i).map((item) => anyValue(item, depth + 1));
+    // What came before has been seen to be AnyValues.
+    copy ??= list.slice(0, i) as AnyValue[];
     copy.push(safe);
   }
   // Without a copy, every member has been seen to be an AnyValue.
   return copy ?? (list as AnyValue[]);
 }
 
+/** Each member is looked at once: looking again at each level would take a time that doubles with the depth. */
 function anyMap(map: object, depth: number): AnyValue {
   const members = map as Readonly<Record<string, unknown>>;
+  let copy: { [key: string]: AnyValue } | null = null;
   for (const key in members) {
     const given = members[key];
-    if (anyValue(given, depth + 1) !== given || !key.isWellFormed()) return copyOf(members, depth);
+    const safe = anyValue(given, depth + 1);
+    if (safe === given && !copy && key.isWellFormed()) continue;
+    copy ??= headOf(members, key);
+    if (given !== undefined) copy[key.toWellFormed()] = safe;
   }
-  // Every member has been seen to be an AnyValue.
-  return members as { [key: string]: AnyValue };
+  // Without a copy, every member has been seen to be an AnyValue.
+  return copy ?? (members as { [key: string]: AnyValue });
 }
 
-function copyOf(members: Readonly<Record<string, unknown>>, depth: number): AnyValue {
+/** The members before this one, all of which have been seen to be AnyValues. */
+function headOf(
+  members: Readonly<Record<string, unknown>>,
+  end: string,
+): { [key: string]: AnyValue } {
   // No prototype, so that a member named __proto__ is a member like any other.
-  const copy: { [key: string]: AnyValue } = Object.create(null);
-  for (const [key, member] of Object.entries(members)) {
-    if (member !== undefined) copy[key.toWellFormed()] = anyValue(member, depth + 1);
+  const head: { [key: string]: AnyValue } = Object.create(null);
+  for (const key in members) {
+    if (key === end) break;
+    head[key] = members[key] as AnyValue;
   }
-  return copy;
+  return head;
 }

@@ -80,20 +80,21 @@ export async function postOnce(
   const at = `${doing}: ${new URL(receiver.url).origin}`;
   try {
     const body = await compressed(post.body, receiver.compression);
+    const headers = revealed(receiver.headers);
     const response = await tools.http.request(
       {
         method: 'POST',
         ...requestParts(receiver),
         headers: {
           ...post.headers,
-          ...revealed(receiver.headers),
+          ...headers,
           ...(receiver.compression === 'none' ? {} : { 'content-encoding': receiver.compression }),
         },
         body,
       },
       signal,
     );
-    return answerMeaning(response, at, context);
+    return answerMeaning(blotted(response, headers), at, context);
   } catch (error) {
     signal.throwIfAborted();
     return failureMeaning(error, at);
@@ -129,6 +130,24 @@ function revealed(headers: Receiver['headers']): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value.reveal()]),
   );
+}
+
+// Shorter words stand in every text; no credential that matters is shorter.
+const secretLengthMin = 6;
+
+/**
+ * The answer with the values of our own headers blotted out: a receiver may repeat what it was sent, and its words go into
+ * messages. Byte for byte, so that a length in front of a text (protobuf) stays right.
+ */
+function blotted(response: HttpResponse, headers: Readonly<Record<string, string>>): HttpResponse {
+  const body = Buffer.from(response.body);
+  const words = Object.values(headers).flatMap((value) => value.split(/\s+/));
+  for (const word of words.filter(({ length }) => length >= secretLengthMin)) {
+    for (let at = body.indexOf(word); at >= 0; at = body.indexOf(word, at)) {
+      body.fill('*', at, at + Buffer.byteLength(word));
+    }
+  }
+  return { ...response, body };
 }
 
 /**

@@ -3,7 +3,8 @@
 // event pass and is counted: a filter must never be the way an event is lost. Redaction works on a copy; the
 // record's own bytes cannot be redacted, so a sink that writes them may not be on a route that redacts (config check).
 
-import { Environment } from '@marcbachmann/cel-js';
+import { setFlagsFromString } from 'node:v8';
+import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 
@@ -30,10 +31,14 @@ type Filter = (event: Event) => boolean;
 
 const everything: Selection = { key: '', select: (event) => event };
 
-/** Compiles a `where`. Throws with the place of the mistake in its message when it is not CEL. */
+/**
+ * Compiles a `where`. Throws with the place of the mistake in its message when it is not CEL, or when it holds a
+ * regular expression that is not bounded.
+ */
 export function compileFilter(expression: string, failed: FilterFailed): Filter {
   const environment = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
   const evaluate = environment.parse(expression);
+  boundPatterns(evaluate.ast);
   return (event) => {
     try {
       const verdict: unknown = evaluate({
@@ -48,6 +53,38 @@ export function compileFilter(expression: string, failed: FilterFailed): Filter 
     failed(expression);
     return true;
   };
+}
+
+/**
+ * `matches` runs JavaScript's regular expressions, on which an event's text could go back and forth for hours. So V8 is told to go
+ * on with its linear engine where one does, and a pattern that this engine cannot run (look-ahead, back references, vast
+ * repetitions) is refused, as RE2 does, whose patterns CEL means. A pattern taken from an event is refused as well.
+ */
+function boundPatterns(node: ASTNode): void {
+  if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches') {
+    checkPattern(node.args.at(-1));
+  }
+  for (const inner of nodesIn(node.args)) boundPatterns(inner);
+}
+
+function checkPattern(given: unknown): void {
+  const pattern = Array.isArray(given) ? given.at(-1)?.args : undefined;
+  if (typeof pattern !== 'string') throw new Error('matches() takes a pattern written in quotes');
+  setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
+  setFlagsFromString('--enable-experimental-regexp-engine');
+  try {
+    // The flag that asks for the linear engine alone; only the check uses it.
+    new RegExp(pattern, 'l');
+  } catch {
+    throw new Error(
+      'matches() takes patterns that run in linear time (RE2): no look-ahead, no back references',
+    );
+  }
+}
+
+function nodesIn(args: unknown): readonly ASTNode[] {
+  if (Array.isArray(args)) return args.flatMap(nodesIn);
+  return typeof args === 'object' && args !== null && 'op' in args ? [args as ASTNode] : [];
 }
 
 /** What `sink` gets of `source`; null where no route leads there. Without routes every source goes to every sink. */

@@ -14,6 +14,7 @@ import {
 } from '../contracts/tools.ts';
 import { type BackOff, backOff } from './back-off.ts';
 import { readRateSign } from './rate-sign.ts';
+import { SharedCall } from './shared-call.ts';
 import { type Credential, readGrant, tokenRequest } from './token-request.ts';
 
 /** What asking for a token gives. `afterMs`: how long asking again is pointless. */
@@ -73,11 +74,6 @@ interface Failure {
   readonly secretDigest: string;
 }
 
-interface Flight {
-  readonly landing: Promise<TokenAnswer>;
-  readonly stop: AbortController;
-}
-
 const refusedMsMin = 60_000;
 const refusedMsMax = 900_000;
 /** Renewed at this share of its life, or a minute before its end if that is earlier, but never before half of it. */
@@ -131,8 +127,8 @@ class OAuthSource implements TokenSource {
   readonly #refusedWaits: BackOff;
   #grant: Grant | null = null;
   #failure: Failure | null = null;
-  #flight: Flight | null = null;
-  #passengers = 0;
+  /** The one request under way: all who need a token wait for the same one. */
+  readonly #asking = new SharedCall((signal) => this.#ask(signal));
   #isReplacing = false;
 
   constructor(credential: Extract<Credential, { kind: 'client' }>, tools: TokenTools) {
@@ -149,10 +145,10 @@ class OAuthSource implements TokenSource {
     const grant = this.#grant;
     if (grant && nowMs < grant.expiresAtMs) {
       // Renewed behind the back of those who ask: while it is good, a slow token endpoint must delay nobody.
-      if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#takeOff();
+      if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#asking.start();
       return tokenOf(grant);
     }
-    return this.#heldBack() ?? (await this.#board(signal));
+    return this.#heldBack() ?? (await this.#asking.join(signal));
   }
 
   invalidate(token: string): boolean {
@@ -195,36 +191,6 @@ class OAuthSource implements TokenSource {
       return digest(this.#credential.clientSecret.reveal());
     } catch {
       return '';
-    }
-  }
-
-  /** The one request under way, started if there is none. */
-  #takeOff(): Flight {
-    if (this.#flight !== null) return this.#flight;
-    const stop = new AbortController();
-    const landing = this.#ask(stop.signal).finally(() => {
-      if (this.#flight?.stop === stop) this.#flight = null;
-    });
-    this.#flight = { landing, stop };
-    return this.#flight;
-  }
-
-  /** Waits for the request under way; it is broken off when all who waited have given up. */
-  async #board(signal: AbortSignal): Promise<TokenAnswer> {
-    const { landing, stop } = this.#takeOff();
-    this.#passengers++;
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
-    try {
-      return await Promise.race([landing, left.promise]);
-    } finally {
-      signal.removeEventListener('abort', leave);
-      this.#passengers--;
-      if (this.#passengers === 0 && this.#flight?.stop === stop) {
-        this.#flight = null;
-        stop.abort();
-      }
     }
   }
 

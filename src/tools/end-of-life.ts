@@ -3,9 +3,9 @@
 // end to `Sunset`: so each is told as what it says, nothing is inferred. It never stops anything; it is said once per
 // endpoint and day.
 
+import { parseHttpDate } from '../contracts/http-date.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';
-import { parseHttpDate } from './http-date.ts';
 import { parseItem } from './structured-field.ts';
 
 /** What one endpoint's answers say about its end. Times are epoch milliseconds; null: said, but without a date. */

@@ -3,7 +3,7 @@
 // is the throttle's business. Garbage is ignored, never guessed at: `Number('')` is 0 and `Number('0x10')` is 16, so
 // numbers are digits or nothing.
 
-import { parseHttpDate } from './http-date.ts';
+import { parseHttpDate } from '../contracts/http-date.ts';
 import { parseDictionary, parseList } from './structured-field.ts';
 
 /** What one answer says about limits. A missing member was not said, or not legibly. */

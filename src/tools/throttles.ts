@@ -1,10 +1,10 @@
 // Every request to an upstream waits here for its turn. Upstreams limit "per token and per path" without saying whether
 // a path is the template or the address it became, so a request passes three throttles: its concrete path, its
 // template, its credential. A refusal parks only the concrete path; a second path refused within the same minute shows
-// that the limit is wider, and the level above is slowed too. Whoever waits is served in turn by tenant, then by path,
-// so that one large tenant cannot starve the rest and a path parked for a month delays nobody else.
+// that the limit is wider, and the level above is slowed too. Who waits is served in turn (fair-queue.ts).
 
 import type { Clock } from '../contracts/tools.ts';
+import { FairQueue, type Lane } from './fair-queue.ts';
 import type { RateSign } from './rate-sign.ts';
 import { type Budget, type Ceiling, createThrottle, type Throttle } from './throttle.ts';
 
@@ -24,13 +24,6 @@ export interface GateKey {
 export interface GateOptions {
   readonly ceilings: readonly PathCeiling[];
   readonly pauseMs?: number | undefined;
-}
-
-/** Where a request goes. `template` is the path before its placeholders were filled; `tenant` is who it is for. */
-export interface Lane {
-  readonly path: string;
-  readonly template: string;
-  readonly tenant: string;
 }
 
 /** One path's throttle as status shows it. */
@@ -76,11 +69,6 @@ export function openThrottles(tools: { clock: Clock; random: () => number }): Th
   };
 }
 
-interface Waiter {
-  readonly lane: Lane;
-  readonly admit: () => void;
-}
-
 interface Level {
   readonly throttle: Throttle;
   /** Who below was refused last, and when; two different ones within `wideningMs` slow this level. */
@@ -99,15 +87,16 @@ class CredentialGate implements Gate {
   readonly #pauseMs: number | undefined;
   readonly #ceilings: PathCeiling[] = [];
   readonly #levels = new Map<string, Level>();
-  /** Waiters by tenant, then by path; a Map keeps its order, and who was served goes to the end. */
-  readonly #waiting = new Map<string, Map<string, Waiter[]>>();
-  #dozing: AbortController | null = null;
-  #wakeAtMs = Number.NEGATIVE_INFINITY;
+  readonly #queue: FairQueue;
 
   constructor(clock: Clock, random: () => number, pauseMs: number | undefined) {
     this.#clock = clock;
     this.#random = random;
     this.#pauseMs = pauseMs;
+    this.#queue = new FairQueue(clock, {
+      delay: (lane) => this.delay(lane),
+      take: (lane) => this.#take(lane),
+    });
   }
 
   limit(ceilings: readonly PathCeiling[]): void {
@@ -123,27 +112,7 @@ class CredentialGate implements Gate {
   }
 
   async acquire(lane: Lane, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const ahead = this.#waiting.get(lane.tenant)?.has(lane.path) ?? false;
-    if (!ahead && this.delay(lane) === 0) {
-      this.#take(lane);
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const leave = () => {
-        this.#remove(waiter);
-        reject(signal.reason);
-      };
-      const waiter: Waiter = {
-        lane,
-        admit: () => {
-          signal.removeEventListener('abort', leave);
-          resolve();
-        },
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      this.#enqueue(waiter);
-    });
+    await this.#queue.turn(lane, signal);
   }
 
   delay(lane: Lane): number {
@@ -220,87 +189,6 @@ class CredentialGate implements Gate {
   #take(lane: Lane): void {
     const nowMs = this.#clock.monotonic();
     for (const name of levelsOf(lane)) this.#level(name).throttle.take(nowMs);
-  }
-
-  #enqueue(waiter: Waiter): void {
-    const { tenant, path } = waiter.lane;
-    const lanes = this.#waiting.get(tenant) ?? new Map<string, Waiter[]>();
-    this.#waiting.set(tenant, lanes);
-    const queue = lanes.get(path) ?? [];
-    lanes.set(path, queue);
-    queue.push(waiter);
-    // Who could not go before the next waking anyway need not wake anybody.
-    const dueMs = this.#clock.monotonic() + this.delay(waiter.lane);
-    if (this.#dozing === null || dueMs < this.#wakeAtMs) this.#stir();
-  }
-
-  #remove(waiter: Waiter): void {
-    const { tenant, path } = waiter.lane;
-    const lanes = this.#waiting.get(tenant);
-    const queue = lanes?.get(path);
-    if (!lanes || !queue) return;
-    const rest = queue.filter((other) => other !== waiter);
-    if (rest.length > 0) lanes.set(path, rest);
-    else lanes.delete(path);
-    if (lanes.size === 0) this.#waiting.delete(tenant);
-    if (this.#waiting.size === 0) this.#stir();
-  }
-
-  /** Wakes the loop that serves the waiting, or starts it. */
-  #stir(): void {
-    if (this.#dozing) this.#dozing.abort();
-    else if (this.#waiting.size > 0) void this.#serve();
-  }
-
-  async #serve(): Promise<void> {
-    while (this.#waiting.size > 0) {
-      const delayMs = this.#admitReady();
-      if (this.#waiting.size === 0) return;
-      this.#dozing = new AbortController();
-      this.#wakeAtMs = this.#clock.monotonic() + delayMs;
-      try {
-        await this.#clock.sleep(delayMs, this.#dozing.signal);
-      } catch {
-        // Woken early: who waits has changed.
-      }
-      this.#dozing = null;
-    }
-  }
-
-  /** Admits all who may go, a tenant at a time in turn; says how long until the next may. */
-  #admitReady(): number {
-    for (;;) {
-      let soonestMs = Number.POSITIVE_INFINITY;
-      let admitted = false;
-      for (const [tenant, lanes] of [...this.#waiting]) {
-        const waitMs = this.#admitOne(tenant, lanes);
-        if (waitMs === 0) admitted = true;
-        else soonestMs = Math.min(soonestMs, waitMs);
-      }
-      if (!admitted) return soonestMs;
-    }
-  }
-
-  /** Admits the tenant's first waiter that may go and moves tenant and path to the end; 0, or the shortest wait. */
-  #admitOne(tenant: string, lanes: Map<string, Waiter[]>): number {
-    let soonestMs = Number.POSITIVE_INFINITY;
-    for (const [path, queue] of lanes) {
-      const [waiter, ...rest] = queue;
-      if (waiter === undefined) continue;
-      const waitMs = this.delay(waiter.lane);
-      if (waitMs > 0) {
-        soonestMs = Math.min(soonestMs, waitMs);
-        continue;
-      }
-      lanes.delete(path);
-      if (rest.length > 0) lanes.set(path, rest);
-      this.#waiting.delete(tenant);
-      if (lanes.size > 0) this.#waiting.set(tenant, lanes);
-      this.#take(waiter.lane);
-      waiter.admit();
-      return 0;
-    }
-    return soonestMs;
   }
 }
 

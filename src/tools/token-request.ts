@@ -6,6 +6,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Secret } from '../contracts/settings.ts';
 import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.ts';
+import { cleanText } from './clean-text.ts';
 import { describeProblem, parseObject, readProblem } from './upstream-problem.ts';
 
 /** How requests prove who they are. */
@@ -42,6 +43,8 @@ const bodyBytesMax = 256 * 1024;
 const assumedLifeMs = 300_000;
 /** A life below a second would mean a token request for each page. */
 const lifeMsMin = 1_000;
+/** Scopes are a few words; more of the endpoint's text than this is no scope. */
+const scopeLengthMax = 1_000;
 
 /** The request to send; reads the secrets as they are now. Throws an ExportError when one can no longer be read. */
 export function tokenRequest(credential: ClientCredential): HttpRequest {
@@ -90,14 +93,14 @@ export function readGrant(response: HttpResponse, credential: ClientCredential):
   }
   if (status === 200 || status === 201) {
     const body = parseObject(response.body);
-    const grant = body === null ? null : grantOf(body);
+    const grant = body === null ? null : grantOf(body, credential);
     return grant ?? failed('retry', 'upstream_nonsense', response, credential);
   }
   const code = status >= 400 ? 'token_refused' : 'upstream_nonsense';
   return failed('refused', code, response, credential);
 }
 
-function grantOf(body: JsonObject): GrantReading | null {
+function grantOf(body: JsonObject, credential: ClientCredential): GrantReading | null {
   const { access_token: token, token_type: type, scope } = body;
   // Anything but visible ASCII could forge a header.
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return null;
@@ -105,7 +108,7 @@ function grantOf(body: JsonObject): GrantReading | null {
   return {
     outcome: 'grant',
     token,
-    scope: typeof scope === 'string' ? scope : null,
+    scope: typeof scope === 'string' ? cleanText(scope, scopeLengthMax, sent(credential)) : null,
     lifeMs: lifeOf(body.expires_in),
   };
 }
@@ -119,14 +122,22 @@ function lifeOf(expiresIn: unknown): number {
   return usable ? Math.max(seconds * 1_000, lifeMsMin) : assumedLifeMs;
 }
 
+/** The credential in every form in which it may have been sent, since an endpoint may repeat what it was sent. */
+function sent(credential: ClientCredential): readonly string[] {
+  const id = credential.clientId.reveal();
+  const secret = credential.clientSecret.reveal();
+  const encodings = [basic(id, secret, 'raw'), basic(id, secret, 'rfc6749')];
+  const packed = encodings.map((text) => text.slice('Basic '.length));
+  return [...packed, secret, formEncoded(secret), id, formEncoded(id)];
+}
+
 function failed(
   outcome: 'retry' | 'refused',
   code: ExportError['code'],
   response: HttpResponse,
   credential: ClientCredential,
 ): GrantReading {
-  const hidden = [credential.clientSecret.reveal(), credential.clientId.reveal()];
-  const problem = readProblem(response.body, hidden);
+  const problem = readProblem(response.body, sent(credential));
   const host = URL.parse(credential.url)?.host ?? '';
   const asked = credential.scope === undefined ? '' : ` (scope asked for: ${credential.scope})`;
   const what =

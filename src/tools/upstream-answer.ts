@@ -5,6 +5,7 @@
 
 import { ExportError } from '../contracts/errors.ts';
 import type { HttpFailure, HttpResponse } from '../contracts/tools.ts';
+import type { UpstreamAnswer } from '../contracts/upstream.ts';
 import { cleanText } from './clean-text.ts';
 import {
   describeProblem,
@@ -13,36 +14,6 @@ import {
   problemOf,
   readProblem,
 } from './upstream-problem.ts';
-
-/**
- * One answer. `ok`: a JSON body, not yet parsed. `retry`: nothing is known; ask again, not before `afterMs` where given.
- * `refused`: upstream does not take this request; `code` and `field` as it named them. `denied`: credential or rights.
- * Each cause tells upstream's own words and its request or trace id.
- */
-export type Answer =
-  | {
-      readonly outcome: 'ok';
-      readonly status: number;
-      readonly headers: Readonly<Record<string, string>>;
-      readonly body: Uint8Array;
-      /** Epoch milliseconds. */
-      readonly receivedAt: number;
-    }
-  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
-  | {
-      readonly outcome: 'refused';
-      readonly status: number;
-      readonly code?: string;
-      readonly field?: string;
-      readonly cause: ExportError;
-    }
-  | {
-      readonly outcome: 'denied';
-      /** 401 or 403; the token endpoint's own refusal counts as 401. */
-      readonly status: number;
-      readonly afterMs: number;
-      readonly cause: ExportError;
-    };
 
 /** What an answer was the answer to. */
 export interface Asked {
@@ -57,7 +28,6 @@ export interface Asked {
 
 /** What the client knows besides the answer itself. */
 export interface Circumstances {
-  readonly receivedAt: number;
   /** What upstream asked to wait. */
   readonly afterMs: number | undefined;
   /** How long a denied request is left alone. */
@@ -68,7 +38,7 @@ export interface Circumstances {
 const disguiseBytesMax = 16 * 1024;
 
 /** Judges a whole answer. */
-export function judge(response: HttpResponse, asked: Asked, known: Circumstances): Answer {
+export function judge(response: HttpResponse, asked: Asked, known: Circumstances): UpstreamAnswer {
   const { status } = response;
   if (status === 200) return judgeBody(response, asked, known);
   const problem = readProblem(response.body, asked.hidden);
@@ -116,7 +86,7 @@ export function judge(response: HttpResponse, asked: Asked, known: Circumstances
 }
 
 /** The answer that never came whole. */
-export function judgeFailure(failure: HttpFailure, asked: Asked): Answer {
+export function judgeFailure(failure: HttpFailure, asked: Asked): UpstreamAnswer {
   const tooLarge = failure.reason === 'too_large';
   const cause = new ExportError(
     tooLarge || failure.reason === 'encoding' ? 'upstream_nonsense' : 'upstream_unreachable',
@@ -132,14 +102,17 @@ export function judgeFailure(failure: HttpFailure, asked: Asked): Answer {
   return { outcome: 'retry', cause };
 }
 
-function judgeBody(response: HttpResponse, asked: Asked, known: Circumstances): Answer {
+function judgeBody(response: HttpResponse, asked: Asked, known: Circumstances): UpstreamAnswer {
   const { status, headers, body } = response;
   const first = firstByte(body);
   if (first !== 0x7b && first !== 0x5b) {
     const type = cleanText(headers['content-type'] ?? 'no content type', 80);
+    const problem = readProblem(body, asked.hidden);
     const what =
-      body.length === 0 ? 'an empty body' : `no JSON but ${body.length} bytes of ${type}`;
-    return retry(nonsense(`200 with ${what}`, status, asked), known);
+      body.length === 0
+        ? 'an empty body'
+        : `no JSON but ${body.length} bytes of ${type}${describeProblem(problem)}`;
+    return retry(nonsense(`200 with ${what}`, status, asked, problem), known);
   }
   if (body.length <= disguiseBytesMax && first === 0x7b) {
     const parsed = parseObject(body);
@@ -152,7 +125,7 @@ function judgeBody(response: HttpResponse, asked: Asked, known: Circumstances): 
       return retry(nonsense(what, status, asked, problem), known);
     }
   }
-  return { outcome: 'ok', status, headers, body, receivedAt: known.receivedAt };
+  return { outcome: 'ok', headers, body };
 }
 
 /** `{error: …}`, or problem details with a failure's status. */
@@ -176,7 +149,7 @@ function firstByte(body: Uint8Array): number {
   return -1;
 }
 
-function retry(cause: ExportError, known: Circumstances): Answer {
+function retry(cause: ExportError, known: Circumstances): UpstreamAnswer {
   return {
     outcome: 'retry',
     ...(known.afterMs === undefined ? {} : { afterMs: known.afterMs }),

@@ -4,7 +4,7 @@
 // the poller's, so that they stand in one place.
 
 import { createHash } from 'node:crypto';
-import { ExportError, invariant } from '../contracts/errors.ts';
+import { type ExportError, invariant } from '../contracts/errors.ts';
 import {
   type Clock,
   type HttpClient,
@@ -13,28 +13,15 @@ import {
   type HttpResponse,
   type Log,
 } from '../contracts/tools.ts';
+import type { UpstreamAnswer, UpstreamRequest } from '../contracts/upstream.ts';
 import type { TokenAnswer, Tokens } from './access-token.ts';
 import { type EndOfLife, watchEndOfLife } from './end-of-life.ts';
+import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
-import type { Lane, ThrottleState, Throttles } from './throttles.ts';
+import type { ThrottleState, Throttles } from './throttles.ts';
 import type { Credential } from './token-request.ts';
-import { type Answer, type Asked, judge, judgeFailure } from './upstream-answer.ts';
-import { isSegment, tokenUrl, type UpstreamSettings, upstreamTls } from './upstream-settings.ts';
-
-/** One thing to ask for. */
-export interface Question {
-  /** The template's placeholders filled, every segment encoded (`fillPath`); relative to base_url. */
-  readonly path: string;
-  /** The path before that; the path itself if left out. */
-  readonly template?: string;
-  /** Parameters in the order they are sent; values as they are, they are percent-encoded here, once. */
-  readonly query?: readonly (readonly [name: string, value: string])[];
-  /** For whom, so that turns are taken fairly. */
-  readonly company?: string;
-  /** Bounds tighter or wider than the upstream's own. */
-  readonly timeoutMs?: number;
-  readonly bodyBytesMax?: number;
-}
+import { type Asked, judge, judgeFailure } from './upstream-answer.ts';
+import { tokenUrl, type UpstreamSettings, upstreamTls } from './upstream-settings.ts';
 
 /** What status shows of an upstream. */
 export interface UpstreamState {
@@ -49,7 +36,7 @@ export interface Upstream {
   readonly name: string;
   readonly baseUrl: string;
   /** Asks once; rejects only with the signal's reason. */
-  get(question: Question, signal: AbortSignal): Promise<Answer>;
+  get(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
   /** Gets a token without asking for anything else, for `check --connect`; null when all is well. */
   authorise(signal: AbortSignal): Promise<ExportError | null>;
   state(): UpstreamState;
@@ -103,9 +90,9 @@ export function openUpstream(
     return sign.refused ? gate.delay(lane) : sign.retryAfterMs;
   };
 
-  const get = async (question: Question, signal: AbortSignal): Promise<Answer> => {
-    invariant(question.path.startsWith('/'), 'an upstream path starts with /');
-    const { path, template = path, company = '' } = question;
+  const get = async (request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> => {
+    invariant(request.path.startsWith('/'), 'an upstream path starts with /');
+    const { path, template, company = '' } = request;
     const lane = { path, template, tenant: company };
     for (let renewed = false; ; renewed = true) {
       const pass = await ticket(lane, signal);
@@ -113,12 +100,12 @@ export function openUpstream(
       const asked: Asked = {
         upstream: name,
         path,
-        hidden: [pass.token, ...secretsOf(question)],
+        hidden: [pass.token, ...secretsOf(request)],
         scopes: { asked: settings.auth.scope, granted: source.granted() },
       };
       let response: HttpResponse;
       try {
-        response = await tools.http.request(requestFor(question, settings, pass.token), signal);
+        response = await tools.http.request(requestFor(request, settings, pass.token), signal);
       } catch (error) {
         if (error instanceof HttpFailure) return judgeFailure(error, asked);
         throw error;
@@ -128,7 +115,6 @@ export function openUpstream(
       if (!unauthorised) source.accepted(pass.token);
       else if (source.invalidate(pass.token) && !renewed) continue;
       return judge(response, asked, {
-        receivedAt: tools.clock.now(),
         afterMs,
         deniedMs: unauthorised ? unauthorisedMs : deniedMs,
       });
@@ -151,44 +137,28 @@ export function openUpstream(
   };
 }
 
-function requestFor(question: Question, settings: UpstreamSettings, token: string): HttpRequest {
+function requestFor(
+  request: UpstreamRequest,
+  settings: UpstreamSettings,
+  token: string,
+): HttpRequest {
   return {
     method: 'GET',
-    url: `${settings.base_url}${question.path}${queryText(question.query ?? [])}`,
+    url: `${settings.base_url}${request.path}${queryText(request.query)}`,
     headers: {
       accept: 'application/json, application/problem+json;q=0.9',
       authorization: `Bearer ${token}`,
     },
     tls: upstreamTls(settings),
-    timeoutMs: question.timeoutMs ?? settings.timeout,
-    bodyBytesMax: question.bodyBytesMax ?? settings.max_body,
+    timeoutMs: settings.timeout,
+    bodyBytesMax: settings.max_body,
   };
 }
 
-/**
- * A path template with its placeholders filled, each value encoded as one segment. Throws an ExportError for a value
- * that cannot be one (`..` would lead to another endpoint) or is missing.
- */
-export function fillPath(template: string, values: Readonly<Record<string, string>>): string {
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = values[name];
-    if (value === undefined || !isSegment(value)) {
-      throw new ExportError(
-        'upstream_nonsense',
-        `filling ${template}: ${name} is not usable in a path`,
-        {
-          next: 'Check the id in the config; if it came from upstream, nothing can be read under it.',
-        },
-      );
-    }
-    return encoded(value);
-  });
-}
-
 /** Any parameter but the well-known ones may be a cursor, whatever it is called. */
-function secretsOf(question: Question): readonly string[] {
+function secretsOf(request: UpstreamRequest): readonly string[] {
   const plain = /^(limit|offset|order|order_by)$/;
-  return (question.query ?? []).filter(([name]) => !plain.test(name)).map(([, value]) => value);
+  return request.query.filter(([name]) => !plain.test(name)).map(([, value]) => value);
 }
 
 /** `?a=1&b=2`, always in the order given; every value encoded once, so that a cursor comes back byte for byte. */
@@ -205,7 +175,7 @@ function encoded(text: string): string {
   );
 }
 
-function withoutToken(answer: Exclude<TokenAnswer, { outcome: 'token' }>): Answer {
+function withoutToken(answer: Exclude<TokenAnswer, { outcome: 'token' }>): UpstreamAnswer {
   const { outcome, afterMs, cause } = answer;
   switch (outcome) {
     case 'retry':

@@ -22,11 +22,20 @@ const messageLengthMax = 300;
 const nameLengthMax = 120;
 /** A failure's body is small; what is larger is a page of something else. */
 const problemBytesMax = 64 * 1024;
+/** A page's title stands near its beginning. */
+const titleBytesMax = 2 * 1024;
 
 /** Reads a failure's body, whatever its content type. `hidden`: values that must not be repeated (see cleanText). */
 export function readProblem(body: Uint8Array, hidden: readonly string[]): Problem {
   const parsed = body.length > problemBytesMax ? null : parseObject(body);
-  return parsed === null ? {} : problemOf(parsed, hidden);
+  return parsed === null ? titleOf(body, hidden) : problemOf(parsed, hidden);
+}
+
+/** A page of HTML comes from a proxy in upstream's place; its title tells which. */
+function titleOf(body: Uint8Array, hidden: readonly string[]): Problem {
+  const beginning = new TextDecoder().decode(body.subarray(0, titleBytesMax));
+  const title = /<title[^<>]*>([^<>]+)</i.exec(beginning)?.[1];
+  return title === undefined ? {} : { message: cleanText(title, nameLengthMax, hidden) };
 }
 
 /** The problem in a body that is parsed already. */

@@ -151,7 +151,7 @@ export function tokenUrl(settings: UpstreamSettings): string {
 }
 
 /** True for a value that can be one segment of a path. `.` and `..` cannot: they are resolved away even when encoded. */
-export function isSegment(value: string): boolean {
+function isSegment(value: string): boolean {
   return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
 }
 

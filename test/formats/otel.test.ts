@@ -275,7 +275,6 @@ function fromJson(value: JsonAnyValue): unknown {
     );
   }
   if (value.arrayValue) return value.arrayValue.values.map(fromJson);
-  if (value.bytesValue !== undefined)
-    return new Uint8Array(Buffer.from(value.bytesValue, 'base64'));
+  if (value.bytesValue !== undefined) return Buffer.from(value.bytesValue, 'base64');
   return value.stringValue ?? value.boolValue ?? value.intValue ?? value.doubleValue ?? null;
 }

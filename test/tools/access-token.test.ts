@@ -65,26 +65,31 @@ describe('token requests', () => {
   test.each([
     ['raw', 'id é:s%c+r t'],
     ['rfc6749', 'id+%C3%A9:s%25c%2Br+t'],
-  ] as const)('the services API gets them in HTTP Basic, %s', async (basicEncoding, pair) => {
-    const { url, asked } = await endpoint();
-    const source = open().tokens.source(
-      credential(url, {
-        placing: 'basic',
-        basicEncoding,
-        clientId: secretOf('id é'),
-        clientSecret: secretOf('s%c+r t'),
-        scope: 'urn:vendor:api:public',
-      }),
-    );
+  ] as const)(
+    'A52: the services API gets client and secret in HTTP Basic, %s',
+    async (basicEncoding, pair) => {
+      const { url, asked } = await endpoint();
+      const source = open().tokens.source(
+        credential(url, {
+          placing: 'basic',
+          basicEncoding,
+          clientId: secretOf('id é'),
+          clientSecret: secretOf('s%c+r t'),
+          scope: 'urn:vendor:api:public',
+        }),
+      );
 
-    await source.token(never());
+      await source.token(never());
 
-    expect(asked[0]?.body).toBe('grant_type=client_credentials&scope=urn%3Avendor%3Aapi%3Apublic');
-    const sent = String(asked[0]?.headers.authorization).replace('Basic ', '');
-    expect(Buffer.from(sent, 'base64').toString()).toBe(pair);
-  });
+      expect(asked[0]?.body).toBe(
+        'grant_type=client_credentials&scope=urn%3Avendor%3Aapi%3Apublic',
+      );
+      const sent = String(asked[0]?.headers.authorization).replace('Basic ', '');
+      expect(Buffer.from(sent, 'base64').toString()).toBe(pair);
+    },
+  );
 
-  test('an API key is used as it is, read anew each time, and cannot be renewed', async () => {
+  test('A16: an API key is used as it is, read anew each time, and cannot be renewed', async () => {
     let key = 'key-1';
     const source = open().tokens.source({ kind: 'api_key', key: new Secret(() => key) });
 
@@ -165,7 +170,34 @@ describe('token life', () => {
     await expect.poll(() => asked.length).toBe(2);
   });
 
-  test('a token that cannot be renewed is used to its end, and no longer', async () => {
+  test('A15: another address asks for a token of its own, with the same client', async () => {
+    const [west, east] = await Promise.all([endpoint(), endpoint()]);
+    const { tokens } = open();
+
+    await tokens.source(credential(west.url)).token(never());
+    await tokens.source(credential(east.url)).token(never());
+
+    expect([west.asked.length, east.asked.length]).toEqual([1, 1]);
+  });
+
+  test('A18: a wall clock that jumps changes no token’s life', async () => {
+    const { url, asked } = await endpoint();
+    const clock = manualClock();
+    const source = open(clock).tokens.source(credential(url));
+
+    await source.token(never());
+    clock.jump(86_400_000);
+    const ahead = tokenOf(await source.token(never()));
+    clock.jump(-2 * 86_400_000);
+    const behind = tokenOf(await source.token(never()));
+    const askedBefore = asked.length;
+    await clock.advance(3_600_000);
+    const ended = tokenOf(await source.token(never()));
+
+    expect([ahead, behind, askedBefore, ended]).toEqual(['token-1', 'token-1', 1, 'token-2']);
+  });
+
+  test('A18: a token that cannot be renewed is used to its end, and no longer', async () => {
     const clock = manualClock();
     let up = true;
     const { url } = await serve((_, response) => {
@@ -250,7 +282,7 @@ describe('token life', () => {
 });
 
 describe('token failures', () => {
-  test('a refusal is remembered, so that an account is not locked by asking; a new secret is tried at once', async () => {
+  test('A51: a refusal is remembered, so that an account is not locked by asking; a new secret is tried at once', async () => {
     let secret = 'wrong-secret';
     const { url, asked } = await serve((one, response) => {
       if (one.body.includes('right-secret'))
@@ -286,7 +318,7 @@ describe('token failures', () => {
     expect(JSON.stringify([first, second, third, log.lines])).not.toContain('wrong-secret');
   });
 
-  test('the wait after refusals grows to a quarter of an hour', async () => {
+  test('A51: the wait after refusals grows to a quarter of an hour', async () => {
     const { url } = await serve((_, response) => json(response, 400, { error: 'invalid_scope' }));
     const clock = manualClock();
     const http = openHttpClient();
@@ -358,6 +390,30 @@ describe('token failures', () => {
     expect(answer).toMatchObject({ outcome: 'refused', cause: { code: 'upstream_nonsense' } });
     expect(elsewhere.asked).toHaveLength(0);
   });
+
+  test.each(['form', 'basic'] as const)(
+    'an endpoint that repeats a %s credential in whatever it says gives nothing away',
+    async (placing) => {
+      const { url } = await serve((one, response) => {
+        const said = `${one.headers.authorization} ${one.body}`;
+        if (one.path.startsWith('/granting'))
+          json(response, 200, { access_token: 't', scope: said });
+        else json(response, 401, { error: said, error_description: said });
+      });
+      const secret = secretOf("s3cr3t va'lue+/=");
+      const mine = (at: string) =>
+        credential(`${url}/${at}`, { placing, clientSecret: secret, basicEncoding: 'rfc6749' });
+      const { tokens, log } = open();
+
+      const refused = await tokens.source(mine('refusing')).token(never());
+      const granting = tokens.source(mine('granting'));
+      await granting.token(never());
+
+      const told = `${tokenOf(refused)} ${granting.granted()} ${JSON.stringify(log)}`;
+      expect(told).toContain('[hidden]');
+      expect(told).not.toMatch(/s3cr3t|client-1|c3VyZXQ|czNjcjN0|Y2xpZW50/);
+    },
+  );
 
   test('a network failure is told without the secret, and a secret that cannot be read as itself', async () => {
     const { tokens } = open();

@@ -12,7 +12,7 @@ test.each<[string, number | null]>([
   ['2027-01-01', Date.UTC(2027, 0, 1)],
   ['2027-01-01T00:00:00Z', Date.UTC(2027, 0, 1)],
   ['1688169599', 1_688_169_599_000],
-])('readDeprecation: %s', (text, atMs) => {
+])('A48: readDeprecation: %s', (text, atMs) => {
   expect(readDeprecation(text, nowMs)).toEqual({ atMs });
 });
 
@@ -27,6 +27,6 @@ test.each([
   'soon',
   '12',
   'version="v1"',
-])('readDeprecation: %j says nothing', (text) => {
+])('A48: readDeprecation: %j says nothing', (text) => {
   expect(readDeprecation(text, nowMs)).toBeNull();
 });

@@ -46,7 +46,7 @@ describe('openHttpClient: TLS', () => {
     expect(versions).toEqual(['1.1', 'TLSv1.3']);
   });
 
-  test('a server that offers TLS 1.2 only is refused where 1.3 is the least, with a hint', async () => {
+  test('A22: a server that offers TLS 1.2 only is refused where 1.3 is the least, with a hint', async () => {
     const { url, asked } = await serve((_, response) => json(response, 200, {}), {
       ...ca.server,
       maxVersion: 'TLSv1.2',

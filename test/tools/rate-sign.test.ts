@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseHttpDate } from '../../src/tools/http-date.ts';
+import { parseHttpDate } from '../../src/contracts/http-date.ts';
 import { readRateSign } from '../../src/tools/rate-sign.ts';
 
 const nowMs = Date.UTC(2026, 6, 1, 12, 0, 0);
@@ -21,7 +21,7 @@ describe('readRateSign: Retry-After', () => {
     ['Wednesday, 01-Jul-26 12:00:10 GMT', 10_000],
     ['Wed Jul  1 12:00:10 2026', 10_000],
     ['Wed, 01 Jul 2020 12:00:10 GMT', 0],
-  ])('%j is %d ms', (text, ms) => {
+  ])('A19: %j is %d ms', (text, ms) => {
     expect(sign(429, { 'retry-after': text }).retryAfterMs).toBe(ms);
   });
 
@@ -37,11 +37,11 @@ describe('readRateSign: Retry-After', () => {
     '2026-07-01',
     '5s',
     'NaN',
-  ])('%j is ignored', (text) => {
+  ])('A19: %j is ignored', (text) => {
     expect(sign(429, { 'retry-after': text })).toEqual({ refused: true });
   });
 
-  test('a date counts from the answer’s own Date, so that neither clock matters', () => {
+  test('A19: a date counts from the answer’s own Date, so that neither clock matters', () => {
     const headers = {
       date: 'Thu, 01 Jan 2015 00:00:00 GMT',
       'retry-after': 'Thu, 01 Jan 2015 00:00:45 GMT',
@@ -60,7 +60,7 @@ describe('readRateSign: families', () => {
     ['x-ratelimit', 'x-ratelimit'],
     ['x-rate-limit', 'x-rate-limit'],
     ['ratelimit', 'ratelimit'],
-  ])('%s', (_, family) => {
+  ])('A35: %s', (_, family) => {
     const headers = {
       [`${family}-limit`]: '60',
       [`${family}-remaining`]: '0',
@@ -75,7 +75,7 @@ describe('readRateSign: families', () => {
     });
   });
 
-  test('the unified API’s two headers, which say no reset', () => {
+  test('A20: the unified API’s two headers, which say no reset', () => {
     const headers = { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '3' };
 
     expect(sign(200, headers)).toEqual({ refused: false, limit: 60, remaining: 3 });
@@ -106,7 +106,7 @@ describe('readRateSign: families', () => {
     });
   });
 
-  test('names from the config come first', () => {
+  test('A35: names from the config come first', () => {
     const headers = { 'x-budget-left': '0', 'x-budget-until': '20', 'x-ratelimit-remaining': '9' };
     const names = { remaining: 'X-Budget-Left', reset: 'X-Budget-Until' };
 
@@ -132,7 +132,7 @@ describe('readRateSign: families', () => {
     expect(sign(200, headers).resetMs).toBe(ms);
   });
 
-  test.each(['', '-1', '0x10', '1.5', 'none', '٣'])('a remaining of %j is ignored', (text) => {
+  test.each(['', '-1', '0x10', '1.5', 'none', '٣'])('A20: a remaining of %j is ignored', (text) => {
     expect(sign(200, { 'x-ratelimit-remaining': text })).toEqual({ refused: false });
   });
 

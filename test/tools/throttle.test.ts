@@ -71,7 +71,7 @@ describe('createThrottle: answers', () => {
     );
   });
 
-  test('refusals without Retry-After wait longer each time, and from the start after a success', () => {
+  test('A19: refusals without Retry-After wait longer each time, and from the start after a success', () => {
     const throttle = createThrottle({ random: () => 0.5 });
     let now = 0;
     const waits: number[] = [];

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { type Lane, openThrottles, type PathCeiling } from '../../src/tools/throttles.ts';
+import type { Lane } from '../../src/tools/fair-queue.ts';
+import { openThrottles, type PathCeiling } from '../../src/tools/throttles.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { never } from './serving.ts';
 
@@ -26,7 +27,7 @@ describe('gate', () => {
     expect(clock.sleepers).toBe(0);
   });
 
-  test('a refusal parks its own path only', async () => {
+  test('A34: a refusal parks its own path only', async () => {
     const { gate } = open();
 
     gate.observe(lane('a'), { refused: true, retryAfterMs: 60_000 });
@@ -36,7 +37,7 @@ describe('gate', () => {
     await gate.acquire(lane('b'), never());
   });
 
-  test('a second path refused within the minute slows the template, a second template the credential', () => {
+  test('A34: a second path refused within the minute slows the template, a second template the credential', () => {
     const { gate } = open();
     const other = { tenant: '', path: '/audit/events', template: '/audit/events' };
 

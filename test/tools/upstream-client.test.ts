@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
 import { openTokens } from '../../src/tools/access-token.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
 import { openThrottles } from '../../src/tools/throttles.ts';
-import { fillPath, openUpstream } from '../../src/tools/upstream-client.ts';
+import { openUpstream } from '../../src/tools/upstream-client.ts';
 import { upstreamFields } from '../../src/tools/upstream-settings.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { afterThisTest } from '../support/temp.ts';
@@ -51,7 +52,13 @@ function openAt(
   });
 }
 
+/** A request for a path without variable parts, or as `more` says. */
+function asking(path: string, more: Partial<UpstreamRequest> = {}): UpstreamRequest {
+  return { path, template: path, query: [], ...more };
+}
+
 const page = { data: [{ id: '1' }], next_cursor: null };
+const aRequest = { url: 'http://127.0.0.1:1/', headers: {}, timeoutMs: 1_000, bodyBytesMax: 1 };
 
 describe('get: the request', () => {
   test('carries token, path and query, every value encoded once and in the order given', async () => {
@@ -59,17 +66,16 @@ describe('get: the request', () => {
     const cursor = `a+/=%2F é&'(*)"<`;
 
     const answer = await client.get(
-      {
-        path: '/audit/events',
+      asking('/audit/events', {
         query: [
           ['limit', '100'],
           ['cursor', cursor],
         ],
-      },
+      }),
       never(),
     );
 
-    expect(answer).toMatchObject({ outcome: 'ok', status: 200, receivedAt: Date.UTC(2026, 0, 1) });
+    expect(answer.outcome).toBe('ok');
     expect(pages()[0]).toMatchObject({
       method: 'GET',
       path: '/v1/audit/events?limit=100&cursor=a%2B%2F%3D%252F%20%C3%A9%26%27%28%2A%29%22%3C',
@@ -83,7 +89,7 @@ describe('get: the request', () => {
     cursors.push('https://evil.example/?a=b#c', '..', '%', '\u0000\n', '"\\');
 
     for (const cursor of cursors)
-      await client.get({ path: '/a', query: [['cursor', cursor]] }, never());
+      await client.get(asking('/a', { query: [['cursor', cursor]] }), never());
 
     const seen = pages().map((one) => new URLSearchParams(one.path.split('?')[1]).get('cursor'));
     expect(seen).toEqual(cursors);
@@ -100,7 +106,7 @@ describe('get: the request', () => {
     const more = { api: 'services', base_url: server.url };
     const client = openAt(server.url, { clock: manualClock(), log: keepingLog(), more });
 
-    await client.get({ path: '/api/fleet/v1/hosts/1' }, never());
+    await client.get(asking('/api/fleet/v1/hosts/1'), never());
 
     expect(server.asked.map((one) => `${one.method} ${one.path}`)).toEqual([
       'POST /api/auth/v1/oauth/v2/token',
@@ -108,27 +114,17 @@ describe('get: the request', () => {
     ]);
     expect(server.asked[0]?.headers.authorization).toMatch(/^Basic /);
   });
-
-  test('fillPath encodes each value as one segment and refuses what leads elsewhere', () => {
-    expect(
-      fillPath('/c/{company_id}/p/{policy_id}', { company_id: 'a/b?c', policy_id: '00123' }),
-    ).toBe('/c/a%2Fb%3Fc/p/00123');
-    for (const policy_id of ['.', '..', '', '\ud800']) {
-      expect(() => fillPath('/p/{policy_id}', { policy_id })).toThrow('not usable in a path');
-    }
-    expect(() => fillPath('/p/{policy_id}', {})).toThrow('policy_id');
-  });
 });
 
 describe('get: the token', () => {
-  test('fifty requests whose token is refused cause one renewal, and all succeed', async () => {
+  test('A18: fifty requests whose token is refused cause one renewal, and all succeed', async () => {
     const { client, pages, tokens } = await upstream((asked, response) => {
       const fresh = asked.headers.authorization !== 'Bearer token-1';
       setImmediate(() => json(response, fresh ? 200 : 401, fresh ? page : {}));
     });
 
     const answers = await Promise.all(
-      Array.from({ length: 50 }, () => client.get({ path: '/audit/events' }, never())),
+      Array.from({ length: 50 }, () => client.get(asking('/audit/events'), never())),
     );
 
     expect(answers.every((answer) => answer.outcome === 'ok')).toBe(true);
@@ -136,12 +132,12 @@ describe('get: the token', () => {
     expect(pages().length).toBeLessThanOrEqual(100);
   });
 
-  test('a second 401 is denied, after one renewal', async () => {
+  test('A18: a second 401 is denied, after one renewal', async () => {
     const { client, pages, tokens } = await upstream((_, response) =>
       json(response, 401, { error: { code: 'unauthorized', message: 'no' }, request_id: 'r-1' }),
     );
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({
       outcome: 'denied',
@@ -160,7 +156,7 @@ describe('get: the token', () => {
     const { client, clock, tokens } = await upstream((_, response) =>
       json(response, refusing ? 401 : 200, page),
     );
-    const ask = () => client.get({ path: '/audit/events' }, never());
+    const ask = () => client.get(asking('/audit/events'), never());
 
     const meanwhile = [await ask(), ...(await Promise.all(Array.from({ length: 20 }, ask)))];
     const asked = tokens();
@@ -182,8 +178,8 @@ describe('get: the token', () => {
 
     const outcomes: string[] = [];
     for (let round = 0; round < 5; round++) {
-      outcomes.push((await client.get({ path: '/forbidden' }, never())).outcome);
-      outcomes.push((await client.get({ path: '/audit/events' }, never())).outcome);
+      outcomes.push((await client.get(asking('/forbidden'), never())).outcome);
+      outcomes.push((await client.get(asking('/audit/events'), never())).outcome);
       await clock.advance(60_000);
     }
 
@@ -191,12 +187,12 @@ describe('get: the token', () => {
     expect(tokens()).toBeLessThanOrEqual(6);
   });
 
-  test('a refused API key is denied at once', async () => {
+  test('A16: a refused API key is denied at once', async () => {
     const { client, pages } = await upstream((_, response) => json(response, 401, {}), {
       auth: { api_key: 'key-123456' },
     });
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({ outcome: 'denied', status: 401 });
     expect(pages()).toHaveLength(1);
@@ -207,7 +203,7 @@ describe('get: the token', () => {
     const server = await serve((_, response) => json(response, 401, { error: 'invalid_client' }));
     const client = openAt(server.url, { clock: manualClock(), log: keepingLog(), more: {} });
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({
       outcome: 'denied',
@@ -218,12 +214,12 @@ describe('get: the token', () => {
     expect(server.asked).toHaveLength(1);
   });
 
-  test('403 tells the scopes asked for and granted', async () => {
+  test('A17: 403 tells the scopes asked for and granted', async () => {
     const { client } = await upstream((_, response) =>
       json(response, 403, { title: 'Forbidden', trace_id: 't-1' }),
     );
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({ outcome: 'denied', status: 403, afterMs: 900_000 });
     expect(answer.outcome !== 'ok' && answer.cause.message).toContain(
@@ -243,7 +239,7 @@ describe('get: outcomes', () => {
         }),
       );
 
-      const answer = await client.get({ path: '/audit/events' }, never());
+      const answer = await client.get(asking('/audit/events'), never());
 
       expect(answer).toMatchObject({
         outcome: 'refused',
@@ -259,13 +255,13 @@ describe('get: outcomes', () => {
     },
   );
 
-  test.each([408, 500, 502, 503, 504])('%d is to be asked again', async (status) => {
+  test.each([408, 500, 502, 503, 504])('A21: %d is to be asked again', async (status) => {
     const { client, pages } = await upstream((_, response) => {
       response.writeHead(status, { 'retry-after': '7' });
       response.end('<html>Bad gateway</html>');
     });
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({ outcome: 'retry', cause: { code: 'upstream_unreachable' } });
     expect(answer.outcome === 'retry' && answer.afterMs).toBe(status === 408 ? undefined : 7_000);
@@ -279,7 +275,7 @@ describe('get: outcomes', () => {
       response.end();
     });
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({ outcome: 'refused', status: 302 });
     expect(elsewhere.asked).toHaveLength(0);
@@ -298,16 +294,37 @@ describe('get: outcomes', () => {
     ['a failure’s status', 200, 'application/json', '{"title":"Oops","status":500}'],
     ['204', 204, 'application/json', ''],
     ['206', 206, 'application/json', '{"data":[]}'],
-  ])('a success with %s is nonsense, never the end of the data', async (_, status, type, body) => {
-    const { client } = await upstream((_, response) => {
-      response.writeHead(status, { 'content-type': type });
-      response.end(body);
-    });
+  ])(
+    'A21: a success with %s is nonsense, never the end of the data',
+    async (_, status, type, body) => {
+      const { client } = await upstream((_, response) => {
+        response.writeHead(status, { 'content-type': type });
+        response.end(body);
+      });
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+      const answer = await client.get(asking('/audit/events'), never());
 
-    expect(answer).toMatchObject({ outcome: 'retry', cause: { code: 'upstream_nonsense' } });
-  });
+      expect(answer).toMatchObject({ outcome: 'retry', cause: { code: 'upstream_nonsense' } });
+    },
+  );
+
+  test.each([502, 200])(
+    'A21: a proxy’s page with %d is told by its title, on one line and without the token',
+    async (status) => {
+      const { client } = await upstream((asked, response) => {
+        response.writeHead(status, { 'content-type': 'text/html' });
+        response.end(
+          `<html><title id=x>Guest\nnetwork ${asked.headers.authorization}</title>token-1`,
+        );
+      });
+
+      const answer = await client.get(asking('/audit/events'), never());
+
+      const message = answer.outcome === 'ok' ? '' : answer.cause.message;
+      expect(message).toContain('(Guest network Bearer [hidden])');
+      expect(message).not.toMatch(/token-1|\n/);
+    },
+  );
 
   test.each([
     ['text/plain', '{"data":[]}'],
@@ -321,12 +338,12 @@ describe('get: outcomes', () => {
       response.end(body);
     });
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer.outcome === 'ok' && Buffer.from(answer.body).toString()).toBe(body);
   });
 
-  test('a cut body is to be asked again, a too large one says which setting to raise', async () => {
+  test('A40: a cut body is to be asked again, a too large one says which setting to raise', async () => {
     const cut = await upstream((_, response) => {
       response.writeHead(200, { 'content-length': 100 });
       response.write('{"data":[');
@@ -337,7 +354,7 @@ describe('get: outcomes', () => {
     });
 
     const answers = await Promise.all(
-      [cut, large].map(({ client }) => client.get({ path: '/audit/events' }, never())),
+      [cut, large].map(({ client }) => client.get(asking('/audit/events'), never())),
     );
 
     expect(answers[0]).toMatchObject({
@@ -348,6 +365,49 @@ describe('get: outcomes', () => {
       outcome: 'retry',
       cause: { next: expect.stringContaining('max_body'), details: { failure: 'too_large' } },
     });
+  });
+
+  test.each([
+    ['application/problem+json', '{}', ''],
+    ['application/problem+json', '{"title":7,"detail":null,"trace_id":["t"],"errors":{}}', ''],
+    ['application/problem+json', '{"title":"No","errors":[null,{"message":3},"x"]}', ' (No)'],
+    ['text/plain', '{"detail":"Not now","trace_id":"t-9"}', ' (Not now; trace_id t-9)'],
+    ['application/json', '["Not now"]', ''],
+    [
+      'application/problem+json',
+      '{"title":"No","errors":[{"message":"a"},{"message":"b"}]}',
+      ' (No: a: b)',
+    ],
+  ])('A37: problem details are read as far as they go: %s %s', async (type, body, told) => {
+    const { client } = await upstream((_, response) => {
+      response.writeHead(400, { 'content-type': type });
+      response.end(body);
+    });
+
+    const answer = await client.get(asking('/audit/events'), never());
+
+    const message = `asking edge for /audit/events: upstream answered 400${told}`;
+    expect(answer).toMatchObject({ outcome: 'refused', status: 400, cause: { message } });
+  });
+
+  test('A53: an upstream is only ever read: GET, and POST to the token endpoint alone', async () => {
+    const methods: string[] = [];
+    const { client } = await upstream((asked, response) => {
+      methods.push(asked.method);
+      json(response, 200, page);
+    });
+    const http = openHttpClient();
+    afterThisTest(() => http.close());
+
+    await client.get(asking('/audit/events'), never());
+    const writing = http.request(
+      // A method that the type does not allow, as a mistake elsewhere might make.
+      { ...aRequest, method: 'DELETE' as 'GET' },
+      never(),
+    );
+
+    await expect(writing).rejects.toThrow('requests are GET or POST');
+    expect(methods).toEqual(['GET']);
   });
 
   test('what upstream says cannot forge a line, and does not repeat cursor or token', async () => {
@@ -367,7 +427,7 @@ describe('get: outcomes', () => {
     const quiet = await upstream((asked, response) =>
       json(response, 400, { detail: `${asked.path} ${asked.headers.authorization}` }),
     );
-    const question = { path: '/audit/events', query: [['cursor', 'c/secret=='] as const] };
+    const question = asking('/audit/events', { query: [['cursor', 'c/secret==']] });
 
     const loud = await client.get(question, never());
     const echo = await quiet.client.get(question, never());
@@ -385,7 +445,7 @@ describe('get: outcomes', () => {
     const { client } = await upstream(() => undefined);
     const stop = new AbortController();
 
-    const waiting = client.get({ path: '/audit/events' }, stop.signal);
+    const waiting = client.get(asking('/audit/events'), stop.signal);
     setTimeout(() => stop.abort(new Error('shutting down')), 50);
 
     await expect(waiting).rejects.toThrow('shutting down');
@@ -393,7 +453,7 @@ describe('get: outcomes', () => {
 });
 
 describe('get: limits', () => {
-  test('a 429 parks its path for as long as asked, thirty days and a wrong clock included', async () => {
+  test('A19: a 429 parks its path for as long as asked, thirty days and a wrong clock included', async () => {
     let limited = true;
     const { client, clock, pages } = await upstream((asked, response) => {
       if (limited && asked.path === '/v1/audit/events') {
@@ -410,10 +470,10 @@ describe('get: limits', () => {
     });
     const month = 30 * 86_400_000;
 
-    const answer = await client.get({ path: '/audit/events' }, never());
+    const answer = await client.get(asking('/audit/events'), never());
     limited = false;
-    const elsewhere = await client.get({ path: '/sites' }, never());
-    const parked = client.get({ path: '/audit/events' }, never());
+    const elsewhere = await client.get(asking('/sites'), never());
+    const parked = client.get(asking('/audit/events'), never());
     await clock.advance(month - 1);
     const early = pages().length;
     await clock.advance(1);
@@ -427,15 +487,15 @@ describe('get: limits', () => {
     expect([elsewhere.outcome, after.outcome, early]).toEqual(['ok', 'ok', 2]);
   });
 
-  test('none remaining on a success gives the page, then waits for the pause', async () => {
+  test('A20: none remaining on a success gives the page, then waits for the pause', async () => {
     const { client, clock, pages } = await upstream(
       (_, response) =>
         json(response, 200, page, { 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' }),
       { rate_limit_pause: '12s' },
     );
 
-    const first = await client.get({ path: '/audit/events' }, never());
-    const second = client.get({ path: '/audit/events' }, never());
+    const first = await client.get(asking('/audit/events'), never());
+    const second = client.get(asking('/audit/events'), never());
     await clock.settle();
     const { throttles } = client.state();
     await clock.advance(12_000);
@@ -451,7 +511,7 @@ describe('get: limits', () => {
     });
     const ask = (company: string) =>
       client.get(
-        { path: `/c/${company}/logs`, template: '/c/{company_id}/logs', company },
+        asking(`/c/${company}/logs`, { template: '/c/{company_id}/logs', company }),
         never(),
       );
 
@@ -466,7 +526,7 @@ describe('get: limits', () => {
   });
 });
 
-test('the end of an endpoint is told once per endpoint and day, and never stops anything', async () => {
+test('A48: the end of an endpoint is told once per endpoint and day, and never stops anything', async () => {
   const { client, clock, log } = await upstream((_, response) =>
     json(response, 200, page, {
       deprecation: '@1767225600',
@@ -476,11 +536,11 @@ test('the end of an endpoint is told once per endpoint and day, and never stops 
   );
 
   for (let time = 0; time < 3; time++)
-    await client.get({ path: '/a/1', template: '/a/{id}' }, never());
-  await client.get({ path: '/b' }, never());
+    await client.get(asking('/a/1', { template: '/a/{id}' }), never());
+  await client.get(asking('/b'), never());
   const today = log.lines.length;
   await clock.advance(86_400_000);
-  await client.get({ path: '/b' }, never());
+  await client.get(asking('/b'), never());
 
   expect([today, log.lines.length]).toEqual([2, 3]);
   expect(log.lines[0]).toMatchObject({

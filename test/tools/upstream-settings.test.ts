@@ -35,7 +35,7 @@ describe('upstreamFields', () => {
     expect(tokenUrl(ops)).toBe('https://svc.example.com/api/auth/v1/oauth/v2/token');
   });
 
-  test('TLS 1.3 is the least for unified and 1.2 for services, unless the config says otherwise', () => {
+  test('A22: TLS 1.3 is the least for unified and 1.2 for services, unless the config says otherwise', () => {
     expect(upstreamTls(parse()).min_version).toBe('TLSv1.3');
     expect(upstreamTls(parse({ api: 'services' })).min_version).toBe('TLSv1.2');
     expect(upstreamTls(parse({ tls: { min_version: 'TLSv1.2' } })).min_version).toBe('TLSv1.2');

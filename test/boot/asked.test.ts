@@ -1,0 +1,14 @@
+// What the program asks an upstream for: the configured endpoints and a token, and nothing that the documents mention besides.
+
+import { expect, test } from 'vitest';
+import { runSluice } from '../support/cli.ts';
+import { aSetup, auditPath } from './a-setup.ts';
+
+test('A23 A24: neither openapi.json nor an export configuration is needed or asked for', async () => {
+  const { config, sandbox } = await aSetup();
+
+  const { exitCode } = await runSluice(['run', '-c', config, '--once']);
+
+  expect(exitCode).toBe(0);
+  expect(Object.keys(sandbox.control.requests()).sort()).toEqual([auditPath, '/v1/oauth/token']);
+});

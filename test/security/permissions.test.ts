@@ -1,0 +1,66 @@
+// Who may read what the program leaves on disk, whatever the umask it was started with: state (checkpoints, records, cursors) only its
+// own user; output its user and group, or only its user where a stricter umask says so; nobody else anything.
+
+import { readdirSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+import { aSetup } from '../boot/a-setup.ts';
+import { startSluice } from '../support/cli.ts';
+import { waitUntil } from '../support/temp.ts';
+
+/** Permission bits of everything below a directory and of itself, by kind. */
+function modesBelow(dir: string): { readonly files: object; readonly directories: object } {
+  const below = readdirSync(dir, { recursive: true }).map((name) => join(dir, String(name)));
+  const found = { files: new Map<string, string>(), directories: new Map<string, string>() };
+  for (const path of [dir, ...below]) {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    const kind = stat?.isDirectory() ? found.directories : found.files;
+    if (stat) kind.set(relative(dir, path), (stat.mode & 0o777).toString(8));
+  }
+  return {
+    files: Object.fromEntries(found.files),
+    directories: Object.fromEntries(found.directories),
+  };
+}
+
+const all = (modes: object, mode: string) => Object.values(modes).every((given) => given === mode);
+
+test.each([
+  { name: '000', umask: 0o000, file: '640', directory: '750' },
+  { name: '077', umask: 0o077, file: '600', directory: '700' },
+])('with umask $name output is $file, and state 600', async ({ umask, file, directory }) => {
+  const { config, dir, stateDir } = await aSetup({
+    sinks: [
+      '  plain: { type: file, path: out/new/events.ndjson, format: json }',
+      '  turned: { type: file, path: out/new/turned.ndjson, format: json, rotate: { bytes: 40KiB }, compress: gzip, batch: { events: 50 } }',
+    ],
+  });
+  const before = process.umask(umask);
+  const sluice = startSluice(['run', '-c', config], { cwd: dir });
+  process.umask(before);
+  const packed = () => Object.keys(modesBelow(join(dir, 'out')).files).filter((n) => /gz$/.test(n));
+  await sluice.waitForLine('the stream');
+  await waitUntil(() => existing(packed).length > 1, {
+    what: 'packed segments',
+    timeoutMs: 15_000,
+  });
+  const state = modesBelow(stateDir);
+  const { exitCode } = await sluice.kill();
+  const output = modesBelow(join(dir, 'out'));
+
+  expect(exitCode).toBe(0);
+  expect(all(state.files, '600'), JSON.stringify(state)).toBe(true);
+  expect(all(state.directories, '700'), JSON.stringify(state)).toBe(true);
+  expect(Object.keys(state.files)).toContain('sluice.db-wal');
+  expect(all(output.files, file), JSON.stringify(output)).toBe(true);
+  expect(all(output.directories, directory), JSON.stringify(output)).toBe(true);
+});
+
+/** What may not be there yet. */
+function existing(look: () => readonly string[]): readonly string[] {
+  try {
+    return look();
+  } catch {
+    return [];
+  }
+}
