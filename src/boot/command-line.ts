@@ -56,6 +56,7 @@ function addRun(program: Command, means: Means, end: End): void {
     .addOption(configOption())
     .option('--once', 'read every source up to its tail once, deliver everything, then end')
     .option('--timeout <duration>', 'with --once: how long that may take, such as 60s')
+    .option('--allow-removal', 'let a changed config drop streams and sinks while this runs')
     .addOption(levelOption())
     .action(async (options) => end(await (await import('./commands/run.ts')).run(options, means)));
 }
@@ -179,7 +180,8 @@ function addBackfill(program: Command, means: Means, end: End): void {
       'after',
       `
 Where a process runs with this config it does it beside its live streams, and the command follows it;
-else the command does it alone. Ctrl-C stops it; the same command line goes on from there.
+else the command does it alone, and holds the state directory meanwhile. Ctrl-C stops it; the same
+command line goes on from there, also after a crash.
 Upstream documents no time filter: the list is walked, and other times are left out here. Every sink
 gets the events, also those it has got before. They keep their uid; sinks that take each event once
 (file, Kafka with exactly_once) take these once more. Records without a readable time are delivered.`,

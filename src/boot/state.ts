@@ -117,6 +117,9 @@ export function backlogOf(sink: SinkState | undefined, { oldest, end }: State['s
   return end - Math.max(sink?.position ?? 0, oldest);
 }
 
+/** A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's. */
+const ofBackfill = /#backfill-[0-9a-f-]+$/;
+
 function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
   const notes = notesOf(store, 'stream');
   const checkpoints = new Map(
@@ -128,6 +131,7 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
       ]),
   );
   const names = new Set([...checkpoints.keys(), ...notes.keys()]);
+  for (const name of names) if (ofBackfill.test(name)) names.delete(name);
   return new Map(
     Array.from(names, (name) => {
       const note = notes.get(name) ?? {};

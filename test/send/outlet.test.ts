@@ -324,3 +324,12 @@ test('Outlet gives each event for its sink exactly once and within bounds, whate
     { numRuns: 200 },
   );
 });
+
+test('Outlet of a sink that comes after all pages have gone says that there was nothing for it', async () => {
+  const { spool } = pageSpool([]);
+  const gone = { ...spool, gauge: { bytes: 0, oldest: 7, end: 7 } };
+  const outlet = outletOn([], { spool: gone });
+
+  expect(await outlet.cut(0)).toMatchObject({ events: [], start: 0, end: 7 });
+  expect(await outlet.cut(7)).toBe(null);
+});

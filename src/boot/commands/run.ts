@@ -1,20 +1,28 @@
 // `sluice run`: the journey until it is told to stop, or with `--once` until everything there is has been read and
 // delivered. It ends in order: polling stops, what is held goes out to the sinks that take it, the rest stays held and
-// is named. A second signal ends at once, which loses nothing either.
+// is named. A second signal ends at once, which loses nothing either. SIGHUP, or another content of its file, has the config
+// read again (reload.ts).
 
 import { styleText } from 'node:util';
 import { asExportError, ExportError } from '../../contracts/errors.ts';
 import { duration } from '../../contracts/settings.ts';
 import type { Log } from '../../contracts/tools.ts';
 import { backlog, type Summary } from '../../pipeline.ts';
+import { systemClock } from '../../tools/clock.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
 import { type StatusServer, serveStatus } from '../../watch/status-server.ts';
+import type { EventTap, TailWish } from '../../watch/tail.ts';
+import type { Watched } from '../../watch/watched.ts';
+import { withBackfills } from '../backfill-beside.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { eventTap } from '../event-tap.ts';
 import { timeToGiveUp } from '../give-up.ts';
 import { type Journey, openJourney } from '../journey.ts';
+import { type ReloadMeans, serveReloads } from '../reload.ts';
+import type { Made } from '../reload-changes.ts';
+import { listenForReloads } from '../reload-requests.ts';
 import { resumeLines } from '../resume-lines.ts';
 import { listenForShutdown, type Shutdown } from '../shutdown.ts';
 import { type BootTools, openTools } from '../tools.ts';
@@ -24,12 +32,32 @@ import { watching } from '../watched.ts';
 export interface RunOptions extends ConfigOptions {
   readonly logLevel?: LogLevel;
   readonly once?: boolean;
+  readonly allowRemoval?: boolean;
   readonly timeout?: string;
 }
 
 /** Runs. 0: drained, or with `once` all delivered; 1: failed, or with `once` something was not. */
 export async function run(options: RunOptions, means: Means): Promise<ExitCode> {
   const limitMs = limitOf(options);
+  if (options.once === true) {
+    return await runJourney(options, means, (running) => runOnce(running, limitMs));
+  }
+  const requests = await listenForReloads(options.config, systemClock());
+  const removalAllowed = options.allowRemoval === true;
+  try {
+    return await runJourney(options, means, (running) =>
+      runOn(running, { requests, removalAllowed }),
+    );
+  } finally {
+    requests.release();
+  }
+}
+
+async function runJourney(
+  options: RunOptions,
+  means: Means,
+  go: (running: Running) => Promise<ExitCode>,
+): Promise<ExitCode> {
   const config = readConfig(options.config, { env: means.env });
   const log = await openLog({
     level: options.logLevel ?? config.log.level,
@@ -44,12 +72,13 @@ export async function run(options: RunOptions, means: Means): Promise<ExitCode> 
     const tools = openTools(log);
     const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
     const journey = await openJourney(plan, config.state, tools);
-    const running: Running = { config, plan, journey, tools, shutdown, means };
     try {
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
+      const sight = sightOf({ config, plan }, journey, tools);
+      const running = { config, plan, journey, tools, shutdown, means, sight };
       const status = await openStatus(running);
       try {
-        return options.once === true ? await runOnce(running, limitMs) : await runOn(running);
+        return await go(running);
       } finally {
         await status?.close();
       }
@@ -72,16 +101,33 @@ interface Running {
   readonly tools: BootTools;
   readonly shutdown: Shutdown;
   readonly means: Means;
+  /** What the status shows: of another config once that runs. */
+  sight: Sight;
+}
+
+interface Sight {
+  readonly look: () => Watched;
+  readonly tap: EventTap | null;
+}
+
+function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight {
+  return {
+    look: watching({ ...made, ...journey, clock, log }),
+    tap: made.config.status?.tail ? eventTap({ ...made, spool: journey.spool, clock }) : null,
+  };
 }
 
 /** The status page, where the config asks for one; what cannot be watched as asked does not start. */
-async function openStatus({ config, ...rest }: Running): Promise<StatusServer | null> {
-  const { status } = config;
+async function openStatus(running: Running): Promise<StatusServer | null> {
+  const { status } = running.config;
   if (status === null) return null;
-  const { plan, journey, tools } = rest;
-  const { clock, log, http } = tools;
-  const look = watching({ config, plan, ...journey, clock, log });
-  const tap = status.tail ? eventTap({ config, plan, spool: journey.spool, clock }) : null;
+  const { clock, log, http } = running.tools;
+  const { tap: first } = running.sight;
+  const look = () => running.sight.look();
+  const tap = first && {
+    forms: first.forms,
+    open: (wish: TailWish) => (running.sight.tap ?? first).open(wish),
+  };
   const telemetry = status.telemetry === null ? null : { ...status.telemetry, http };
   return await serveStatus({ ...status, look, tap, telemetry, clock, log });
 }
@@ -104,14 +150,38 @@ function warnThroughLog(log: Log): void {
   });
 }
 
-async function runOn({ config, journey, tools, shutdown }: Running): Promise<ExitCode> {
+async function runOn(
+  running: Running,
+  reloads: Pick<ReloadMeans, 'requests' | 'removalAllowed'>,
+): Promise<ExitCode> {
+  const { config, plan, journey, tools, shutdown, means } = running;
+  const { pipeline, spool } = journey;
   const { log } = tools;
   const { timeoutMs } = config.shutdown;
   log.info('running');
   shutdown.stop.addEventListener('abort', () => {
     log.info('stopping: what is held goes out first', { within_ms: timeoutMs });
   });
-  await journey.pipeline.run(shutdown.stop, timeoutMs);
+  let current: Made = { config, plan };
+  const changed = (made: Made) => {
+    current = made;
+    running.sight = sightOf(made, journey, tools);
+  };
+  const over = new AbortController();
+  const reloading = serveReloads(
+    { ...running, ...reloads, env: means.env, changed },
+    AbortSignal.any([shutdown.stop, over.signal]),
+  );
+  try {
+    await withBackfills(
+      (stop) => pipeline.run(stop, timeoutMs),
+      { made: () => current, spool, tools, live: () => pipeline.state },
+      shutdown.stop,
+    );
+  } finally {
+    over.abort(new Error('the journey is over'));
+    await reloading;
+  }
   const { end } = journey.spool.gauge;
   for (const { name, position, error } of journey.pipeline.state.sinks) {
     const held = backlog(end, position);

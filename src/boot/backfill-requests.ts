@@ -1,0 +1,165 @@
+// Backfills that are asked for, as files in the state directory, so that the process that runs there can take them up and go
+// on with them after a crash. A request is written by the command alone and says what is wanted; beside it stands how
+// far it has come, written only by whoever reads it. Both are replaced whole by rename, and gone once all is delivered.
+
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { makePrivateDirectory, makePrivateFile } from '../hold/private-files.ts';
+import type { Config } from './config/config.ts';
+import { hasState, openForMending } from './state.ts';
+
+const request = z.object({
+  version: z.literal(1),
+  id: z.string().regex(/^[0-9a-f-]+$/),
+  source: z.string(),
+  /** The time asked for, epoch milliseconds: from `from` on, before `to`. */
+  from: z.number(),
+  to: z.number(),
+  /** False where no end was given, and `to` is when it was asked for. */
+  isBounded: z.boolean(),
+  /** When it was last asked for: a failure before that is no answer. */
+  askedAt: z.number(),
+  wanted: z.boolean(),
+});
+
+/** A backfill that is asked for; where it is not `wanted` it is stopped, to go on another time. */
+export type BackfillRequest = Readonly<z.infer<typeof request>>;
+
+const progress = z.object({
+  version: z.literal(1),
+  state: z.enum(['reading', 'delivering', 'done', 'failed', 'stopped']),
+  /** When this was so. Times are epoch milliseconds. */
+  at: z.number(),
+  /** Records read, held for the sinks, and of those without a readable time. */
+  read: z.number(),
+  held: z.number(),
+  untimed: z.number(),
+  /** Time of the record read last. */
+  reachedAt: z.number().nullable(),
+  /** Share of the reading that is done; null while nobody can say. */
+  share: z.number().nullable(),
+  /** Events in the spool that the slowest sink still has to get. */
+  behind: z.number(),
+  error: z.object({ message: z.string(), next: z.string() }).nullable(),
+});
+
+/** How far a backfill has come. */
+export type BackfillProgress = Readonly<z.infer<typeof progress>>;
+
+/** What is asked for on a command line. */
+export type Wish = Pick<BackfillRequest, 'source' | 'from'> & { readonly to: number | null };
+
+/** The requests in a state directory, oldest first. */
+export function requestsIn(dir: string): readonly BackfillRequest[] {
+  if (!existsSync(folder(dir))) return [];
+  return readdirSync(folder(dir))
+    .filter((name) => name.endsWith('.json') && !name.endsWith('.progress.json'))
+    .flatMap((name) => read(join(folder(dir), name), request) ?? [])
+    .toSorted((a, b) => a.askedAt - b.askedAt);
+}
+
+/** The request as it is now; null where it is gone. */
+export function requestOf(dir: string, id: string): BackfillRequest | null {
+  return read(join(folder(dir), `${id}.json`), request);
+}
+
+/** Asks for it: goes on with an unfinished one that was asked for alike, or begins one. */
+export function ask(dir: string, wish: Wish, now: number): BackfillRequest {
+  const unfinished = alike(dir, wish);
+  const asked: BackfillRequest = {
+    version: 1,
+    id: randomUUID(),
+    source: wish.source,
+    from: wish.from,
+    to: wish.to ?? now,
+    isBounded: wish.to !== null,
+    ...unfinished,
+    askedAt: now,
+    wanted: true,
+  };
+  writeRequest(dir, asked);
+  return asked;
+}
+
+/** The unfinished request that was asked for alike, if there is one. */
+export function alike(dir: string, wish: Wish): BackfillRequest | undefined {
+  return requestsIn(dir).find(
+    ({ source, from, to, isBounded }) =>
+      source === wish.source && from === wish.from && (isBounded ? to : null) === wish.to,
+  );
+}
+
+/** Writes a request. */
+export function writeRequest(dir: string, asked: BackfillRequest): void {
+  write(join(folder(dir), `${asked.id}.json`), asked);
+}
+
+/** How far it has come; null before it was taken up, or where it is gone. */
+export function progressOf(dir: string, id: string): BackfillProgress | null {
+  return read(join(folder(dir), `${id}.progress.json`), progress);
+}
+
+/** Writes how far it has come. Not made to survive a power cut: what counts is in the state database. */
+export function writeProgress(dir: string, id: string, now: BackfillProgress): void {
+  write(join(folder(dir), `${id}.progress.json`), now);
+}
+
+/** The name of a stream's memory in a backfill, in the place of a stream's. */
+export function keyOf({ id }: Pick<BackfillRequest, 'id'>, stream: string): string {
+  return `${stream}#backfill-${id}`;
+}
+
+/** Removes a request and what is remembered for it; `isDone` leaves how it ended to be read. */
+export function forget(config: Config, { id }: BackfillRequest, isDone: boolean): void {
+  const { dir } = config.state;
+  // The request first: memory without one is never asked for, while a request without memory would begin anew.
+  rmSync(join(folder(dir), `${id}.json`), { force: true });
+  if (!isDone) rmSync(join(folder(dir), `${id}.progress.json`), { force: true });
+  if (!hasState(dir)) return;
+  const store = openForMending(config);
+  try {
+    store.transaction(() => {
+      for (const table of ['checkpoint', 'identities', 'entity']) {
+        store.change(`DELETE FROM ${table} WHERE stream LIKE ?`, `%#backfill-${id}`);
+      }
+    });
+  } finally {
+    store.close();
+  }
+}
+
+/** Removes what is said of backfills that ended before a time: whoever followed them has read it. */
+export function forgetEnded(dir: string, before: number): void {
+  if (!existsSync(folder(dir))) return;
+  for (const name of readdirSync(folder(dir))) {
+    const [, id] = /^([0-9a-f-]+)\.progress\.json$/.exec(name) ?? [];
+    if (id === undefined || requestOf(dir, id) !== null) continue;
+    const ended = progressOf(dir, id);
+    if (ended === null || ended.at < before) rmSync(join(folder(dir), name), { force: true });
+  }
+}
+
+function folder(dir: string): string {
+  return join(dir, 'backfills');
+}
+
+function read<T>(path: string, shape: z.ZodType<T>): T | null {
+  try {
+    return shape.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    // Gone meanwhile, or of another version: nothing that this one has to do with. What cannot be read just now is not gone.
+    const code = error instanceof Error && 'code' in error ? error.code : 'ENOENT';
+    if (code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function write(path: string, value: BackfillRequest | BackfillProgress): void {
+  makePrivateDirectory(join(path, '..'));
+  const next = `${path}.next`;
+  makePrivateFile(next);
+  writeFileSync(next, `${JSON.stringify(value)}\n`, { flush: 'askedAt' in value });
+  renameSync(next, path);
+}

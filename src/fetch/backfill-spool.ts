@@ -1,0 +1,199 @@
+// The spool as a backfill's reader sees it: memory under a key of the backfill's own, and of each page only the records of
+// the time asked for. The live stream's checkpoint and what it knows of repeats are neither asked nor changed. What must stay
+// true: a record whose time cannot be read is held rather than left out; what is counted becomes durable with its page.
+
+import { z } from 'zod';
+import { ExportError, invariant } from '../contracts/errors.ts';
+import {
+  type Append,
+  identityBytes,
+  type NewPage,
+  type Spool,
+  uidBytes,
+} from '../contracts/spool.ts';
+import { cutRecords } from '../tools/records.ts';
+import { timeOf } from './record-time.ts';
+
+/** Epoch milliseconds: from `fromMs` on, before `toMs`. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const counts = z.object({
+  /** Records read so far. */
+  read: z.int(),
+  /** Those that were held for the sinks. */
+  held: z.int(),
+  /** Those among them that have no readable time. */
+  untimed: z.int(),
+  /** Time of the list's first record, and of the last one read; epoch milliseconds. */
+  firstAt: z.number().nullable(),
+  reachedAt: z.number().nullable(),
+});
+
+/** What a backfill has counted and met. */
+export type BackfillCounts = Readonly<z.infer<typeof counts>>;
+
+const nothingYet: BackfillCounts = {
+  read: 0,
+  held: 0,
+  untimed: 0,
+  firstAt: null,
+  reachedAt: null,
+};
+
+/** Where the counts stand among what is kept of a stream's entities. */
+const countsKey = 'backfill';
+
+/** What the view is made with. */
+export interface BackfillSpoolMeans {
+  readonly spool: Spool;
+  /** Names the backfill's memory; no stream has this name. */
+  readonly key: string;
+  readonly span: Span;
+  /** Dotted paths of a record's time; the first that parses wins. */
+  readonly time: readonly string[];
+}
+
+/** The view and its counts, as they are durable. */
+export interface BackfillSpool {
+  readonly view: Spool;
+  readonly counts: BackfillCounts;
+}
+
+/** Opens the view. Its `recall` throws `checkpoint_mismatch` for what no backfill has written. */
+export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
+  const { spool, key } = means;
+  let known = nothingYet;
+  const recall: Spool['recall'] = async () => {
+    const memory = await spool.recall(key);
+    const text = (await spool.entities(key)).get(countsKey);
+    const isNew = memory.checkpoint === null || text === undefined;
+    known = isNew ? nothingYet : readCounts(text);
+    return memory;
+  };
+  const append: Spool['append'] = async ({ identities, ...entry }) => {
+    const pages = entry.pages.map((page) => pick(page, means));
+    const wanted = pages.flatMap((page) => page.wanted);
+    const next = pages.reduce(counted, known);
+    const keys = identities && selected(identities, wanted, identityBytes);
+    const chosen: Append = {
+      ...entry,
+      stream: key,
+      pages: pages.flatMap(({ reduced }) => (reduced === null ? [] : [reduced])),
+      // Beside an entity a checkpoint is none that a damaged state could go back to: it would begin anew, and may be deleted.
+      entities: { put: [[countsKey, JSON.stringify(next)]], drop: [] },
+      ...(keys === undefined || keys.length === 0 ? {} : { identities: keys }),
+    };
+    const block = await spool.append(chosen);
+    known = next;
+    return block;
+  };
+  return {
+    view: viewOf(spool, { recall, append }),
+    get counts() {
+      return known;
+    },
+  };
+}
+
+function readCounts(text: string): BackfillCounts {
+  const found = counts.safeParse(parsed(text));
+  if (found.success) return found.data;
+  throw new ExportError('checkpoint_mismatch', 'what is kept of the backfill cannot be read', {
+    next: 'Begin it anew.',
+    cause: found.error,
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A page, and which of its records are wanted. */
+interface Picked {
+  /** For each record that is new to the backfill, in order; none for a page of our own. */
+  readonly wanted: readonly boolean[];
+  /** The page with only these; null where there are none. */
+  readonly reduced: NewPage | null;
+  readonly untimed: number;
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+}
+
+function pick(page: NewPage, { span, time }: BackfillSpoolMeans): Picked {
+  if (page.context.kind === 'condition') {
+    return { wanted: [], reduced: page, untimed: 0, firstAt: null, lastAt: null };
+  }
+  const { starts, ends, length } = page.slices ?? cutRecords(page.body, page.items);
+  const body = Buffer.from(page.body.buffer, page.body.byteOffset, page.body.byteLength);
+  const indices = Array.from(page.kept ?? Array(length).keys());
+  const times = indices.map((index) =>
+    timeOf(JSON.parse(body.toString('utf8', starts[index], ends[index])), time),
+  );
+  const wanted = times.map((at) => at === null || (at >= span.fromMs && at < span.toMs));
+  return {
+    wanted,
+    reduced: reducedTo(page, indices, wanted),
+    untimed: times.filter((at) => at === null).length,
+    firstAt: times.find((at) => at !== null) ?? null,
+    lastAt: times.findLast((at) => at !== null) ?? null,
+  };
+}
+
+function reducedTo(
+  page: NewPage,
+  indices: readonly number[],
+  wanted: readonly boolean[],
+): NewPage | null {
+  if (wanted.every((isWanted) => isWanted)) return page;
+  const kept = Uint32Array.from(indices.filter((_, at) => wanted[at]));
+  return kept.length === 0 ? null : { ...page, kept, uids: selected(page.uids, wanted, uidBytes) };
+}
+
+/** Those of `bytes`' pieces that are wanted. */
+function selected(bytes: Uint8Array, wanted: readonly boolean[], pieceBytes: number): Uint8Array {
+  invariant(bytes.length === wanted.length * pieceBytes, 'there is one piece for each record');
+  const pieces = wanted.flatMap((isWanted, at) =>
+    isWanted ? [bytes.subarray(at * pieceBytes, (at + 1) * pieceBytes)] : [],
+  );
+  return Buffer.concat(pieces);
+}
+
+function counted(
+  known: BackfillCounts,
+  { wanted, untimed, firstAt, lastAt }: Picked,
+): BackfillCounts {
+  return {
+    read: known.read + wanted.length,
+    held: known.held + wanted.filter((isWanted) => isWanted).length,
+    untimed: known.untimed + untimed,
+    firstAt: known.firstAt ?? firstAt,
+    reachedAt: lastAt ?? known.reachedAt,
+  };
+}
+
+/** The same spool, but for these. */
+function viewOf(spool: Spool, own: Pick<Spool, 'recall' | 'append'>): Spool {
+  return {
+    id: spool.id,
+    get gauge() {
+      return spool.gauge;
+    },
+    read: (from, bytesMax, sink) => spool.read(from, bytesMax, sink),
+    arrival: (from, signal) => spool.arrival(from, signal),
+    room: (signal) => spool.room(signal),
+    progress: (sink) => spool.progress(sink),
+    acknowledge: (sink, step) => spool.acknowledge(sink, step),
+    trail: (stream) => spool.trail(stream),
+    entities: (stream) => spool.entities(stream),
+    note: (kind, name, facts) => spool.note(kind, name, facts),
+    close: () => spool.close(),
+    ...own,
+  };
+}

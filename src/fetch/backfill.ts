@@ -1,0 +1,182 @@
+// Events of a past time, read for the sinks once more or for the first time. Upstream documents no time filter, so the list
+// is walked from its start by cursor or offset, and records outside the time asked for are left out on their way into
+// the spool (backfill-spool.ts). What must stay true: an event has the uid and the context that the live stream gives it,
+// and a walk that was cut short goes on where its last page was committed, with the same command.
+
+import type { ListReading } from '../contracts/definition.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { isObject } from '../contracts/json.ts';
+import type { ListStream, Order } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import {
+  type BackfillCounts,
+  type BackfillSpool,
+  backfillSpool,
+  type Span,
+} from './backfill-spool.ts';
+import { samePlace } from './checkpoint.ts';
+import { ListReader, type Taken } from './list-reader.ts';
+import { NoPage, type PollResult, resultOf } from './outcome.ts';
+import { firstPlace } from './pager.ts';
+import { timeSpan } from './record-time.ts';
+import { follow, type Walk } from './walk.ts';
+
+/** What one stream's backfill is read with. */
+export interface BackfillMeans {
+  readonly stream: ListStream;
+  readonly list: Pick<ListReading, 'order' | 'lookbackMs'>;
+  readonly span: Span;
+  /** Names its checkpoint; no stream has this name. */
+  readonly key: string;
+  readonly spool: Spool;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Waits before each request until it takes nothing from the live streams. */
+  readonly pace: (signal: AbortSignal) => Promise<void>;
+}
+
+/** How far a stream's backfill has come. */
+export interface BackfillState extends Omit<BackfillCounts, 'firstAt'> {
+  /** Share of the way, from 0 to 1, told from the times met; null while nothing can be said. */
+  readonly share: number | null;
+}
+
+/** Reads one list stream's past. */
+export class Backfill {
+  readonly #means: BackfillMeans;
+  readonly #spool: BackfillSpool;
+  readonly #reader: ListReader;
+  #order: Order | 'unknown' = 'unknown';
+
+  constructor(means: BackfillMeans) {
+    this.#means = means;
+    const { stream, span, key, spool, clock, log, pace } = means;
+    this.#spool = backfillSpool({ spool, key, span, time: stream.time });
+    const fetchPage: ListStream['fetchPage'] = async (query, signal) => {
+      await pace(signal);
+      return await stream.fetchPage(query, signal);
+    };
+    this.#reader = new ListReader({
+      stream: { ...stream, fetchPage },
+      spool: this.#spool.view,
+      clock,
+      log,
+      order: 'auto',
+      start: 'beginning',
+    });
+  }
+
+  get state(): BackfillState {
+    const { firstAt: _, ...counts } = this.#spool.counts;
+    return { ...counts, share: this.#share() };
+  }
+
+  /** Reads on, to the end of the list or of the time asked for. Never throws for what upstream did. */
+  async poll(signal: AbortSignal): Promise<PollResult> {
+    try {
+      const { swept } = await this.#reader.load();
+      if (swept) return { outcome: 'done', fresh: 0, more: false };
+      this.#order = await this.#orderOfLive();
+      const { fresh, paused } = await follow(this.#reader, this.#walk(), signal);
+      if (paused !== null) return { outcome: 'done', fresh, more: true };
+      await this.#reader.commit(null, { swept: true });
+      return { outcome: 'done', fresh, more: false };
+    } catch (error) {
+      this.#reader.discard();
+      if (signal.aborted) throw error;
+      if (error instanceof NoPage) return await this.#failed(error);
+      if (!(error instanceof ExportError)) throw error;
+      if (error.code !== 'checkpoint_mismatch') return { outcome: 'retry', cause: error };
+      return { outcome: 'halted', waitMs: 0, cause: this.#mismatch(error) };
+    }
+  }
+
+  #walk(): Walk {
+    const { resume, overlap, countAnew } = this.#reader.checkpoint;
+    const first = firstPlace(this.#means.stream.paging);
+    // Records without ids are told apart by counting them from the list's start.
+    const isAnew = resume === null || countAnew;
+    return {
+      from: isAnew ? { resume: first, overlap: null } : { resume, overlap },
+      reading: 'known',
+      anchored: true,
+      trail: false,
+      stopAt: (taken) => this.#isPast(taken),
+      step: ({ place, next, pager, taken }) => {
+        const { fresh, identified } = taken.judged;
+        const isCounted = fresh.some((index) => identified.named[index] === 0);
+        return {
+          ...(next === null ? {} : pager.resume(place, next)),
+          ...(isCounted ? { countAnew: true } : {}),
+        };
+      },
+    };
+  }
+
+  /**
+   * A list whose order is known is past the time asked for once it is so by more than records come late. What is known
+   * of the order may be wrong or long ago, so the walk itself has to have gone that way.
+   */
+  #isPast({ page }: Taken): boolean {
+    const { stream, span, list } = this.#means;
+    const met = timeSpan(page.records, stream.time);
+    if (met === null) return false;
+    const begunAt = this.#spool.counts.firstAt ?? met.earliest;
+    if (this.#order === 'newest_first') {
+      return met.latest < span.fromMs - list.lookbackMs && met.latest < begunAt;
+    }
+    return (
+      this.#order === 'oldest_first' &&
+      met.earliest > span.toMs + list.lookbackMs &&
+      met.earliest > begunAt
+    );
+  }
+
+  /** As the config pins it or the live stream has learned it. */
+  async #orderOfLive(): Promise<Order | 'unknown'> {
+    const { list, spool, stream } = this.#means;
+    if (list.order !== 'auto') return list.order;
+    const { checkpoint } = await spool.recall(stream.name);
+    const order = isObject(checkpoint) ? checkpoint.order : null;
+    return order === 'oldest_first' || order === 'newest_first' ? order : 'unknown';
+  }
+
+  /** A place that upstream no longer takes costs no more than a walk from the list's start, repeats left out. */
+  async #failed({ fetched }: NoPage): Promise<PollResult> {
+    const { resume } = await this.#reader.load();
+    const first = firstPlace(this.#means.stream.paging);
+    if (fetched.outcome !== 'refused' || resume === null || samePlace(resume, first)) {
+      return resultOf(fetched);
+    }
+    await this.#reader.commit(null, { resume: null, overlap: null });
+    return { outcome: 'retry', cause: fetched.cause };
+  }
+
+  #mismatch(cause: ExportError): ExportError {
+    const { name } = this.#means.stream;
+    const what = 'its list is asked for in another way than when the backfill began';
+    return new ExportError('checkpoint_mismatch', `backfilling ${name}: ${what}`, {
+      next: 'Begin it anew: the same command line with --restart.',
+      cause,
+    });
+  }
+
+  /** Told from the time that was reached, between where the walk began and where it is to end. */
+  #share(): number | null {
+    const { firstAt, reachedAt } = this.#spool.counts;
+    if (this.#reader.loaded?.swept === true) return 1;
+    if (firstAt === null || reachedAt === null || firstAt === reachedAt) return null;
+    const goal = this.#goal(reachedAt > firstAt);
+    if (goal === null || goal === firstAt) return null;
+    return Math.min(1, Math.max(0, (reachedAt - firstAt) / (goal - firstAt)));
+  }
+
+  /** The time at which the walk ends; null where nobody knows: a list goes back as far as upstream keeps it. */
+  #goal(isForward: boolean): number | null {
+    const { span, list, clock } = this.#means;
+    const isKnown = this.#order !== 'unknown';
+    if (!isForward) return isKnown ? span.fromMs - list.lookbackMs : null;
+    return isKnown ? Math.min(clock.now(), span.toMs + list.lookbackMs) : clock.now();
+  }
+}

@@ -1,0 +1,165 @@
+// The streams that are polled, each made from its source's plan and ended by itself, so that one can be made anew while
+// the others go on. What must stay true: a stream that has been stopped has nothing under way any more; whatever it had held
+// is durable, and the next one under its name goes on from there.
+
+import type { ListReading, RecordReading, SnapshotReading } from '../contracts/definition.ts';
+import { asExportError, type ExportError, invariant } from '../contracts/errors.ts';
+import type { Stream } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Tools } from '../contracts/tools.ts';
+import { backOff } from '../tools/back-off.ts';
+import { ListPoller } from './list-poller.ts';
+import { ListReader } from './list-reader.ts';
+import type { PollResult } from './outcome.ts';
+import { type Schedule, timetable } from './schedule.ts';
+import { SnapshotPoller } from './snapshot-poller.ts';
+import { type RunnerState, StreamRunner } from './stream-runner.ts';
+import { turnsOf } from './turns.ts';
+
+/** A source of the config with its streams. */
+export interface PlannedSource {
+  readonly name: string;
+  readonly streams: readonly Stream[];
+  readonly reading: RecordReading;
+  readonly list: ListReading | null;
+  readonly snapshot: SnapshotReading | null;
+  readonly schedule: Schedule;
+}
+
+/** What streams are polled with. */
+export interface PollingMeans {
+  readonly spool: Spool;
+  readonly tools: Tools;
+  readonly random: () => number;
+}
+
+/** A stream that could not be read to its tail, with the reason. */
+export interface FailedStream {
+  readonly stream: string;
+  readonly cause: ExportError;
+}
+
+/** Polls that run at the same time, over all streams. */
+const pollsAtOnceMax = 32;
+/** First polls are spread over this much time per stream. */
+const jitterMsPerStream = 10;
+const jitterMsMax = 30_000;
+
+interface Polled {
+  readonly runner: StreamRunner;
+  readonly stop: AbortController;
+  /** Null until it is started. */
+  ended: Promise<void> | null;
+}
+
+/** All streams of the config. */
+export class Polling {
+  readonly #means: PollingMeans;
+  readonly #turns = turnsOf(pollsAtOnceMax);
+  readonly #streams = new Map<string, Polled>();
+  readonly #failed = Promise.withResolvers<never>();
+
+  constructor(means: PollingMeans) {
+    this.#means = means;
+    this.#failed.promise.catch(() => undefined);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#streams.keys()];
+  }
+
+  get state(): readonly RunnerState[] {
+    return Array.from(this.#streams.values(), ({ runner }) => runner.state);
+  }
+
+  /** Rejects when a stream ends for a fault of ours. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
+  }
+
+  /** Makes the streams of these sources, those left out that are named in `but`; nothing is asked yet. */
+  add(sources: readonly PlannedSource[], but: ReadonlySet<string> = new Set()): void {
+    const added = sources.flatMap((source) =>
+      source.streams.flatMap((stream) => (but.has(stream.name) ? [] : [{ source, stream }])),
+    );
+    const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
+    for (const { source, stream } of added) {
+      const runner = this.#runnerFor(source, stream, jitterMs);
+      this.#streams.set(stream.name, { runner, stop: new AbortController(), ended: null });
+    }
+  }
+
+  /** Polls every stream that is not polled yet, until it is stopped. */
+  start(): void {
+    for (const polled of this.#streams.values()) {
+      if (polled.ended !== null) continue;
+      polled.ended = polled.runner.run(polled.stop.signal);
+      polled.ended.catch((error) => this.#failed.reject(error));
+    }
+  }
+
+  /** Stops these streams, or all; resolves when nothing of them is under way. */
+  async stop(names: readonly string[] = this.names): Promise<void> {
+    const stopped = names.flatMap((name) => this.#streams.get(name) ?? []);
+    for (const { stop } of stopped) stop.abort(new Error('stopping'));
+    await Promise.allSettled(stopped.map(({ ended }) => ended));
+  }
+
+  /** Forgets streams that have been stopped. */
+  remove(names: readonly string[]): void {
+    for (const name of names) this.#streams.delete(name);
+  }
+
+  /** Reads every stream up to its tail once. Resolves with those that could not be. */
+  async once(limit: AbortSignal): Promise<readonly FailedStream[]> {
+    const failed: FailedStream[] = [];
+    await Promise.all(
+      Array.from(this.#streams, async ([stream, { runner }]) => {
+        const cause = await runner
+          .runOnce(limit)
+          .catch((error) => asExportError(error, `reading ${stream}`));
+        if (cause !== null) failed.push({ stream, cause: runner.state.error ?? cause });
+      }),
+    );
+    return failed;
+  }
+
+  #runnerFor(source: PlannedSource, stream: Stream, jitterMs: number): StreamRunner {
+    const { tools, random, spool } = this.#means;
+    return new StreamRunner({
+      name: stream.name,
+      source: source.name,
+      poll: this.#pollerFor(source, stream),
+      timetable: timetable(source.schedule, tools.clock),
+      turns: this.#turns,
+      clock: tools.clock,
+      log: tools.log.with({ stream: stream.name }),
+      backOff: backOff({ random }),
+      jitterMs: random() * jitterMs,
+      note: (facts) => spool.note('stream', stream.name, facts),
+    });
+  }
+
+  #pollerFor(source: PlannedSource, stream: Stream): (signal: AbortSignal) => Promise<PollResult> {
+    const { spool, tools } = this.#means;
+    const log = tools.log.with({ stream: stream.name });
+    if (stream.kind === 'snapshot') {
+      const { snapshot: reading } = source;
+      invariant(reading !== null, `${source.name} says how snapshots are compared`);
+      const poller = new SnapshotPoller({ stream, spool, clock: tools.clock, log, reading });
+      return (signal) => poller.poll(signal);
+    }
+    const { list } = source;
+    invariant(list !== null, `${source.name} says how lists are read`);
+    const reader = new ListReader({
+      stream,
+      spool,
+      clock: tools.clock,
+      log,
+      order: list.order,
+      start: list.start,
+    });
+    const poller = new ListPoller(reader, list);
+    return (signal) => poller.poll(signal);
+  }
+}
