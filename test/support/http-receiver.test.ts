@@ -2,7 +2,7 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, test } from 'vitest';
-import { makeCa } from './certificates.ts';
+import { makeCa, makeUntrustedCa } from './certificates.ts';
 import { inTurn, startHttpReceiver } from './http-receiver.ts';
 
 describe('startHttpReceiver', () => {
@@ -76,6 +76,28 @@ describe('startHttpReceiver', () => {
     const response = await request(receiver.url);
 
     expect(response.statusCode).toBe(200);
+  });
+
+  test('resets over HTTPS too, and shows another certificate when told to', async () => {
+    const { Agent } = await import('undici');
+    const [tls, other] = [await makeCa(), await makeUntrustedCa()];
+    const receiver = await startHttpReceiver({ tls });
+    const dispatcher = new Agent({ connect: { ca: tls.ca } });
+    const ask = () => request(receiver.url, { dispatcher });
+
+    receiver.answer({ answer: 'reset' });
+    await expect(ask()).rejects.toMatchObject({ code: 'ECONNRESET' });
+    receiver.answer({ answer: 'reply', status: 204 });
+    await (await ask()).body.dump();
+    receiver.show(other);
+    await expect(ask()).rejects.toMatchObject({ code: /CERT|ISSUER/ });
+    await receiver.close();
+    receiver.show(tls);
+    await receiver.reopen();
+    const { statusCode } = await ask();
+
+    expect(statusCode).toBe(204);
+    await dispatcher.destroy();
   });
 
   test('serves HTTPS and asks for a client certificate when told to', async () => {

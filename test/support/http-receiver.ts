@@ -2,6 +2,7 @@
 // status, by resetting the connection, by cutting the answer short, or not at all. It stands in for
 // whatever an HTTP sink posts to, and carries the OTLP receiver (`otlp-receiver.ts`). Bodies are
 // undone from their content encoding by Node's own zlib.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   createServer as createHttpServer,
@@ -9,7 +10,8 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import type { Certificates } from './certificates.ts';
 import { afterThisTest, freePort, waitUntil } from './temp.ts';
@@ -52,6 +54,8 @@ export interface HttpReceiverOptions {
   readonly clientCertificates?: boolean;
   /** Default: always 200 with an empty body. */
   readonly answer?: HttpAnswerer;
+  /** False: a request is told to the answerer and then forgotten, so that a long run fits into memory. Default true. */
+  readonly keep?: boolean;
 }
 
 /** A running receiver. It ends with the test that started it. */
@@ -66,6 +70,8 @@ export interface HttpReceiver {
     until: number | ((requests: readonly ReceivedRequest[]) => boolean),
     timeoutMs?: number,
   ): Promise<readonly ReceivedRequest[]>;
+  /** From now on shows this certificate, and drops every connection as a server does that is restarted for it. */
+  show(tls: Certificates): void;
   /** Stops listening and drops every connection; what was received stays. */
   close(): Promise<void>;
   /** Listens again on the same port after `close`. */
@@ -90,17 +96,25 @@ export async function startHttpReceiver(options: HttpReceiverOptions = {}): Prom
   return receiver;
 }
 
+// As Node's tls.Server wants them.
+const ticketKeysBytes = 48;
+
 class Receiver implements HttpReceiver {
   readonly url: string;
   readonly requests: ReceivedRequest[] = [];
   readonly #options: HttpReceiverOptions;
   readonly #port: number;
   #answerer: HttpAnswerer;
+  /** TCP connections by their far port: a TLS socket cannot be reset, and what is in a handshake has none. */
+  readonly #connected = new Map<number | undefined, Socket>();
+  #tls: Certificates | undefined;
   #server: Server | undefined;
+  #received = 0;
 
   constructor(options: HttpReceiverOptions, port: number) {
     this.#options = options;
     this.#port = port;
+    this.#tls = options.tls;
     this.#answerer = options.answer ?? (() => ({ answer: 'reply', status: 200 }));
     this.url = `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   }
@@ -120,10 +134,21 @@ class Receiver implements HttpReceiver {
     return this.requests;
   }
 
+  show(tls: Certificates): void {
+    this.#tls = tls;
+    if (this.#server instanceof HttpsServer) {
+      this.#server.setSecureContext(shown(tls));
+      // Else sessions would be resumed, in which no certificate is looked at.
+      this.#server.setTicketKeys(randomBytes(ticketKeysBytes));
+    }
+    this.#dropAll();
+  }
+
   async reopen(): Promise<void> {
     if (this.#server !== undefined) return;
-    const server = makeServer(this.#options);
+    const server = makeServer({ ...this.#options, ...(this.#tls && { tls: this.#tls }) });
     server.on('request', (request, response) => void this.#take(request, response));
+    server.prependListener('connection', (socket: Socket) => this.#accept(socket));
     this.#server = server;
     server.listen(this.#port, '127.0.0.1');
     await once(server, 'listening');
@@ -135,8 +160,21 @@ class Receiver implements HttpReceiver {
     this.#server = undefined;
     const closed = once(server, 'close');
     server.close();
-    server.closeAllConnections();
+    this.#dropAll();
     await closed;
+  }
+
+  // Those in a handshake too, of which the HTTP server knows nothing yet.
+  #dropAll(): void {
+    for (const socket of this.#connected.values()) socket.destroy();
+  }
+
+  #accept(socket: Socket): void {
+    const { remotePort } = socket;
+    this.#connected.set(remotePort, socket);
+    socket.once('close', () => {
+      if (this.#connected.get(remotePort) === socket) this.#connected.delete(remotePort);
+    });
   }
 
   async #take(message: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -147,9 +185,13 @@ class Receiver implements HttpReceiver {
       return; // the client went away in the middle: no whole request, nothing to answer
     }
     try {
-      const request = received(message, Buffer.concat(chunks), this.requests.length + 1);
-      this.requests.push(request);
-      give(await this.#answerer(request), response);
+      this.#received += 1;
+      const request = received(message, Buffer.concat(chunks), this.#received);
+      if (this.#options.keep !== false) this.requests.push(request);
+      const answer = await this.#answerer(request);
+      if (answer.answer === 'reset')
+        this.#connected.get(message.socket.remotePort)?.resetAndDestroy();
+      else give(answer, response);
     } catch (error) {
       response.writeHead(400).end(`the test receiver cannot take this: ${String(error)}`);
     }
@@ -160,12 +202,14 @@ function makeServer(options: HttpReceiverOptions): Server {
   const { tls, clientCertificates = false } = options;
   if (tls === undefined) return createHttpServer();
   return createHttpsServer({
-    key: tls.server.key,
-    cert: tls.server.cert,
-    ca: tls.ca,
+    ...shown(tls),
     requestCert: clientCertificates,
     rejectUnauthorized: clientCertificates,
   });
+}
+
+function shown({ server, ca }: Certificates) {
+  return { key: server.key, cert: server.cert, ca };
 }
 
 function received(message: IncomingMessage, wire: Buffer, number: number): ReceivedRequest {
@@ -199,13 +243,13 @@ function decode(wire: Buffer, encoding: string): Buffer {
   throw new Error(`unknown content encoding ${encoding}`);
 }
 
-function give(answer: HttpAnswer, response: ServerResponse): void {
+function give(
+  answer: Exclude<HttpAnswer, { readonly answer: 'reset' }>,
+  response: ServerResponse,
+): void {
   switch (answer.answer) {
     case 'reply':
       response.writeHead(answer.status, answer.headers).end(answer.body);
-      return;
-    case 'reset':
-      response.socket?.resetAndDestroy();
       return;
     case 'cut':
       response.writeHead(200, { 'content-length': '1000' });

@@ -56,7 +56,7 @@ export async function startOtlpReceiver(
   options: Omit<HttpReceiverOptions, 'answer'> = {},
 ): Promise<OtlpReceiver> {
   const http = await startHttpReceiver(options);
-  return new Receiver(http);
+  return new Receiver(http, options.keep !== false);
 }
 
 class Receiver implements OtlpReceiver {
@@ -64,11 +64,13 @@ class Receiver implements OtlpReceiver {
   readonly requests: OtlpRequest[] = [];
   readonly faults: string[] = [];
   readonly #http: HttpReceiver;
+  readonly #keep: boolean;
   readonly #accepted: OtlpRecord[] = [];
   #answerer: OtlpAnswerer = () => ({ answer: 'accept' });
 
-  constructor(http: HttpReceiver) {
+  constructor(http: HttpReceiver, keep: boolean) {
     this.#http = http;
+    this.#keep = keep;
     this.url = `${http.url}/v1/logs`;
     http.answer((request) => this.#take(request));
   }
@@ -111,11 +113,10 @@ class Receiver implements OtlpReceiver {
       this.faults.push(fault);
       return { answer: 'reply', status: 400, body: fault };
     }
-    this.requests.push(request);
+    if (this.#keep) this.requests.push(request);
     const answer = httpAnswer(await this.#answerer(request), contentType(request));
-    if (answer.answer === 'reply' && answer.status >= 200 && answer.status < 300) {
-      this.#accepted.push(...request.records);
-    }
+    const accepted = answer.answer === 'reply' && answer.status >= 200 && answer.status < 300;
+    if (this.#keep && accepted) this.#accepted.push(...request.records);
     return answer;
   }
 }

@@ -137,6 +137,18 @@ describe('startRsyslog', () => {
     expect(rsyslog.pid).not.toBe(pid);
   });
 
+  test('shows another certificate after a restart with one', async () => {
+    const [ca, other] = [await makeCa(), await makeUntrustedCa()];
+    const rsyslog = await startRsyslog();
+
+    await rsyslog.restart(other);
+    await expect(sendByTls(rsyslog, ca, ca, 'to a stranger')).rejects.toThrow(/certificate/);
+    await sendByTls(rsyslog, other, ca, 'to whom it may concern');
+
+    const records = await rsyslog.waitFor(1);
+    expect(records.map((record) => record.msg)).toEqual(['to whom it may concern']);
+  });
+
   test('refuses TLS clients without a trusted certificate when told to', async () => {
     const ca = await makeCa();
     const untrusted = await makeUntrustedCa();

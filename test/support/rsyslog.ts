@@ -24,6 +24,8 @@ export interface RsyslogOptions {
   readonly clientCertificates?: boolean;
   /** rsyslog's maxMessageSize; what is longer becomes several records. Default `64k`; its own default is `8k`. */
   readonly maxMessage?: string;
+  /** Where it is stopped from writing on, should it run wild. Default half a gibibyte, which a long run outgrows. */
+  readonly fileBytesMax?: number;
 }
 
 /** A running rsyslogd. It ends with the test that started it, or with the process. */
@@ -33,6 +35,8 @@ export interface Rsyslog {
   readonly tlsPort: number;
   /** Changes with every start; undefined while it does not run. */
   readonly pid: number | undefined;
+  /** The file it appends a line to for each message (`parseRsyslogRecord`), for a run whose records outgrow memory. */
+  readonly file: string;
   /** All messages received so far, over restarts too, in the order in which they were written. */
   records(): readonly SyslogRecord[];
   /** Waits until so many records are there, or until the predicate says yes. Default 10 seconds. */
@@ -40,8 +44,11 @@ export interface Rsyslog {
     until: number | ((records: readonly SyslogRecord[]) => boolean),
     timeoutMs?: number,
   ): Promise<readonly SyslogRecord[]>;
-  /** Stops it if it runs, and starts it on the same ports; resolves when it listens. */
-  restart(): Promise<void>;
+  /**
+   * Stops it if it runs, and starts it on the same ports, from now on with this server certificate if one is given;
+   * resolves when it listens.
+   */
+  restart(tls?: Certificates): Promise<void>;
   /** Lets it finish what it has read, then end (SIGTERM). */
   stop(): Promise<void>;
   /** Ends it at once (SIGKILL): what it had read and not written is lost. */
@@ -60,19 +67,31 @@ export async function startRsyslog(options: RsyslogOptions = {}): Promise<Rsyslo
   const [udpPort, tcpPort, tlsPort] = await freePorts(3);
   if (!udpPort || !tcpPort || !tlsPort) throw new Error('starting rsyslog: too few free ports');
   const dir = tempDir('rsyslog-');
+  const ports = { udpPort, tcpPort, tlsPort };
   writeFileSync(join(dir, 'cef.rulebase'), 'version=2\nrule=:%cef:cef%\n');
-  writeFileSync(
-    join(dir, 'rsyslog.conf'),
-    rsyslogConfig({
-      ...{ dir, udpPort, tcpPort, tlsPort, certificates },
-      clientCertificates: options.clientCertificates ?? false,
-      maxMessage: options.maxMessage ?? '64k',
-    }),
-  );
-  const rsyslog = new RsyslogProcess(program, dir, { udpPort, tcpPort, tlsPort });
+  const configure = (shown: Certificates) =>
+    writeFileSync(
+      join(dir, 'rsyslog.conf'),
+      rsyslogConfig({
+        ...{ dir, ...ports, certificates: shown },
+        clientCertificates: options.clientCertificates ?? false,
+        maxMessage: options.maxMessage ?? '64k',
+      }),
+    );
+  configure(certificates);
+  const fileBytesMax = options.fileBytesMax ?? 512 * 1024 * 1024;
+  const rsyslog = new RsyslogProcess({ program, dir, configure, fileBytesMax }, ports);
   afterThisTest(() => rsyslog.kill());
   await rsyslog.restart();
   return rsyslog;
+}
+
+interface Setup {
+  readonly program: RsyslogProgram;
+  readonly dir: string;
+  /** Writes the configuration anew, with another server certificate. */
+  readonly configure: (shown: Certificates) => void;
+  readonly fileBytesMax: number;
 }
 
 interface Ports {
@@ -81,19 +100,22 @@ interface Ports {
   readonly tlsPort: number;
 }
 
+// POSIX, `ulimit`.
+const ulimitBlockBytes = 512;
+
 class RsyslogProcess implements Rsyslog {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number;
-  readonly #program: RsyslogProgram;
-  readonly #dir: string;
+  readonly file: string;
+  readonly #setup: Setup;
   readonly #output: LinesFile<SyslogRecord>;
   #child: ChildProcess | undefined;
 
-  constructor(program: RsyslogProgram, dir: string, ports: Ports) {
-    this.#program = program;
-    this.#dir = dir;
-    this.#output = new LinesFile(join(dir, 'records.ndjson'), parseRsyslogRecord);
+  constructor(setup: Setup, ports: Ports) {
+    this.#setup = setup;
+    this.file = join(setup.dir, 'records.ndjson');
+    this.#output = new LinesFile(this.file, parseRsyslogRecord);
     this.udpPort = ports.udpPort;
     this.tcpPort = ports.tcpPort;
     this.tlsPort = ports.tlsPort;
@@ -122,20 +144,17 @@ class RsyslogProcess implements Rsyslog {
     return this.records();
   }
 
-  async restart(): Promise<void> {
+  async restart(tls?: Certificates): Promise<void> {
     await this.stop();
+    const { program, dir, configure, fileBytesMax } = this.#setup;
+    if (tls !== undefined) configure(tls);
     const log = openSync(this.#logFile, 'a');
-    // 2^20 blocks of 512 bytes: half a gibibyte, should it ever run wild.
-    const limited = 'ulimit -f 1048576; exec "$@"';
-    const args = ['-n', '-iNONE', '-f', join(this.#dir, 'rsyslog.conf'), '-M'];
-    const child = spawnChild(
-      'sh',
-      ['-c', limited, 'sh', this.#program.command, ...args, this.#program.moduleDirs],
-      {
-        stdio: ['ignore', log, log],
-        env: { PATH: process.env.PATH, LD_LIBRARY_PATH: this.#program.libraryDirs, TZ: 'UTC' },
-      },
-    );
+    const limited = `ulimit -f ${fileBytesMax / ulimitBlockBytes}; exec "$@"`;
+    const args = ['-n', '-iNONE', '-f', join(dir, 'rsyslog.conf'), '-M', program.moduleDirs];
+    const child = spawnChild('sh', ['-c', limited, 'sh', program.command, ...args], {
+      stdio: ['ignore', log, log],
+      env: { PATH: process.env.PATH, LD_LIBRARY_PATH: program.libraryDirs, TZ: 'UTC' },
+    });
     closeSync(log);
     this.#child = child;
     const listening = () => {
@@ -165,7 +184,7 @@ class RsyslogProcess implements Rsyslog {
   }
 
   log(): string {
-    const own = join(this.#dir, 'own.log');
+    const own = join(this.#setup.dir, 'own.log');
     return [own, this.#logFile]
       .filter((file) => existsSync(file))
       .map((file) => readFileSync(file, 'utf8'))
@@ -173,7 +192,7 @@ class RsyslogProcess implements Rsyslog {
   }
 
   get #logFile(): string {
-    return join(this.#dir, 'stderr.log');
+    return join(this.#setup.dir, 'stderr.log');
   }
 }
 

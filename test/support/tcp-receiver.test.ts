@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeCa } from './certificates.ts';
+import { makeCa, makeUntrustedCa } from './certificates.ts';
 import { FrameSplitter } from './syslog-frames.ts';
 import { startTcpReceiver } from './tcp-receiver.ts';
 import { waitUntil } from './temp.ts';
@@ -17,6 +17,11 @@ async function open(port: number): Promise<Socket> {
   socket.resume();
   await once(socket, 'connect');
   return socket;
+}
+
+async function rejection(socket: Socket): Promise<unknown> {
+  const [error] = await once(socket, 'error');
+  return error;
 }
 
 describe('FrameSplitter', () => {
@@ -69,6 +74,23 @@ describe('startTcpReceiver', () => {
     expect(seen).toEqual(['octet_counting <1>a\nb', 'lf <1>c']);
     expect(plain.torn).toBe(1);
     expect((await secure.waitFor(1))[0]?.text).toBe('<1>secret');
+  });
+
+  test('shows another certificate, resets over TLS too, and closes although a handshake has failed', async () => {
+    const tls = await makeCa();
+    const receiver = await startTcpReceiver({ tls: await makeUntrustedCa() });
+    receiver.show(tls);
+    const trusting = connectTls({ port: receiver.port, host: '127.0.0.1', ca: tls.ca });
+    const refusing = connectTls({ port: receiver.port, host: '127.0.0.1' });
+    await Promise.all([once(trusting, 'secureConnect'), rejection(refusing)]);
+    const silent = await open(receiver.port);
+    await waitUntil(() => receiver.connections === 3, { what: 'all three' });
+
+    const [reset] = await Promise.all([rejection(trusting), receiver.close()]);
+
+    expect(reset).toMatchObject({ code: 'ECONNRESET' });
+    expect(receiver.open).toBe(0);
+    silent.destroy();
   });
 
   test('resets connections at random, the same way for the same seed', async () => {

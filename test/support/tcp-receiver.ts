@@ -2,9 +2,10 @@
 // resets connections at random, stops reading, reads slowly, ignores the peer's close, goes away and
 // comes back on the same port. It is the network at its worst for the sinks that have no
 // acknowledgement, and it counts exactly which frames were read by an application before a failure.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import type { Certificates } from './certificates.ts';
 import { FrameSplitter, type Framing } from './syslog-frames.ts';
 import { afterThisTest, freePort, waitUntil } from './temp.ts';
@@ -53,13 +54,13 @@ export interface TcpReceiver {
   readonly frames: readonly Frame[];
   /** What was no framing at all; the connection was reset. A test expects this to be empty. */
   readonly faults: readonly string[];
-  /** Connections taken so far. */
+  /** TCP connections taken so far, whatever became of their handshake. */
   readonly connections: number;
-  /** Connections open now. */
+  /** TCP connections open now. */
   readonly open: number;
   /** Frames that a connection ended in the middle of. */
   readonly torn: number;
-  /** Connections that were reset by the `reset` behaviour or by `resetAll`. */
+  /** Connections that were reset: by the `reset` behaviour, by `resetAll` or by `close`. */
   readonly resets: number;
   /** From now on treats connections so, open ones included; stalled ones are read again. */
   behave(behaviour: TcpBehaviour): void;
@@ -70,6 +71,8 @@ export interface TcpReceiver {
     until: number | ((frames: readonly Frame[]) => boolean),
     timeoutMs?: number,
   ): Promise<readonly Frame[]>;
+  /** From now on shows this certificate in handshakes, if it speaks TLS. */
+  show(tls: Certificates): void;
   /** Stops listening and resets every connection: the port refuses from now on. */
   close(): Promise<void>;
   /** Listens again on the same port after `close`. */
@@ -84,13 +87,26 @@ export async function startTcpReceiver(options: TcpReceiverOptions = {}): Promis
   return receiver;
 }
 
+// As Node's tls.Server wants them.
+const ticketKeysBytes = 48;
+
+interface Connected {
+  readonly socket: Socket;
+  /** Counting from 1. */
+  readonly number: number;
+}
+
 class Receiver implements TcpReceiver {
   readonly port: number;
   readonly frames: Frame[] = [];
   readonly faults: string[] = [];
   readonly #options: TcpReceiverOptions;
+  /** What is read: with TLS those whose handshake is done. */
   readonly #sockets = new Set<Socket>();
+  /** The TCP connections, by their far port: only these can be reset, and a handshake may never end. */
+  readonly #connected = new Map<number | undefined, Connected>();
   #behaviour: TcpBehaviour;
+  #tls: Certificates | undefined;
   #random: () => number;
   #server: Server | undefined;
   #connections = 0;
@@ -100,6 +116,7 @@ class Receiver implements TcpReceiver {
   constructor(options: TcpReceiverOptions, port: number) {
     this.#options = options;
     this.#behaviour = options.behaviour ?? { kind: 'read' };
+    this.#tls = options.tls;
     this.#random = randomFor(this.#behaviour);
     this.port = port;
   }
@@ -109,7 +126,7 @@ class Receiver implements TcpReceiver {
   }
 
   get open(): number {
-    return this.#sockets.size;
+    return this.#connected.size;
   }
 
   get torn(): number {
@@ -129,8 +146,17 @@ class Receiver implements TcpReceiver {
     }
   }
 
+  show(tls: Certificates): void {
+    this.#tls = tls;
+    if (this.#server instanceof TlsServer) {
+      this.#server.setSecureContext(shown(tls));
+      // Else sessions would be resumed, in which no certificate is looked at.
+      this.#server.setTicketKeys(randomBytes(ticketKeysBytes));
+    }
+  }
+
   resetAll(): void {
-    for (const socket of this.#sockets) this.#reset(socket);
+    for (const { socket } of this.#connected.values()) this.#reset(socket);
   }
 
   async waitFor(
@@ -147,7 +173,9 @@ class Receiver implements TcpReceiver {
 
   async reopen(): Promise<void> {
     if (this.#server !== undefined) return;
-    const server = makeServer(this.#options, (socket) => this.#take(socket));
+    const options = { ...this.#options, ...(this.#tls && { tls: this.#tls }) };
+    const server = makeServer(options, (socket) => this.#take(socket));
+    server.prependListener('connection', (socket: Socket) => this.#accept(socket));
     this.#server = server;
     server.listen(this.port, '127.0.0.1');
     await once(server, 'listening');
@@ -168,26 +196,37 @@ class Receiver implements TcpReceiver {
     socket.resetAndDestroy();
   }
 
-  #take(socket: Socket): void {
+  #accept(socket: Socket): void {
     this.#connections += 1;
-    const connection = this.#connections;
+    const { remotePort } = socket;
+    const connected = { socket, number: this.#connections };
+    this.#connected.set(remotePort, connected);
+    socket.on('error', () => socket.destroy()); // the peer's reset is an event of the test, not a fault
+    socket.on('close', () => {
+      if (this.#connected.get(remotePort) === connected) this.#connected.delete(remotePort);
+    });
+  }
+
+  #take(socket: Socket): void {
+    const connected = this.#connected.get(socket.remotePort);
+    if (connected === undefined) return; // reset within the handshake
     const splitter = new FrameSplitter();
     let framesHere = 0;
     this.#sockets.add(socket);
     socket.on('data', (bytes: Buffer) => {
       const behaviour = this.#behaviour;
       if (behaviour.kind === 'reset' && this.#random() < behaviour.probability) {
-        this.#reset(socket);
+        this.#reset(connected.socket);
         return;
       }
-      framesHere += this.#keep(splitter, bytes, connection);
-      if (splitter.fault !== null) this.#reset(socket);
+      framesHere += this.#keep(splitter, bytes, connected.number);
+      if (splitter.fault !== null) this.#reset(connected.socket);
       else this.#afterRead(socket, bytes.length, framesHere);
     });
     socket.on('end', () => {
       if (this.#behaviour.kind !== 'half_open') socket.end();
     });
-    socket.on('error', () => socket.destroy()); // the peer's reset is an event of the test, not a fault
+    socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       this.#sockets.delete(socket);
       if (splitter.pending > 0) this.#torn += 1;
@@ -230,9 +269,7 @@ function makeServer(options: TcpReceiverOptions, take: (socket: Socket) => void)
   const server = createTlsServer(
     {
       allowHalfOpen: true,
-      key: tls.server.key,
-      cert: tls.server.cert,
-      ca: tls.ca,
+      ...shown(tls),
       requestCert: clientCertificates,
       rejectUnauthorized: clientCertificates,
     },
@@ -240,6 +277,10 @@ function makeServer(options: TcpReceiverOptions, take: (socket: Socket) => void)
   );
   server.on('tlsClientError', () => undefined); // a refused client is an event of the test
   return server;
+}
+
+function shown({ server, ca }: Certificates) {
+  return { key: server.key, cert: server.cert, ca };
 }
 
 // mulberry32: small, and the same sequence for the same seed everywhere.

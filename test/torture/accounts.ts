@@ -2,26 +2,17 @@
 // record in each sink, once where once is promised, character for character, and nothing that upstream never had. What a
 // sink refused for good counts as accounted for while it is a dead letter. Each finding names uids, streams and places.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { runSluice } from '../support/cli.ts';
-import { consumeAll } from '../support/kafka.ts';
+import { consumeAll, type KafkaBroker } from '../support/kafka.ts';
+import type { Arrivals } from './arrivals.ts';
+import { digestOf } from './digest.ts';
+import type { FiledEvent } from './filed.ts';
 import { firewallFindings } from './firewall-accounts.ts';
+import { kafkaSinks } from './receivers.ts';
 import type { Stage } from './stage.ts';
 
 /** What one sink has: for each uid how often it came. */
 export type Has = ReadonlyMap<string, number>;
-
-/** An event as the file sink wrote it. */
-export interface FiledEvent {
-  readonly uid: string;
-  readonly line: string;
-  readonly log: string;
-  readonly company: string;
-  /** Upstream's own id; empty where there is none. */
-  readonly id: string;
-}
 
 /** What a run came to. */
 export interface Accounts {
@@ -35,36 +26,30 @@ export interface Accounts {
 }
 
 const examplesMax = 8;
-const onceSinks = ['disk', 'lake'];
+const onceSinks = ['disk', ...kafkaSinks];
 
 /** Adds everything up. The program may still run; what is on its way is then a finding. */
 export async function takeAccounts(stage: Stage): Promise<Accounts> {
-  const filed = filedEvents(stage.activeFile);
+  const { kafka, posts, otel, syslog } = stage.receivers;
+  const filed = stage.filed.read();
   const letters = await lettersOf(stage);
-  const { rsyslog, kafka, posts, otel } = stage.receivers;
-  const kafkaRecords = await consumeAll(stage.topic, {
-    brokers: [kafka.addresses.plain],
-    timeoutMs: 60_000,
-  });
-  const syslog = rsyslog.records().map((record) => ({
-    record,
-    uid: record.structuredData['sluice@32473']?.uid ?? 'without uid',
-  }));
-  const overTcp = syslog.filter(({ record }) => record.input === 'tcp');
-  const overTls = syslog.filter(({ record }) => record.input === 'tls');
+  const inKafka = await Promise.all(kafkaSinks.map((sink) => recordsOf(kafka, sink)));
+  syslog.read();
   const has: Readonly<Record<string, Has>> = {
     disk: counted(filed.map(({ uid }) => uid)),
-    lake: counted(kafkaRecords.map(({ headers }) => String(headers.uid))),
-    otel: new Map([...posts.otel.arrived].map(([uid, { times }]) => [uid, times])),
-    post: new Map([...posts.post.arrived].map(([uid, { times }]) => [uid, times])),
-    siem: counted(overTls.map(({ uid }) => uid)),
-    archive: counted(overTcp.map(({ uid }) => uid)),
+    ...Object.fromEntries(
+      inKafka.map(({ sink, digests }) => [sink, counted(digests.map(([uid]) => uid))]),
+    ),
+    otel: posts.otel.arrived.times,
+    post: posts.post.arrived.times,
+    siem: syslog.tls.times,
+    archive: syslog.tcp.times,
   };
   const all = new Set(Object.values(has).flatMap((sink) => [...sink.keys()]));
   const byUid = new Map(filed.map((event) => [event.uid, event]));
-  const raws = new Map([...posts.post.arrived].map(([uid, { raw }]) => [uid, raw ?? '']));
-  const lines = (texts: Iterable<readonly [uid: string, text: string]>, sink: string) =>
-    differences(texts, byUid, sink);
+  const rawOf = (uid: string) => posts.post.raws.get(uid) ?? posts.otel.raws.get(uid);
+  const sameAsFile = (digests: Iterable<readonly [uid: string, digest: string]>, sink: string) =>
+    differences(digests, { sink, byUid, own: (uid) => byUid.get(uid)?.digest });
   const findings = [
     ...Object.entries(has).flatMap(([sink, uids]) => {
       const missing = [...all].filter(
@@ -76,20 +61,16 @@ export async function takeAccounts(stage: Stage): Promise<Accounts> {
       const twice = [...(has[sink] ?? [])].filter(([, times]) => times > 1).map(([uid]) => uid);
       return told(`${sink} repeats`, twice, byUid);
     }),
-    ...ledgerFindings(stage, filed, raws),
-    ...firewallFindings(stage, filed, raws),
-    ...lines(
-      kafkaRecords.map(({ headers, value }) => [String(headers.uid), value]),
-      'lake',
+    ...ledgerFindings(stage, filed, rawOf),
+    ...firewallFindings(stage, filed, rawOf),
+    ...inKafka.flatMap(({ sink, digests }) => sameAsFile(digests, sink)),
+    ...sameAsFile(syslog.tcp.digests(), 'archive'),
+    ...sameAsFile(posts.post.arrived.digests(), 'post'),
+    ...differences(posts.otel.raws, { sink: 'otel', byUid, own: rawOf }),
+    ...Object.entries(repeatable(stage)).flatMap(([sink, { altered }]) =>
+      told(`${sink} got different contents under the same uid`, altered, byUid),
     ),
-    ...lines(
-      overTcp.map(({ uid, record }) => [uid, record.msg.trim()]),
-      'archive',
-    ),
-    ...overTls
-      .filter(({ record }) => record.cef?.decoded !== true)
-      .slice(0, examplesMax)
-      .map(({ uid }) => `siem: ${uid} is no CEF that liblognorm can read`),
+    ...syslog.faults.slice(0, examplesMax).map((fault) => `siem: ${fault}`),
     ...otel.faults.slice(0, examplesMax).map((fault) => `otel got what is no OTLP: ${fault}`),
   ];
   const sinks = Object.fromEntries(
@@ -102,37 +83,25 @@ export async function takeAccounts(stage: Stage): Promise<Accounts> {
   return { findings, events: all.size, sinks, conditions };
 }
 
-/** Every event in the finished segments and the active one, in the order of the spool. */
-export function filedEvents(activeFile: string): readonly FiledEvent[] {
-  const dir = join(activeFile, '..');
-  if (!existsSync(dir)) return [];
-  const finished = readdirSync(dir)
-    .filter((name) => /^events\.\d{16}(-\d+)?\.ndjson(\.gz)?$/.test(name))
-    .sort();
-  // A segment that is just being compressed is there under both names.
-  const segments = finished.filter(
-    (name) => name.endsWith('.gz') || !finished.includes(`${name}.gz`),
+/** What a reader of committed records sees in a Kafka sink's topic. */
+async function recordsOf({ addresses }: KafkaBroker, sink: string) {
+  const records = await consumeAll(sink, { brokers: [addresses.plain], timeoutMs: 60_000 });
+  const digests = records.map(
+    ({ headers, value }) => [String(headers.uid), digestOf(value)] as const,
   );
-  const paths = [...segments.map((name) => join(dir, name)), activeFile];
-  return paths.flatMap((path) => {
-    if (!existsSync(path)) return [];
-    const bytes = readFileSync(path);
-    const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
-    return text.split('\n').slice(0, -1).map(filedEvent);
-  });
+  return { sink, digests };
 }
 
-function filedEvent(line: string): FiledEvent {
-  const { metadata } = JSON.parse(line) as {
-    readonly metadata: {
-      readonly uid: string;
-      readonly log_name?: string;
-      readonly tenant_uid?: string;
-      readonly original_event_uid?: string;
-    };
+/** What the sinks have got that may repeat. */
+export function repeatable({
+  receivers: { posts, syslog },
+}: Stage): Readonly<Record<string, Arrivals>> {
+  return {
+    otel: posts.otel.arrived,
+    post: posts.post.arrived,
+    siem: syslog.tls,
+    archive: syslog.tcp,
   };
-  const { uid, log_name: log = '', tenant_uid: company = '' } = metadata;
-  return { uid, line, log, company, id: metadata.original_event_uid ?? '' };
 }
 
 async function lettersOf(stage: Stage): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
@@ -151,7 +120,7 @@ async function lettersOf(stage: Stage): Promise<ReadonlyMap<string, ReadonlySet<
 function ledgerFindings(
   stage: Stage,
   filed: readonly FiledEvent[],
-  raws: ReadonlyMap<string, string>,
+  rawOf: (uid: string) => string | undefined,
 ): readonly string[] {
   return stage.sandbox.ledger().lists.flatMap((list) => {
     const [, company = '', name = ''] = /companies\/([^/]+)\/(\w+)$/.exec(list.path) ?? [];
@@ -161,8 +130,8 @@ function ledgerFindings(
     const invented: string[] = [];
     let unread = 0;
     for (const { uid } of mine) {
-      const raw = raws.get(uid);
-      // What http lacks, or has refused for now, is told as such; here only what it has can be compared.
+      const raw = rawOf(uid);
+      // What is missing is told as such; here only what has arrived can be compared.
       if (raw === undefined) {
         unread += 1;
         continue;
@@ -180,17 +149,20 @@ function ledgerFindings(
   });
 }
 
+interface Compared {
+  readonly sink: string;
+  readonly byUid: ReadonlyMap<string, FiledEvent>;
+  /** What it is held against; undefined where there is nothing. */
+  readonly own: (uid: string) => string | undefined;
+}
+
 function differences(
-  texts: Iterable<readonly [uid: string, text: string]>,
-  byUid: ReadonlyMap<string, FiledEvent>,
-  sink: string,
+  contents: Iterable<readonly [uid: string, content: string]>,
+  { sink, byUid, own }: Compared,
 ): readonly string[] {
   const altered: string[] = [];
-  for (const [uid, text] of texts) {
-    const line = byUid.get(uid)?.line;
-    if (line !== undefined && line !== text) altered.push(uid);
-  }
-  return told(`${sink} has other content than the file for`, altered, byUid);
+  for (const [uid, content] of contents) if ((own(uid) ?? content) !== content) altered.push(uid);
+  return told(`${sink} has other content than the file or http for`, altered, byUid);
 }
 
 function told(

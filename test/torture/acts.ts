@@ -1,15 +1,15 @@
-// What a torture run does, by lane: to the process, to each sink's receiver, to upstream. An act breaks one thing, waits,
-// and mends it again before it resolves, so that the next act of its lane finds everything in order. Acts use only what
-// an operator or a bad day could: signals, closed ports, wrong answers. Nothing in the program is told of them.
+// What a torture run does, by lane: to the process (process-acts.ts), to each sink's receiver, to upstream
+// (upstream-acts.ts). An act breaks one thing, waits, and mends it again before it resolves, so that the next act of its
+// lane finds everything in order. Acts use only what an operator or a bad day could: signals, closed ports, wrong
+// answers, other certificates. Nothing in the program is told of them.
 
-import { appendFileSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
-import { runSluice } from '../support/cli.ts';
+import { postCertificateActs, siemCertificateActs } from './certificate-acts.ts';
 import type { Act, Pace } from './plan.ts';
 import type { PostMode } from './posts.ts';
-import { sizeChange } from './signs.ts';
+import { processActs } from './process-acts.ts';
+import { kafkaSinks } from './receivers.ts';
 import type { Stage } from './stage.ts';
 import { dataActs, upstreamActs } from './upstream-acts.ts';
 
@@ -21,88 +21,6 @@ export interface Lane {
   readonly pace: Pace;
   readonly acts: Readonly<Record<string, Perform>>;
 }
-
-const signWithinMs = 3_000;
-
-/** Kills the program once `moment` has come, and starts it again a little later. */
-function killAt(moment: (stage: Stage, act: Act) => Promise<void>): Perform {
-  return async (stage, act) => {
-    await moment(stage, act);
-    await stage.kill();
-    await delay(act.draw * 300);
-    stage.start();
-  };
-}
-
-/** Kills the program in the very turn of the loop in which a receiver says that something came. */
-function killWhen(sign: string): Perform {
-  return async (stage, act) => {
-    await stage.signs.next(sign, signWithinMs, () => void stage.kill());
-    await stage.kill();
-    await delay(act.draw * 300);
-    stage.start();
-  };
-}
-
-const processActs: Readonly<Record<string, Perform>> = {
-  'SIGKILL at any moment': killAt((_, act) => delay(act.draw * 1_500)),
-  'SIGKILL, otlp received and not answered': killWhen('otel received'),
-  'SIGKILL, otlp answered and not committed': killWhen('otel answered'),
-  'SIGKILL, http received and not answered': killWhen('post received'),
-  'SIGKILL, http answered and not committed': killWhen('post answered'),
-  'SIGKILL, file written and not committed': killAt((stage) =>
-    sizeChange(stage.activeFile, signWithinMs),
-  ),
-  'SIGKILL, file about to be written or rotated': killAt(async (stage, act) => {
-    await sizeChange(stage.activeFile, signWithinMs);
-    await delay(act.draw * 60);
-  }),
-  'SIGKILL, kafka records written and not committed': killAt((stage) =>
-    sizeChange(stage.partitionLog(`${stage.topic}-0`), signWithinMs),
-  ),
-  'SIGKILL within a kafka transaction': killAt(async (stage, act) => {
-    await sizeChange(stage.partitionLog('__transaction_state-0'), signWithinMs);
-    await delay(act.draw * 20);
-  }),
-  'SIGKILL within a commit of the spool': killAt((stage) =>
-    sizeChange(join(stage.stateDir, 'sluice.db-wal'), signWithinMs),
-  ),
-  'SIGKILL while starting': async (stage, act) => {
-    await stage.stop();
-    for (const share of [0.2, 0.6, 1]) {
-      stage.start();
-      await delay(150 + act.draw * share * 900);
-      await stage.kill();
-    }
-    stage.start();
-  },
-  'SIGKILL while draining': killAt(async (stage, act) => {
-    stage.signal('SIGTERM');
-    await delay(act.draw * 400);
-  }),
-  'SIGKILL and a torn line in the file': async (stage) => {
-    await stage.kill();
-    if (existsSync(stage.activeFile)) appendFileSync(stage.activeFile, '{"metadata":{"uid":"to');
-    stage.start();
-  },
-  'SIGTERM and start': async (stage, act) => {
-    await stage.stop();
-    await delay(act.draw * 500);
-    stage.start();
-  },
-  'SIGSTOP and SIGCONT': async (stage, act) => {
-    stage.signal('SIGSTOP');
-    await delay(act.forMs);
-    stage.signal('SIGCONT');
-  },
-  'a second process': async (stage) => {
-    await stage.begun();
-    const second = await runSluice(['run', '-c', stage.config], stage.surroundings);
-    if (second.exitCode !== 1) {
-      stage.defects.push(`a second process ended with ${second.exitCode}: ${second.stderr}`);
-    }
-  },
-};
 
 function postActs(which: 'otel' | 'post'): Readonly<Record<string, Perform>> {
   const mood =
@@ -129,7 +47,7 @@ function postActs(which: 'otel' | 'post'): Readonly<Record<string, Perform>> {
     'answers with a web page': mood('web_page'),
     'answers 413': mood('small_only'),
     'refuses some records for good': mood('poison'),
-    ...(which === 'otel' ? { 'takes half of each request': mood('partly') } : {}),
+    ...(which === 'otel' ? { 'takes half of each request': mood('partly') } : postCertificateActs),
   };
 }
 
@@ -169,6 +87,7 @@ const archiveActs: Readonly<Record<string, Perform>> = {
 };
 
 const rsyslogActs: Readonly<Record<string, Perform>> = {
+  ...siemCertificateActs,
   restarts: (stage) => stage.receivers.rsyslog.restart(),
   'is stopped for a while': async (stage, act) => {
     await stage.receivers.rsyslog.stop();
@@ -211,18 +130,19 @@ const kafkaActs: Readonly<Record<string, Perform>> = {
     await delay(act.forMs);
     process.kill(pid, 'SIGCONT');
   },
-  'producer fenced by another': async (stage) => {
+  'producer fenced by another': async (stage, act) => {
+    const name = kafkaSinks[act.draw < 0.5 ? 0 : 1];
     const brokers = [stage.receivers.kafka.addresses.plain];
     const kafka = new Kafka({ clientId: 'zombie', brokers, logLevel: logLevel.NOTHING });
     const producer = kafka.producer({
-      transactionalId: 'torture',
+      transactionalId: name,
       idempotent: true,
       maxInFlightRequests: 1,
     });
     await producer.connect();
     try {
       const transaction = await producer.transaction();
-      await transaction.send({ topic: stage.topic, messages: [{ value: 'from a zombie' }] });
+      await transaction.send({ topic: name, messages: [{ value: 'from a zombie' }] });
       await transaction.abort();
     } catch {
       // The program was faster and has fenced this one in turn.
@@ -234,7 +154,7 @@ const kafkaActs: Readonly<Record<string, Perform>> = {
 
 /** All lanes. */
 export const lanes: Readonly<Record<string, Lane>> = {
-  process: { pace: { after: [300, 2_500], lasts: [500, 3_000] }, acts: processActs },
+  process: { pace: { after: [100, 1_500], lasts: [500, 3_000] }, acts: processActs },
   otlp: { pace: { after: [500, 2_000], lasts: [500, 3_000] }, acts: postActs('otel') },
   http: { pace: { after: [500, 2_000], lasts: [500, 3_000] }, acts: postActs('post') },
   'syslog over TLS': { pace: { after: [2_000, 6_000], lasts: [500, 2_000] }, acts: siemActs },

@@ -3,7 +3,7 @@
 // wrongly, a removal that was invented and one that was missed all leave another picture.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { FiledEvent } from './accounts.ts';
+import type { FiledEvent } from './filed.ts';
 import type { Stage } from './stage.ts';
 
 interface Change {
@@ -19,12 +19,14 @@ interface Change {
 export function firewallFindings(
   stage: Stage,
   filed: readonly FiledEvent[],
-  raws: ReadonlyMap<string, string>,
+  rawOf: (uid: string) => string | undefined,
 ): readonly string[] {
   const drawn = new Map<string, Change>();
   for (const { uid, log } of filed) {
-    const raw = log === 'firewall' ? raws.get(uid) : undefined;
-    if (raw === undefined) continue;
+    if (log !== 'firewall') continue;
+    const raw = rawOf(uid);
+    // Held as a dead letter or still under way: the picture is drawn when it has arrived.
+    if (raw === undefined) return [];
     const change = JSON.parse(raw) as Change;
     if (change.change === 'baseline') continue;
     const key = keyOf(change.company_id, change.entity_kind, change.entity_id);

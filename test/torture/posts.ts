@@ -3,12 +3,16 @@
 // arrived, however it was answered.
 
 import type { HttpAnswer } from '../support/http-receiver.ts';
+import { Arrivals } from './arrivals.ts';
 import type { Signs } from './signs.ts';
 
-/** One record of a request: its uid, and the record as sent by upstream where the format carries it. */
+/** One record of a request. */
 export interface Arrival {
   readonly uid: string;
-  readonly raw: string | null;
+  /** All of it, without `raw`: for comparing. */
+  readonly content: string;
+  /** The record as sent by upstream. */
+  readonly raw: string;
 }
 
 /** How a receiver answers. `partly` exists for OTLP alone. */
@@ -37,9 +41,12 @@ const recordsMax = 20;
 
 /** What a receiver of posts has, and how it answers. */
 export class Posts {
-  /** Arrivals by uid, with how often each came. */
-  readonly arrived = new Map<string, { times: number; readonly raw: string | null }>();
+  readonly arrived = new Arrivals();
+  /** By uid the record as sent by upstream. */
+  readonly raws = new Map<string, string>();
   mode: PostMode = 'accept';
+  /** Requests so far, however answered. */
+  requests = 0;
   readonly #name: string;
   readonly #signs: Signs;
 
@@ -50,14 +57,14 @@ export class Posts {
 
   /** Answers one request, and tells those who wait for this moment before and after the answer. */
   async take(records: readonly Arrival[]): Promise<PostAnswer> {
+    this.requests += 1;
     this.#signs.give(`${this.#name} received`);
     if (this.mode === 'late') await new Promise((resolve) => setTimeout(resolve, lateMs));
     const answer = answerOf(this.mode, records);
     const taken = takenOf(answer, records);
-    for (const { uid, raw } of taken) {
-      const known = this.arrived.get(uid);
-      if (known === undefined) this.arrived.set(uid, { times: 1, raw });
-      else known.times += 1;
+    for (const { uid, content, raw } of taken) {
+      this.arrived.take(uid, content);
+      this.raws.set(uid, raw);
     }
     // The answer is on its way once this turn of the loop is over.
     setImmediate(() => this.#signs.give(`${this.#name} answered`));

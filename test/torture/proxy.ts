@@ -1,6 +1,7 @@
-// A TCP proxy in front of a real receiver, to be the bad network between sluice and it: refuses, resets, stops passing
-// bytes on, passes them on slowly, or takes connections that lead nowhere. In peace it is faithful: bytes, their order
-// and each side's end are passed on, so what the receiver says by closing reaches the sender.
+// A TCP proxy in front of a real server, to be the bad network between sluice and it: refuses, resets, stops passing
+// bytes on, passes them on slowly, or takes connections that lead nowhere or to an impostor. In peace it is faithful:
+// bytes, their order and each side's end are passed on, so what a receiver says by closing reaches the sender. What
+// passes is told, so that a run can kill the program at that very moment.
 
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -16,16 +17,36 @@ export interface NetworkProxy {
   behave(mode: ProxyMode): void;
   /** Resets every connection, both sides. */
   resetAll(): void;
+  /** From now on leads to another loopback port, or back to its own; connections there are reset. */
+  leadTo(port: number | null): void;
   /** Refuses connections, and resets those there are. */
   close(): Promise<void>;
   reopen(): Promise<void>;
 }
 
+/** Functions are told right after bytes, or the server's end, were passed on; bytes fewer than `substance` are not told. */
+export interface ProxyOptions {
+  readonly sent?: () => void;
+  readonly answered?: () => void;
+  readonly ended?: () => void;
+  /**
+   * The server's end is passed on only where it answers the client's, and is else a reset. So it is without a proxy,
+   * where a server that ends before it has got everything resets what comes then; but what has got into a proxy is
+   * acknowledged, and a server's early end would look like its answer.
+   */
+  readonly endsInTurn?: boolean;
+}
+
 const slowChunkMs = 50;
+/** Bytes of a chunk that holds more than a handshake, an empty page or an acknowledgement. */
+const substance = 1_500;
 
 /** Starts a proxy to a loopback port. The caller closes it. */
-export async function startProxy(target: number): Promise<NetworkProxy> {
-  const proxy = new TcpProxy(target, await freePort());
+export async function startProxy(
+  target: number,
+  options: ProxyOptions = {},
+): Promise<NetworkProxy> {
+  const proxy = new TcpProxy(target, await freePort(), options);
   await proxy.reopen();
   return proxy;
 }
@@ -37,13 +58,17 @@ interface Pair {
 
 class TcpProxy implements NetworkProxy {
   readonly port: number;
-  readonly #target: number;
+  readonly #own: number;
+  readonly #options: ProxyOptions;
   readonly #pairs = new Set<Pair>();
   #mode: ProxyMode = 'pass';
+  #target: number;
   #server: Server | null = null;
 
-  constructor(target: number, port: number) {
+  constructor(target: number, port: number, options: ProxyOptions) {
+    this.#own = target;
     this.#target = target;
+    this.#options = options;
     this.port = port;
   }
 
@@ -58,6 +83,11 @@ class TcpProxy implements NetworkProxy {
 
   resetAll(): void {
     for (const pair of this.#pairs) reset(pair);
+  }
+
+  leadTo(port: number | null): void {
+    this.#target = port ?? this.#own;
+    this.resetAll();
   }
 
   async reopen(): Promise<void> {
@@ -96,13 +126,21 @@ class TcpProxy implements NetworkProxy {
       return;
     }
     receiver.on('error', end);
-    this.#pass(client, receiver);
-    this.#pass(receiver, client);
+    const { sent, answered, ended, endsInTurn } = this.#options;
+    this.#pass(client, receiver, sent);
+    this.#pass(receiver, client, answered);
+    // Another turn of the loop, so that what the server did before the last bytes reached it is seen before its answer.
+    client.on('end', () => receiver.write('', () => twoTurns(() => receiver.end())));
+    receiver.on('end', () => {
+      if (endsInTurn === true && !receiver.writableEnded) reset(pair);
+      else client.end(ended);
+    });
   }
 
-  #pass(from: Socket, to: Socket): void {
+  #pass(from: Socket, to: Socket, tell: (() => void) | undefined): void {
     from.on('data', (bytes: Buffer) => {
       const goesOn = to.write(bytes);
+      if (bytes.length >= substance) tell?.();
       const slow = this.#mode === 'slow';
       if (goesOn && !slow) return;
       from.pause();
@@ -112,11 +150,14 @@ class TcpProxy implements NetworkProxy {
       if (slow) setTimeout(resume, slowChunkMs);
       else to.once('drain', resume);
     });
-    from.on('end', () => to.end());
     from.on('close', (hadError) => {
       if (hadError) to.resetAndDestroy();
     });
   }
+}
+
+function twoTurns(act: () => void): void {
+  setImmediate(() => setImmediate(act));
 }
 
 function reset({ client, receiver }: Pair): void {

@@ -1,8 +1,8 @@
-// Signs from outside that the program is at a certain point: a receiver has a request and has not answered yet, a file
-// grows, a transaction is being written. A torture run kills it right then. Nothing in the program knows of them.
+// Signs from outside that the program is at a certain point: a receiver has a request and has not answered yet, a file is
+// written, a transaction is being committed. A torture run kills it right then. Nothing in the program knows of them.
 
-import { existsSync, statSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
+import { statSync, watch } from 'node:fs';
+import { basename, dirname } from 'node:path';
 
 /** Receivers tell here what they see; whoever waits for it acts in the same turn of the loop. */
 export class Signs {
@@ -15,31 +15,54 @@ export class Signs {
     for (const tell of waiting ?? []) tell();
   }
 
-  /** Calls `act` at the next such sign, or after `withinMs` if none comes. Resolves when it was called. */
-  async next(name: string, withinMs: number, act: () => void): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const waiting = this.#waiting.get(name) ?? new Set();
-      this.#waiting.set(name, waiting);
-      const tell = () => {
-        clearTimeout(late);
-        waiting.delete(tell);
-        act();
-        resolve();
-      };
-      const late = setTimeout(tell, withinMs);
-      waiting.add(tell);
-    });
+  /** Calls `act` at the next such sign, and resolves to true; to false if none comes `withinMs`. */
+  async next(name: string, withinMs: number, act: () => void = () => {}): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const waiting = this.#waiting.get(name) ?? new Set();
+    this.#waiting.set(name, waiting);
+    const tell = () => {
+      act();
+      resolve(true);
+    };
+    waiting.add(tell);
+    const late = setTimeout(() => resolve(false), withinMs);
+    const came = await promise;
+    clearTimeout(late);
+    waiting.delete(tell);
+    return came;
   }
 }
 
-/** Resolves as soon as the size of a file has changed (or it came to be), or after `withinMs`. */
-export async function sizeChange(path: string | null, withinMs: number): Promise<void> {
-  if (path === null) return;
-  const before = sizeOf(path);
-  const end = performance.now() + withinMs;
-  while (sizeOf(path) === before && performance.now() < end) await delay(1);
+/**
+ * Resolves to true as soon as something was written to a file, or made or renamed under a name that fits, in a
+ * directory that exists; to false if nothing is `withinMs`.
+ */
+export async function written(
+  path: string,
+  withinMs: number,
+  fits: (name: string) => boolean = (name) => name === basename(path),
+): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const watcher = watch(dirname(path), (_event, name) => {
+    if (name !== null && fits(name)) resolve(true);
+  });
+  const late = setTimeout(() => resolve(false), withinMs);
+  const came = await promise;
+  clearTimeout(late);
+  watcher.close();
+  return came;
 }
 
-function sizeOf(path: string): number {
-  return existsSync(path) ? (statSync(path, { throwIfNoEntry: false })?.size ?? 0) : 0;
+/** The mark of a committed or aborted transaction, a batch of its own (KIP-98, "Control Messages"), without leader. */
+const controlBatchBytes = 78;
+
+/** Resolves to true as soon as Kafka has ended a transaction in this partition's log, to false if it does not `withinMs`. */
+export async function transactionEnded(log: string, withinMs: number): Promise<boolean> {
+  let size = statSync(log).size;
+  return await written(log, withinMs, (name) => {
+    if (name !== basename(log)) return false;
+    const before = size;
+    size = statSync(log).size;
+    return size - before === controlBatchBytes;
+  });
 }

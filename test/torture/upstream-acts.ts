@@ -5,7 +5,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../../src/sandbox/random.ts';
 import type { FaultRule, FirewallOrder, ListBehaviour } from '../../src/sandbox/sandbox.ts';
-import { filedEvents } from './accounts.ts';
 import type { Perform } from './acts.ts';
 import type { Act } from './plan.ts';
 import type { Stage } from './stage.ts';
@@ -84,7 +83,7 @@ export const dataActs: Readonly<Record<string, Perform>> = {
     const path = logLists[Math.floor(draw * logLists.length)] ?? '';
     const { size } = stage.sandbox.ledger().list(path);
     const [, company, log] = /companies\/([^/]+)\/(\w+)$/.exec(path) ?? [];
-    const filed = filedEvents(stage.activeFile);
+    const filed = stage.filed.read();
     const delivered = new Set(
       filed.filter((event) => event.log === log && event.company === company).map(({ id }) => id),
     );

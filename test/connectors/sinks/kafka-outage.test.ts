@@ -23,7 +23,7 @@ import {
   startKafka,
 } from '../../support/kafka.ts';
 import { openSink, someEvents } from '../../support/sink-opening.ts';
-import { afterThisTest, freePort } from '../../support/temp.ts';
+import { afterThisTest, freePort, waitUntil } from '../../support/temp.ts';
 import { batchOf, committedOf, deliver, drivers, goOn } from './kafka-engine.ts';
 
 const uids = (events: readonly { readonly uid: string }[]) => events.map(({ uid }) => uid).sort();
@@ -215,7 +215,14 @@ describe('kafkaSink and a topic or a right that is missing', () => {
 
       const answer = await opened.sink.send(batchOf(opened, someEvents(1)), goOn);
       await allow(brokers, topic, exactly_once ? `sluice-${topic.slice(0, 12)}-` : null);
-      const { dead } = await deliver(opened, someEvents(3));
+      // The broker takes its time to heed new rights; the engine asks a sink that refuses again, and so does this.
+      await waitUntil(
+        async () => {
+          const again = await opened.sink.send(batchOf(opened, someEvents(3)), goOn);
+          return again.outcome === 'delivered';
+        },
+        { what: () => 'the rights to be heeded' },
+      );
 
       // kafkajs swallows the broker's answer where it looks for the coordinator of a transactional id.
       const swallowed = exactly_once && driver === 'kafkajs';
@@ -225,7 +232,6 @@ describe('kafkaSink and a topic or a right that is missing', () => {
           ? { outcome: 'retry', cause: { next } }
           : { outcome: 'refused', scope: 'sink', cause: { next } },
       );
-      expect(dead).toEqual([]);
       expect(await uidsIn(topic, brokers)).toEqual(uids(someEvents(3)));
     },
   );
