@@ -3,10 +3,9 @@
 // in them are credentials of a kind and never leave this file but as a digest.
 
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { Store } from '../hold/store.ts';
 import type { Config } from './config/config.ts';
@@ -73,9 +72,9 @@ const nothing: State = {
   holder: null,
 };
 
-/** True where a run has left something. */
+/** True where a run has left something. Throws `state_damaged`. */
 export function hasState(dir: string): boolean {
-  return existsSync(join(dir, 'sluice.db'));
+  return isMade(dir);
 }
 
 /** Opens the database for looking. The caller closes it. */

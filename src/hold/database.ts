@@ -2,6 +2,7 @@
 // and looked at without a change where that is all that is wanted. And what SQLite's failures mean to an operator.
 
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
@@ -65,16 +66,34 @@ function versionOf(database: DatabaseSync): number {
   return version;
 }
 
+/** In one transaction, so that who looks meanwhile sees the tables of one version and all of them. */
 function migrate(database: DatabaseSync, version: number): void {
+  if (version === migrations.length) return;
+  database.exec('BEGIN IMMEDIATE');
   migrations.slice(version).forEach((migration, index) => {
-    database.exec('BEGIN IMMEDIATE');
     database.exec(migration);
     if (version + index === 0) {
       database.prepare("INSERT INTO meta VALUES ('spool_id', ?), ('end', '0')").run(randomUUID());
     }
-    database.exec(`PRAGMA user_version = ${version + index + 1}`);
-    database.exec('COMMIT');
   });
+  database.exec(`PRAGMA user_version = ${migrations.length}`);
+  database.exec('COMMIT');
+}
+
+/** True where there is a database with its tables; false while another process is making it. Throws `state_damaged`. */
+export function isMade(dir: string): boolean {
+  const path = join(dir, databaseName);
+  if (!existsSync(path)) return false;
+  try {
+    const database = new DatabaseSync(path, { readOnly: true });
+    try {
+      return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0) > 0;
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    throw storeError(error, `opening the state database ${path}`);
+  }
 }
 
 /** What is in the database is not what was written: the next start mends it (mend.ts). */
