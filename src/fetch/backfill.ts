@@ -78,8 +78,8 @@ export class Backfill {
       const { swept } = await this.#reader.load();
       if (swept) return { outcome: 'done', fresh: 0, more: false };
       this.#order = await this.#orderOfLive();
-      const { fresh, more } = await follow(this.#reader, this.#walk(), signal);
-      if (more) return { outcome: 'done', fresh, more: true };
+      const { fresh, paused } = await follow(this.#reader, this.#walk(), signal);
+      if (paused !== null) return { outcome: 'done', fresh, more: true };
       await this.#reader.commit(null, { swept: true });
       return { outcome: 'done', fresh, more: false };
     } catch (error) {
@@ -98,16 +98,16 @@ export class Backfill {
     // Records without ids are told apart by counting them from the list's start.
     const isAnew = resume === null || countAnew;
     return {
-      from: isAnew ? first : resume,
-      overlap: isAnew ? null : overlap,
+      from: isAnew ? { resume: first, overlap: null } : { resume, overlap },
       reading: 'known',
       anchored: true,
+      trail: false,
       stopAt: (taken) => this.#isPast(taken),
-      step: ({ next, pager, taken }) => {
+      step: ({ place, next, pager, taken }) => {
         const { fresh, identified } = taken.judged;
         const isCounted = fresh.some((index) => identified.named[index] === 0);
         return {
-          ...(next === null ? {} : { resume: next, overlap: pager.overlap }),
+          ...(next === null ? {} : pager.resume(place, next)),
           ...(isCounted ? { countAnew: true } : {}),
         };
       },

@@ -12,23 +12,55 @@ const place = z.union([
   z.strictObject({ by: z.literal('offset'), offset: z.int().min(0) }),
 ]);
 
-const listCheckpoint = z.strictObject({
+/** A walk through the whole list that is under way. */
+const round = z.strictObject({
+  /** Where it goes on. */
+  next: place,
+  /** As the checkpoint's own, for `next`. */
+  overlap: z.string().nullable(),
+  begunAt: z.number(),
+  /** Time spent on it, milliseconds. */
+  spentMs: z.number(),
+  /** The checkpoint's own when it began. */
+  watermark: z.number().nullable(),
+  horizon: z.number().nullable(),
+  /** It has met a record that was known, and the earliest event time it has met: whether the list still reaches back so far. */
+  known: z.boolean(),
+  earliest: z.number().nullable(),
+});
+
+/** Keys that came later than the first version have a default, and those of an older one are left out. */
+const listCheckpoint = z.object({
   version: z.literal(1),
   kind: z.literal('list'),
   fingerprint: z.string(),
   /** New whenever the stream is started anew. */
   epoch: z.string(),
   order: z.enum(['oldest_first', 'newest_first', 'mixed', 'unknown']),
-  /** Where the next poll asks first; null: nothing was read yet. */
+  /** Where the next poll asks for what is new at the list's end; null: where that is has to be found by a round. */
   resume: place.nullable(),
+  /** A walk ended at `resume`, so that what it shows from then on has come in since. */
+  atEnd: z.boolean().default(false),
+  /** Records that were read already and that the answer at `resume` may show again. */
+  again: z.int().default(0),
   /** The whole list was walked once, so that everything seen by then is anchored. */
   swept: z.boolean(),
+  round: round.nullable().default(null),
   /** A walk from the newest end that has not joined up yet: where it goes on, and its first block of identities. */
   openWalk: z.strictObject({ next: place, block: z.int() }).nullable(),
-  /** When a record last arrived through `resume`: until one has, the tail is not proven. */
+  /** When a record last arrived through `resume`, and the one before: then `resume` shows what is new at the list's end. */
+  arrivedAt: z.number().nullable().default(null),
   provenAt: z.number().nullable(),
+  /** When a round last found the list grown at its end where `resume` had shown nothing. */
+  blindAt: z.number().nullable().default(null),
   /** Latest event time seen, never in the future; epoch milliseconds. */
   watermark: z.number().nullable(),
+  /** Records without ids were met: they are counted, which takes more care than looking for an id. */
+  nameless: z.boolean().default(true),
+  /** Stretches of records that are remembered, oldest first: how many, and their latest event time. */
+  remembered: z.array(z.strictObject({ count: z.int(), latest: z.number() })).default([]),
+  /** Records up to this event time may be forgotten; null: none are. */
+  horizon: z.number().nullable().default(null),
   /** Records before this time are not wanted (`start`); epoch milliseconds. */
   since: z.number().nullable(),
   /** Largest page limit that upstream was found to take; 0: it takes none; null: nothing is known. */
@@ -48,14 +80,20 @@ const listCheckpoint = z.strictObject({
    * again, so the list is first counted through from its start.
    */
   countAnew: z.boolean(),
+  /** Keys of the records before rows that upstream refuses to show, which were told as gaps; base64. */
+  gaps: z.array(z.string()).default([]),
+  /** When the last whole round began, and the time spent on it. */
   sweptAt: z.number(),
+  sweptInMs: z.number().default(0),
   rewoundAt: z.number(),
-  deepRewoundAt: z.number(),
   probedAt: z.number(),
 });
 
 /** A list stream's checkpoint. */
 export type ListCheckpoint = Readonly<z.infer<typeof listCheckpoint>>;
+
+/** A round under way. */
+export type Round = Readonly<z.infer<typeof round>>;
 
 /** The checkpoint of a stream that has read nothing. */
 export function freshCheckpoint(parts: {
@@ -68,10 +106,18 @@ export function freshCheckpoint(parts: {
     version: 1,
     kind: 'list',
     resume: null,
+    atEnd: false,
+    again: 0,
     swept: false,
+    round: null,
     openWalk: null,
+    arrivedAt: null,
     provenAt: null,
+    blindAt: null,
     watermark: null,
+    nameless: false,
+    remembered: [],
+    horizon: null,
     limitMax: null,
     hasNext: false,
     endsWithNull: false,
@@ -79,9 +125,10 @@ export function freshCheckpoint(parts: {
     overlap: null,
     resumePage: null,
     countAnew: false,
+    gaps: [],
     sweptAt: 0,
+    sweptInMs: 0,
     rewoundAt: 0,
-    deepRewoundAt: 0,
     probedAt: 0,
     ...parts,
   };
@@ -115,4 +162,9 @@ export function samePlace(a: Place | null, b: Place | null): boolean {
   if (a === null || b === null) return a === b;
   if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;
   return b.by === 'offset' && a.offset === b.offset;
+}
+
+/** True where the list's end is known, so that what is new there can be asked for. */
+export function knowsEnd({ swept, resume, countAnew }: ListCheckpoint): boolean {
+  return swept && resume !== null && !countAnew;
 }

@@ -17,6 +17,8 @@ export class CircleWatch {
   readonly #cursors = new Set<string>();
   readonly #pages = new Map<string, number>();
   #count = 0;
+  /** Pages in a row that were the one before over again. */
+  #still = 0;
 
   constructor(stream: string) {
     this.#stream = stream;
@@ -32,8 +34,11 @@ export class CircleWatch {
     const before = identified.count === 0 ? undefined : this.#seenBefore(identified);
     const isNamed = identified.named[0] === 1;
     if (before === this.#count - 1 && fresh.length === 0) {
-      if (next === null || (identified.count === 1 && isNamed)) return true;
-    }
+      this.#still += 1;
+      if (next === null) return true;
+      // Once can be a row that has moved down by one meanwhile.
+      if (identified.count === 1 && isNamed) return this.#still > 1;
+    } else this.#still = 0;
     // Many of the same record without an id are many records.
     if (before !== undefined) {
       const isOne =

@@ -1,21 +1,22 @@
-// One list stream's reading and remembering, under the strategies of list-poller.ts: it fetches a page at a place, tells
-// what on it is new, and commits page, identities and checkpoint together. What must stay true: the checkpoint in
-// memory is the one on disk, and when a commit fails both memory and checkpoint are loaded anew before the next poll.
+// One list stream's remembering, under the strategies of list-poller.ts: it has a page asked for, tells what on it is
+// new, and commits page, identities and checkpoint together. What must stay true: the checkpoint in memory is the one
+// on disk, and when a commit fails both memory and checkpoint are loaded anew before the next poll.
 
 import { randomUUID } from 'node:crypto';
-import { ExportError, invariant } from '../contracts/errors.ts';
+import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
 import type { Append, NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { RecordList, scanBody } from '../tools/record-list.ts';
-import { freshCheckpoint, type ListCheckpoint, readCheckpoint } from './checkpoint.ts';
+import { freshCheckpoint, type ListCheckpoint, readCheckpoint, samePlace } from './checkpoint.ts';
+import { remember } from './horizon.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { type Judged, judge, type Question } from './judge.ts';
-import { NoPage } from './outcome.ts';
 import { conditionRecord, type Finding, ownPage } from './own-pages.ts';
+import { type Asked, PageAsker } from './page-asker.ts';
 import { timeSpan } from './record-time.ts';
-import { asWords, Repeats } from './repeats.ts';
+import { asWords, identityWords, Repeats } from './repeats.ts';
 
 /** What a list stream is read with. */
 export interface ListMeans {
@@ -37,25 +38,13 @@ export interface Taken {
   readonly at: number;
 }
 
-/** What was learned of the server, which answers of one walk may teach while an earlier page is being committed. */
-type ServerTraits = Pick<ListCheckpoint, 'limitMax' | 'hasNext' | 'endsWithNull'>;
-
-const unknownServer: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
-
-/** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
-const limitSteps = [100, 50, 25, 0];
-/** Taken for the size of a blocked page that was asked for without a limit. */
-const blockedLimit = 100;
-
 /** Reads one list stream. */
 export class ListReader {
   readonly means: ListMeans;
+  readonly #asker: PageAsker;
   readonly #identifier: Identifier;
   #repeats = new Repeats();
   #checkpoint: ListCheckpoint | null = null;
-  #server: ServerTraits = unknownServer;
-  /** Answers without a next cursor have been found to be how this server ends a list. */
-  #endsWithout = false;
   /** Something was judged as new and is not held yet. */
   #unsaved = false;
   #block = 0;
@@ -63,6 +52,7 @@ export class ListReader {
   constructor(means: ListMeans) {
     this.means = means;
     const { stream } = means;
+    this.#asker = new PageAsker(means);
     this.#identifier = new Identifier({
       source: stream.source,
       company: stream.company ?? '',
@@ -106,7 +96,7 @@ export class ListReader {
     this.#repeats = repeats;
     this.#unsaved = false;
     const { limitMax, hasNext, endsWithNull } = checkpoint;
-    this.#server = { limitMax, hasNext, endsWithNull };
+    this.#asker.traits = { limitMax, hasNext, endsWithNull };
     // A pinned order wins over a learned one, and unpinning starts learning again from what is known.
     const pinned = order === 'auto' ? checkpoint.order : order;
     this.#checkpoint = { ...checkpoint, order: pinned };
@@ -123,70 +113,10 @@ export class ListReader {
     return this.#block + 1;
   }
 
-  /** The page at a place. Waits for room in the spool. Throws NoPage for any other answer. */
-  async fetch(place: Place, signal: AbortSignal): Promise<Page> {
-    const { stream, spool } = this.means;
-    let askedAgain = false;
-    let lower: number | null = null;
-    for (;;) {
-      await spool.room(signal);
-      const limit = lower ?? this.#limit();
-      const fetched = await stream.fetchPage({ place, limit }, signal);
-      if (fetched.outcome === 'refused' && fetched.about === 'limit' && this.#stepDown(limit))
-        continue;
-      if (fetched.outcome === 'blocked' && stream.paging === 'cursor' && limit !== 1) {
-        // One record can block a page: what stands before it is read in smaller ones.
-        lower = Math.floor((limit ?? blockedLimit) / 2);
-        continue;
-      }
-      if (fetched.outcome !== 'page') throw new NoPage(fetched);
-      if (this.#isWhole(fetched.page, askedAgain)) return fetched.page;
-      askedAgain = true;
-    }
-  }
-
-  #limit(): number | null {
-    const asked = this.means.stream.pageLimit;
-    const { limitMax } = this.#server;
-    if (asked === null || limitMax === 0) return null;
-    return limitMax === null ? asked : Math.min(asked, limitMax);
-  }
-
-  #stepDown(limit: number | null): boolean {
-    const lower = limitSteps.find((step) => limit !== null && step < limit);
-    if (lower === undefined) return false;
-    this.means.log.warn('upstream refuses the page limit; asking for less', {
-      limit,
-      instead: lower,
-    });
-    this.#server = { ...this.#server, limitMax: lower };
-    return true;
-  }
-
-  /**
-   * Once a list has shown a next cursor, an answer without that key is doubtful. Where the list was seen to end with null
-   * it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
-   */
-  #isWhole(page: Page, askedAgain: boolean): boolean {
-    if (this.means.stream.paging !== 'cursor') return true;
-    if (page.next !== undefined) {
-      const endsWithNull = this.#server.endsWithNull || page.next === null;
-      this.#server = { ...this.#server, hasNext: true, endsWithNull };
-      return true;
-    }
-    if (!this.#server.hasNext) return true;
-    if (!this.#server.endsWithNull) {
-      this.#endsWithout ||= askedAgain;
-      return this.#endsWithout;
-    }
-    throw new NoPage({
-      outcome: 'retry',
-      cause: new ExportError(
-        'upstream_nonsense',
-        `reading ${this.means.stream.name}: the answer has no next cursor, which it had before`,
-        { next: 'It is asked again by itself; the checkpoint stays where it is.' },
-      ),
-    });
+  /** The page at a place, of which `overlap` rows were read before. Throws NoPage for any other answer. */
+  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Asked> {
+    const { resume, atEnd } = this.checkpoint;
+    return this.#asker.ask({ place, overlap, isEnd: atEnd && samePlace(place, resume) }, signal);
   }
 
   /** The keys of a page's records. */
@@ -194,20 +124,32 @@ export class ListReader {
     return this.#identifier.identify(listOf(page, this.means.stream.id));
   }
 
+  /** How many of a page's records look like ones that are held. */
+  countKnown({ count, words }: Identified): number {
+    let known = 0;
+    for (let i = 0; i < count; i += 1) {
+      if (this.#repeats.value(words, i * identityWords) >= 0) known += 1;
+    }
+    return known;
+  }
+
   /** Tells what on a page is new. */
   take(
     page: Page,
     identified: Identified,
-    how: Pick<Question, 'reading' | 'counts' | 'overlap' | 'anchored'>,
+    how: Pick<Question, 'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage'> & {
+      /** Records up to this event time count as known. */
+      readonly horizon: number | null;
+    },
   ): Taken {
-    const { resumePage, since } = this.checkpoint;
+    const { since } = this.checkpoint;
+    const { horizon, ...rest } = how;
     const question: Question = {
       page,
       identified,
       time: this.means.stream.time,
-      since,
-      resumePage: resumePage === null ? null : Buffer.from(resumePage, 'base64'),
-      ...how,
+      since: horizon === null ? since : Math.max(since ?? horizon, horizon + 1),
+      ...rest,
     };
     const judged = judge(question, this.#identifier, this.#repeats);
     this.#unsaved ||= judged.fresh.length > 0;
@@ -234,14 +176,16 @@ export class ListReader {
     more: { trail?: string | null; findings?: readonly Finding[] } = {},
   ): Promise<void> {
     const { stream, spool, clock } = this.means;
+    const fresh = taken?.judged.fresh.length ?? 0;
     const checkpoint: ListCheckpoint = {
       ...this.checkpoint,
-      ...this.#server,
+      ...this.#asker.traits,
       watermark: this.#watermark(taken),
+      ...(fresh === 0 ? {} : remember(this.checkpoint, fresh, this.#latestOn(taken))),
       ...change,
     };
     const pages: NewPage[] = [];
-    if (taken !== null && taken.judged.fresh.length > 0) pages.push(this.#newPage(taken));
+    if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
     const findings = [...(more.findings ?? []), ...changedFindings(taken)];
     if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
     const identities = taken?.judged.identities;

@@ -4,11 +4,17 @@ import type { ExportError } from '../contracts/errors.ts';
 import type { Fetched } from '../contracts/source.ts';
 
 /**
- * `done`: read up to the tail, or so far that others should have their turn (`more`). `retry`: asked again after
- * `afterMs` or the back-off. `halted`: asked again after a long while (`waitMs`), since an operator has to act.
+ * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`: what was seen is to be
+ * looked at a second time after this wait, whatever the schedule says. `retry`: asked again after `afterMs` or the
+ * back-off. `halted`: asked again after a long while (`waitMs`), since an operator has to act.
  */
 export type PollResult =
-  | { readonly outcome: 'done'; readonly fresh: number; readonly more: boolean }
+  | {
+      readonly outcome: 'done';
+      readonly fresh: number;
+      readonly more: boolean;
+      readonly againMs?: number;
+    }
   | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
   | { readonly outcome: 'halted'; readonly waitMs: number; readonly cause: ExportError };
 

@@ -22,17 +22,17 @@ export function ownPage(
 
 /** One condition, before it is stamped with its stream and time. */
 export interface Finding {
-  readonly condition: Condition;
+  readonly condition: Condition | 'removals_held';
   readonly message: string;
   readonly details?: ConditionRecord['details'];
 }
 
 /** A finding as the record that sinks get. */
-export function conditionRecord(
+export function conditionRecord<C extends Finding['condition']>(
   stream: { readonly name: string; readonly source: string },
-  finding: Finding,
+  finding: Finding & { readonly condition: C },
   now: number,
-): ConditionRecord {
+): Omit<ConditionRecord, 'condition'> & { readonly condition: C } {
   return {
     condition: finding.condition,
     source: stream.source,

@@ -1,67 +1,92 @@
 // What is done when upstream refuses the cursor that a stream resumes at. A refusal can be a slip, the endpoint can be at fault,
-// or the cursor is dead: the three are told apart before anything is changed. A dead cursor costs a walk through the
-// whole list, repeats left out, and is told to the sinks as `source.checkpoint_reset`; where the list no longer
-// reaches back to what was read, also as `source.gap_suspected`.
+// or the cursor is dead: the three are told apart before anything is changed. A dead cursor is told to the sinks as
+// `source.checkpoint_reset`, and the list's end has to be found anew; where the list no longer reaches back to what was
+// read, that is told as `source.gap_suspected`.
 
 import { ExportError } from '../contracts/errors.ts';
 import type { Place } from '../contracts/source.ts';
-import type { ListReader, Taken } from './list-reader.ts';
+import type { Identified } from './identity.ts';
+import { keyBytes, keysOf } from './judge.ts';
+import type { ListReader } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import type { Finding } from './own-pages.ts';
 import { timeSpan } from './record-time.ts';
-
-/** How to recover. */
-export interface Recovery {
-  readonly first: Place;
-  readonly onCursorInvalid: 'rewalk' | 'halt' | 'from_now';
-  readonly signal: AbortSignal;
-}
+import type { Stage } from './walk.ts';
 
 /**
- * Finds out what a refusal means. Null: it was a slip, the next poll goes on as before. Else the list has to be walked
- * anew, and the findings are to be committed with that. Throws NoPage when the endpoint is at fault or the config says halt.
+ * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next poll goes on as before.
+ * Throws NoPage when the endpoint is at fault.
  */
-export async function recover(
+export async function isDead(
   reader: ListReader,
   refusal: NoPage,
-  { first, onCursorInvalid, signal }: Recovery,
-): Promise<{ findings: readonly Finding[] } | null> {
-  const { stream, log, clock } = reader.means;
-  if (!isIgnored(refusal)) {
-    if (await answers(reader, reader.checkpoint.resume ?? first, signal)) return null;
-    await reader.fetch(first, signal);
-  }
-  log.warn('upstream no longer takes the cursor', { stream: stream.name, error: refusal.message });
-  if (onCursorInvalid === 'halt') throw refusal;
-  const findings = [resetFinding(reader, refusal)];
-  if (onCursorInvalid === 'from_now') await reader.commit(null, { since: clock.now() });
-  return { findings };
+  { resume, first, signal }: { resume: Place; first: Place; signal: AbortSignal },
+): Promise<boolean> {
+  if (isIgnored(refusal)) return true;
+  if (await answers(reader, resume, signal)) return false;
+  await reader.ask(first, 0, signal);
+  return true;
 }
 
 async function answers(reader: ListReader, place: Place, signal: AbortSignal): Promise<boolean> {
   try {
-    await reader.fetch(place, signal);
+    await reader.ask(place, 0, signal);
     return true;
   } catch (error) {
-    if (error instanceof NoPage && error.fetched.outcome === 'refused') return false;
+    if (isRefused(error)) return false;
     throw error;
   }
 }
 
-function resetFinding(reader: ListReader, refusal: NoPage): Finding {
+/** True for a place that upstream does not take. */
+export function isRefused(error: unknown): error is NoPage {
+  return error instanceof NoPage && error.fetched.outcome === 'refused';
+}
+
+/** True for a place from which a walk comes to no end: upstream does not take it, or leads in a circle from it. */
+export function leadsNowhere(error: unknown): boolean {
+  if (!(error instanceof NoPage)) return false;
+  const { outcome, cause } = error.fetched;
+  return outcome === 'refused' || cause.code === 'pagination_loop';
+}
+
+/** Tells that a cursor has died. */
+export function resetFinding(stream: string, refusal: NoPage): Finding {
   return {
     condition: 'source.checkpoint_reset',
-    message: `upstream no longer takes the cursor of ${reader.means.stream.name}; its list is read again from the beginning, repeats left out`,
+    message: `upstream no longer takes the cursor of ${stream}; its list is read again from an earlier place, repeats left out`,
     details: { reason: refusal.fetched.cause.message },
   };
 }
 
-/** A cursor that was answered with the list's first page: taken, and not heeded. */
+/**
+ * A server may take any cursor and begin at the start: its answer then is the first page of a list of several. Where records
+ * have no ids what is known would look new, so it is noticed as well when the list has grown meanwhile.
+ */
+export function checkHeeded(
+  { checkpoint, means }: ListReader,
+  identified: Identified,
+  isFirst: boolean,
+): void {
+  const { firstPage, nameless } = checkpoint;
+  const { count } = identified;
+  if (firstPage === null || count === 0) return;
+  const head = Buffer.from(firstPage, 'base64');
+  const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+  const at = nameless ? keys.indexOf(head.subarray(0, keyBytes)) : isFirst ? 0 : -1;
+  if (at < 0) return;
+  // Either page may be the shorter one.
+  const length = Math.min(head.length, keys.length - at);
+  const isHead = head.subarray(0, length).equals(keys.subarray(at, at + length));
+  if (isHead) throw ignoredCursor(means.stream.name);
+}
+
+/** A cursor that was answered with another place than was meant: taken, and not heeded. */
 export function ignoredCursor(stream: string): NoPage {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${stream}: upstream answers the cursor with the first page of the list`,
-    { next: 'The list is read again from its beginning by itself, repeats left out.' },
+    `reading ${stream}: upstream answers the cursor with another place of the list`,
+    { next: 'The list is read again from an earlier place by itself, repeats left out.' },
   );
   return new NoPage({ outcome: 'refused', about: 'cursor', status: 200, cause });
 }
@@ -70,31 +95,42 @@ function isIgnored({ fetched }: NoPage): boolean {
   return fetched.outcome === 'refused' && fetched.status === 200;
 }
 
-/** What a walk through a whole list has seen, to tell whether it reaches back to what was read before. */
-export class Reach {
-  #known = false;
-  #earliest: number | null = null;
+/** How far back a walk through a list has seen it reach. */
+export interface Reach {
+  /** A record was met that was known. */
+  readonly known: boolean;
+  /** Earliest event time met, epoch milliseconds. */
+  readonly earliest: number | null;
+}
 
-  /** Notes a page of the walk. */
-  add({ page, judged }: Taken, time: readonly string[]): void {
-    this.#known ||= judged.fresh.length < page.records.length;
-    const earliest = timeSpan(page.records, time)?.earliest ?? null;
-    if (earliest !== null) this.#earliest = Math.min(this.#earliest ?? earliest, earliest);
-  }
+/** What a walk has seen before its first page. */
+export const noReach: Reach = { known: false, earliest: null };
 
-  /** Nothing of what was read before is there any more: records between may be gone too. */
-  gap(stream: string, watermark: number | null): readonly Finding[] {
-    if (this.#known || watermark === null || this.#earliest === null) return [];
-    if (this.#earliest <= watermark) return [];
-    return [
-      {
-        condition: 'source.gap_suspected',
-        message: `the oldest record that ${stream} still has is newer than the latest one read; records between may be lost upstream`,
-        details: {
-          from: new Date(watermark).toISOString(),
-          to: new Date(this.#earliest).toISOString(),
-        },
+/** How far it reaches with one more page. */
+export function reachWith(reach: Reach, { taken, overlap }: Stage, time: readonly string[]): Reach {
+  const { page, judged } = taken;
+  const earliest = timeSpan(page.records, time)?.earliest ?? null;
+  return {
+    known: reach.known || judged.fresh.length + overlap < page.records.length,
+    earliest: earliest === null ? reach.earliest : Math.min(reach.earliest ?? earliest, earliest),
+  };
+}
+
+/** Nothing of what was read before is there any more: records between may be gone too. */
+export function gapBefore(
+  { known, earliest }: Reach,
+  stream: string,
+  watermark: number | null,
+): readonly Finding[] {
+  if (known || watermark === null || earliest === null || earliest <= watermark) return [];
+  return [
+    {
+      condition: 'source.gap_suspected',
+      message: `the oldest record that ${stream} still has is newer than the latest one read; records between may be lost upstream`,
+      details: {
+        from: new Date(watermark).toISOString(),
+        to: new Date(earliest).toISOString(),
       },
-    ];
-  }
+    },
+  ];
 }

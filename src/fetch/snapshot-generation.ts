@@ -1,6 +1,6 @@
 // What one reading of a configuration leads to: the changes and conditions to tell, and the entities as they are then told.
 // Nothing is written here; the poller commits it all at once. The rules by which an entity counts as changed or gone are
-// in snapshot-judge.ts; this is where a second look is taken, and upstream is asked for what is missing.
+// in snapshot-judge.ts; this is where a second look is asked for, and upstream for what is missing.
 
 import type { SnapshotReading } from '../contracts/definition.ts';
 import type { Entity, Reading, SnapshotStream } from '../contracts/source.ts';
@@ -36,6 +36,8 @@ export class Generation {
   readonly drop: string[] = [];
   /** So much is missing that it is not believed yet. */
   suspect = false;
+  /** Something differs that a second look is to confirm. */
+  unsure = false;
   readonly #means: GenerationMeans;
   readonly #known: Known;
 
@@ -65,16 +67,22 @@ export class Generation {
     this.changes.push({ change: 'baseline', key: '', state: summary, count: states.size });
   }
 
-  /** Compares a reading with what is known. `wasSuspect`: so much was missing the last time already. */
-  async look(reading: Seen, wasSuspect: boolean, signal: AbortSignal): Promise<void> {
+  /**
+   * Compares a reading with what is known. `wasSuspect`: so much was missing the last time already; `isSecondLook`: it is
+   * there for what was seen to differ the last time, so soon after that it says nothing more of what is missing.
+   */
+  async look(
+    reading: Seen,
+    { wasSuspect, isSecondLook }: { readonly wasSuspect: boolean; readonly isSecondLook: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { reading: rules, clock, log } = this.#means;
     const now = clock.now();
     const seen = byKey(reading.entities);
     const compared = compare(this.#known, [...seen.values()], { reading: rules, now });
     for (const [key, state] of compared.settled) this.put.set(key, state);
-    const again = await this.#readAgain(compared.unconfirmed, signal);
-    const flaps = compared.flaps + again.flaps;
-    if (flaps > 0) {
+    if (compared.flaps > 0) {
+      const { flaps } = compared;
       log.info('entities went back to what they had been, which is not told', { flaps });
     }
     for (const entity of compared.created) {
@@ -82,44 +90,22 @@ export class Generation {
       this.put.set(entity.key, state);
       this.changes.push({ change: 'created', key: entity.key, state, after: entity.text });
     }
-    this.#tellDifferences([...compared.confirmed, ...again.confirmed]);
+    const isSure = rules.confirmAfterMs === 0;
+    this.#tellDifferences([...compared.confirmed, ...(isSure ? compared.unconfirmed : [])]);
+    if (!isSure) this.#await(compared.unconfirmed, now);
     this.suspect = wasSuspect;
-    if (reading.complete) await this.#tellAbsences(new Set(seen.keys()), { now, signal });
+    if (reading.complete && !isSecondLook) {
+      await this.#tellAbsences(new Set(seen.keys()), { now, signal });
+    }
   }
 
-  /** Reads may trail a write: what differs is read a second time, and told only if it is still so. */
-  async #readAgain(
-    differences: readonly Difference[],
-    signal: AbortSignal,
-  ): Promise<{ confirmed: readonly Difference[]; flaps: number }> {
-    const { reading: rules, clock, stream } = this.#means;
-    if (differences.length === 0 || rules.confirmAfterMs === 0) {
-      return { confirmed: differences, flaps: 0 };
+  /** Reads may trail a write: what differs is told only if a reading some time later shows it as well. */
+  #await(differences: readonly Difference[], now: number): void {
+    for (const { entity, before, hash } of differences) {
+      const pending = before.pending?.hash === hash ? before.pending : { hash, at: now };
+      this.put.set(entity.key, { ...before, absent: null, pending });
     }
-    const firstAt = clock.now();
-    await clock.sleep(rules.confirmAfterMs, signal);
-    const reading = await stream.readEverything(signal);
-    const seen = byKey(reading.outcome === 'reading' ? reading.entities : []);
-    const confirmed: Difference[] = [];
-    let flaps = 0;
-    for (const difference of differences) {
-      const { before, hash } = difference;
-      const entity = seen.get(difference.entity.key);
-      const now = entity === undefined ? null : contentHash(entity.text, rules);
-      if (entity !== undefined && now === hash) {
-        confirmed.push({ ...difference, entity });
-        continue;
-      }
-      const back = now === contentHash(before.text, rules);
-      if (back) flaps += 1;
-      const pending = now === null ? { hash, at: firstAt } : { hash: now, at: clock.now() };
-      this.put.set(difference.entity.key, {
-        ...before,
-        absent: null,
-        pending: back ? null : pending,
-      });
-    }
-    return { confirmed, flaps };
+    this.unsure = differences.length > 0;
   }
 
   #tellDifferences(differences: readonly Difference[]): void {
@@ -162,9 +148,15 @@ export class Generation {
     const absences = countAbsences(this.#known, seen, { reading: rules, now });
     for (const [key, state] of absences.counted) this.put.set(key, state);
     if (absences.suspect && !this.suspect) {
-      log.warn('so many entities are missing that removals are held until more readings agree', {
-        missing: absences.counted.length,
-        known: this.#known.size,
+      const details = { missing: absences.counted.length, known: this.#known.size };
+      log.warn(
+        'so many entities are missing that removals are held until more readings agree',
+        details,
+      );
+      this.findings.push({
+        condition: 'removals_held',
+        message: `so much of ${stream.name} is missing that nothing is told as deleted until more readings agree`,
+        details,
       });
     }
     this.suspect = absences.suspect;

@@ -1,7 +1,8 @@
 // How a configuration that is only ever served whole becomes a stream of changes. A poll is one generation: one reading of
 // everything, compared with what was told last. What a failed or short reading does not show is unknown, never gone:
 //
-//   created, updated   told from what was really seen, also in an incomplete reading; an update is read a second time first
+//   created, updated   told from what was really seen, also in an incomplete reading; an update only once a second reading
+//                      some time later has shown it as well
 //   deleted            only after complete readings have agreed on it for long enough, and upstream's by-id read says so too
 //   the first reading  is a baseline: a summary, or each entity's state
 //   the company lost   told once as a condition; nothing is deleted
@@ -48,6 +49,8 @@ interface Held {
 export class SnapshotPoller {
   readonly #means: SnapshotMeans;
   readonly #identifier: Identifier;
+  /** The reading to come is to confirm what the one before has shown. */
+  #isSecondLook = false;
 
   constructor(means: SnapshotMeans) {
     this.#means = means;
@@ -122,7 +125,10 @@ export class SnapshotPoller {
     const isFirst = before.baseline === 'open';
     const closes = reading.complete || incomplete >= incompleteMax;
     if (isFirst) generation.lookFirst(reading, closes);
-    else await generation.look(reading, before.suspect, signal);
+    else {
+      const how = { wasSuspect: before.suspect, isSecondLook: this.#isSecondLook };
+      await generation.look(reading, how, signal);
+    }
     const fresh = await this.#commit(held, generation, {
       ...before,
       generation: before.generation + 1,
@@ -131,7 +137,7 @@ export class SnapshotPoller {
       scopeLost: false,
       suspect: generation.suspect,
     });
-    if (reading.complete) return { outcome: 'done', fresh, more: false };
+    if (reading.complete) return this.#done(fresh, generation.unsure);
     const cause =
       reading.cause ??
       new ExportError('upstream_nonsense', `reading ${stream.name}: it could not be read whole`, {
@@ -143,6 +149,13 @@ export class SnapshotPoller {
       readings: incomplete,
     });
     return { outcome: 'done', fresh, more: false };
+  }
+
+  /** A second look is taken once: what differs then is looked at again with the next reading. */
+  #done(fresh: number, unsure: boolean): PollResult {
+    this.#isSecondLook = unsure && !this.#isSecondLook;
+    const done = { outcome: 'done', fresh, more: false } as const;
+    return this.#isSecondLook ? { ...done, againMs: this.#means.reading.confirmAfterMs } : done;
   }
 
   async #commit(held: Held, made: Generation, checkpoint: SnapshotCheckpoint): Promise<number> {

@@ -35,6 +35,8 @@ export interface RunnerState {
   readonly skipped: number;
   /** Epoch milliseconds of the last poll that reached the tail; null before the first. */
   readonly caughtUpAt: number | null;
+  /** Epoch milliseconds of its next poll, past while it waits for its turn; null while it is polled, and once it has ended. */
+  readonly nextPollAt: number | null;
   readonly error: ExportError | null;
 }
 
@@ -50,6 +52,7 @@ export class StreamRunner {
   #polls = 0;
   #records = 0;
   #caughtUpAt: number | null = null;
+  #nextPollAt: number | null = null;
   #error: ExportError | null = null;
 
   constructor(settings: RunnerSettings) {
@@ -65,41 +68,53 @@ export class StreamRunner {
       records: this.#records,
       skipped: this.#settings.timetable.skipped,
       caughtUpAt: this.#caughtUpAt,
+      nextPollAt: this.#nextPollAt,
       error: this.#error,
     };
   }
 
   /** Polls until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, jitterMs } = this.#settings;
     try {
-      await clock.sleep(jitterMs, signal);
+      await this.#wait(this.#settings.jitterMs, signal);
       while (!signal.aborted) {
-        const begunAt = clock.monotonic();
-        const result = await this.#poll(signal);
-        await clock.sleep(this.#waitAfter(result, begunAt), signal);
+        const { waitMs } = await this.#poll(signal);
+        await this.#wait(waitMs, signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
+    } finally {
+      this.#nextPollAt = null;
     }
   }
 
-  /** Polls until the tail was reached once. Resolves with null, or with what halted the stream. */
+  /** Polls until all was read once, and looked at again where it asks for that. Resolves with null, or with what halted it. */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
-    const { clock } = this.#settings;
-    for (;;) {
-      const begunAt = clock.monotonic();
-      const result = await this.#poll(signal);
-      if (result.outcome === 'halted') return result.cause;
-      if (result.outcome === 'done' && !result.more) return null;
-      await clock.sleep(this.#waitAfter(result, begunAt), signal);
+    try {
+      for (;;) {
+        const { result, waitMs } = await this.#poll(signal);
+        if (result.outcome === 'halted') return result.cause;
+        if (result.outcome === 'done' && !result.more && result.againMs === undefined) return null;
+        await this.#wait(waitMs, signal);
+      }
+    } finally {
+      this.#nextPollAt = null;
     }
   }
 
-  async #poll(signal: AbortSignal): Promise<PollResult> {
-    const { turns, poll, name } = this.#settings;
+  async #wait(waitMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#settings;
+    this.#nextPollAt = clock.now() + waitMs;
+    await clock.sleep(waitMs, signal);
+  }
+
+  /** One poll, and how long to wait after it. */
+  async #poll(signal: AbortSignal): Promise<{ result: PollResult; waitMs: number }> {
+    const { turns, poll, name, clock } = this.#settings;
+    const begunAt = clock.monotonic();
     const release = await turns.take(signal);
     this.#state = 'polling';
+    this.#nextPollAt = null;
     try {
       const result = await poll(signal).catch((error): PollResult => {
         signal.throwIfAborted();
@@ -107,15 +122,16 @@ export class StreamRunner {
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
       });
       this.#polls += 1;
-      this.#observe(result);
-      return result;
+      const waitMs = this.#waitAfter(result, begunAt);
+      this.#observe(result, waitMs);
+      return { result, waitMs };
     } finally {
       release();
     }
   }
 
-  #observe(result: PollResult): void {
-    const { clock, log, backOff, note } = this.#settings;
+  #observe(result: PollResult, waitMs: number): void {
+    const { clock, log, note } = this.#settings;
     switch (result.outcome) {
       case 'done':
         this.#records += result.fresh;
@@ -123,15 +139,14 @@ export class StreamRunner {
         if (this.#error !== null) log.info('the stream can be read again');
         this.#error = null;
         this.#state = 'waiting';
-        if (result.fresh > 0 || !result.more) backOff.reset();
         break;
       case 'retry':
         this.#state = 'retrying';
-        this.#tell(result.cause);
+        this.#tell(result.cause, waitMs);
         break;
       case 'halted':
         this.#state = 'halted';
-        this.#tell(result.cause);
+        this.#tell(result.cause, waitMs);
         break;
     }
     note({
@@ -147,9 +162,10 @@ export class StreamRunner {
     });
   }
 
-  #tell(cause: ExportError): void {
+  #tell(cause: ExportError, waitMs: number): void {
     this.#error = cause;
-    const fields = { code: cause.code, error: cause.message, next: cause.next, ...cause.details };
+    const { code, message, next, details } = cause;
+    const fields = { code, error: message, next, ...details, wait_ms: waitMs };
     if (this.#state === 'halted') this.#settings.log.error('the stream is halted', fields);
     else this.#settings.log.warn('the stream could not be read; it is tried again', fields);
   }
@@ -158,7 +174,10 @@ export class StreamRunner {
     const { timetable, backOff } = this.#settings;
     switch (result.outcome) {
       case 'done':
-        if (!result.more) return Math.max(idleWaitMsMin, timetable.untilNext(begunAt));
+        if (result.fresh > 0 || !result.more) backOff.reset();
+        if (!result.more) {
+          return Math.max(idleWaitMsMin, result.againMs ?? timetable.untilNext(begunAt));
+        }
         // A list that goes on and on without a record must not become a hot loop.
         return result.fresh > 0 ? 0 : backOff.next();
       case 'retry':

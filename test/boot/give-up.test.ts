@@ -25,7 +25,7 @@ function aStream(wishes: Partial<Stream>): Stream {
     polls: 1,
     records: 0,
   } as const;
-  return { ...stream, skipped: 0, caughtUpAt: null, error: null, ...wishes };
+  return { ...stream, skipped: 0, caughtUpAt: null, nextPollAt: null, error: null, ...wishes };
 }
 
 /** Watches a state that the test may change; says whether it was given up within so long. */

@@ -185,10 +185,8 @@ export function ledgerTexts(sandbox: Sandbox, path: string): readonly string[] {
 export interface SnapshotUnderTest {
   readonly stream: SnapshotStream;
   readonly spool: Spool;
-  /** One generation; waits within it pass at once, told to `onWait` before. */
-  poll(onWait?: () => void): Promise<PollResult>;
-  /** One generation that is not helped over its waits. */
-  abortable(signal: AbortSignal): Promise<PollResult>;
+  /** One generation. */
+  poll(): Promise<PollResult>;
   /** The change records told since the last call. */
   changes(): Promise<readonly ToldChange[]>;
   conditions(): Promise<readonly string[]>;
@@ -237,22 +235,7 @@ export async function aSnapshot(
   return {
     stream,
     spool,
-    async poll(onWait) {
-      let settled = false;
-      const result = current.poll(new AbortController().signal).finally(() => {
-        settled = true;
-      });
-      result.catch(() => undefined);
-      while (!settled) {
-        if (clock.sleepers > 0) {
-          onWait?.();
-          await clock.advanceToNext();
-        }
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return result;
-    },
-    abortable: (signal) => current.poll(signal),
+    poll: () => current.poll(new AbortController().signal),
     async changes() {
       const held = (await heldIn(spool)).filter(({ kind }) => kind === 'drift');
       const fresh = held.slice(told);

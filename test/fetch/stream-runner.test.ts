@@ -4,14 +4,16 @@
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
+import type { Log } from '../../src/contracts/tools.ts';
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
 import { backOff } from '../../src/tools/back-off.ts';
-import { manualClock } from '../support/manual-clock.ts';
+import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
+import { aSnapshot, firewallStream, quickly, standingSandbox } from './reading.ts';
 
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };
@@ -22,9 +24,16 @@ type Poll = (turn: number, signal: AbortSignal) => PollResult | Promise<PollResu
 /** A runner on a manual clock, whose n-th poll ends as `answer` says. */
 function runnerWith(
   answer: Poll,
-  more: { schedule?: Schedule; jitterMs?: number; turns?: ReturnType<typeof turnsOf> } = {},
+  more: {
+    schedule?: Schedule;
+    jitterMs?: number;
+    turns?: ReturnType<typeof turnsOf>;
+    clock?: ManualClock;
+  } = {},
 ) {
-  const clock = manualClock();
+  const clock = more.clock ?? manualClock();
+  const lines: unknown[] = [];
+  const write: Log['warn'] = (_, fields) => lines.push(fields);
   const polledAt: number[] = [];
   const notes: Json[] = [];
   const runner = new StreamRunner({
@@ -37,7 +46,7 @@ function runnerWith(
     timetable: timetable(more.schedule ?? { everyMs: 30_000 }, clock),
     turns: more.turns ?? turnsOf(4),
     clock,
-    log: silent,
+    log: { ...silent, warn: write, error: write },
     backOff: backOff({ random: () => 1 }),
     jitterMs: more.jitterMs ?? 0,
     note: (facts) => notes.push(facts),
@@ -51,7 +60,7 @@ function runnerWith(
     });
     return running;
   };
-  return { runner, clock, polledAt, notes, stop, start };
+  return { runner, clock, polledAt, notes, lines, stop, start };
 }
 
 test('StreamRunner polls at its interval, counted from the beginning of a poll, after its jitter', async () => {
@@ -215,6 +224,33 @@ test('StreamRunner reads once up to the tail, over failures that pass', async ()
   expect(runner.state).toMatchObject({ records: 7, polls: 3, error: null });
 });
 
+test('StreamRunner looks a second time when asked to, without keeping its turn meanwhile', async () => {
+  const turns = turnsOf(1);
+  const { clock, polledAt, start } = runnerWith(
+    (turn) => (turn === 1 ? { ...done, againMs: 45_000 } : done),
+    { turns },
+  );
+  void start();
+  await clock.advance(0);
+
+  (await turns.take(new AbortController().signal))();
+  await clock.advance(80_000);
+
+  expect(polledAt).toEqual([0, 45_000, 75_000]);
+});
+
+test('StreamRunner looks a second time also where it reads once', async () => {
+  const { clock, runner, polledAt } = runnerWith((turn) =>
+    turn === 1 ? { ...done, againMs: 45_000 } : done,
+  );
+
+  const ending = runner.runOnce(new AbortController().signal);
+  await clock.advance(45_000);
+
+  expect(await ending).toBeNull();
+  expect(polledAt).toEqual([0, 45_000]);
+});
+
 test('StreamRunner ends once-reading with what halted it, and rejects when its time is over', async () => {
   const halted = runnerWith(() => ({ outcome: 'halted', waitMs: 1_000, cause }));
   const failing = runnerWith(() => ({ outcome: 'retry', cause }));
@@ -243,3 +279,116 @@ test('StreamRunner notes after each poll what status shows', async () => {
     { state: 'retrying', polls: 2, error: { code: 'upstream_unreachable', next: 'nothing' } },
   ]);
 });
+
+test('StreamRunner tells when it polls next, whatever the poll before came to', async () => {
+  const results: PollResult[] = [
+    done,
+    { outcome: 'retry', afterMs: 7_000, cause },
+    { outcome: 'halted', waitMs: 3_600_000, cause },
+    { ...done, againMs: 45_000 },
+  ];
+  const seen: (number | null)[] = [];
+  const { clock, runner, stop, start } = runnerWith(
+    (turn) => {
+      seen.push(runner.state.nextPollAt);
+      return results[turn - 1] ?? done;
+    },
+    { jitterMs: 400 },
+  );
+  const began = clock.now();
+  const untilNext = () => (runner.state.nextPollAt ?? 0) - clock.now();
+  const running = start();
+
+  const waits = [untilNext()];
+  for (let n = 0; n < results.length; n += 1) {
+    await clock.advanceToNext();
+    waits.push(untilNext());
+  }
+  stop.abort(new Error('stopping'));
+  await running;
+
+  expect(waits).toEqual([400, 30_000, 7_000, 3_600_000, 45_000]);
+  expect(clock.now() - began).toBe(400 + 30_000 + 7_000 + 3_600_000);
+  expect(seen).toEqual([null, null, null, null]);
+  expect(runner.state.nextPollAt).toBeNull();
+});
+
+test('StreamRunner keeps the moment that is past while it waits for its turn', async () => {
+  const turns = turnsOf(1);
+  const release = await turns.take(new AbortController().signal);
+  const { clock, runner, start } = runnerWith(() => done, { turns, jitterMs: 400 });
+  const due = clock.now() + 400;
+  void start();
+
+  await clock.advance(5_000);
+  const waiting = runner.state.nextPollAt;
+  release();
+  await clock.settle();
+
+  expect(waiting).toBe(due);
+  expect(runner.state).toMatchObject({ polls: 1, nextPollAt: due + 30_000 });
+});
+
+test('StreamRunner logs how long it waits after a failure, whoever says so', async () => {
+  const results: PollResult[] = [
+    { outcome: 'retry', cause },
+    { outcome: 'retry', afterMs: 70_000, cause },
+    { outcome: 'halted', waitMs: 3_600_000, cause },
+  ];
+  const { clock, lines, start } = runnerWith((turn) => results[turn - 1] ?? done);
+  void start();
+
+  for (let n = 0; n < 3; n += 1) await clock.advanceToNext();
+
+  expect(lines).toMatchObject([
+    { code: 'upstream_unreachable', next: 'nothing', wait_ms: 2_000 },
+    { wait_ms: 70_000 },
+    { wait_ms: 3_600_000 },
+  ]);
+});
+
+test.for([
+  { second: 'whole', waits: [30_000, 1_800_000], told: ['updated'] },
+  { second: 500, waits: [30_000, 2_000], told: [] },
+  { second: 403, waits: [30_000, 900_000], told: [] },
+] as const)(
+  'StreamRunner frees its turn while a change of a snapshot waits to be confirmed, and the second look may end anyhow: $second',
+  async ({ second, waits, told }) => {
+    const { sandbox, clock } = await standingSandbox();
+    const reading = { ...quickly, confirmAfterMs: 30_000 };
+    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'), { reading });
+    await snapshot.poll();
+    await snapshot.changes();
+    sandbox.control.changeFirewall('c-1', { kind: 'object', op: 'change' });
+    const turns = turnsOf(1);
+    const polls: Promise<PollResult>[] = [];
+    const { runner, start } = runnerWith(
+      () => {
+        const polled = snapshot.poll();
+        polls.push(polled);
+        return polled;
+      },
+      { schedule: { everyMs: 1_800_000 }, turns, clock },
+    );
+    const polledTo = async (count: number) => {
+      while (runner.state.polls < count) {
+        await polls[count - 1];
+        await clock.settle();
+      }
+      return (runner.state.nextPollAt ?? 0) - clock.now();
+    };
+    void start();
+
+    await clock.advance(0);
+    const first = await polledTo(1);
+    // The turn is to be had, and given back before the second look.
+    (await turns.take(new AbortController().signal))();
+    if (second !== 'whole') sandbox.control.setFaults({ rules: [{ path: '/**', fault: second }] });
+    await clock.advance(first);
+    const after = await polledTo(2);
+    (await turns.take(new AbortController().signal))();
+
+    expect([first, after]).toEqual(waits);
+    expect((await snapshot.changes()).map(({ change }) => change)).toEqual(told);
+  },
+);

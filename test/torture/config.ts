@@ -13,7 +13,7 @@ export interface ConfigParts {
 }
 
 /** Bytes after which the file sink begins a new segment. */
-const rotateBytes = '512KiB';
+const rotateBytes = '128KiB';
 
 /** The text of `sluice.yaml`. */
 export function configText({ dir, activeFile, sandbox, receivers }: ConfigParts): string {

@@ -1,0 +1,66 @@
+// Where new records come into a list, which is all that teaches its order. A new record between known ones may have come
+// late and teaches nothing; only a new very first or very last one does, in a list of which something was known before.
+
+import { type ListCheckpoint, samePlace } from './checkpoint.ts';
+import { firstPlace } from './pager.ts';
+import type { Stage } from './walk.ts';
+
+/** What one walk shows of it. */
+export class Growth {
+  #known: boolean;
+  #knownCount = 0;
+  #firstIsNew = false;
+  #lastIsNew = false;
+  #ended = false;
+  #fresh = 0;
+  #inOrder = true;
+
+  /** `known`: the walk begins behind records that are known. */
+  constructor(known: boolean) {
+    this.#known = known;
+  }
+
+  /** Notes a page of the walk. */
+  note({ place, next, taken, overlap }: Stage): void {
+    const { fresh } = taken.judged;
+    const count = taken.page.records.length;
+    const known = count - overlap - fresh.length;
+    const style = place.by === 'offset' ? 'offset' : 'cursor';
+    if (samePlace(place, firstPlace(style))) this.#firstIsNew ||= fresh[0] === 0;
+    if (count > 0) this.#lastIsNew = fresh.at(-1) === count - 1;
+    // All that was known stands before all that is new.
+    const isBehind = fresh.length === 0 || fresh[0] === count - fresh.length;
+    this.#inOrder &&= isBehind && (this.#fresh === 0 || known === 0);
+    this.#fresh += fresh.length;
+    this.#knownCount += known;
+    this.#known ||= known > 0;
+    this.#ended ||= next === null;
+  }
+
+  /** The list has grown at its start. */
+  get atStart(): boolean {
+    return this.#known && this.#firstIsNew;
+  }
+
+  /** New records were met, behind at most so many that were known, and none of these behind them. */
+  isBehind(known: number): boolean {
+    return this.#fresh > 0 && this.#inOrder && this.#knownCount <= known;
+  }
+
+  /** The list has grown at its end. */
+  get atEnd(): boolean {
+    return this.#known && this.#ended && this.#lastIsNew;
+  }
+}
+
+/** The order that growth of one poll shows, beside what was taken for it before. */
+export function orderShown(
+  before: ListCheckpoint['order'],
+  { atStart, atEnd }: { readonly atStart: boolean; readonly atEnd: boolean },
+): ListCheckpoint['order'] {
+  // One end at a time may well be idle.
+  if (before === 'mixed' || !(atStart || atEnd)) return before;
+  if (atStart && atEnd) return 'mixed';
+  const shown = atStart ? 'newest_first' : 'oldest_first';
+  return before === 'unknown' || before === shown ? shown : 'unknown';
+}

@@ -1,0 +1,137 @@
+// How one page is asked for until there is a whole one: with the largest limit that upstream takes, again where the answer
+// lacks what it had before, and around a row that upstream does not show. What it learns of the server on the way goes
+// into the checkpoint with the next commit.
+
+import { ExportError } from '../contracts/errors.ts';
+import type { Fetched, ListStream, Page, Place } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Log } from '../contracts/tools.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
+import { NoPage } from './outcome.ts';
+
+/** What was learned of the server. */
+export type ServerTraits = Pick<ListCheckpoint, 'limitMax' | 'hasNext' | 'endsWithNull'>;
+
+/** A whole page. */
+export interface Asked {
+  readonly page: Page;
+  /** Why the row behind the page's last one is not shown, where that is so. */
+  readonly hidden: ExportError | null;
+}
+
+/** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
+const limitSteps = [100, 50, 25, 0];
+/** Taken for the size of a blocked page that was asked for without a limit. */
+const blockedLimit = 100;
+
+type Blocked = Extract<Fetched, { outcome: 'blocked' }>;
+
+const noRows: Page = {
+  body: Buffer.from('[]'),
+  items: '',
+  records: [],
+  next: undefined,
+  total: null,
+};
+
+/** Asks for the pages of one stream. */
+export class PageAsker {
+  traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
+  readonly #stream: ListStream;
+  readonly #spool: Spool;
+  readonly #log: Log;
+
+  constructor(means: { readonly stream: ListStream; readonly spool: Spool; readonly log: Log }) {
+    this.#stream = means.stream;
+    this.#spool = means.spool;
+    this.#log = means.log;
+  }
+
+  /**
+   * The page at a place, of which the first `overlap` rows were read before; `isEnd`: the list ended there when it was
+   * last asked for. Waits for room in the spool. Throws NoPage for any other answer.
+   */
+  async ask(
+    { place, overlap, isEnd }: { place: Place; overlap: number; isEnd: boolean },
+    signal: AbortSignal,
+  ): Promise<Asked> {
+    let mayEnd = isEnd;
+    let smaller: number | null = null;
+    let blocked: Blocked | null = null;
+    for (;;) {
+      const limit: number | null = smaller ?? this.#limit();
+      await this.#spool.room(signal);
+      const fetched = await this.#stream.fetchPage({ place, limit }, signal);
+      if (fetched.outcome === 'blocked') {
+        blocked = fetched;
+        const isPaged = this.#stream.paging !== 'none';
+        smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
+        if (smaller === 0 && place.by === 'cursor') throw new NoPage(fetched);
+        if (smaller === 0) return { page: noRows, hidden: fetched.cause };
+        continue;
+      }
+      if (fetched.outcome === 'refused' && fetched.about === 'limit') {
+        // The limits around a blocked row are no measure of what upstream takes.
+        if (blocked !== null && limit !== null) {
+          smaller = lessThan(limit, overlap);
+          if (smaller > overlap) continue;
+          throw new NoPage(blocked);
+        }
+        if (this.#stepDown(limit)) continue;
+      }
+      if (fetched.outcome !== 'page') throw new NoPage(fetched);
+      const { page } = fetched;
+      const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
+      if (this.#isWhole(page, mayEnd)) return { page, hidden };
+      mayEnd = true;
+    }
+  }
+
+  #limit(): number | null {
+    const asked = this.#stream.pageLimit;
+    const { limitMax } = this.traits;
+    if (asked === null || limitMax === 0) return null;
+    return limitMax === null ? asked : Math.min(asked, limitMax);
+  }
+
+  #stepDown(limit: number | null): boolean {
+    const lower = limitSteps.find((step) => limit !== null && step < limit);
+    if (lower === undefined) return false;
+    this.#log.warn('upstream refuses the page limit; asking for less', { limit, instead: lower });
+    this.traits = { ...this.traits, limitMax: lower };
+    return true;
+  }
+
+  /**
+   * Once a list has shown a next cursor, an answer without that key is doubtful. Where the list was seen to end with null
+   * it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
+   */
+  #isWhole(page: Page, mayEnd: boolean): boolean {
+    if (this.#stream.paging !== 'cursor') return true;
+    if (page.next !== undefined) {
+      const endsWithNull = this.traits.endsWithNull || page.next === null;
+      this.traits = { ...this.traits, hasNext: true, endsWithNull };
+      return true;
+    }
+    if (!this.traits.hasNext) return true;
+    if (!this.traits.endsWithNull) return mayEnd;
+    throw new NoPage({
+      outcome: 'retry',
+      cause: new ExportError(
+        'upstream_nonsense',
+        `reading ${this.#stream.name}: the answer has no next cursor, which it had before`,
+        { next: 'It is asked again by itself; the checkpoint stays where it is.' },
+      ),
+    });
+  }
+}
+
+/**
+ * The limit to try after one met a row that is not shown: half of what lies behind the overlap, then the overlap alone, so
+ * that it is the row behind it. 0: there is no smaller one.
+ */
+function lessThan(limit: number, overlap: number): number {
+  const behind = limit - overlap;
+  if (behind > 1) return overlap + Math.floor(behind / 2);
+  return behind === 1 ? overlap : 0;
+}

@@ -1,0 +1,101 @@
+// One poll of a list: what its strategies (see list-poller.ts) share while it lasts, and what they have found.
+
+import type { Place } from '../contracts/source.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
+import { type Growth, orderShown } from './growth.ts';
+import type { ListReader } from './list-reader.ts';
+import type { Finding } from './own-pages.ts';
+import { firstPlace } from './pager.ts';
+import { follow, type Tally, type Walk, type Walked } from './walk.ts';
+
+/** The times that a list is read by, and what to do when its cursor has died. */
+export interface ListSettings {
+  readonly lookbackMs: number;
+  readonly rewindEveryMs: number;
+  readonly reconcileEveryMs: number;
+  readonly onCursorInvalid: 'rewalk' | 'halt' | 'from_now';
+}
+
+/** What is remembered from poll to poll, and found out again after a restart. */
+export interface PollMemory {
+  /** Of the round under way. */
+  tally: Tally;
+  /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
+  triedBackAt: number | null;
+  /** When the poll before began, epoch milliseconds; null before the first. */
+  polledAt: number | null;
+  /** It failed. */
+  failed: boolean;
+}
+
+/** One poll. */
+export class Poll {
+  fresh = 0;
+  more = false;
+  readonly reader: ListReader;
+  readonly settings: ListSettings;
+  readonly memory: PollMemory;
+  readonly signal: AbortSignal;
+  readonly first: Place;
+  readonly begunAt: number;
+  #grown = { atStart: false, atEnd: false };
+
+  constructor(
+    reader: ListReader,
+    settings: ListSettings,
+    { memory, signal }: { memory: PollMemory; signal: AbortSignal },
+  ) {
+    this.reader = reader;
+    this.settings = settings;
+    this.memory = memory;
+    this.signal = signal;
+    this.first = firstPlace(reader.means.stream.paging);
+    this.begunAt = reader.means.clock.now();
+  }
+
+  get checkpoint(): ListCheckpoint {
+    return this.reader.checkpoint;
+  }
+
+  get now(): number {
+    return this.reader.means.clock.now();
+  }
+
+  /** True where so much time has passed since, and this poll has come so far. */
+  due(last: 'rewoundAt' | 'sweptAt' | 'probedAt', everyMs: number): boolean {
+    return !this.more && this.now - this.checkpoint[last] >= everyMs;
+  }
+
+  /** Walks; `growth` has noted the walk's pages. */
+  async follow(walk: Walk, growth: Growth | null = null): Promise<Walked> {
+    const walked = await follow(this.reader, walk, this.signal);
+    this.fresh += walked.fresh;
+    this.more ||= walked.paused === 'empty';
+    if (growth !== null && !walked.restarted) {
+      this.#grown = {
+        atStart: this.#grown.atStart || growth.atStart,
+        atEnd: this.#grown.atEnd || growth.atEnd,
+      };
+    }
+    return walked;
+  }
+
+  /** Commits a step of the checkpoint without a page, where it is one. */
+  async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
+    if (findings.length === 0 && !this.reader.differs(change)) return;
+    await this.reader.commit(null, change, { findings });
+  }
+
+  /** Takes the list for what it has shown itself to be in this poll. */
+  async learn(): Promise<void> {
+    const { order: pinned, log } = this.reader.means;
+    const { order: before, rewoundAt, sweptAt } = this.checkpoint;
+    const order = orderShown(before, this.#grown);
+    // What has opened a question does not answer it as well.
+    this.#grown = { atStart: false, atEnd: false };
+    if (order === before || pinned !== 'auto') return;
+    log.info('learned the order of the list', { before, order });
+    // Late records were looked for where they would stand in another order.
+    await this.commit({ order, rewoundAt: Math.min(rewoundAt, sweptAt) });
+  }
+}

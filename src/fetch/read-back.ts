@@ -1,0 +1,56 @@
+// Stepping back: from a place where the list was read some time before to its end, through what is known. Finds records that came
+// late, and the list's end where the cursor for it has died.
+
+import { knowsEnd } from './checkpoint.ts';
+import type { Poll } from './poll.ts';
+import { leadsNowhere } from './recover.ts';
+import { resumeAfter } from './walk.ts';
+
+/** Places tried when the one wanted is refused. */
+const stepsBackMax = 5;
+
+/**
+ * Reads from the last place on the trail whose records are all older than `horizon` (epoch milliseconds). False: there is
+ * none, or upstream takes none of those tried.
+ */
+export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
+  const { stream, spool } = poll.reader.means;
+  const trail = await spool.trail(stream.name);
+  const past = trail.filter(({ at }) => at <= horizon).reverse();
+  const starts = past.sort((a, b) => b.at - a.at);
+  const endIsKnown = knowsEnd(poll.checkpoint);
+  for (const { cursor } of starts.slice(0, stepsBackMax)) {
+    let found = false;
+    try {
+      const resume = { by: 'cursor' as const, cursor };
+      await poll.follow({
+        from: { resume, overlap: null },
+        reading: 'known',
+        // It may die with something between unread.
+        anchored: false,
+        trail: true,
+        horizon: poll.checkpoint.horizon,
+        step: (stage) => {
+          found ||= stage.taken.judged.fresh.length > 0;
+          // A cursor that is bound to the list as it was leads to an end that is none any more.
+          return stage.next === null && (found || !endIsKnown) ? resumeAfter(stage) : {};
+        },
+      });
+      return true;
+    } catch (error) {
+      if (!leadsNowhere(error)) throw error;
+    }
+  }
+  return false;
+}
+
+/** Looks for records that came late since this was done last. They are at most `lookback` older than that. */
+export async function rewind(poll: Poll): Promise<void> {
+  const { lookbackMs, rewindEveryMs } = poll.settings;
+  const { triedBackAt } = poll.memory;
+  if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return;
+  const isThrough = await readBack(poll, poll.checkpoint.rewoundAt - lookbackMs);
+  // Where upstream takes no cursor from before, it is not asked at each poll, and a round has to find them.
+  poll.memory.triedBackAt = isThrough ? null : poll.begunAt;
+  if (isThrough) await poll.commit({ rewoundAt: poll.begunAt });
+}

@@ -1,0 +1,88 @@
+// What is new at the start of a list: walks from the first page down to what is known. A walk that died is first gone on with
+// down to there; what it had found is known and yet no sign of having joined up, so the new walk passes through it.
+
+import type { ListCheckpoint } from './checkpoint.ts';
+import { Growth } from './growth.ts';
+import type { Resume } from './pager.ts';
+import type { Poll } from './poll.ts';
+import { timeSpan } from './record-time.ts';
+import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
+import { resumeAfter, type Stage, type Walk } from './walk.ts';
+
+/** Reads the list's start. */
+export async function readStart(poll: Poll): Promise<void> {
+  await goOnWithOpenWalk(poll);
+  if (poll.more) return;
+  const { reader, begunAt, settings } = poll;
+  const { time, name } = reader.means.stream;
+  const { order, watermark, rewoundAt, openWalk, countAnew } = poll.checkpoint;
+  // Late records stand further down: now and then the walk goes on to where none is looked for.
+  const deep = order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
+  const lookedUpTo = Math.min(watermark ?? rewoundAt, rewoundAt);
+  const horizon = deep && watermark !== null ? lookedUpTo - settings.lookbackMs : null;
+  const block = openWalk?.block ?? reader.nextBlock;
+  let reach = noReach;
+  let atEnd: Partial<ListCheckpoint> = { countAnew };
+  const growth = new Growth(false);
+  const from = { resume: poll.first, overlap: null };
+  const walk = topWalk(poll, { from, block, horizon }, (stage) => {
+    growth.note(stage);
+    reach = reachWith(reach, stage, time);
+    if (stage.next === null) atEnd = resumeAfter(stage);
+  });
+  await poll.follow(walk, growth);
+  if (poll.more) return;
+  reader.anchorAll();
+  await poll.commit(
+    { ...atEnd, openWalk: null, ...(deep ? { rewoundAt: begunAt } : {}) },
+    gapBefore(reach, name, watermark),
+  );
+}
+
+async function goOnWithOpenWalk(poll: Poll): Promise<void> {
+  const { openWalk } = poll.checkpoint;
+  if (openWalk === null) return;
+  const from = { resume: openWalk.next, overlap: null };
+  try {
+    await poll.follow(topWalk(poll, { from, block: openWalk.block, horizon: null }));
+  } catch (error) {
+    // The dead walk's cursor is gone: the new walk passes through its records and beyond.
+    if (!leadsNowhere(error)) throw error;
+  }
+}
+
+/** Where a walk begins, and how far down it goes. */
+interface TopWalk {
+  readonly from: Resume;
+  /** The first block of identities that may be the walk's. */
+  readonly block: number;
+  /** Epoch milliseconds; null: as far as what is known. */
+  readonly horizon: number | null;
+}
+
+/** Ends on a page whose records are all anchored and, where late ones are looked for, old enough. */
+function topWalk(
+  poll: Poll,
+  { from, block, horizon }: TopWalk,
+  onStage?: (stage: Stage) => void,
+): Walk {
+  const { time } = poll.reader.means.stream;
+  return {
+    from,
+    reading: 'known',
+    anchored: false,
+    trail: false,
+    stopAt: ({ page, judged }) => {
+      if (!judged.joined || page.records.length === 0) return false;
+      const span = horizon === null ? null : timeSpan(page.records, time);
+      return span === null || horizon === null || span.latest < horizon;
+    },
+    step: (stage) => {
+      onStage?.(stage);
+      const { place, next, taken, pager } = stage;
+      const isKnown = taken.page.records.length > 0 && taken.judged.fresh.length === 0;
+      if (next === null || isKnown) return {};
+      return { openWalk: { next: pager.resume(place, next).resume, block } };
+    },
+  };
+}

@@ -1,0 +1,137 @@
+// What is owed, and whether it is held. The rule:
+//
+//   a record at the end where the list grows is owed after two polls, where upstream has no whims;
+//   a record shown no later than `lookback` after it happened is owed once upstream has shown it for `reconcile_every`
+//   and a few polls more, in which every poll reached the tail;
+//   any other record is owed once that has lasted a day, and so are some that cannot be told sooner: one that is not
+//   the first with its bytes, and one that came late into a list that grows at both ends, or whose cursors count
+//   rows that go;
+//   no record is held more often than upstream has it, and none that upstream never had.
+//
+// Identical records without ids are one and the same to the reader, so they are counted and not told apart. And where
+// a server answers a dead cursor with another place, records without ids may be held twice: a few known ones among new
+// ones could be others that look the same.
+
+import type { PollResult } from '../../src/fetch/outcome.ts';
+import type { ModelList, ModelRecord } from './list.ts';
+import type { ModelSpool } from './spool.ts';
+import type { Traits } from './traits.ts';
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+const lookbackMs = 10 * minuteMs;
+/** As late as records of one burst come. */
+const burstMs = 1_000;
+/** Polls that a round may take once it is due, and another one that was under way before it. */
+const roundPolls = 4;
+/** So often is one hidden row told at most: it is known by the one before it, which may go, or come late. */
+const gapsMax = 8;
+/** Polls within which what is plainly new is held. */
+const promptPolls = 2;
+/** Polls in a row that may fail while nothing goes wrong any more. */
+const failuresMax = 12;
+
+/** Watches one world. */
+export class Oracle {
+  readonly findings: string[] = [];
+  readonly #traits: Traits;
+  readonly #list: ModelList;
+  readonly #spool: ModelSpool;
+  readonly #soonMs: number;
+  /** When the polls began that reached the tail, since the last one that did not. */
+  #well: number[] = [];
+
+  constructor(traits: Traits, list: ModelList, spool: ModelSpool, reconcileMs: number) {
+    this.#traits = traits;
+    this.#list = list;
+    this.#spool = spool;
+    this.#soonMs = reconcileMs;
+  }
+
+  /** Takes note of a poll that has ended, and looks. */
+  observe(
+    result: PollResult | 'killed',
+    begunAt: number,
+    now: number,
+    blocked: ModelRecord | null,
+  ): void {
+    this.#lookForTooMany(now);
+    if (result === 'killed' || result.outcome !== 'done' || result.more) {
+      this.#well = [];
+      return;
+    }
+    this.#well.push(begunAt);
+    this.#lookForLost(now, blocked);
+  }
+
+  /** The end, a day after anything went wrong. */
+  finish(now: number, blocked: ModelRecord | null): void {
+    if (this.#well.length < failuresMax) this.findings.push('polls fail though all is well');
+    const gaps = this.#spool.conditions.filter((condition) => condition === 'source.gap').length;
+    const isHidden = blocked !== null && blocked.shownAt <= now && now < blocked.goneAt;
+    if (isHidden && gaps === 0) this.findings.push('a row that is not shown was not told');
+    if (gaps > gapsMax) this.findings.push(`one row that is not shown was told ${gaps} times`);
+    for (const condition of this.#spool.conditions) {
+      if (condition === 'integrity_violation') this.findings.push('a violation that never was');
+    }
+  }
+
+  #lookForLost(now: number, blocked: ModelRecord | null): void {
+    const owed = new Map<string, number>();
+    for (const record of this.#list.records) {
+      const isTwin = owed.has(record.text);
+      if (record === blocked || !this.#isOwed(record, { isTwin, now })) continue;
+      const count = (owed.get(record.text) ?? 0) + 1;
+      owed.set(record.text, count);
+      if (count > (this.#spool.held.get(record.text) ?? 0)) {
+        this.findings.push(
+          `lost: ${record.text}, shown at ${new Date(record.shownAt).toISOString()}`,
+        );
+      }
+    }
+  }
+
+  #isOwed(
+    { happenedAt, shownAt, goneAt, isOutermost }: ModelRecord,
+    { isTwin, now }: { isTwin: boolean; now: number },
+  ): boolean {
+    if (shownAt > now || goneAt <= now) return false;
+    const first = this.#well.find((at) => at >= shownAt);
+    if (first === undefined) return false;
+    if (isOutermost && !isTwin && this.#isPlain) {
+      return this.#well.filter((at) => at >= shownAt).length >= promptPolls;
+    }
+    const lateMs = this.#mayRewind ? lookbackMs : burstMs;
+    const isSoon = !isTwin && shownAt - happenedAt <= lateMs;
+    const dueAt = first + (isSoon ? this.#soonMs : dayMs);
+    return this.#well.filter((at) => at >= dueAt).length >= roundPolls;
+  }
+
+  /** A server that does nothing unusual with a list that grows at one end. */
+  get #isPlain(): boolean {
+    const { order, cursor, late, trouble, retentionMs } = this.#traits;
+    const { by, bound, lifetimeMs } = cursor;
+    const isLive = by === 'place' && bound === 'live' && lifetimeMs === null;
+    const isCalm = late === 'never' && trouble === 0 && retentionMs === null;
+    return order !== 'both_ends' && isLive && isCalm;
+  }
+
+  /** There is a place to step back to that is still the same, with nothing but what came since behind it. */
+  get #mayRewind(): boolean {
+    const { order, cursor, retentionMs } = this.#traits;
+    return order !== 'both_ends' && (cursor.by === 'place' || retentionMs === null);
+  }
+
+  #lookForTooMany(now: number): void {
+    const { ids, cursor } = this.#traits;
+    if (ids !== 'all' && cursor.lifetimeMs !== null && cursor.refusal === 'ignored') return;
+    const shown = new Map<string, number>();
+    for (const { text, shownAt } of this.#list.records) {
+      if (shownAt <= now) shown.set(text, (shown.get(text) ?? 0) + 1);
+    }
+    for (const [text, count] of this.#spool.held) {
+      const most = shown.get(text) ?? 0;
+      if (count > most) this.findings.push(`held ${count} times and shown ${most} times: ${text}`);
+    }
+  }
+}

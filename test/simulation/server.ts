@@ -1,0 +1,189 @@
+// A server of the kind that a seed stands for: it cuts pages out of the list, gives out cursors and takes them back or
+// not, and has its troubles. Its answers are those of a source: whole pages, or why there is none.
+
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Fetched, Page, PageQuery } from '../../src/contracts/source.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+import { scanBody } from '../../src/tools/record-list.ts';
+import type { ModelList, ModelRecord } from './list.ts';
+import type { Traits } from './traits.ts';
+
+/** What a cursor says; written into its text. */
+interface CursorText {
+  /** The place after which it goes on, or the number of rows before it. */
+  readonly after: number | null;
+  /** The moment whose rows it shows; null: now. */
+  readonly asOf: number | null;
+  readonly issuedAt: number | null;
+  /** Empty pages before it, so that each has a cursor of its own. */
+  readonly empty: number;
+}
+
+const start: CursorText = { after: null, asOf: null, issuedAt: null, empty: 0 };
+
+/** One server. */
+export class ModelServer {
+  /** While it is true, answers go wrong now and then. */
+  troubled = true;
+  /** The record that is refused with 451. */
+  blocked: ModelRecord | null = null;
+  readonly #traits: Traits;
+  readonly #list: ModelList;
+  readonly #random: Random;
+  #firstNext: string | null = null;
+  #outageUntil = 0;
+  #withoutNext = false;
+
+  constructor(traits: Traits, list: ModelList, random: Random) {
+    this.#traits = traits;
+    this.#list = list;
+    this.#random = random;
+  }
+
+  /** The answer to one request at a moment. */
+  answer(query: PageQuery, now: number): Fetched {
+    const trouble = this.#trouble(query, now);
+    if (trouble !== null) return trouble;
+    const { limitMax, limitOver, limit: usual } = this.#traits;
+    const asked = query.limit ?? usual;
+    if (limitMax !== null && limitOver === 'refuse' && query.limit !== null && asked > limitMax) {
+      return refused('limit', 400);
+    }
+    const limit = Math.min(asked, limitMax ?? asked);
+    const { place } = query;
+    if (place.by === 'offset') return this.#offsetPage(place.offset, limit, now);
+    return this.#cursorPage(place.cursor, limit, now);
+  }
+
+  #offsetPage(offset: number, limit: number, now: number): Fetched {
+    const rows = this.#list.rows(now);
+    const count = this.#sizeOf(limit);
+    const page = rows.slice(offset, offset + count);
+    if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
+    const { total } = this.#traits;
+    const told = total === 'none' ? null : total === 'exact' ? rows.length : 7;
+    return { outcome: 'page', page: pageOf(page, undefined, told) };
+  }
+
+  #cursorPage(text: string | null, limit: number, now: number): Fetched {
+    const { cursor: traits, paging, empty, repeat } = this.#traits;
+    const cursor = this.#read(text, now);
+    if (cursor === null) return refused('cursor', Number(traits.refusal));
+    const asOf = cursor.asOf ?? now;
+    const rows = this.#list.rows(now, asOf);
+    if (paging === 'none') {
+      return this.#isBlocked(rows)
+        ? { outcome: 'blocked', cause: failure('451') }
+        : { outcome: 'page', page: pageOf(rows, undefined, null) };
+    }
+    const from = this.#startOf(cursor, rows);
+    const again = from === 0 ? 0 : Math.min(repeat, limit - 1, from);
+    const isEmpty = this.#random.chance(empty) && cursor.empty < 3;
+    const count = isEmpty ? 0 : this.#sizeOf(limit);
+    const page = isEmpty ? [] : rows.slice(from - again, from - again + Math.max(count, again + 1));
+    if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
+    const to = isEmpty ? from : from - again + page.length;
+    const next = this.#next({ text, cursor, to, rows, isEmpty, now, asOf });
+    if (text === null && typeof next === 'string') this.#firstNext = next;
+    // The cursor that was sent would mean the end.
+    const mayLoop = this.#traits.ids === 'all' && ![text, null].includes(this.#firstNext);
+    const looped = mayLoop && typeof next === 'string' && this.#chance(0.3);
+    return {
+      outcome: 'page',
+      page: pageOf(page, looped ? (this.#firstNext ?? next) : next, null),
+    };
+  }
+
+  #next(page: {
+    readonly text: string | null;
+    readonly cursor: CursorText;
+    readonly to: number;
+    readonly rows: readonly ModelRecord[];
+    readonly isEmpty: boolean;
+    readonly now: number;
+    readonly asOf: number;
+  }): string | null | undefined {
+    const { text, cursor, to, rows, isEmpty, now, asOf } = page;
+    const { by, bound, end, lifetimeMs } = this.#traits.cursor;
+    const more = to < rows.length;
+    const moved = to > this.#startOf(cursor, rows);
+    const goesOn = more || isEmpty || (end === 'same' && moved) || (end === 'empty' && moved);
+    if (!goesOn) {
+      if (end === 'missing') return undefined;
+      if (end === 'same' && text !== null) return text;
+      if (end !== 'same') return null;
+    }
+    // A server that ends its lists so, or says it twice, can end one early and nobody would know.
+    this.#withoutNext = end !== 'missing' && !this.#withoutNext && this.#chance(0.3);
+    if (this.#withoutNext) return undefined;
+    const last = rows[to - 1]?.place ?? null;
+    const after = by === 'row' ? to : isEmpty || !moved ? cursor.after : last;
+    return JSON.stringify({
+      after,
+      asOf: bound === 'live' ? null : bound === 'walk' || isEmpty ? asOf : now,
+      issuedAt: lifetimeMs === null ? null : now,
+      empty: isEmpty ? cursor.empty + 1 : 0,
+    } satisfies CursorText);
+  }
+
+  #startOf({ after }: CursorText, rows: readonly ModelRecord[]): number {
+    if (after === null) return 0;
+    if (this.#traits.cursor.by === 'row') return Math.min(after, rows.length);
+    const first = rows.findIndex(({ place }) => place > after);
+    return first < 0 ? rows.length : first;
+  }
+
+  #read(text: string | null, now: number): CursorText | null {
+    if (text === null) return start;
+    const cursor = JSON.parse(text) as CursorText;
+    const { lifetimeMs, refusal } = this.#traits.cursor;
+    const dead = lifetimeMs !== null && now - (cursor.issuedAt ?? now) > lifetimeMs;
+    // Without ids the rows that come again could be others that look the same.
+    const isReset = this.#traits.ids === 'all' && this.#chance(0.2);
+    if (!dead) return isReset ? start : cursor;
+    return refusal === 'ignored' ? start : null;
+  }
+
+  #sizeOf(limit: number): number {
+    return this.#random.chance(this.#traits.short) ? 1 + this.#random.below(limit) : limit;
+  }
+
+  #isBlocked(rows: readonly ModelRecord[]): boolean {
+    return this.blocked !== null && rows.includes(this.blocked);
+  }
+
+  #chance(share: number): boolean {
+    return this.troubled && this.#random.chance(this.#traits.trouble * share);
+  }
+
+  #trouble({ place }: PageQuery, now: number): Fetched | null {
+    if (!this.troubled) return null;
+    if (this.#chance(0.1)) this.#outageUntil = now + this.#random.below(3 * 3_600_000);
+    if (now < this.#outageUntil || this.#chance(1)) {
+      return { outcome: 'retry', cause: failure('500') };
+    }
+    if (this.#chance(0.1)) return { outcome: 'denied', status: 403, cause: failure('403') };
+    const isFollowing = place.by === 'cursor' && place.cursor !== null;
+    if (isFollowing && this.#chance(0.5)) return refused('cursor', 400);
+    return null;
+  }
+}
+
+function failure(what: string): ExportError {
+  return new ExportError('upstream_unreachable', `simulating: ${what}`, { next: 'nothing' });
+}
+
+function refused(about: 'cursor' | 'limit', status: number): Fetched {
+  return { outcome: 'refused', about, status, cause: failure(`${status} about the ${about}`) };
+}
+
+function pageOf(
+  rows: readonly ModelRecord[],
+  next: string | null | undefined,
+  total: number | null,
+): Page {
+  const body = Buffer.from(`{"data":[${rows.map(({ text }) => text).join(',')}]}`);
+  const { records } = scanBody(body, 'data', 'id');
+  if (records === null) throw new Error('the model makes pages with records');
+  return { body, items: 'data', records, next, total };
+}

@@ -1,0 +1,122 @@
+// What kind of server and reader a seed stands for. Each trait is one that the upstream documents leave open, and all of
+// them may come together: a list that grows at both ends, without ids, paged by row numbers whose cursors die.
+// Drawn once, before anything happens, so that a seed can be told in one line.
+
+import type { PagingStyle } from '../../src/contracts/source.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+/** One kind of server, and how its list is read. */
+export interface Traits {
+  readonly paging: PagingStyle;
+  readonly order: 'oldest_first' | 'newest_first' | 'both_ends';
+  /** The config pins the order. */
+  readonly pinned: boolean;
+  readonly ids: 'all' | 'some' | 'none';
+  /** Records without an id may be the same, byte for byte. */
+  readonly twins: boolean;
+  readonly times: 'ms' | 's' | 'none';
+  readonly cursor: CursorTraits;
+  /** What the reader asks for, and what the server makes of it. */
+  readonly limit: number;
+  readonly limitMax: number | null;
+  readonly limitOver: 'clamp' | 'refuse';
+  /** Share of pages that are shorter than asked for, and of empty ones before the end. */
+  readonly short: number;
+  readonly empty: number;
+  /** Rows of the page before that come again. */
+  readonly repeat: number;
+  readonly total: 'exact' | 'none' | 'wrong';
+  /** How late a record may show after it happened; beyond `soon`, a rewind does not reach. */
+  readonly late: 'never' | 'soon' | 'very';
+  /** How long a record is shown; null: for ever. */
+  readonly retentionMs: number | null;
+  readonly everyMs: number;
+  readonly history: number;
+  /** Records that come at a time. */
+  readonly burst: number;
+  /** Chance at each request of each trouble. */
+  readonly trouble: number;
+  /** Chance at each step that the process is killed. */
+  readonly crash: number;
+  /** One row that is refused with 451, until all is well again where the list has cursors. */
+  readonly blocked: boolean;
+}
+
+/** How cursors behave. */
+export interface CursorTraits {
+  /** A place in the order, or a number of rows. */
+  readonly by: 'place' | 'row';
+  /** Rows that a cursor shows: all, those when its walk began, or those when it was given out. */
+  readonly bound: 'live' | 'walk' | 'issue';
+  /** How the end is told; `same`: by the cursor that was sent, `empty`: by an empty page. */
+  readonly end: 'null' | 'missing' | 'same' | 'empty';
+  readonly lifetimeMs: number | null;
+  /** Statuses for a dead cursor, or the first page instead. */
+  readonly refusal: 400 | 404 | 409 | 410 | 422 | 'ignored';
+}
+
+/** Draws a server. */
+export function traitsOf(random: Random): Traits {
+  const paging = random.pick<PagingStyle>([
+    'cursor',
+    'cursor',
+    'cursor',
+    'cursor',
+    'offset',
+    'offset',
+    'none',
+  ]);
+  const order = random.pick<Traits['order']>(['oldest_first', 'newest_first', 'both_ends']);
+  const ids = random.pick<Traits['ids']>(['all', 'all', 'all', 'some', 'none']);
+  const retentionMs = random.chance(0.3)
+    ? random.pick([20 * minuteMs, 3 * hourMs, 30 * hourMs])
+    : null;
+  const late = random.pick<Traits['late']>(['never', 'never', 'soon', 'very']);
+  // Where rows move between pages, only what is on them shows by how many: that takes several that differ.
+  const unmarked = paging === 'offset' && ids !== 'all';
+  const limit = unmarked ? random.pick([5, 8, 12]) : random.pick([1, 2, 3, 5, 8, 12]);
+  // A page of nothing but twins looks known, and two such pages look like a circle.
+  const mayTwin = ids !== 'all' && retentionMs === null && !unmarked && limit >= 8;
+  const twins = mayTwin && random.chance(0.5);
+  const times = random.pick<Traits['times']>(['ms', 'ms', 's', 'none']);
+  const cursor = cursorTraitsOf(random, ids === 'all');
+  // A page that is cut where it was not before leads on with a cursor that is not bound to what was there before.
+  const mayShorten = !unmarked && !twins && cursor.bound !== 'issue';
+  return {
+    paging,
+    order,
+    pinned: order !== 'both_ends' && random.chance(0.3),
+    ids,
+    twins,
+    times,
+    cursor,
+    limit,
+    limitMax: !unmarked && !twins && random.chance(0.2) ? random.pick([1, 2, 4]) : null,
+    limitOver: random.pick(['clamp', 'refuse']),
+    short: mayShorten ? random.pick([0, 0, 0, 0.3]) : 0,
+    empty: paging === 'cursor' ? random.pick([0, 0, 0, 0.2]) : 0,
+    repeat: paging === 'cursor' && ids === 'all' ? random.pick([0, 0, 0, 1, 2]) : 0,
+    total: random.pick(['exact', 'none', 'wrong']),
+    late,
+    retentionMs,
+    everyMs: random.pick([minuteMs, 5 * minuteMs]),
+    history: random.pick([0, 1, 5, 20, 40]),
+    burst: random.pick([1, 2, 6]),
+    trouble: random.pick([0, 0, 0.02, 0.08]),
+    crash: random.pick([0, 0, 0.01, 0.05]),
+    blocked: paging !== 'none' && random.chance(0.08),
+  };
+}
+
+function cursorTraitsOf(random: Random, named: boolean): CursorTraits {
+  return {
+    by: named ? random.pick(['place', 'place', 'place', 'row']) : 'place',
+    bound: random.pick(['live', 'live', 'live', 'walk', 'issue']),
+    end: random.pick(['null', 'null', 'missing', 'same', 'empty']),
+    lifetimeMs: random.chance(0.25) ? random.pick([3 * minuteMs, 40 * minuteMs, 5 * hourMs]) : null,
+    refusal: random.pick([400, 404, 409, 410, 422, 'ignored', 'ignored']),
+  };
+}
