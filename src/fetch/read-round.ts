@@ -16,17 +16,15 @@ import { resumeAfter } from './walk.ts';
 /** As the time of the last round: rows were seen to have come in where they are not read, so one is due at once. */
 export const roundWanted = 0;
 
-/** Part of the time between polls that a round may take. */
+/** Part of the time that rounds may take. */
 const timeShare = 0.1;
-/** Part of `reconcile_every` beyond which a round counts as long. */
-const longShare = 0.01;
 /** For how long a list's end counts as showing what is new, or as hiding it, after it was last seen to. */
 const seenForMs = 24 * 3_600_000;
 const dayMs = 24 * 3_600_000;
 
 /**
  * How often the whole list is read: once a day where a record has come through its end, since nothing else is likely to be
- * missed, and where that takes long; else each `reconcile_every`.
+ * missed; else each `reconcile_every`, and less often, though once a day, where a round takes long.
  */
 export function roundEveryMs({ checkpoint, settings, memory, now }: Poll): number {
   const { order, provenAt, sweptInMs, horizon } = checkpoint;
@@ -37,7 +35,7 @@ export function roundEveryMs({ checkpoint, settings, memory, now }: Poll): numbe
   const proven = order === 'oldest_first' && memory.triedBackAt === null && isRecent(provenAt, now);
   if (proven) return daily;
   if (isBlind(checkpoint, now)) return reconcileEveryMs;
-  return sweptInMs > reconcileEveryMs * longShare ? daily : reconcileEveryMs;
+  return Math.min(daily, Math.max(reconcileEveryMs, sweptInMs / timeShare));
 }
 
 /** The list has grown at its end and asking there did not show it, so that a round is how it is read. */

@@ -128,6 +128,8 @@ async function heal(
     accounts = await takeAccounts(stage);
   }
   await stage.stop();
+  // Something about the sources is told now and then for ever, and was on its way at each look.
+  if (accounts.findings.length > 0) accounts = await takeAccounts(stage);
   if (accounts.findings.length > 0) return accounts;
   // Only now: a dead letter that goes out again may have arrived before.
   const healing = { lane: 'process', name: 'healing', fromMs: begunMs, toMs: begunMs };
