@@ -22,7 +22,8 @@ function sectionsOf(parent: Command, path: string): readonly string[] {
     .flatMap((command) => {
       const name = `${path} ${command.name()}`;
       const inside = sectionsOf(command, name);
-      return inside.length > 0 ? inside : [sectionOf(command, name)];
+      const isGroup = inside.length > 0 && optionsOf(command).length === 0;
+      return isGroup ? inside : [sectionOf(command, name), ...inside];
     });
 }
 
@@ -35,13 +36,17 @@ function sectionOf(command: Command, name: string): string {
         `\`${help.argumentTerm(argument)}\``,
         help.argumentDescription(argument),
       ]),
-    ...help
-      .visibleOptions(command)
-      .filter(({ long }) => long !== '--help')
-      .map((option) => [`\`${option.flags}\``, descriptionOf(option)]),
+    ...optionsOf(command).map((option) => [`\`${option.flags}\``, descriptionOf(option)]),
   ];
   const head = `### \`${name}\`\n\n${command.description()}.`;
   return rows.length === 0 ? head : `${head}\n\n${table(['', ''], rows)}`;
+}
+
+function optionsOf(command: Command): readonly Option[] {
+  return command
+    .createHelp()
+    .visibleOptions(command)
+    .filter(({ long }) => long !== '--help');
 }
 
 function descriptionOf({ description, mandatory, argChoices, defaultValue }: Option): string {

@@ -3,6 +3,7 @@
 // they are needed here. What must stay true: a thousand streams that fail for one reason are one matter, not a thousand.
 
 import { cleanText } from '../tools/clean-text.ts';
+import { commandText } from './command.ts';
 import type { NotedError } from './state.ts';
 import { counted, painted, sizeText } from './table.ts';
 
@@ -31,23 +32,29 @@ interface Matter {
   readonly next: string;
 }
 
+/** How much is told, and where it is going to be read. */
+interface Telling {
+  readonly most?: number;
+  readonly stream?: NodeJS.WriteStream;
+}
+
 /** Lines for a person: what needs attention, with what to do, two for each of `most`; one line when nothing does. */
 export function attentionLines(
   standing: Standing,
   configFile: string,
-  most = mattersMax,
+  { most = mattersMax, stream = process.stdout }: Telling = {},
 ): readonly string[] {
   const matters = [
     ...spoolMatters(standing),
     ...streamMatters(standing),
     ...sinkMatters(standing, configFile),
   ].toSorted((a, b) => rank(a) - rank(b));
-  if (matters.length === 0) return [painted('nothing needs attention', 'good')];
+  if (matters.length === 0) return [painted('nothing needs attention', 'good', stream)];
   return [
     ...matters
-      .slice(0, mattersMax)
+      .slice(0, most)
       .flatMap(({ mood, what, next }) => [
-        `${painted(mood === 'bad' ? '!!' : ' !', mood)} ${painted(cleanText(what, lengthMax), mood)}`,
+        `${painted(mood === 'bad' ? '!!' : ' !', mood, stream)} ${painted(cleanText(what, lengthMax), mood, stream)}`,
         `   ${cleanText(next, lengthMax)}`,
       ]),
     ...(matters.length > most ? [`   and ${matters.length - most} more, below`] : []),
@@ -112,7 +119,7 @@ function sinkMatters({ sinks }: Standing, configFile: string): readonly Matter[]
         : {
             mood: 'warn',
             what: `${name} has refused ${counted(letters, 'event')} for good (dead letters)`,
-            next: `Look why: npx sluice dead-letters list -c ${configFile} --sink ${name}; then retry or drop them.`,
+            next: `Look why: ${commandText('dead-letters list', configFile, '--sink', name)}; then retry or drop them.`,
           };
     return [failing, refused].filter((matter) => matter !== null);
   });

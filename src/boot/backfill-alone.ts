@@ -12,6 +12,8 @@ import {
   type BackfillProgress,
   type BackfillRequest,
   forget,
+  requestOf,
+  setDone,
   writeProgress,
   writeRequest,
 } from './backfill-requests.ts';
@@ -67,19 +69,21 @@ interface Open extends AloneMeans {
 }
 
 async function readAndDeliver(request: BackfillRequest, open: Open): Promise<AloneEnd> {
-  const { tools, stop, show } = open;
+  const { tools, stop } = open;
   const live = await liveFrom(open);
   const reading = readingOf(request, { ...open, live });
   const over = new AbortController();
   const signal = AbortSignal.any([stop, over.signal]);
   let isRead = false;
+  let isCancelled = false;
   let error: ExportError | null = null;
   const now = (state: BackfillProgress['state']) =>
     progressNow(state, { reading, means: { ...open, live }, error });
   const telling = (async () => {
     while (!over.signal.aborted) {
-      show(now(isRead ? 'delivering' : 'reading'));
-      await tools.clock.sleep(lookEveryMs, over.signal).catch(() => undefined);
+      isCancelled = !tell(request, now(isRead ? 'delivering' : 'reading'), open);
+      if (isCancelled) over.abort(new Error('the backfill was cancelled'));
+      else await tools.clock.sleep(lookEveryMs, over.signal).catch(() => undefined);
     }
   })();
   const read = reading
@@ -96,22 +100,39 @@ async function readAndDeliver(request: BackfillRequest, open: Open): Promise<Alo
     });
   try {
     const [behind] = await Promise.all([deliver({ ...open, live }, () => isRead, over), read]);
-    const isWhole = error === null && !stop.aborted && behind.length === 0;
-    return { progress: now(stateAt(isWhole, error, stop)), behind };
+    const isStopped = stop.aborted || isCancelled;
+    const isWhole = error === null && !isStopped && behind.length === 0;
+    return { progress: now(stateAt(isWhole, error, isStopped)), behind };
   } finally {
     over.abort(new Error('ended'));
     await telling;
   }
 }
 
+/** Tells how far it is, here and in the state directory; false once it was cancelled. A disk that is full, say, costs a look. */
+function tell(
+  { id }: BackfillRequest,
+  progress: BackfillProgress,
+  { config, tools, show }: AloneMeans,
+): boolean {
+  show(progress);
+  try {
+    if (requestOf(config.state.dir, id) === null) return false;
+    writeProgress(config.state.dir, id, progress);
+  } catch (error) {
+    tools.log.debug('looking after a backfill', { error: String(error) });
+  }
+  return true;
+}
+
 function stateAt(
   isWhole: boolean,
   error: ExportError | null,
-  stop: AbortSignal,
+  isStopped: boolean,
 ): BackfillProgress['state'] {
   if (isWhole) return 'done';
   if (error !== null) return 'failed';
-  return stop.aborted ? 'stopped' : 'delivering';
+  return isStopped ? 'stopped' : 'delivering';
 }
 
 /** The sinks as they stand, also before they are opened. */
@@ -174,10 +195,11 @@ async function deliverHeld({ config, pipeline, spool, tools, stop }: Open): Prom
 /** What is left in the state directory for another time. */
 function settle(request: BackfillRequest, { progress }: AloneEnd, config: Config): void {
   const { dir } = config.state;
-  if (progress.state === 'done') {
-    forget(config, request, false);
+  if (requestOf(dir, request.id) === null) {
+    forget(config, request);
     return;
   }
   writeProgress(dir, request.id, progress);
-  writeRequest(dir, { ...request, wanted: progress.state !== 'stopped' });
+  if (progress.state === 'done') setDone(config, request);
+  else writeRequest(dir, { ...request, wanted: progress.state !== 'stopped' });
 }

@@ -15,16 +15,14 @@ import {
   type BackfillProgress,
   type BackfillRequest,
   forget,
-  forgetEnded,
   progressOf,
   requestOf,
   requestsIn,
+  setDone,
   writeProgress,
 } from './backfill-requests.ts';
 
 const lookEveryMs = 250;
-/** How long it can be read how a backfill has ended. */
-const endedForMs = 60_000;
 
 /** What backfills are served with. */
 export interface ServingMeans extends Omit<ReadingMeans, 'config' | 'plan'> {
@@ -54,7 +52,6 @@ async function serveBackfills(means: ServingMeans, stop: AbortSignal): Promise<v
   const { dir } = means.made().config.state;
   while (!stop.aborted) {
     try {
-      forgetEnded(dir, clock.now() - endedForMs);
       const next = requestsIn(dir).find((request) => isDue(dir, request));
       if (next !== undefined) await serve(next, means, stop);
     } catch (error) {
@@ -139,15 +136,14 @@ function conclude({ request, signal, error, means, tell }: Ending): void {
   if (signal.aborted) {
     tell('stopped');
     // Where it was taken back altogether, nothing of it is to stay.
-    if (requestOf(means.config.state.dir, request.id) === null)
-      forget(means.config, request, false);
+    if (requestOf(means.config.state.dir, request.id) === null) forget(means.config, request);
     log.info('the backfill stops where it is');
   } else if (error !== null) {
     tell('failed', error);
     log.error('the backfill has failed', { error: error.message, next: error.next });
   } else {
     tell('done');
-    forget(means.config, request, true);
+    setDone(means.config, request);
     log.info('the backfill is done: every sink has all of it');
   }
 }

@@ -1,6 +1,7 @@
 // Backfills that are asked for, as files in the state directory, so that the process that runs there can take them up and go
 // on with them after a crash. A request is written by the command alone and says what is wanted; beside it stands how
-// far it has come, written only by whoever reads it. Both are replaced whole by rename, and gone once all is delivered.
+// far it has come, written only by whoever reads it. Both are replaced whole by rename. One that is done is kept a while
+// under another name, to be looked at; one whose request is gone was cancelled.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,11 +52,23 @@ export type BackfillProgress = Readonly<z.infer<typeof progress>>;
 /** What is asked for on a command line. */
 export type Wish = Pick<BackfillRequest, 'source' | 'from'> & { readonly to: number | null };
 
-/** The requests in a state directory, oldest first. */
+/** What is done can be looked at for so long. */
+const doneForMs = 7 * 86_400_000;
+
+/** The requests in a state directory that are not done, oldest first. */
 export function requestsIn(dir: string): readonly BackfillRequest[] {
+  return requestsNamed(dir, /^[0-9a-f-]+\.json$/);
+}
+
+/** Those that were done lately, oldest first. */
+export function doneIn(dir: string): readonly BackfillRequest[] {
+  return requestsNamed(dir, /^[0-9a-f-]+\.done\.json$/);
+}
+
+function requestsNamed(dir: string, pattern: RegExp): readonly BackfillRequest[] {
   if (!existsSync(folder(dir))) return [];
   return readdirSync(folder(dir))
-    .filter((name) => name.endsWith('.json') && !name.endsWith('.progress.json'))
+    .filter((name) => pattern.test(name))
     .flatMap((name) => read(join(folder(dir), name), request) ?? [])
     .toSorted((a, b) => a.askedAt - b.askedAt);
 }
@@ -67,6 +80,7 @@ export function requestOf(dir: string, id: string): BackfillRequest | null {
 
 /** Asks for it: goes on with an unfinished one that was asked for alike, or begins one. */
 export function ask(dir: string, wish: Wish, now: number): BackfillRequest {
+  forgetDone(dir, now - doneForMs);
   const unfinished = alike(dir, wish);
   const asked: BackfillRequest = {
     version: 1,
@@ -111,13 +125,27 @@ export function keyOf({ id }: Pick<BackfillRequest, 'id'>, stream: string): stri
   return `${stream}#backfill-${id}`;
 }
 
-/** Removes a request and what is remembered for it; `isDone` leaves how it ended to be read. */
-export function forget(config: Config, { id }: BackfillRequest, isDone: boolean): void {
-  const { dir } = config.state;
+/** Takes a request back: whoever reads it stops, and forgets it. */
+export function withdraw(dir: string, { id }: BackfillRequest): void {
+  remove(dir, [`${id}.json`]);
+}
+
+/** Removes a request, how far it has come, and what is remembered for it. */
+export function forget(config: Config, { id }: BackfillRequest): void {
+  remove(config.state.dir, [`${id}.json`, `${id}.progress.json`]);
+  forgetMemory(config, id);
+}
+
+/** Sets a request aside that is done, and removes what is remembered for it. */
+export function setDone(config: Config, { id }: BackfillRequest): void {
+  const path = join(folder(config.state.dir), id);
   // The request first: memory without one is never asked for, while a request without memory would begin anew.
-  rmSync(join(folder(dir), `${id}.json`), { force: true });
-  if (!isDone) rmSync(join(folder(dir), `${id}.progress.json`), { force: true });
-  if (!hasState(dir)) return;
+  renameSync(`${path}.json`, `${path}.done.json`);
+  forgetMemory(config, id);
+}
+
+function forgetMemory(config: Config, id: string): void {
+  if (!hasState(config.state.dir)) return;
   const store = openForMending(config);
   try {
     store.transaction(() => {
@@ -130,15 +158,15 @@ export function forget(config: Config, { id }: BackfillRequest, isDone: boolean)
   }
 }
 
-/** Removes what is said of backfills that ended before a time: whoever followed them has read it. */
-export function forgetEnded(dir: string, before: number): void {
-  if (!existsSync(folder(dir))) return;
-  for (const name of readdirSync(folder(dir))) {
-    const [, id] = /^([0-9a-f-]+)\.progress\.json$/.exec(name) ?? [];
-    if (id === undefined || requestOf(dir, id) !== null) continue;
-    const ended = progressOf(dir, id);
-    if (ended === null || ended.at < before) rmSync(join(folder(dir), name), { force: true });
+function forgetDone(dir: string, before: number): void {
+  for (const { id, askedAt } of doneIn(dir)) {
+    if ((progressOf(dir, id)?.at ?? askedAt) >= before) continue;
+    remove(dir, [`${id}.done.json`, `${id}.progress.json`]);
   }
+}
+
+function remove(dir: string, names: readonly string[]): void {
+  for (const name of names) rmSync(join(folder(dir), name), { force: true });
 }
 
 function folder(dir: string): string {

@@ -166,16 +166,39 @@ function addCheckpoint(program: Command, means: Means, end: End): void {
     .action(async (options) => end(await (await module()).rewind(options, means)));
 }
 
+/** `backfill` alone asks for one, as it has been typed since there was nothing else; what it takes stands in its help. */
 function addBackfill(program: Command, means: Means, end: End): void {
-  program
+  const backfill = program
     .command('backfill')
     .description('deliver the events of a past time, beside the running process or alone')
+    .usage('[options] | list | cancel')
+    .helpCommand(false);
+  const start = backfill
+    .command('start', { isDefault: true, hidden: true })
     .addOption(configOption())
     .requiredOption('--source <name>', 'whose events')
     .requiredOption('--from <time>', 'RFC 3339 time of the earliest')
     .option('--to <time>', 'RFC 3339 time before which they end; up to now if left out')
     .option('--restart', 'begin anew, also where the same was begun and not finished')
     .addOption(levelOption())
+    .action(async (options) =>
+      end(await (await import('./commands/backfill.ts')).backfill(options, means)),
+    );
+  const module = () => import('./commands/backfill-list.ts');
+  backfill
+    .command('list')
+    .description('what was begun, how far it is, and how to go on')
+    .addOption(configOption())
+    .option('--json', 'one JSON object a line')
+    .action(async (options) => end(await (await module()).list(options, means)));
+  backfill
+    .command('cancel')
+    .description('forget one that is not finished; what it has held is still delivered')
+    .argument('<id>', 'which, as list names it')
+    .addOption(configOption())
+    .action(async (id, options) => end(await (await module()).cancel(id, options, means)));
+  backfill
+    .configureHelp({ visibleOptions: () => start.createHelp().visibleOptions(start) })
     .addHelpText(
       'after',
       `
@@ -185,9 +208,6 @@ command line goes on from there, also after a crash.
 Upstream documents no time filter: the list is walked, and other times are left out here. Every sink
 gets the events, also those it has got before. They keep their uid; sinks that take each event once
 (file, Kafka with exactly_once) take these once more. Records without a readable time are delivered.`,
-    )
-    .action(async (options) =>
-      end(await (await import('./commands/backfill.ts')).backfill(options, means)),
     );
 }
 

@@ -37,6 +37,16 @@ export function failureText(error: ExportError): string {
   return `${lines(error.message)}\n  ${lines(error.next)}`;
 }
 
+/** A command line that can be copied into a shell, such as `npx sluice status -c sluice.yaml`. */
+export function commandText(command: string, file: string, ...more: readonly string[]): string {
+  return ['npx sluice', command, '-c', ...[file, ...more].map(shellWord)].join(' ');
+}
+
+/** A word as a shell reads it back. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 const lineLengthMax = 2_000;
 
 /** Messages of several lines (config errors) keep them; what is within a line cannot make another. */

@@ -72,8 +72,8 @@ function arm(patterns: readonly string[], then: string): readonly string[] {
 }
 
 /**
- * What bash and zsh share: which command the words lead to, then what can follow. Only commands without commands below
- * them have options with values, so that no value is taken for a command.
+ * What bash and zsh share: which command the words lead to, then what can follow. Of the commands with commands below them only
+ * `backfill` has options with values: one that reads like such a command would be taken for it.
  */
 function walked(
   places: readonly Place[],

@@ -37,13 +37,18 @@ export interface Changes {
 /** Compares a config with the one that runs. */
 export function changesBetween(before: Made, after: Made): Changes {
   const fixed = (['state', 'status', 'shutdown', 'log'] as const).filter(
-    (key) => digest(before.config[key]) !== digest(after.config[key]),
+    (key) => digest(fixedPart(before, key)) !== digest(fixedPart(after, key)),
   );
   return {
     streams: partChanges(streamDigests(before), streamDigests(after), (a, b) => a === b),
     sinks: partChanges(sinkDigests(before), sinkDigests(after), isSameSink),
     fixed,
   };
+}
+
+/** How the state directory is written makes no difference, as long as it is the same one. */
+function fixedPart({ config }: Made, key: 'state' | 'status' | 'shutdown' | 'log') {
+  return key === 'state' ? { ...config.state, given: null } : config[key];
 }
 
 /**

@@ -4,7 +4,7 @@
 // running config by an oversight: that has to be allowed at the start.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { Means } from './command.ts';
+import { commandText, type Means } from './command.ts';
 import { type Config, ConfigError, flawText, readConfig } from './config/config.ts';
 import type { WholePlan } from './config/plan.ts';
 import type { Journey } from './journey.ts';
@@ -118,7 +118,7 @@ class Reloader {
     log.error(text, {
       code,
       flaws: flaws.length,
-      next: `Correct the places named; the file is read again by itself. All of them: sluice check -c ${file}`,
+      next: `Correct the places named; the file is read again by itself. All of them: ${commandText('check', file)}`,
       reason,
     });
   }

@@ -4,6 +4,7 @@
 
 import { get, type IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { commandText } from './command.ts';
 import type { Config } from './config/config.ts';
 
 const time = z.iso.datetime().nullable();
@@ -45,6 +46,7 @@ const report = z.object({
       checkpoint_at: time,
       budget: budget.nullish(),
       waits_for: z.string().nullable(),
+      next_poll_at: time.optional(),
       error: failure,
     }),
   ),
@@ -96,7 +98,7 @@ export async function askRunning({ status, file }: Config, stop?: AbortSignal): 
     return {
       outcome: 'off',
       why: `${file} has no status.listen, so what runs cannot be asked`,
-      next: 'Add status: { listen: 127.0.0.1:8686 } and start sluice again; `sluice status` needs neither.',
+      next: `Add status: { listen: 127.0.0.1:8686 } and start sluice again; ${commandText('status', file)} needs neither.`,
     };
   }
   if (status.port === 0) {
@@ -114,7 +116,7 @@ export async function askRunning({ status, file }: Config, stop?: AbortSignal): 
     return {
       outcome: 'silent',
       why: `nothing answers at ${url}: ${whySilent(error)}`,
-      next: 'Look whether sluice runs with this config: npx sluice status says so.',
+      next: `Look whether sluice runs with this config: ${commandText('status', file)} says so.`,
     };
   }
 }

@@ -82,9 +82,13 @@ export function urgentFirst<
   return rows.toSorted((a, b) => urgency(a) - urgency(b));
 }
 
-/** A text in its mood's colour, where stdout takes colours. */
-export function painted(text: string, mood: Mood): string {
-  return mood === 'plain' ? text : styleText(colours[mood], text, { stream: process.stdout });
+/** A text in its mood's colour, where this stream takes colours. */
+export function painted(
+  text: string,
+  mood: Mood,
+  stream: NodeJS.WriteStream = process.stdout,
+): string {
+  return mood === 'plain' ? text : styleText(colours[mood], text, { stream });
 }
 
 /** A span of time as people say it: `3s`, `5m 20s`, `2d 4h`. */

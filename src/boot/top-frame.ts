@@ -32,7 +32,7 @@ const rowsPerMatter = 6;
 /** The lines of a screen, `rows` at most. */
 export function frameLines({ report, configFile, rows }: Frame): readonly string[] {
   const most = Math.max(1, Math.floor(rows / rowsPerMatter));
-  const head = [headLine(report), '', ...attentionLines(report, configFile, most), ''];
+  const head = [headLine(report), '', ...attentionLines(report, configFile, { most }), ''];
   const tail = ['', spoolLine(report), '', ...sinkTable(report)];
   const room = Math.max(streamRowsMin, rows - head.length - tail.length - 2);
   return [...head, ...streamTable(report, room), ...tail].slice(0, rows);

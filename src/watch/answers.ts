@@ -141,10 +141,11 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   const { tap, tails, clock, log, over } = desk;
   if (tap === null) return plain(404, 'events are not shown here: status.tail is false');
   const wished = (name: string) => query.get(name) ?? '';
+  const { forms } = tap;
   let view: TailView;
   try {
     view = tap.open({
-      form: wished('form') || (tap.forms[0] ?? ''),
+      form: wished('form') || (forms[0] ?? ''),
       stream: wished('stream'),
       text: wished('text'),
       where: wished('where'),
@@ -158,7 +159,8 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   const stream = new EventStream(response);
   tails.add(stream);
   stream.gone.addEventListener('abort', () => tails.delete(stream));
-  tellTail(view, stream, { clock, signal: over }).catch((error) => {
+  const isCurrent = () => tap.forms === forms;
+  tellTail(view, stream, { clock, isCurrent, signal: over }).catch((error) => {
     log.warn('events could not be shown', { error: String(error) });
     response.destroy();
   });

@@ -6,7 +6,8 @@ import { type EventStream, eventText } from './event-stream.ts';
 import { openHealth, type Patience, usualPatience } from './health.ts';
 import { openHistory, type Sample, stepMs } from './history.ts';
 import { type Family, metricFamilies, metricsText, type ProcessFacts } from './metrics.ts';
-import { type Report, reasonsMax, reportOf } from './report.ts';
+import { type Report, reasonsOf, reportOf } from './report.ts';
+import type { EventTap } from './tail.ts';
 import type { Watched } from './watched.ts';
 
 /** What a board is made with. */
@@ -16,8 +17,8 @@ export interface BoardSettings {
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
-  /** What the live tail offers; null: there is none. */
-  readonly forms: readonly string[] | null;
+  /** The live tail, which may offer something else after a reload; null: there is none. */
+  readonly tap: Pick<EventTap, 'forms'> | null;
 }
 
 /** What one reader of `/events` asks for. */
@@ -103,7 +104,7 @@ export class Board {
   /** The body of /readyz. */
   readiness(): object {
     this.#look();
-    return { ready: this.ready, reasons: this.#health.ailments().slice(0, reasonsMax) };
+    return { ready: this.ready, reasons: reasonsOf(this.#health.ailments()) };
   }
 
   /** All streams that are found. */
@@ -169,7 +170,7 @@ export class Board {
       startedAt: this.startedAt,
       streamsMax,
       find,
-      forms: this.#settings.forms,
+      forms: this.#settings.tap?.forms ?? null,
     });
   }
 }

@@ -44,4 +44,9 @@ export class EventStream {
     if (this.#response.writableLength > unreadBytesMax) this.#response.destroy();
     else this.#response.write(text);
   }
+
+  /** Says no more; the reader comes back by itself. */
+  end(): void {
+    this.#response.end();
+  }
 }

@@ -3,14 +3,18 @@
 // What must stay true: a first failure that mends itself at the next attempt turns nothing red, and whatever stays
 // red names who has to look and what was told last.
 
-import type { Watched, WatchedSink, WatchedStream } from './watched.ts';
+import type { Watched, WatchedError, WatchedSink, WatchedStream } from './watched.ts';
 
 /** One thing that keeps the journey from going on. */
 export interface Ailment {
   readonly part: 'stream' | 'sink' | 'spool';
   readonly name: string;
   readonly reason: 'halted' | 'not_advancing' | 'refused' | 'stopped' | 'not_delivering' | 'full';
-  /** A sentence for a person. */
+  /** What is wrong with it, to be said after its name. */
+  readonly what: string;
+  /** What was told last. */
+  readonly error: WatchedError | null;
+  /** All of it as one sentence for a person. */
   readonly message: string;
 }
 
@@ -81,13 +85,10 @@ export function openHealth(patience: Patience = usualPatience): Health {
       everyMs === null
         ? patience.calendarStreamMs
         : Math.max(patience.streamMs, patience.intervals * everyMs);
-    const told = error === null ? '' : `: ${error.message}`;
-    if (state === 'halted') {
-      return { part: 'stream', name, reason: 'halted', message: `${name} is halted${told}` };
-    }
+    const ailing = ailmentOf({ part: 'stream', name, error });
+    if (state === 'halted') return ailing('halted', 'is halted');
     if (stillMs <= allowedMs) return null;
-    const message = `${name} has not come further for ${seconds(stillMs)}${told}`;
-    return { part: 'stream', name, reason: 'not_advancing', message };
+    return ailing('not_advancing', `has not come further for ${lastingText(stillMs)}`);
   };
 
   const sinkAilment = (sink: WatchedSink, now: number): Ailment | null => {
@@ -95,13 +96,7 @@ export function openHealth(patience: Patience = usualPatience): Health {
     const resting = sink.backlog === 0 && error === null;
     const progress = sink.position + sink.delivered;
     const stillMs = standstillMs(sinkTraces, { name, progress, resting }, now);
-    const told = error === null ? '' : `: ${error.message}`;
-    const ailing = (reason: Ailment['reason'], what: string): Ailment => ({
-      part: 'sink',
-      name,
-      reason,
-      message: `${name} ${what}${told}`,
-    });
+    const ailing = ailmentOf({ part: 'sink', name, error });
     switch (state) {
       case 'refused':
         return ailing('refused', 'refuses everything; its events stay held');
@@ -112,7 +107,7 @@ export function openHealth(patience: Patience = usualPatience): Health {
       case 'sending': {
         const allowedMs = error === null ? patience.silentSinkMs : patience.failingSinkMs;
         if (stillMs <= allowedMs) return null;
-        return ailing('not_delivering', `has taken nothing for ${seconds(stillMs)}`);
+        return ailing('not_delivering', `has taken nothing for ${lastingText(stillMs)}`);
       }
     }
   };
@@ -122,12 +117,10 @@ export function openHealth(patience: Patience = usualPatience): Health {
       const full: Ailment | null =
         spool.bytes < spool.bytesMax
           ? null
-          : {
-              part: 'spool',
-              name: 'spool',
-              reason: 'full',
-              message: `the spool is full (${spool.bytes} of ${spool.bytesMax} bytes): polling waits until a sink has taken what is held`,
-            };
+          : ailmentOf({ part: 'spool', name: 'spool', error: null })(
+              'full',
+              `is full (${spool.bytes} of ${spool.bytesMax} bytes): polling waits until a sink has taken what is held`,
+            );
       // There may be thousands of streams, and a few of the reasons are all that most readers see.
       found = [
         full,
@@ -139,6 +132,17 @@ export function openHealth(patience: Patience = usualPatience): Health {
   };
 }
 
-function seconds(ms: number): string {
-  return `${Math.floor(ms / 1_000)} s`;
+function ailmentOf({ part, name, error }: Pick<Ailment, 'part' | 'name' | 'error'>) {
+  const who = part === 'spool' ? 'the spool' : name;
+  const told = error === null ? '' : `: ${error.message}`;
+  return (reason: Ailment['reason'], what: string): Ailment => {
+    return { part, name, reason, what, error, message: `${who} ${what}${told}` };
+  };
+}
+
+function lastingText(ms: number): string {
+  const s = Math.floor(ms / 1_000);
+  if (s < 120) return `${s} s`;
+  if (s < 7_200) return `${Math.floor(s / 60)} min`;
+  return `${Math.floor(s / 3_600)} h`;
 }

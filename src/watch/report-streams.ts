@@ -78,12 +78,13 @@ export function streamReport(
     records: stream.records,
     records_per_s: history.readRate(stream.name),
     polled_at: timeText(history.polledAt(stream.name)),
+    next_poll_at: timeText(stream.nextPollAt),
     caught_up_at: timeText(stream.caughtUpAt),
     newest_record_at: timeText(stream.newestRecordAt),
     lag_ms: lagMs(stream, now),
     checkpoint_at: timeText(stream.checkpointAt),
     budget: budget === null ? null : budgetOf(budget),
-    waits_for: waitsFor(stream, watched),
+    waits_for: waitsFor(stream, watched, now),
     error: errorOf(stream.error),
   };
 }
@@ -97,8 +98,10 @@ function lagMs({ caughtUpAt, newestRecordAt, order }: WatchedStream, now: number
   return readUpTo === null ? null : Math.max(0, now - readUpTo);
 }
 
-function waitsFor(stream: WatchedStream, { spool }: Watched): string | null {
+function waitsFor(stream: WatchedStream, { spool }: Watched, now: number): string | null {
   const waitMs = stream.budget?.waitMs ?? 0;
+  const isDue = stream.nextPollAt !== null && stream.nextPollAt <= now;
+  if (isDue) return 'its turn among the streams';
   switch (stream.state) {
     case 'halted':
       return 'an operator';

@@ -3,10 +3,11 @@
 // 3339 or null, durations milliseconds; keys may be added. What must stay true: every text is passed on as it is, so
 // whoever shows it must treat it as text.
 
+import { mattersOf } from './attention.ts';
 import type { Ailment } from './health.ts';
 import type { History } from './history.ts';
 import { budgetOf, chooseStreams, errorOf, streamReport, timeText } from './report-streams.ts';
-import type { Watched, WatchedSink } from './watched.ts';
+import type { Watched, WatchedBudget, WatchedSink } from './watched.ts';
 
 /** What a report is made of. */
 export interface ReportParts {
@@ -38,18 +39,21 @@ export function reportOf(parts: ReportParts) {
   const [isStreamUnwell, isSinkUnwell] = [isUnwell('stream'), isUnwell('sink')];
   const { found, chosen } = chooseStreams(watched.streams, { ...parts, isUnwell: isStreamUnwell });
   const { sources, upstreams } = sums(watched, history, isStreamUnwell);
+  const matters = mattersOf(watched, ailments, now);
   return {
     at: timeText(now),
     started_at: timeText(startedAt),
     ready: ailments.length === 0,
-    reasons: ailments.slice(0, reasonsMax),
+    reasons: reasonsOf(ailments),
     reasons_total: ailments.length,
+    attention: matters.slice(0, mattersMax),
+    attention_total: matters.length,
     upstreams: watched.upstreams.map(({ name, baseUrl, throttles, endOfLife }) => ({
       name,
       base_url: baseUrl,
       ...(upstreams.get(name) ?? nothing),
       throttles: throttles
-        .toSorted((a, b) => b.waitMs - a.waitMs)
+        .toSorted((a, b) => b.waitMs - a.waitMs || left(a) - left(b))
         .slice(0, throttlesMax)
         .map(budgetOf),
       end_of_life: endOfLife.map(({ endpoint, deprecationMs, sunsetMs }) => ({
@@ -108,9 +112,23 @@ export function reportOf(parts: ReportParts) {
   };
 }
 
+/** Why the journey does not go on, as reports tell it. */
+export function reasonsOf(ailments: readonly Ailment[]) {
+  return ailments
+    .slice(0, reasonsMax)
+    .map(({ part, name, reason, message }) => ({ part, name, reason, message }));
+}
+
 /** Where thousands of streams fail alike, more reasons say nothing more. */
-export const reasonsMax = 50;
+const reasonsMax = 50;
+/** More than these is to be looked at one after the other anyway. */
+const mattersMax = 50;
 const throttlesMax = 20;
+
+function left({ remaining }: WatchedBudget): number {
+  return remaining ?? Number.MAX_SAFE_INTEGER;
+}
+
 /** Further ahead is not foreseeable. */
 const foreseenMsMax = 30 * 86_400_000;
 

@@ -49,7 +49,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   const { host, port, clock, log, token } = settings;
   const { basicAuth = null, tap = null, telemetry = null } = settings;
   const over = new AbortController();
-  const board = new Board({ ...settings, forms: tap === null ? null : tap.forms });
+  const board = new Board({ ...settings, tap });
   const desk = {
     ...{ host, board, tap, clock, log },
     credentials: { token, basicAuth },

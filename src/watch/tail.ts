@@ -45,7 +45,7 @@ export interface TailView {
 
 /** Where events can be looked at. */
 export interface EventTap {
-  /** What events can be shown as: formats, and sinks as `sink NAME`. */
+  /** What events can be shown as: formats, and sinks as `sink NAME`. Another list after a reload of the config. */
   readonly forms: readonly string[];
   /** Throws an ExportError where there is no such form or `where` cannot be used. */
   open(wish: TailWish): TailView;
@@ -54,18 +54,28 @@ export interface EventTap {
 /** Between two looks: as often as a person can follow. */
 const pauseMs = 500;
 
-/** Tells a reader what comes, until it has gone or all is over. */
+/** How a reader is told. */
+interface TailMeans {
+  readonly clock: Clock;
+  /** False as soon as events look otherwise: the view ends, and its reader comes back for another one. */
+  readonly isCurrent: () => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Tells a reader what comes, until it has gone, the view is no longer current, or all is over. */
 export async function tellTail(
   view: TailView,
   stream: EventStream,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  { clock, isCurrent, signal }: TailMeans,
 ): Promise<void> {
   const over = AbortSignal.any([signal, stream.gone]);
   try {
-    while (!over.aborted) {
-      if (!stream.isBehind) stream.write(eventText('events', await view.take(over)));
+    while (!over.aborted && isCurrent()) {
+      const take = stream.isBehind ? null : await view.take(over);
+      if (take !== null && isCurrent()) stream.write(eventText('events', take));
       await clock.sleep(pauseMs, over);
     }
+    stream.end();
   } catch (error) {
     if (!over.aborted) throw error;
   }

@@ -26,6 +26,8 @@ export interface WatchedStream {
   readonly skipped: number;
   /** When it was last read to its tail; null: not yet. */
   readonly caughtUpAt: number | null;
+  /** When it is polled next, past while it waits for its turn; null: it is polled now, or never again. */
+  readonly nextPollAt: number | null;
   readonly order: string | null;
   readonly checkpointAt: number | null;
   /** Latest time of a record read, as of the last checkpoint looked at; null where none had one. */

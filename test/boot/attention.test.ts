@@ -75,6 +75,25 @@ describe('attention', () => {
     expect(full.join('\n')).toContain('npx sluice dead-letters list -c sluice.yaml --sink slow');
   });
 
+  test('tells no more than there is room for, and how much that leaves out', () => {
+    const streams = ['a', 'b', 'c'].map((name) =>
+      aStream(name, { state: 'retrying', error: { ...failure, code: name } }),
+    );
+    const standing = { streams, sinks: [], spool };
+
+    const told = attentionLines(standing, 'sluice.yaml', { most: 1 });
+
+    expect(told).toEqual([' ! a is not read: it said no', '   Ask again.', '   and 2 more, below']);
+  });
+
+  test('names the config in a command so that a shell reads it back', () => {
+    const standing = { streams: [], sinks: [aSink('siem', { dead_letters: 1 })], spool };
+
+    const told = attentionLines(standing, "it's mine.yaml");
+
+    expect(told[1]).toContain(`dead-letters list -c 'it'\\''s mine.yaml' --sink siem;`);
+  });
+
   test('keeps upstream’s words from steering the terminal', () => {
     const error = { ...failure, message: 'no\u001b[2J\nok', next: 'a\u202eb' };
 

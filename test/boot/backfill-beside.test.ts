@@ -67,4 +67,28 @@ describe('backfill beside a running process', () => {
     const past = deliveredIn(setup).slice(events);
     expect(past.map(({ id }) => id)).toEqual(ids);
   });
+
+  test('is stopped by cancel, which whoever follows it is told, and the live stream goes on', async () => {
+    const { setup, running } = await aRunning();
+    const { control } = setup.sandbox;
+    control.setFaults({ rules: [{ path: auditPath, fault: { kind: 'delay', ms: 200 } }] });
+    const following = startSluice(pastSpan(setup, 0, 500).args);
+    await running.waitForLine('a backfill begins');
+    const json = async () =>
+      (await runSluice(['backfill', 'list', '-c', setup.config, '--json'])).stdout;
+    const begun = JSON.parse(await json());
+
+    const cancelled = await runSluice(['backfill', 'cancel', begun.id, '-c', setup.config]);
+
+    const { exitCode, stderr } = await following.exited;
+    control.setFaults({});
+    expect(begun.state).toBe('reading');
+    expect(cancelled).toMatchObject({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1 });
+    expect(stderr).toContain('audit: cancelled');
+    expect(await json()).toBe('');
+    control.grow(auditPath, 5);
+    const ids = () => new Set(deliveredIn(setup).map(({ id }) => id)).size;
+    await waitUntil(() => ids() === events + 5, { what: 'events that came since' });
+  });
 });

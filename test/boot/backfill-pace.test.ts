@@ -53,7 +53,7 @@ describe('a backfill', () => {
     expect((await goesWithin(paceFor(stream, means), 0)).went).toBe(true);
   });
 
-  test('takes at most half of a ceiling in any span of it, and all of it alone', async () => {
+  test('A10: takes at most half of a ceiling in any span of it, and all of it alone', async () => {
     const pace = paceFor(stream, means);
     const gone: number[] = [];
     const over = new AbortController();

@@ -3,6 +3,7 @@
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { runProgram } from '../../src/boot/program.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
@@ -46,7 +47,7 @@ describe('backfill alone', () => {
     expect(live).toHaveLength(250);
     const uids = new Map(live.map(({ id, uid }) => [id, uid]));
     expect(past.map(({ uid }) => uid)).toEqual(ids.map((id) => uids.get(id)));
-    expect(readdirSync(join(setup.stateDir, 'backfills'))).toEqual([]);
+    expect(await listed(setup)).toMatchObject([{ state: 'done', held: ids.length, share: 1 }]);
     // What is forgotten of a backfill is not missed.
     expect(readdirSync(setup.stateDir).filter((name) => name.startsWith('damaged'))).toEqual([]);
   });
@@ -120,9 +121,98 @@ async function aRefused(): Promise<{
   return { setup, args, ids };
 }
 
+describe('backfill list and cancel', () => {
+  test('tell of what was begun, why it failed and how to go on, and forget it', async () => {
+    const { setup, args, ids } = await aRefused();
+    const [begun] = await listed(setup);
+
+    const { out } = await sluice(['backfill', 'list', '-c', setup.config]);
+    const cancelled = await sluice(['backfill', 'cancel', begun?.id ?? '', '-c', setup.config]);
+
+    expect(begun).toMatchObject({ source: 'audit', state: 'failed', read: 100, held: 100 });
+    expect(begun?.error?.message).toContain('403');
+    expect(out[0]).toMatch(new RegExp(`^${begun?.id.slice(0, 8)}  audit  2.*Z to 2.*Z  failed$`));
+    expect(out[1]).toMatch(/^ +.*100 records read, 100 events held .*, last step \ds ago$/);
+    const span = args.slice(3).join(' ');
+    expect(out[2]).toContain(`Then: npx sluice backfill -c ${setup.config} ${span}`);
+    expect(cancelled).toMatchObject({ code: 0, out: [expect.stringContaining('100 events')] });
+    expect(await listed(setup)).toEqual([]);
+    expect(memoryIn(setup)).toBe(0);
+    expect((await sluice(args)).code).toBe(0);
+    const delivered = deliveredIn(setup).map(({ id }) => id);
+    expect(delivered).toEqual([...ids.slice(0, pageRecords), ...ids]);
+  });
+
+  test('cancel stops one that another command does alone, which keeps what is held', async () => {
+    const setup = await aHangingSetup();
+    const { args, ids } = pastSpan(setup, 150, 1_150);
+    const reading = startSluice(args);
+    await hanging(setup);
+    const begun = await waitUntil(async () => (await listed(setup)).find(({ read }) => read > 0), {
+      what: 'what is being read',
+    });
+
+    const cancelled = await sluice([
+      ...['backfill', 'cancel', begun.id.slice(0, 6), '-c', setup.config],
+    ]);
+
+    const { exitCode, stderr } = await reading.exited;
+    expect(begun.state).toBe('reading');
+    expect(cancelled).toMatchObject({ code: 0, err: [] });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1 });
+    expect(stderr).toContain('audit: cancelled: 500 records read');
+    expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids.slice(0, 350));
+    expect(readdirSync(join(setup.stateDir, 'backfills'))).toEqual([]);
+    expect(memoryIn(setup)).toBe(0);
+  });
+
+  test('cancel refuses one that is done, and what is not there, naming what is', async () => {
+    const setup = await aSetup({ sandbox: { events: 20 } });
+    const cancel = (id: string) => sluice(['backfill', 'cancel', id, '-c', setup.config]);
+    const before = await cancel('c0ffee');
+    await sluice(pastSpan(setup, 5, 15).args);
+    const [begun] = await listed(setup);
+
+    const unknown = await cancel('c0ffee');
+    const done = await cancel(begun?.id ?? '');
+
+    expect(before.err.join()).toContain(`none was begun: there is no state in ${setup.stateDir}`);
+    expect(unknown).toMatchObject({ code: 64 });
+    expect(unknown.err.join()).toContain(`there are ${begun?.id.slice(0, 8)}`);
+    expect(done).toMatchObject({ code: 64, err: [expect.stringContaining('is done')] });
+    expect(await listed(setup)).toHaveLength(1);
+  });
+});
+
+interface Listed {
+  readonly id: string;
+  readonly state: string;
+  readonly read: number;
+  readonly error: { readonly message: string } | null;
+}
+
+async function listed({ config }: Setup): Promise<readonly Listed[]> {
+  const { out } = await sluice(['backfill', 'list', '-c', config, '--json']);
+  return out.map((line) => JSON.parse(line));
+}
+
+/** Rows that the state database holds for backfills. */
+function memoryIn({ stateDir }: Setup): number {
+  const database = new DatabaseSync(join(stateDir, 'sluice.db'), { readOnly: true });
+  try {
+    const tables = ['checkpoint', 'identities', 'entity'].map(
+      (table) => `SELECT count(*) AS n FROM ${table} WHERE stream LIKE '%#backfill-%'`,
+    );
+    return Number(database.prepare(`SELECT (${tables.join(') + (')}) AS n`).get()?.n);
+  } finally {
+    database.close();
+  }
+}
+
 /** The program within the test's own process. */
 function sluice(args: readonly string[]): Promise<Heard> {
-  return heard((means) => runProgram([...args, '--log-level', 'error'], means));
+  const level = args[1] === '-c' ? ['--log-level', 'error'] : [];
+  return heard((means) => runProgram([...args, ...level], means));
 }
 
 describe('backfill refuses', () => {

@@ -43,6 +43,8 @@ describe('completion', () => {
       ['sluice', 'completion', 'f'],
       ['sluice', 'init', '--sink', 'k'],
       ['sluice', 'run', '--timeout', ''],
+      ['sluice', 'backfill', ''],
+      ['sluice', 'backfill', 'cancel', '--c'],
       ['npx', 'another', ''],
     ];
     const asked = lines.map((words) => {
@@ -65,6 +67,8 @@ describe('completion', () => {
       'fish',
       'kafka',
       '',
+      'list|cancel|-c|--config|--source|--from|--to|--restart|--log-level|-h|--help',
+      '--config',
       '',
     ]);
   });

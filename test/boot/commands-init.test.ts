@@ -169,7 +169,7 @@ describe('on the real program', () => {
   });
 
   test.each([
-    { flags: [], says: '--services: one of the two APIs has to be read' },
+    { flags: [], says: '--services: one of the two APIs has to be read: give this, or --unified' },
     { flags: ['--services', services], says: '--companies: is needed' },
     { flags: ['--unified', unified, '--sink', 'syslg'], says: 'syslog' },
     { flags: ['--unified', unified, '--sink', 'kafka', '--to', 'k1'], says: '--to: ' },

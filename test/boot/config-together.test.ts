@@ -173,6 +173,7 @@ test('parseConfig gives every setting that is left out its default', () => {
 
   expect(config.state).toEqual({
     dir: `${process.cwd()}/state`,
+    given: './state',
     maxBytes: 1024 ** 3,
     keepMs: 0,
     sync: 'full',
@@ -206,6 +207,7 @@ test('parseConfig reads what is set', () => {
 
   expect(config.state).toEqual({
     dir: '/var/lib/sluice',
+    given: '/var/lib/sluice',
     maxBytes: 2 * 1024 ** 3,
     keepMs: 86_400_000,
     sync: 'normal',

@@ -126,7 +126,7 @@ test('ConfigError has each flaw with its place, and no place where there is none
   expect(caught).toMatchObject({
     code: 'config_invalid',
     fault: 'config',
-    next: expect.stringContaining('sluice check -c my config.yaml'),
+    next: expect.stringContaining("npx sluice check -c 'my config.yaml'"),
   });
   expect((caught as ConfigError).flaws).toContainEqual({
     line: 1,

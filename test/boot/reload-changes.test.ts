@@ -47,6 +47,14 @@ function changing(from: string, to: string) {
 }
 
 describe('changes', () => {
+  test('are none where the same state directory is written in another way', () => {
+    const [relative, absolute] = ['./state', `${process.cwd()}/state`].map((dir) =>
+      made(`${config}state: { dir: ${dir} }\n`),
+    ) as [Made, Made];
+
+    expect(changesBetween(relative, absolute).fixed).toEqual([]);
+  });
+
   test('are none where the same is written differently', () => {
     const written = config
       .replace(

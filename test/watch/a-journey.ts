@@ -61,6 +61,7 @@ export function busyJourney(seconds: number, now: number): Watched {
     aStream({
       ...{ name, source: name.split('/')[0] ?? name, polls: seconds, records: wave(120, 300) },
       ...{ caughtUpAt: now - 2_300, checkpointAt: now - 4_000, order: 'oldest_first' },
+      nextPollAt: now + 12_000,
       ...parts,
     });
   const behind = Math.round(900 + 800 * Math.sin(seconds / 400));

@@ -10,6 +10,7 @@ import {
 import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
+import type { Ailment } from '../../src/watch/health.ts';
 import {
   type StatusServer,
   type StatusSettings,
@@ -25,6 +26,11 @@ export function aFailure(message = 'it did not work'): WatchedError {
   return { code: 'sink_unreachable', message, next: 'Look.', requestId: null, traceId: null };
 }
 
+/** What keeps a stream from going on. */
+export function anAilment(name: string, reason: Ailment['reason'], error = aFailure()): Ailment {
+  return { part: 'stream', name, reason, what: 'is unwell', error, message: `${name} is unwell` };
+}
+
 /** A stream that was read to its tail. */
 export function aStream(parts: Partial<WatchedStream> = {}): WatchedStream {
   return {
@@ -37,6 +43,7 @@ export function aStream(parts: Partial<WatchedStream> = {}): WatchedStream {
     records: 100,
     skipped: 0,
     caughtUpAt: 1_767_225_600_000,
+    nextPollAt: null,
     order: 'newest_first',
     checkpointAt: 1_767_225_600_000,
     newestRecordAt: 1_767_225_600_000,

@@ -6,7 +6,7 @@ import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { busyJourney, hostile, hostileJourney, readableLines } from './a-journey.ts';
-import { aFailure, aServer, aSink, aStream, aTap, aWatched } from './a-watched.ts';
+import { aFailure, aServer, aSink, aStream, aTap, aWatched, listenTo } from './a-watched.ts';
 
 const screenshots = join(import.meta.dirname, '..', '..', '.cache', 'screenshots');
 const isDrawn = `document.querySelectorAll('#streams tbody').length > 0`;
@@ -115,7 +115,7 @@ test('the keyboard reaches everything, reads the charts, and chooses colours tha
   expect(reached).toEqual(expect.arrayContaining(['watch', 'lines']));
   expect([...outlines]).toEqual(['solid']);
   expect(crosshairs).toHaveLength(4);
-  expect(crosshairs[0]).toMatch(/^\d\d:\d\d$/);
+  expect(crosshairs[0]).toMatch(/^\d\d:\d\d:\d\d$/);
   expect(new Set(crosshairs).size).toBe(1);
   expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark');
   await page.open(`${url}/?again`);
@@ -134,6 +134,7 @@ test('ten thousand streams: the worst first, the others counted and found', {
     }),
   );
   const { url } = await aServer(() => aWatched({ streams }));
+  const { text } = await listenTo(`${url}/events`);
   const page = await startBrowser();
   await page.look(1440, 900, 'light');
   await page.open(`${url}/`);
@@ -145,6 +146,12 @@ test('ten thousand streams: the worst first, the others counted and found', {
   const counted = await seen('#streams-count');
   const picture = await seen('[data-key="source web_logs"]');
   const rows = await page.evaluate(`document.querySelectorAll('#streams tbody').length`);
+  await page.evaluate(`document.getElementById('more').click()`);
+  await page.waitFor(`document.querySelectorAll('#streams tbody').length === 100`);
+  const elements = await page.evaluate(`document.querySelectorAll('*').length`);
+  const states = text()
+    .split('\n\n')
+    .filter((event) => event.startsWith('event: state'));
   await page.evaluate(`(() => {
     document.getElementById('find').value = 'C-4242';
     document.getElementById('find').dispatchEvent(new Event('input'));
@@ -156,8 +163,48 @@ test('ten thousand streams: the worst first, the others counted and found', {
   expect(counted).toBe('10,000 streams, the 100 that need it most');
   expect(picture).toContain('10,000 streams');
   expect(rows).toBe(12);
+  expect(elements).toBeLessThan(2_500);
+  expect(states.length).toBeGreaterThan(0);
+  expect(Math.max(...states.map(({ length }) => length))).toBeLessThan(75_000);
   expect(await seen('#streams tbody')).toContain('web_logs/c-4242');
   expect(await seen('#streams-count')).toBe('1 of 10,000 streams found');
+});
+
+test('times go on between two news, and without news the page vouches for nothing', {
+  timeout: 40_000,
+}, async () => {
+  const clock = manualClock();
+  const waiting = aStream({ nextPollAt: clock.now() + 12_000 });
+  const halted = aStream({ name: 'logs', state: 'halted', nextPollAt: clock.now() + 900_000 });
+  // More than stand there at first: what needs someone comes before them.
+  const others = Array.from({ length: 15 }, (_, index) => aStream({ name: `other-${index}` }));
+  const streams = [waiting, ...others, halted];
+  const sinks = [aSink({ lettersHeld: 1 })];
+  const { url } = await aServer(() => aWatched({ streams, sinks }), { clock });
+  const page = await startBrowser();
+  const seen = (selector: string) =>
+    page.evaluate<string>(`document.querySelector('${selector}').textContent`);
+  const pass = (ms: number) =>
+    page.evaluate(`{ const now = Date.now; Date.now = () => now() + ${ms}; }`);
+  await page.open(`${url}/`);
+  await page.waitFor(isDrawn);
+
+  const atFirst = await seen('#streams');
+  await pass(4_000);
+  await page.waitFor(`/next poll in [5-8] s/.test(document.getElementById('streams').textContent)`);
+  await pass(4_000);
+  await page.waitFor(`document.getElementById('verdict').textContent === 'no connection'`);
+  const [link, title] = [await seen('#link'), await seen('title')];
+  await clock.advance(1_000);
+  await page.waitFor(`document.getElementById('verdict').textContent !== 'no connection'`);
+
+  expect(atFirst).toMatch(/logshalted; next poll in 1[45] min.*auditnext poll in 1[0-2] s/);
+  expect(link).toMatch(/^no news for \d+ s; trying again$/);
+  expect(title).toBe('(?) sluice');
+  expect(await seen('#verdict')).toBe('1 thing needs attention');
+  expect(await seen('#attention')).toMatch(
+    /Stream logs is halted.*Sink siem has refused 1 event for good/,
+  );
 });
 
 test('events are watched with the form and filter of the reader, until the reader stops', {
@@ -187,7 +234,7 @@ test('events are watched with the form and filter of the reader, until the reade
   await wish('where', 'not CEL');
   await page.waitFor(`document.getElementById('tail-told').textContent === 'where: not CEL'`);
 
-  expect(offered).toEqual(['readable', 'json', 'cef', 'siem gets it']);
+  expect(offered).toEqual(['readable', 'json', 'cef', 'as siem gets it']);
   expect(told).toBe('1 of 2 events shown.');
   expect(asked().at(-1)).toBe(`${url}/tail?form=cef&stream=&text=another&where=not+CEL`);
   expect(await page.evaluate(`document.getElementById('watch').textContent`)).toBe('Watch');

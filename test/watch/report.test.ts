@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { openHistory } from '../../src/watch/history.ts';
 import { type ReportParts, reportOf } from '../../src/watch/report.ts';
 import type { Watched, WatchedStream } from '../../src/watch/watched.ts';
-import { aFailure, aSink, aStream, aWatched } from './a-watched.ts';
+import { aFailure, anAilment, aSink, aStream, aWatched } from './a-watched.ts';
 
 const now = Date.UTC(2026, 0, 2);
 
@@ -41,6 +41,9 @@ describe('waits_for', () => {
     [{ state: 'waiting' }, {}, 'its schedule'],
     [{ state: 'retrying' }, {}, 'its next attempt'],
     [{ state: 'halted' }, {}, 'an operator'],
+    [{ state: 'waiting', nextPollAt: now + 1 }, {}, 'its schedule'],
+    [{ state: 'waiting', nextPollAt: now - 1 }, {}, 'its turn among the streams'],
+    [{ state: 'retrying', nextPollAt: now - 1 }, {}, 'its turn among the streams'],
     [{ state: 'polling' }, {}, null],
     [{ state: 'polling', budget }, {}, 'its turn at edge (up to 62 s)'],
     [{ state: 'polling', budget }, { spool: full }, 'room in the spool'],
@@ -55,6 +58,11 @@ describe('waits_for', () => {
   });
 });
 
+test('next_poll_at is told while there is one', () => {
+  expect(streamOf({ nextPollAt: now })?.next_poll_at).toBe('2026-01-02T00:00:00.000Z');
+  expect(streamOf({ nextPollAt: null })?.next_poll_at).toBeNull();
+});
+
 test('of too many streams the worst are told, worst first; the sums are of all', () => {
   const streams = [
     ...Array.from({ length: 200 }, (_, index) =>
@@ -64,9 +72,9 @@ test('of too many streams the worst are told, worst first; the sums are of all',
     aStream({ name: 'failing', error: aFailure() }),
     aStream({ name: 'stuck', error: aFailure() }),
   ];
-  const stuck = { part: 'stream', name: 'stuck', reason: 'not_advancing', message: '' } as const;
+  const ailments = [anAilment('stuck', 'not_advancing')];
 
-  const report = aReport(aWatched({ streams }), { ailments: [stuck], streamsMax: 5 });
+  const report = aReport(aWatched({ streams }), { ailments, streamsMax: 5 });
 
   const names = report.streams.map(({ name }) => name);
   expect(names).toEqual(['stuck', 'failing', 'new', 'fine-199', 'fine-198']);
@@ -81,15 +89,27 @@ test('of too many streams the worst are told, worst first; the sums are of all',
 });
 
 test('of thousands of reasons the first are told, and how many there are', () => {
-  const ailments = Array.from(
-    { length: 3_000 },
-    (_, index) => ({ part: 'stream', name: `s-${index}`, reason: 'halted', message: '' }) as const,
-  );
+  const ailments = Array.from({ length: 3_000 }, (_, index) => anAilment(`s-${index}`, 'halted'));
 
   const report = aReport(aWatched(), { ailments });
 
-  expect([report.ready, report.reasons_total]).toEqual([false, 3_000]);
-  expect(report.reasons).toEqual(ailments.slice(0, 50));
+  expect([report.ready, report.reasons_total, report.attention_total]).toEqual([false, 3_000, 1]);
+  expect(report.reasons).toHaveLength(50);
+  expect(report.reasons[49]).toEqual({
+    ...{ part: 'stream', name: 's-49', reason: 'halted', message: 's-49 is unwell' },
+  });
+});
+
+test('what a reader gets each second is bounded, also where ten thousand streams fail', () => {
+  const error = aFailure('upstream answered 403 '.repeat(20));
+  const streams = Array.from({ length: 10_000 }, (_, index) =>
+    aStream({ name: `web_logs/c-${index}`, state: 'halted', error }),
+  );
+  const ailments = streams.map(({ name }) => anAilment(name, 'halted', error));
+
+  const text = JSON.stringify(aReport(aWatched({ streams }), { ailments }));
+
+  expect(text.length).toBeLessThan(150_000);
 });
 
 test('streams that fit keep the order of the config, whatever their state', () => {

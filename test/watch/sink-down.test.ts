@@ -51,17 +51,37 @@ test('a sink goes down and comes back: /readyz and the page say so without a rel
   await page.waitFor(sinkIs('warn'));
   const down = JSON.parse((await ready(503)).body);
   await page.waitFor(sinkIs('bad'));
-  const verdict = await page.evaluate(`document.getElementById('verdict').textContent`);
+  const shown = () =>
+    page.evaluate<Record<string, unknown>>(`(() => {
+      const { className, textContent } = document.querySelector('[data-key="sink post"]');
+      return {
+        verdict: document.getElementById('verdict').textContent,
+        attention: document.getElementById('attention').textContent,
+        box: className + ' ' + textContent,
+        cut: document.querySelectorAll('.pipe.bad').length,
+        title: document.title,
+      };
+    })()`);
+  const shownDown = await shown();
   const metricsDown = (await ask(`${url}/metrics`)).body;
   await receiver.reopen();
   await ready(200);
   await page.waitFor(sinkIs('good'));
+  const shownUp = await shown();
   const metricsUp = (await ask(`${url}/metrics`)).body;
   const { exitCode } = await sluice.kill();
 
   expect(down.reasons).toMatchObject([{ part: 'sink', name: 'post', reason: 'not_delivering' }]);
   expect(down.reasons[0].message).toContain('ECONNREFUSED');
-  expect(verdict).toBe('1 thing needs attention');
+  expect(shownDown).toEqual({
+    ...{ verdict: '1 thing needs attention', title: '(1) sluice', cut: 1 },
+    attention: expect.stringMatching(/^.*Sink post has taken nothing for \d+ s.*ECONNREFUSED/),
+    box: expect.stringMatching(/^box bad .*post.*\d+ to go$/),
+  });
+  expect(shownUp).toEqual({
+    ...{ verdict: 'all is well', title: 'sluice', cut: 0, attention: '' },
+    box: expect.stringMatching(/^box good .*post/),
+  });
   expect(watched).toMatch(/^\d{4}-\d\d-\d\d .* audit /);
   expect(metricsDown).toContain('\nsluice_sink_failing{sink="post"} 1\n');
   expect(metricsUp).toContain('\nsluice_sink_failing{sink="post"} 0\n');

@@ -116,7 +116,7 @@ function refuseWithoutList({ source }: Wish, { sources }: WholePlan): void {
 
 function forgetAlike(config: Config, wish: Wish): void {
   const unfinished = alike(config.state.dir, wish);
-  if (unfinished !== undefined) forget(config, unfinished, false);
+  if (unfinished !== undefined) forget(config, unfinished);
 }
 
 function introduction({ source, from, to }: BackfillRequest): readonly string[] {
@@ -154,6 +154,8 @@ async function follow(doing: Doing): Promise<ExitCode> {
   let seenAt = askedAt;
   means.err(`${holderOf(dir) ?? 'another process'} runs with this config and is asked to do it`);
   while (!stop.aborted) {
+    // Looked at first: what is done is told before its request goes.
+    const isGone = requestOf(dir, request.id) === null;
     const progress = progressOf(dir, request.id);
     if (progress !== null && progress.at >= request.askedAt) {
       isTaken = true;
@@ -164,6 +166,7 @@ async function follow(doing: Doing): Promise<ExitCode> {
         return tellEnd(doing, progress);
       }
     }
+    if (isGone) return tellEnd(doing, progress);
     if (holderOf(dir) !== null) seenAt = clock.monotonic();
     if (clock.monotonic() - seenAt > awayMsMax) throw left(doing);
     if (!isTaken && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing);
@@ -176,10 +179,14 @@ function isWanted({ request, config }: Doing): boolean {
   return requestOf(config.state.dir, request.id)?.wanted === true;
 }
 
+function isCancelled({ request, config }: Doing): boolean {
+  return requestOf(config.state.dir, request.id) === null;
+}
+
 async function stopThere(doing: Doing): Promise<ExitCode> {
   const { request, config, tools, meter } = doing;
   const { dir } = config.state;
-  writeRequest(dir, { ...request, wanted: false });
+  if (!isCancelled(doing)) writeRequest(dir, { ...request, wanted: false });
   const deadline = tools.clock.monotonic() + stoppedWithinMs;
   const now = () => progressOf(dir, request.id);
   const isOver = (state?: BackfillProgress['state']) =>
@@ -213,7 +220,8 @@ function notTaken({ request, config }: Doing): ExportError {
   );
 }
 
-function tellEnd({ request, means }: Doing, progress: BackfillProgress | null): ExitCode {
+function tellEnd(doing: Doing, progress: BackfillProgress | null): ExitCode {
+  const { request, means } = doing;
   const { source } = request;
   const { read = 0, held = 0, untimed = 0, behind = 0, reachedAt = null } = progress ?? {};
   const odd = untimed === 0 ? '' : `, ${untimed} of them without a readable time`;
@@ -221,6 +229,10 @@ function tellEnd({ request, means }: Doing, progress: BackfillProgress | null): 
   if (progress?.state === 'done') {
     means.out(`${source}: ${counts}; every sink has them`);
     return 0;
+  }
+  if (isCancelled(doing)) {
+    means.err(`${source}: cancelled: ${counts}; what is held is still delivered`);
+    return 1;
   }
   const reached = reachedAt === null ? '' : ` at ${new Date(reachedAt).toISOString()}`;
   means.err(`${source}: not all of it: ${counts}; ${counted(behind, 'event')} still to deliver`);

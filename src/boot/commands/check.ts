@@ -2,7 +2,7 @@
 // also whether the world answers: each upstream is asked for a token, each source for one record of its first stream,
 // each sink for a connection. Nothing is read into the spool and no event is sent.
 
-import type { SinkDefinition } from '../../contracts/definition.ts';
+import type { FormatChoice, SinkDefinition } from '../../contracts/definition.ts';
 import { asExportError, ExportError } from '../../contracts/errors.ts';
 import type { ListStream, SnapshotStream, Stream } from '../../contracts/source.ts';
 import type { HttpClient } from '../../contracts/tools.ts';
@@ -57,15 +57,24 @@ function summaryLines(config: Config, plan: WholePlan): readonly string[] {
   const streams = plan.sources.reduce((sum, source) => sum + source.streams.length, 0);
   return [
     `${painted('ok', 'good')}    ${config.file}: ${count(plan.sources.length, 'source')} with ${count(streams, 'stream')}, ${count(plan.sinks.length, 'sink')}`,
+    `      state in ${config.state.dir}`,
     ...plan.sources.map(
       (source) =>
         `      source ${source.name}: ${count(source.streams.length, 'stream')}, ${scheduleText(source)}`,
     ),
     ...plan.sinks.map(
-      ({ name, definition, settings, format }) =>
-        `      sink ${name}: ${definition.type}, ${format.name}, ${assuranceTexts[definition.assurance(settings)]}`,
+      ({ name, definition, settings }) =>
+        `      sink ${name}: ${definition.type}, ${formatText(config.sinks[name]?.format)}, ${assuranceTexts[definition.assurance(settings)]}`,
     ),
   ];
+}
+
+/** `cef in syslog` where one format carries another. */
+function formatText(format: FormatChoice | undefined): string {
+  if (format === undefined) return 'no format';
+  const { type, message } = format;
+  const inner = typeof message === 'object' && message !== null ? Object(message).type : message;
+  return typeof inner === 'string' ? `${inner} in ${type}` : type;
 }
 
 function count(n: number, what: string): string {

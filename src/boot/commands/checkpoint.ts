@@ -10,12 +10,20 @@ import { forgetDelivered } from '../../hold/delivered.ts';
 import { takeLock } from '../../hold/lock.ts';
 import type { Store } from '../../hold/store.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
+import {
+  type ConfigOptions,
+  commandText,
+  type ExitCode,
+  type Means,
+  UsageError,
+} from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
+import { readConfigToLook } from '../looking.ts';
 import {
   digestOf,
   hasState,
+  notHere,
   openForLooking,
   openForMending,
   readState,
@@ -32,9 +40,10 @@ export interface CheckpointOptions extends ConfigOptions {
 
 /** Prints what is known of a stream. */
 export async function show(options: CheckpointOptions, means: Means): Promise<ExitCode> {
-  const { config, stream, state } = await find(options, means);
+  const { config } = readConfigToLook(options.config, means.env);
+  const { stream, state } = await find(config, options);
   if (state === null || !hasState(config.state.dir)) {
-    means.out(`${stream} has no checkpoint: it starts from the beginning`);
+    means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
     return 0;
   }
   const store = openForLooking(config.state.dir);
@@ -81,7 +90,8 @@ function factsOf(
 
 /** Deletes the checkpoint, so that the stream is read from its start. */
 export async function reset(options: CheckpointOptions, means: Means): Promise<ExitCode> {
-  const { config, stream } = await find(options, means);
+  const config = readConfig(options.config, { env: means.env });
+  const { stream } = await find(config, options);
   const forgotten = mend(config, stream, (store) => {
     store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
     // Its cursors belong to the list as it was asked for before.
@@ -103,10 +113,12 @@ export async function rewind(
   means: Means,
 ): Promise<ExitCode> {
   const to = timeOf(options.to);
-  const { config, stream } = await find(options, means);
+  const config = readConfig(options.config, { env: means.env });
+  const { stream } = await find(config, options);
+  const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
   const { at, cursor, forgotten } = mend(config, stream, (store) => {
-    const checkpoint = listCheckpointOf(store, stream);
-    const place = placeBefore(store, stream, to);
+    const checkpoint = listCheckpointOf(store, { stream, reset });
+    const place = placeBefore(store, to, { stream, reset });
     const forgotten = options.forget === true ? forget(store, stream, place.at) : null;
     const moved = {
       ...checkpoint,
@@ -130,14 +142,12 @@ export async function rewind(
 }
 
 interface Found {
-  readonly config: Config;
   readonly stream: string;
   readonly state: StreamState | null;
 }
 
 /** The stream of that name, in the config or left over in the state. */
-async function find({ config: file, stream }: CheckpointOptions, { env }: Means): Promise<Found> {
-  const config = readConfig(file, { env });
+async function find(config: Config, { stream }: CheckpointOptions): Promise<Found> {
   const { streams } = readState(config.state.dir);
   const names = new Set([...(await streamsOf(config)).map(({ name }) => name), ...streams.keys()]);
   if (!names.has(stream)) {
@@ -145,7 +155,7 @@ async function find({ config: file, stream }: CheckpointOptions, { env }: Means)
       `--stream: there is no stream ${cleanText(stream, 80)}${hint(stream, names)}`,
     );
   }
-  return { config, stream, state: streams.get(stream) ?? null };
+  return { stream, state: streams.get(stream) ?? null };
 }
 
 /** Runs one transaction on the state while no run can: a runner's memory would overrule what is changed under it. */
@@ -182,19 +192,27 @@ function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | nul
   return { ...openWalk, block: Math.min(Number(openWalk.block), next) };
 }
 
-function listCheckpointOf(store: Store, stream: string): JsonObject {
+/** A stream that is to be rewound, and how to begin it anew where it cannot be. */
+interface Rewound {
+  readonly stream: string;
+  readonly reset: string;
+}
+
+function listCheckpointOf(store: Store, { stream, reset }: Rewound): JsonObject {
   const { checkpoint } = store.recall(stream);
   if (isObject(checkpoint) && checkpoint.kind === 'list') return checkpoint;
   throw new ExportError(
     'checkpoint_mismatch',
     `rewinding ${stream}: it has no places to go back to, since it ${checkpoint === null ? 'was never read' : 'is read whole each time'}`,
-    {
-      next: `Use 'sluice checkpoint reset --stream ${stream}' to begin anew; nothing was changed.`,
-    },
+    { next: `To begin anew: ${reset}.` },
   );
 }
 
-function placeBefore(store: Store, stream: string, to: number): { cursor: string; at: number } {
+function placeBefore(
+  store: Store,
+  to: number,
+  { stream, reset }: Rewound,
+): { cursor: string; at: number } {
   const trail = store.trail(stream);
   const place = trail.findLast(({ at }) => at <= to);
   if (place !== undefined) return place;
@@ -204,7 +222,7 @@ function placeBefore(store: Store, stream: string, to: number): { cursor: string
       ? 'it has no places to go back to'
       : `the oldest place kept is of ${time(oldest.at)}`;
   throw new ExportError('checkpoint_mismatch', `rewinding ${stream} to ${time(to)}: ${kept}`, {
-    next: `Choose a later time, or begin anew with 'sluice checkpoint reset --stream ${stream}'; nothing was changed.`,
+    next: `Choose a later time, or begin anew: ${reset}.`,
   });
 }
 

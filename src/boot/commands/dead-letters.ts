@@ -11,8 +11,9 @@ import { cleanText } from '../../tools/clean-text.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
-import { hasState, openForLooking, openForMending } from '../state.ts';
-import { tableLines } from '../table.ts';
+import { readConfigToLook } from '../looking.ts';
+import { hasState, notHere, openForLooking, openForMending } from '../state.ts';
+import { painted, tableLines } from '../table.ts';
 
 /** Options of all three. */
 export interface DeadLetterOptions extends ConfigOptions {
@@ -20,6 +21,7 @@ export interface DeadLetterOptions extends ConfigOptions {
   readonly json?: boolean;
 }
 
+/** One of them, without its record. */
 interface Letter {
   readonly id: number;
   readonly sink: string;
@@ -32,10 +34,12 @@ interface Letter {
 /** A transaction puts back this many at most, so that a running process is not kept from writing for long. */
 const lettersAtOnce = 500;
 const reasonLengthMax = 300;
+/** Enough to tell one from another; --json has the whole. */
+const uidLengthShown = 12;
 
 /** Prints the letters. */
 export async function list(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env });
+  const { config } = readConfigToLook(options.config, env);
   const letters = looking(config, (store) => lettersIn(store, chosenSink(options, config, store)));
   if (options.json === true) {
     for (const { id, sink, uid, at, reason, context } of letters) {
@@ -45,15 +49,26 @@ export async function list(options: DeadLetterOptions, { env, out }: Means): Pro
     }
     return 0;
   }
-  if (letters.length === 0) {
-    out('no dead letters');
-    return 0;
-  }
+  if (letters.length === 0) out(`no dead letters${notHere(config)}`);
+  else for (const line of letterLines(letters, process.stdout.isTTY === true)) out(line);
+  return 0;
+}
+
+/** For a person at a terminal why each was refused, then which it is; for a program a table with everything in it. */
+export function letterLines(letters: readonly Letter[], onTerminal: boolean): readonly string[] {
+  if (onTerminal) return letters.flatMap(shortLines);
   const rows = letters.map(({ id, sink, at, context, uid, reason }) => [
     ...[String(id), sink, time(at), context.stream, uid, reason],
   ]);
-  for (const line of tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows)) out(line);
-  return 0;
+  return tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows);
+}
+
+function shortLines({ id, sink, uid, reason, at, context }: Letter): readonly string[] {
+  const which = `${time(at)}, stream ${context.stream}, uid ${uid.slice(0, uidLengthShown)}…`;
+  return [
+    `${id}  ${cleanText(sink, 80)}: ${painted(cleanText(reason, reasonLengthMax), 'bad')}`,
+    `${' '.repeat(String(id).length)}  ${painted(cleanText(which, reasonLengthMax), 'dim')}`,
+  ];
 }
 
 /** Puts letters back for their sink. */
@@ -78,7 +93,7 @@ export async function retry(options: DeadLetterOptions, { env, out }: Means): Pr
   });
   for (const [sink, n] of counts) out(`${sink}: ${n} put back, to be sent again`);
   for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
-  if (counts.size === 0 && stuck.size === 0) out('no dead letters');
+  if (counts.size === 0 && stuck.size === 0) out(`no dead letters${notHere(config)}`);
   return 0;
 }
 
@@ -93,7 +108,7 @@ export async function drop(options: DeadLetterOptions, { env, out }: Means): Pro
     return letters;
   });
   for (const { id, sink, uid } of dropped ?? []) out(`dropped ${id} of ${sink}: ${uid}`);
-  if ((dropped ?? []).length === 0) out('no dead letters');
+  if ((dropped ?? []).length === 0) out(`no dead letters${notHere(config)}`);
   return 0;
 }
 

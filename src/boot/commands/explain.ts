@@ -8,12 +8,25 @@ import { timetable } from '../../fetch/schedule.ts';
 import type { PlannedSource } from '../../pipeline.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { systemClock } from '../../tools/clock.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
+import {
+  type ConfigOptions,
+  commandText,
+  type ExitCode,
+  type Means,
+  UsageError,
+} from '../command.ts';
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { planToLook, readConfigToLook } from '../looking.ts';
 import { type Asked, askRunning, type RunningReport } from '../running.ts';
-import { hasState, openForLooking, readState, type State, type StreamState } from '../state.ts';
+import {
+  hasState,
+  notHere,
+  openForLooking,
+  readState,
+  type State,
+  type StreamState,
+} from '../state.ts';
 import { counted, factLines, painted, spanText } from '../table.ts';
 
 /** Explains a stream. */
@@ -99,7 +112,7 @@ function verdictOf(known: Known): Verdict {
     const resumes = held?.checkpoint ? 'it goes on from its checkpoint' : 'it has read nothing yet';
     return {
       doing: `is not read, since nothing runs with this config; ${resumes}`,
-      next: `npx sluice run -c ${config.file}${error === null ? '' : `; and for its last error: ${error.next}`}`,
+      next: `${commandText('run', config.file)}${error === null ? '' : `; and for its last error: ${error.next}`}`,
       urgent: error !== null,
     };
   }
@@ -137,7 +150,7 @@ function factsOf(known: Known): readonly Fact[] {
   const caughtUpAt = running === undefined ? held?.caughtUpAt : epoch(running.caught_up_at);
   return [
     ['read from', `${settings?.type} of upstream ${settings?.upstream}, ${scheduleText(source)}`],
-    ['running', state.holder ?? 'no'],
+    ['running', state.holder ?? `no${notHere(config)}`],
     ...runningFacts(running, told),
     ['next poll', nextPollText(known)],
     ['caught up', agoText(caughtUpAt, now)],
@@ -172,12 +185,23 @@ function scheduleText({ schedule }: PlannedSource): string {
 }
 
 function nextPollText(known: Known): string {
-  const { source, state, now } = known;
+  const { source, state, held, now } = known;
   const running = toldStream(known);
   if (state.holder === null) return 'none: nothing runs';
-  if (running?.state === 'polling') return 'under way';
-  if (running?.state === 'retrying') return 'after a wait that grows from failure to failure';
-  if (running?.state === 'halted') return 'within the hour, in case it was mended meanwhile';
+  const noted = running?.state ?? held?.state;
+  if (noted === 'polling') return 'under way';
+  const at = epoch(running?.next_poll_at ?? null);
+  if (at !== null) {
+    const mended =
+      noted === 'halted'
+        ? ', in case it was mended meanwhile; at once when its config changes'
+        : '';
+    return `${at <= now ? 'as soon as it is its turn' : `in ${spanText(at - now)}`}${mended}`;
+  }
+  if (noted === 'retrying') return 'after a wait that grows from failure to failure';
+  if (noted === 'halted') {
+    return 'within the hour, in case it was mended meanwhile; at once when its config changes';
+  }
   const { schedule } = source;
   if (!('everyMs' in schedule)) {
     return `in about ${spanText(timetable(schedule, systemClock()).untilNext(0))}`;
@@ -198,7 +222,7 @@ function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
   const facts = isObject(checkpoint) ? checkpoint : {};
   const order = held?.checkpoint?.order ?? 'unknown';
   return [
-    ['order', orderText(order, source.list?.order === 'auto')],
+    ['order', source.list?.order === 'auto' ? learnedText(order, facts, now) : pinnedText(order)],
     // New records of a list that grows at its start never come in behind the checkpoint.
     ...(order === 'newest_first' ? [] : [['tail', tailText(facts, now)] as const]),
     ['latest record', agoText(held?.checkpoint?.watermark, now)],
@@ -206,9 +230,12 @@ function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
   ];
 }
 
-function orderText(order: string, learned: boolean): string {
-  if (!learned) return `${order}, as the config says`;
-  if (order !== 'unknown') return `${order}, learned from where new records came in`;
+const pinnedText = (order: string) => `${order}, as the config says`;
+
+/** Checkpoints of older versions do not say when it was learned. */
+function learnedText(order: string, { learnedAt }: JsonObject, now: number): string {
+  const when = typeof learnedAt === 'number' ? ` ${agoText(learnedAt, now)}` : '';
+  if (order !== 'unknown') return `${order}, learned${when} from where new records came in`;
   return 'not known yet: both ends of the list are asked until new records have shown it';
 }
 

@@ -5,7 +5,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { cleanText } from '../../tools/clean-text.ts';
-import { type ExitCode, type Means, UsageError } from '../command.ts';
+import { type ExitCode, type Means, shellWord, UsageError } from '../command.ts';
 import { ConfigError, parseConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { whyUnreadable } from '../config/references.ts';
@@ -223,7 +223,7 @@ function sinkType(text: string): SinkType {
 function flawOf(flag: Question['flag'], answers: Answers, env: Means['env']): string | null {
   const { unified, services, secrets, companies, scope } = answers;
   if (flag === 'services' && unified === null && services === null) {
-    return 'one of the two APIs has to be read; this, or --unified';
+    return 'one of the two APIs has to be read: give this, or --unified';
   }
   // Taken as a name a secret would get into the file, should somebody paste one here.
   if (flag === 'secrets' && secrets !== null && !/^\.{0,2}\/[\w./-]*$/.test(secrets)) {
@@ -268,10 +268,7 @@ function nextLines(file: string, { unified, services, secrets }: Answers): reado
     secrets === null
       ? names.map((name) => `  export ${name}=…`)
       : [`  write the credentials into ${names.join(', ')}`];
-  const shown = cleanText(
-    /^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`,
-    300,
-  );
+  const shown = cleanText(shellWord(file), 300);
   return [
     `wrote ${shown}; next:`,
     ...provide,

@@ -3,7 +3,6 @@
 // is named. A second signal ends at once, which loses nothing either. SIGHUP, or another content of its file, has the config
 // read again (reload.ts).
 
-import { styleText } from 'node:util';
 import { asExportError, ExportError } from '../../contracts/errors.ts';
 import { duration } from '../../contracts/settings.ts';
 import type { Log } from '../../contracts/tools.ts';
@@ -25,6 +24,7 @@ import type { Made } from '../reload-changes.ts';
 import { listenForReloads } from '../reload-requests.ts';
 import { resumeLines } from '../resume-lines.ts';
 import { listenForShutdown, type Shutdown } from '../shutdown.ts';
+import { summaryLines } from '../summary.ts';
 import { type BootTools, openTools } from '../tools.ts';
 import { watching } from '../watched.ts';
 
@@ -125,7 +125,9 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
   const { tap: first } = running.sight;
   const look = () => running.sight.look();
   const tap = first && {
-    forms: first.forms,
+    get forms() {
+      return (running.sight.tap ?? first).forms;
+    },
     open: (wish: TailWish) => (running.sight.tap ?? first).open(wish),
   };
   const telemetry = status.telemetry === null ? null : { ...status.telemetry, http };
@@ -235,22 +237,11 @@ function notInTime(why: string): ExportError {
 }
 
 /** Where a sink of this run writes events to stdout, the summary is not to stand among them. */
-function tellSummary({ plan, journey, means }: Running, summary: Summary): void {
+function tellSummary({ config, plan, journey, means }: Running, summary: Summary): void {
   const onStdout = plan.sinks.some(({ settings }) => settings.type === 'stdout');
   const tell = onStdout ? means.err : means.out;
   const stream = onStdout ? process.stderr : process.stdout;
-  const streams = journey.pipeline.state.streams.length;
-  tell(`${summary.records} new records read from ${streams} stream${streams === 1 ? '' : 's'}`);
-  for (const { stream: name, cause } of summary.failed) {
-    tell(styleText('red', `${name}: ${cause.message}. ${cause.next}`, { stream }));
-  }
-  for (const { name, delivered, deadLetters } of journey.pipeline.state.sinks) {
-    const behind = summary.behind.find(({ sink }) => sink === name);
-    const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
-    if (behind === undefined) tell(text);
-    else {
-      const why = behind.cause === null ? 'there was no time left' : behind.cause.message;
-      tell(styleText('red', `${text}; still held: ${why}`, { stream }));
-    }
-  }
+  const { pipeline, spool } = journey;
+  const after = { state: pipeline.state, bytes: spool.gauge.bytes };
+  for (const line of summaryLines(summary, after, { config, stream })) tell(line);
 }

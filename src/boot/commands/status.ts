@@ -3,6 +3,7 @@
 // tables with the same order; with --json one object for scripts, in the order of the config (times are RFC 3339 or null, durations milliseconds; keys may be added):
 //
 //   { running: string | null,
+//     state_dir: string,
 //     streams: [{ name, source, order, checkpoint_at, caught_up_at, lag_ms, state, error }],
 //     spool: { bytes, max_bytes, events, oldest_at },
 //     sinks: [{ name, type, position, backlog, dead_letters, state, error }],
@@ -17,7 +18,7 @@ import { attentionLines } from '../attention.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
 import type { Config } from '../config/config.ts';
 import { planToLook, readConfigToLook } from '../looking.ts';
-import { backlogOf, type NotedError, readState, type State } from '../state.ts';
+import { backlogOf, type NotedError, notHere, readState, type State } from '../state.ts';
 import {
   errorCell,
   painted,
@@ -38,7 +39,7 @@ export async function status(options: StatusOptions, { env, out }: Means): Promi
   const { config, unread } = readConfigToLook(options.config, env);
   const report = reportOf(config, await streamsOf(config), readState(config.state.dir));
   if (options.json === true) out(JSON.stringify(report, null, 2));
-  else for (const line of [...reportLines(report, config.file), ...unreadLines(unread)]) out(line);
+  else for (const line of [...reportLines(report, config), ...unreadLines(unread)]) out(line);
   return 0;
 }
 
@@ -58,6 +59,7 @@ export async function streamsOf(config: Config): Promise<readonly NamedStream[]>
 
 interface Report {
   readonly running: string | null;
+  readonly state_dir: string;
   readonly streams: readonly {
     readonly name: string;
     readonly source: string;
@@ -95,6 +97,7 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
   };
   return {
     running: state.holder,
+    state_dir: config.state.dir,
     streams: streams.map(({ name, source }) => {
       const held = state.streams.get(name);
       const caughtUpAt = held?.caughtUpAt ?? null;
@@ -134,14 +137,16 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
   };
 }
 
-function reportLines(report: Report, configFile: string): readonly string[] {
+function reportLines(report: Report, config: Config): readonly string[] {
   const { running, spool, orphans } = report;
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
   const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
   return [
-    running === null ? painted('not running', 'dim') : `running: ${cleanText(running, 200)}`,
+    running === null
+      ? painted(cleanText(`not running${notHere(config)}`, 1_000), 'dim')
+      : `running: ${cleanText(running, 200)}`,
     '',
-    ...attentionLines(report, configFile),
+    ...attentionLines(report, config.file),
     '',
     ...streamTable(report),
     '',

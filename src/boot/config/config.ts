@@ -42,6 +42,8 @@ export interface Config {
   readonly state: {
     /** Absolute. */
     readonly dir: string;
+    /** As it was given: where that is relative, it is so to the working directory. */
+    readonly given: string;
     readonly maxBytes: number;
     readonly keepMs: number;
     readonly sync: 'full' | 'normal';
@@ -127,6 +129,7 @@ function readTop(
   return {
     state: {
       dir: resolve(state.dir),
+      given: state.dir,
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       sync: state.sync,

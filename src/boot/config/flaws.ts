@@ -5,6 +5,7 @@
 import type { LineCounter } from 'yaml';
 import { ExportError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { commandText } from '../command.ts';
 
 /** One thing that is wrong, or that the author should look at. */
 export interface Flaw {
@@ -24,7 +25,7 @@ export class ConfigError extends ExportError {
 
   constructor(file: string, flaws: readonly Flaw[]) {
     super('config_invalid', flaws.map((flaw) => flawText(file, flaw)).join('\n'), {
-      next: `Correct the places named, then look again with: sluice check -c ${file}. Nothing was started.`,
+      next: `Correct the places named, then look again with: ${commandText('check', file)} (nothing was started).`,
       details: { file, flaws: flaws.length },
     });
     this.name = 'ConfigError';

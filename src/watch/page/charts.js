@@ -128,7 +128,7 @@ function legendParts(title, { unit }, lines, plot) {
   const { idx } = plot.cursor;
   const last = (plot.data?.[0]?.length ?? 0) - 1;
   const at = idx ?? last;
-  const when = idx === null || idx === undefined ? 'now' : clock(plot.data[0][idx] * 1000);
+  const when = idx === null || idx === undefined ? 'now' : clock(plot.data[0][idx] * 1000, true);
   const values = lines.map(([name], index) => {
     const value = plot.data?.[index + 1]?.[at];
     return make(
@@ -156,7 +156,7 @@ function optionsFor(place, { tick, incrs }, lines) {
   };
   return {
     ...sizeOf(place),
-    padding: [8, 8, 0, 0],
+    padding: [8, 25, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -174,11 +174,11 @@ function optionsFor(place, { tick, incrs }, lines) {
         size: 22,
         gap: 4,
         space: 56,
-        values: (_plot, ats) => ats.map((at) => clock(at * 1000)),
+        values: (_plot, ats, _axis, _space, step) => ats.map((at) => clock(at * 1000, step < 60)),
       },
       {
         ...axis,
-        ...{ size: 54, gap: 4, space: 34, values: (_plot, values) => values.map(tick) },
+        ...{ size: 54, gap: 4, space: 28, values: (_plot, values) => values.map(tick) },
         ...(incrs === undefined ? {} : { incrs }),
       },
     ],

@@ -23,7 +23,10 @@ export function drawJourney(parent, state) {
     ['Streams', state.sources.map(sourceBox)],
     ['Spool', [spoolBox(state)]],
     ['Sinks', state.sinks.map(sinkBox)],
-  ].map(([title, boxes]) => ({ title, boxes: worstFirst(boxes), all: boxes.length }));
+  ].map(([title, boxes]) => ({
+    ...{ title, all: boxes.length },
+    boxes: worstFirst(boxes, boxesMax, ({ mood }) => mood),
+  }));
   fill(parent, make('svg:svg', { class: 'pipes', 'aria-hidden': 'true' }), ...columns.map(column));
   const shown = new Map(columns.flatMap(({ boxes }) => boxes.map((box) => [box.key, box])));
   pipes = [
@@ -85,16 +88,17 @@ function sinkBox(sink) {
 }
 
 /** How a stream or sink stands, as a colour. */
-export function moodOf({ well, error, state }) {
+export function moodOf({ well, error, state, dead_letters = 0 }) {
   if (!well || state === 'halted' || state === 'refused') return 'bad';
-  return error === null ? 'good' : 'warn';
+  return error === null && dead_letters === 0 ? 'good' : 'warn';
 }
 
 const gravity = { bad: 0, warn: 1, good: 2 };
 
-function worstFirst(boxes) {
-  if (boxes.length <= boxesMax) return boxes;
-  return boxes.toSorted((a, b) => gravity[a.mood] - gravity[b.mood]).slice(0, boxesMax);
+/** As they stand where they are few enough; else so many of them, those that need attention first. */
+export function worstFirst(all, most, mood) {
+  if (all.length <= most) return all;
+  return all.toSorted((a, b) => gravity[mood(a)] - gravity[mood(b)]).slice(0, most);
 }
 
 function column({ title, boxes, all }) {
@@ -133,7 +137,7 @@ export function meter(share, label) {
 }
 
 const signs = { good: '●', warn: '▲', bad: '■' };
-const words = { good: 'well', warn: 'failing for now', bad: 'needs attention' };
+const words = { good: 'well', warn: 'to look at', bad: 'needs attention' };
 
 /** Colour, shape and word together, so that none is needed alone. */
 export function sign(mood) {

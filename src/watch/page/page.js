@@ -2,12 +2,12 @@
 // state on screen, and comes back by itself.
 
 import { drawCharts, forgetCharts } from './charts.js';
-import { at, fill } from './dom.js';
+import { at, fill, make } from './dom.js';
 import { follow } from './feed.js';
-import { drawJourney, keepJourney } from './journey.js';
+import { drawJourney, keepJourney, moodOf, worstFirst } from './journey.js';
 import {
   conditionParts,
-  reasonPart,
+  matterPart,
   sinkTable,
   spoolFacts,
   streamTable,
@@ -21,12 +21,16 @@ const samplesMax = 720;
 /** Streams that stand there before the reader asks for more. */
 const streamsAtFirst = 12;
 const typingMs = 250;
+const tickMs = 1000;
+/** Without news for so long, the connection is taken to be gone. */
+const silentMsMax = 5_000;
 
 let listening = new AbortController();
 let samples = [];
 let stepMs = 5000;
 let lastState = null;
 let heardAt = 0;
+let drawnAt = 0;
 let showAll = false;
 
 keepTheme(() => {
@@ -37,7 +41,7 @@ keepJourney(at('journey'));
 keepTail(askForToken);
 keepSearch();
 listen();
-setInterval(drawLink, 1000);
+setInterval(tick, tickMs);
 at('ask').addEventListener('submit', (event) => {
   event.preventDefault();
   sessionStorage.setItem('sluice-token', at('token').value);
@@ -54,7 +58,7 @@ function listen() {
   void follow(find === '' ? '/events' : `/events?${new URLSearchParams({ find })}`, {
     signal,
     since: String(samples.at(-1)?.at ?? ''),
-    opened: () => show('status'),
+    opened: () => {},
     heard(name, told) {
       if (!signal.aborted) hear(name, told);
     },
@@ -77,9 +81,10 @@ function show(id) {
 }
 
 function hear(name, told) {
-  heardAt = Date.now();
   if (name === 'state') {
+    heardAt = Date.now();
     lastState = told;
+    show('status');
     draw(told);
     return;
   }
@@ -90,14 +95,16 @@ function hear(name, told) {
   drawCharts(at('charts'), samples, stepMs);
 }
 
+/** Times and countdowns go on where news come less often than each second, or stop coming. */
+function tick() {
+  if (!at('status').hidden && Date.now() - drawnAt >= tickMs) draw(lastState);
+}
+
 function draw(state) {
-  const now = Date.parse(state.at);
-  const reasons = state.reasons_total;
-  if (state.ready) verdict('good', 'all is well');
-  else verdict('bad', `${count(reasons, 'thing')} ${reasons === 1 ? 'needs' : 'need'} attention`);
-  document.title = state.ready ? 'sluice' : `(${reasons}) sluice`;
-  drawLink();
-  drawReasons(state);
+  drawnAt = Date.now();
+  const now = Date.parse(state.at) + drawnAt - heardAt;
+  drawVerdict(state, now);
+  fill(at('attention'), ...matterParts(state));
   drawJourney(at('journey'), state);
   drawStreams(state, now);
   fill(at('spool'), ...spoolFacts(state.spool, now));
@@ -107,18 +114,41 @@ function draw(state) {
   offerForms(state.tail_forms);
 }
 
-/** Where thousands fail alike, the first few say why. */
-const reasonsMax = 5;
+/** Is all well? What was true before the connection broke may not be true any more. */
+function drawVerdict(state, now) {
+  const silentMs = Date.now() - heardAt;
+  const isSilent = silentMs > silentMsMax;
+  const urgent = state.attention.filter(({ mood }) => mood === 'bad').length;
+  const rest = state.attention_total - urgent;
+  if (isSilent) verdict('warn', 'no connection');
+  else if (!state.ready) verdict('bad', needsAttention(urgent));
+  else if (rest > 0) verdict('warn', `all goes on; ${count(rest, 'thing')} to look at`);
+  else verdict('good', 'all is well');
+  document.title = isSilent ? '(?) sluice' : state.ready ? 'sluice' : `(${urgent}) sluice`;
+  const runsFor = now - Date.parse(state.started_at);
+  at('link').textContent = isSilent
+    ? `no news for ${span(silentMs)}; trying again`
+    : `live · running for ${span(runsFor)}`;
+  at('link').className = isSilent ? 'warn-text' : 'quiet';
+}
 
-function drawReasons({ reasons, reasons_total }) {
-  const hidden = reasons_total - reasonsMax;
-  const more = hidden <= 0 ? [] : [{ part: 'and', message: `${number(hidden)} more` }];
-  fill(at('reasons'), ...[...reasons.slice(0, reasonsMax), ...more].map(reasonPart));
+function needsAttention(urgent) {
+  return `${count(urgent, 'thing')} ${urgent === 1 ? 'needs' : 'need'} attention`;
+}
+
+/** Where much is wrong, the gravest comes first. */
+const mattersMax = 8;
+
+function matterParts({ attention, attention_total }) {
+  const shown = attention.slice(0, mattersMax).map(matterPart);
+  const hidden = attention_total - shown.length;
+  if (hidden === 0) return shown;
+  return [...shown, make('p', { class: 'matter quiet' }, `and ${number(hidden)} more`)];
 }
 
 function drawStreams(state, now) {
   const { streams, streams_found, streams_total } = state;
-  const shown = showAll ? streams : streams.slice(0, streamsAtFirst);
+  const shown = showAll ? streams : worstFirst(streams, streamsAtFirst, moodOf);
   fill(at('streams'), streamTable(shown, now));
   const found =
     streams_found === streams_total
@@ -151,16 +181,4 @@ function verdict(mood, text) {
   const node = at('verdict');
   node.className = `verdict ${mood}`;
   if (node.textContent !== text) node.textContent = text;
-}
-
-/** Without news for so long, the connection is taken to be gone. */
-const silentMsMax = 5_000;
-
-function drawLink() {
-  const silentMs = Date.now() - heardAt;
-  const isSilent = heardAt > 0 && silentMs > silentMsMax;
-  const runsFor = Date.parse(lastState?.at ?? 0) - Date.parse(lastState?.started_at ?? 0);
-  const live = lastState === null ? '' : `live · running for ${span(runsFor)}`;
-  at('link').textContent = isSilent ? `no news for ${span(silentMs)}; trying again` : live;
-  at('link').className = isSilent ? 'warn-text' : 'quiet';
 }

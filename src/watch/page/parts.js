@@ -23,7 +23,7 @@ export function streamTable(streams, now) {
     mood: moodOf(stream),
     cells: [
       stream.name,
-      doingOf(stream),
+      doingOf(stream, now),
       rate(stream.records_per_s),
       number(stream.records),
       ago(stream.polled_at, now),
@@ -37,12 +37,13 @@ export function streamTable(streams, now) {
   return table(streamHeads, rows);
 }
 
-function doingOf({ state, waits_for }) {
-  return state === 'polling'
-    ? waits_for === null
-      ? 'polling'
-      : `waits for ${waits_for}`
-    : `${state === 'halted' ? 'halted; ' : ''}waits for ${waits_for}`;
+/** What it does, or waits for and how long. */
+function doingOf({ state, waits_for, next_poll_at }, now) {
+  if (state === 'polling') return waits_for === null ? 'polling' : `waits for ${waits_for}`;
+  const s = next_poll_at === null ? 0 : Math.ceil((Date.parse(next_poll_at) - now) / 1000);
+  if (s <= 0) return state === 'halted' ? 'halted' : `waits for ${waits_for}`;
+  const what = { halted: 'halted; next poll', retrying: 'tries again', waiting: 'next poll' };
+  return `${what[state]} in ${span(s * 1000)}`;
 }
 
 /** Less than this is the time between two polls, or nearly. */
@@ -66,7 +67,7 @@ function budgetText(budget) {
       ? ''
       : limit === null
         ? `${number(remaining)} left`
-        : `${number(remaining)} of ${number(limit)}`;
+        : `${number(remaining)} of ${number(limit)} left`;
   const wait = wait_ms > 0 ? `wait ${span(wait_ms)}` : '';
   return [left, wait].filter((text) => text !== '').join(', ') || '–';
 }
@@ -136,7 +137,7 @@ function letterParts({ name, dead_letters, dead_letter_reasons }, now) {
 function table(heads, rows) {
   const bodies = rows.map(({ mood, kind, cells, more }) => {
     const [name, ...rest] = cells;
-    const tds = rest.map((text, index) => make('td', { 'data-head': heads[index + 1] }, text));
+    const tds = rest.map((text, index) => cellOf('td', heads[index + 1], text));
     const called = make(
       'th',
       { scope: 'row' },
@@ -152,17 +153,33 @@ function table(heads, rows) {
       more.length === 0 ? null : make('tr', { class: 'more-of-it' }, cell()),
     );
   });
-  const head = heads.map((text) => make('th', { scope: 'col' }, text));
+  const head = heads.map((text) => cellOf('th', text, text));
   return make('table', {}, make('thead', {}, make('tr', {}, ...head)), ...bodies);
+}
+
+/** Compared digit by digit down their column. */
+const numbers = new Set([
+  'Rate',
+  'Records',
+  'Backlog',
+  'Delivered',
+  'Position',
+  'Retries',
+  'Dead letters',
+]);
+
+function cellOf(name, head, text) {
+  const scope = name === 'th' ? { scope: 'col' } : { 'data-head': head };
+  return make(name, { ...scope, class: numbers.has(head) ? 'number' : null }, text);
 }
 
 function errorParts(error) {
   if (error === null) return [];
   const { code, message, next, request_id, trace_id } = error;
-  const ids = [
-    request_id === null ? null : make('code', { class: 'ids' }, `request_id ${request_id}`),
-    trace_id === null ? null : make('code', { class: 'ids' }, `trace_id ${trace_id}`),
-  ];
+  // Some messages name them by themselves.
+  const ids = Object.entries({ request_id, trace_id })
+    .filter(([, id]) => id !== null && !message.includes(id))
+    .map(([name, id]) => make('code', { class: 'ids' }, `${name} ${id}`));
   return [
     make(
       'p',
@@ -195,6 +212,9 @@ function fact(name, value, more = null) {
   return make('div', {}, make('dt', { class: 'quiet' }, name), make('dd', {}, value, more));
 }
 
+/** Each path may have one; the tightest come first. */
+const limitsMax = 6;
+
 /** Limits of upstreams, and endpoints that are going away. */
 export function upstreamParts({ upstreams }) {
   return upstreams.map(({ name, base_url, throttles, end_of_life }) =>
@@ -203,14 +223,19 @@ export function upstreamParts({ upstreams }) {
       { class: 'entry' },
       make('h3', {}, name, make('span', { class: 'quiet' }, ` ${base_url}`)),
       throttles.length === 0 ? make('p', { class: 'quiet' }, 'No limit is known.') : null,
-      ...throttles.map((budget) =>
-        make(
-          'p',
-          { class: 'limit' },
-          make('code', {}, budget.path === '*' ? 'all paths' : budget.path),
-          make('span', {}, budgetText(budget)),
+      ...throttles
+        .slice(0, limitsMax)
+        .map((budget) =>
+          make(
+            'p',
+            { class: 'limit' },
+            make('code', {}, budget.path === '*' ? 'all paths' : budget.path),
+            make('span', {}, budgetText(budget)),
+          ),
         ),
-      ),
+      throttles.length > limitsMax
+        ? make('p', { class: 'quiet' }, 'Others leave more room.')
+        : null,
       ...end_of_life.map(endOfLife),
     ),
   );
@@ -239,17 +264,24 @@ export function conditionParts({ conditions }, now) {
         make('code', {}, condition),
         make('span', { class: 'quiet' }, ago(observed_at, now)),
       ),
-      make('p', {}, make('strong', {}, stream), ` ${message}`),
+      // Most messages begin with it.
+      make('p', {}, message.startsWith(stream) ? null : make('strong', {}, `${stream} `), message),
     ),
   );
 }
 
-/** One thing that keeps the journey from going on. */
-export function reasonPart({ part, message }) {
+/** One thing to look at. */
+export function matterPart({ mood, who, what, message, next }) {
   return make(
-    'p',
-    { class: 'reason' },
-    sign('bad'),
-    make('span', {}, make('strong', {}, part), ` ${message}`),
+    'div',
+    { class: `matter ${mood}` },
+    sign(mood),
+    make(
+      'div',
+      {},
+      make('p', {}, make('strong', {}, who), ` ${what}`),
+      message === null ? null : make('p', {}, message),
+      next === null ? null : make('p', { class: 'quiet' }, next),
+    ),
   );
 }

@@ -31,13 +31,22 @@ function wrap() {
   at('lines').classList.toggle('wrapped', at('wrap').checked);
 }
 
-/** The forms that the server offers; null: it shows no events. */
+/** The forms that the server offers, which a reload of its config may change; null: it shows no events. */
 export function offerForms(forms) {
   at('events').hidden = forms === null;
-  const options = (forms ?? []).map((form) =>
-    make('option', { value: form }, form.startsWith('sink ') ? `${form.slice(5)} gets it` : form),
+  const select = at('form');
+  const offered = Array.from(select.options, ({ value }) => value);
+  if (forms === null || forms.join('\n') === offered.join('\n')) return;
+  const chosen = select.value;
+  const options = forms.map((form) =>
+    make(
+      'option',
+      { value: form },
+      form.startsWith('sink ') ? `as ${form.slice(5)} gets it` : form,
+    ),
   );
-  if (at('form').options.length !== options.length) fill(at('form'), ...options);
+  select.replaceChildren(...options);
+  select.value = forms.includes(chosen) ? chosen : forms[0];
 }
 
 function watch(locked) {
@@ -45,14 +54,17 @@ function watch(locked) {
   watching = new AbortController();
   const { signal } = watching;
   const wish = new URLSearchParams(new FormData(at('tail')));
-  const totals = { shown: 0, looked: 0, missed: 0, unjudged: 0 };
-  at('lines').replaceChildren();
+  let totals = null;
   at('lines').hidden = false;
   press(true);
-  tell('Waiting for events.');
   void follow(`/tail?${wish}`, {
     signal,
-    opened() {},
+    // Also after a break: the newest events are told anew.
+    opened() {
+      totals = { shown: 0, looked: 0, missed: 0, unjudged: 0 };
+      at('lines').replaceChildren();
+      tell('Waiting for events.');
+    },
     heard(_name, take) {
       if (!signal.aborted) show(take, totals);
     },

@@ -1,0 +1,67 @@
+// What `run --once` says at its end: how much was read, what needs attention first as `status` has it, and what became of
+// each sink. Pure.
+
+import { styleText } from 'node:util';
+import type { PipelineState, Summary } from '../pipeline.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { attentionLines } from './attention.ts';
+import type { Config } from './config/config.ts';
+import { counted } from './table.ts';
+
+/** What is known when it has ended. */
+export interface After {
+  readonly state: Pick<PipelineState, 'streams' | 'sinks'>;
+  /** What the spool takes. */
+  readonly bytes: number;
+}
+
+/** The lines, for this stream. */
+export function summaryLines(
+  summary: Summary,
+  after: After,
+  {
+    config,
+    stream,
+  }: { readonly config: Pick<Config, 'file' | 'state'>; readonly stream: NodeJS.WriteStream },
+): readonly string[] {
+  const { state, bytes } = after;
+  const { streams, sinks } = standingOf(summary, state);
+  const isWell = [...streams, ...sinks].every(({ error }) => error === null);
+  const hasLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
+  const spool = { bytes, max_bytes: config.state.maxBytes };
+  const attention = attentionLines({ streams, sinks, spool }, config.file, { stream });
+  return [
+    `${counted(summary.records, 'new record')} read from ${counted(state.streams.length, 'stream')}`,
+    ...(isWell && !hasLetters ? [] : attention),
+    ...state.sinks.map(({ name, delivered, deadLetters }) => {
+      const behind = summary.behind.find(({ sink }) => sink === name);
+      const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
+      if (behind === undefined) return text;
+      const why = behind.cause === null ? 'there was no time left' : behind.cause.message;
+      return styleText('red', cleanText(`${text}; still held: ${why}`, 500), { stream });
+    }),
+  ];
+}
+
+/** As the pipeline ended: its senders are closed by now, so that what they refused stands in the summary. */
+function standingOf({ failed, behind }: Summary, { streams, sinks }: After['state']) {
+  const states = new Map(streams.map(({ name, state }) => [name, state]));
+  return {
+    streams: failed.map(({ stream, cause }) => ({
+      name: stream,
+      state: states.get(stream) ?? 'retrying',
+      error: cause,
+    })),
+    sinks: sinks.map(({ name, deadLetters }) => {
+      const late = behind.find(({ sink }) => sink === name);
+      const error = late?.cause ?? null;
+      return {
+        name,
+        state: error?.code === 'sink_refused' ? 'refused' : 'retrying',
+        backlog: late?.held ?? 0,
+        dead_letters: deadLetters,
+        error,
+      };
+    }),
+  };
+}

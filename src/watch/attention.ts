@@ -1,0 +1,144 @@
+// What an operator should look at, gravest first, each with what to do about it: what keeps the journey from going on
+// (`bad`), and what goes on without harm until someone has looked (`warn`): dead letters, gaps that were found, endpoints
+// that go away. What must stay true: a thousand streams that fail for one reason are one matter, not a thousand; and where
+// nothing waits for a person there is nothing here.
+
+import type { Ailment } from './health.ts';
+import type { Watched, WatchedCondition } from './watched.ts';
+
+/** One thing to look at. Whatever text it holds may come from elsewhere. */
+export interface Matter {
+  readonly mood: 'bad' | 'warn';
+  /** `Sink siem`, `3 streams`. */
+  readonly who: string;
+  /** What is wrong, to be said after that. */
+  readonly what: string;
+  /** What was told last, of one of them. */
+  readonly message: string | null;
+  /** What to do. */
+  readonly next: string | null;
+}
+
+/** Everything to look at; `now` is in epoch milliseconds. */
+export function mattersOf(
+  watched: Watched,
+  ailments: readonly Ailment[],
+  now: number,
+): readonly Matter[] {
+  return [
+    ...ailingMatters(ailments),
+    ...spoolMatters(watched, ailments),
+    ...letterMatters(watched),
+    ...conditionMatters(watched, now),
+    ...filterMatters(watched),
+    ...endOfLifeMatters(watched, now),
+  ];
+}
+
+const namesMax = 5;
+
+function ailingMatters(ailments: readonly Ailment[]): readonly Matter[] {
+  const alike = Map.groupBy(ailments, ({ part, reason, error }) =>
+    JSON.stringify([part, reason, error?.code, error?.next]),
+  );
+  return Array.from(alike.values(), (group): Matter => {
+    const [{ part, name, reason, what, error }] = group as [Ailment];
+    const told = { message: error?.message ?? null, next: error?.next ?? null };
+    if (part === 'spool') return { mood: 'bad', who: titles.spool, what, ...told };
+    if (group.length === 1) return { mood: 'bad', who: `${titles[part]} ${name}`, what, ...told };
+    const who = `${counted(group.length)} ${part}s`;
+    const names = listed(group.map((one) => one.name));
+    return { mood: 'bad', who, what: `${together[reason]}: ${names}`, ...told };
+  });
+}
+
+const titles = { stream: 'Stream', sink: 'Sink', spool: 'The spool' } as const;
+
+/** What is said of several. */
+const together: Readonly<Record<Ailment['reason'], string>> = {
+  halted: 'are halted',
+  not_advancing: 'have not come further for long',
+  refused: 'refuse everything; their events stay held',
+  stopped: 'take no more events',
+  not_delivering: 'have taken nothing for long',
+  full: 'are full',
+};
+
+/** From this share on a spool is worth a look: what fills it has stood still for long. */
+const fullShare = 0.8;
+
+function spoolMatters({ spool, sinks }: Watched, ailments: readonly Ailment[]): readonly Matter[] {
+  const isFull = ailments.some(({ reason }) => reason === 'full');
+  if (isFull || spool.bytes < spool.bytesMax * fullShare) return [];
+  const [slowest] = sinks.toSorted((a, b) => b.backlog - a.backlog);
+  const what = `is ${Math.floor((spool.bytes / spool.bytesMax) * 100)} % full`;
+  const next = `Look why ${slowest?.name ?? 'no sink'} does not take its events, or raise state.max_bytes. Once it is full, polling waits.`;
+  return [{ mood: 'warn', who: titles.spool, what, message: null, next }];
+}
+
+function letterMatters({ sinks }: Watched): readonly Matter[] {
+  return sinks.flatMap(({ name, lettersHeld, letterReasons }): readonly Matter[] => {
+    if (lettersHeld === 0) return [];
+    const events = lettersHeld === 1 ? '1 event' : `${counted(lettersHeld)} events`;
+    const what = `has refused ${events} for good`;
+    const next = `Look why, then send them again or drop them: sluice dead-letters list --sink ${name}`;
+    const message = letterReasons[0]?.reason ?? null;
+    return [{ mood: 'warn', who: `Sink ${name}`, what, message, next }];
+  });
+}
+
+/** Conditions cannot be acknowledged; after this they are history. */
+const recentMs = 24 * 3_600_000;
+
+function conditionMatters({ conditions }: Watched, now: number): readonly Matter[] {
+  const recent = conditions.filter(({ observedAt }) => now - Date.parse(observedAt) < recentMs);
+  const alike = Map.groupBy(recent, ({ condition }) => condition);
+  return Array.from(alike, ([condition, group]): Matter => {
+    const [{ message }] = group as [WatchedCondition];
+    const streams = [...new Set(group.map(({ stream }) => stream))];
+    const where =
+      streams.length === 1
+        ? `stream ${streams[0]}`
+        : `${counted(streams.length)} streams: ${listed(streams)}`;
+    const what = `was found in the last day in ${where}`;
+    return { mood: 'warn', who: condition, what, message, next: null };
+  });
+}
+
+function filterMatters({ filterFailures }: Watched): readonly Matter[] {
+  if (filterFailures === 0) return [];
+  const times = filterFailures === 1 ? 'once' : `${counted(filterFailures)} times`;
+  return [
+    {
+      mood: 'warn',
+      who: 'A filter',
+      what: `of a route failed, ${times} since the start; it let those events pass`,
+      message: null,
+      next: 'Look for attributes in its where that not every event has: has(event.x) asks for one.',
+    },
+  ];
+}
+
+/** As long before an endpoint goes as a change takes to be planned. */
+const sunsetNoticeMs = 90 * 86_400_000;
+
+function endOfLifeMatters({ upstreams }: Watched, now: number): readonly Matter[] {
+  return upstreams.flatMap(({ name, endOfLife }) =>
+    endOfLife.flatMap(({ endpoint, sunsetMs }): readonly Matter[] => {
+      if (sunsetMs === null || sunsetMs - now > sunsetNoticeMs) return [];
+      const what = `serves ${endpoint} until ${new Date(sunsetMs).toISOString().slice(0, 10)}`;
+      const next = 'Ask its vendor what takes its place.';
+      return [{ mood: 'warn', who: `Upstream ${name}`, what, message: null, next }];
+    }),
+  );
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - namesMax;
+  const shown = names.slice(0, namesMax).join(', ');
+  return more > 0 ? `${shown} and ${counted(more)} more` : shown;
+}
+
+function counted(count: number): string {
+  return count.toLocaleString('en');
+}
