@@ -16,8 +16,9 @@ export class CircleWatch {
   readonly #stream: string;
   readonly #cursors = new Set<string>();
   readonly #pages = new Map<string, number>();
+  /** Pages with records. */
   #count = 0;
-  /** Pages in a row that were the one before over again. */
+  /** Of them in a row that were the one before over again. */
   #still = 0;
 
   constructor(stream: string) {
@@ -30,15 +31,16 @@ export class CircleWatch {
    */
   isStill({ judged }: Taken, next: Place | null, reading: Reading): boolean {
     const { identified, fresh } = judged;
-    this.#count += 1;
-    const before = identified.count === 0 ? undefined : this.#seenBefore(identified);
+    const isEmpty = identified.count === 0;
+    if (!isEmpty) this.#count += 1;
+    const before = isEmpty ? undefined : this.#seenBefore(identified);
     const isNamed = identified.named[0] === 1;
     if (before === this.#count - 1 && fresh.length === 0) {
       this.#still += 1;
       if (next === null) return true;
-      // Once can be a row that has moved down by one meanwhile.
-      if (identified.count === 1 && isNamed) return this.#still > 1;
-    } else this.#still = 0;
+      // Once can be rows that have moved down by a page meanwhile.
+      if (isNamed && (identified.count === 1 || this.#still === 1)) return this.#still > 1;
+    } else if (!isEmpty) this.#still = 0;
     // Many of the same record without an id are many records.
     if (before !== undefined) {
       const isOne =

@@ -27,7 +27,8 @@ export class Growth {
     const known = count - overlap - fresh.length;
     const style = place.by === 'offset' ? 'offset' : 'cursor';
     if (samePlace(place, firstPlace(style))) this.#firstIsNew ||= fresh[0] === 0;
-    if (count > 0) this.#lastIsNew = fresh.at(-1) === count - 1;
+    // Rows of the page before say nothing of what is behind it.
+    if (count > overlap) this.#lastIsNew = fresh.at(-1) === count - 1;
     // All that was known stands before all that is new.
     const isBehind = fresh.length === 0 || fresh[0] === count - fresh.length;
     this.#inOrder &&= isBehind && (this.#fresh === 0 || known === 0);

@@ -14,6 +14,7 @@
 
 import { ExportError } from '../contracts/errors.ts';
 import { knowsEnd, type ListCheckpoint, samePlace } from './checkpoint.ts';
+import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
 import { haltedWaitMs, NoPage, type PollResult, resultOf } from './outcome.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
@@ -93,10 +94,11 @@ async function readEnds(poll: Poll): Promise<void> {
 /** Looks for what the ends do not show, as far as that is due. */
 async function lookFurther(poll: Poll): Promise<void> {
   const { rewindEveryMs, reconcileEveryMs } = poll.settings;
-  const { order } = poll.checkpoint;
+  const { order, horizon } = poll.checkpoint;
   if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) await rewind(poll);
   if (poll.due('probedAt', reconcileEveryMs)) {
-    if (order === 'oldest_first') await readStart(poll);
+    // What has no time and is forgotten would look new there.
+    if (order === 'oldest_first' && horizon !== noHorizon) await readStart(poll);
     if (order === 'newest_first' && knowsEnd(poll.checkpoint)) await readEnd(poll);
     await poll.commit({ probedAt: poll.begunAt });
     await poll.learn();

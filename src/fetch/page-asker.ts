@@ -70,14 +70,14 @@ export class PageAsker {
         if (smaller === 0) return { page: noRows, hidden: fetched.cause };
         continue;
       }
-      if (fetched.outcome === 'refused' && fetched.about === 'limit') {
-        // The limits around a blocked row are no measure of what upstream takes.
-        if (blocked !== null && limit !== null) {
-          smaller = lessThan(limit, overlap);
-          if (smaller > overlap) continue;
-          throw new NoPage(blocked);
-        }
-        if (this.#stepDown(limit)) continue;
+      if (fetched.outcome === 'refused' && blocked !== null) {
+        // The limits around a blocked row are no measure of what upstream takes, and a cursor may hold for one limit only.
+        smaller = fetched.about === 'limit' && limit !== null ? lessThan(limit, overlap) : 0;
+        if (smaller > overlap) continue;
+        throw new NoPage(blocked);
+      }
+      if (fetched.outcome === 'refused' && fetched.about === 'limit' && this.#stepDown(limit)) {
+        continue;
       }
       if (fetched.outcome !== 'page') throw new NoPage(fetched);
       const { page } = fetched;

@@ -3,6 +3,7 @@
 import type { Place } from '../contracts/source.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { type Growth, orderShown } from './growth.ts';
+import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
 import type { Finding } from './own-pages.ts';
 import { firstPlace } from './pager.ts';
@@ -59,6 +60,17 @@ export class Poll {
 
   get now(): number {
     return this.reader.means.clock.now();
+  }
+
+  /**
+   * Event time up to which records at the list's start count as known, since they may be forgotten; null: none do. Those
+   * that are late by no more than `lookback` are rather held twice than not at all.
+   */
+  get forgottenUpTo(): number | null {
+    const { swept, horizon } = this.checkpoint;
+    // Before the list was read whole, what is older may not have been read yet.
+    const isKnown = swept && horizon !== null && horizon !== noHorizon;
+    return isKnown ? horizon - this.settings.lookbackMs : null;
   }
 
   /** True where so much time has passed since, and this poll has come so far. */

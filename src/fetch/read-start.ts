@@ -72,6 +72,7 @@ function topWalk(
     reading: 'known',
     anchored: false,
     trail: false,
+    horizon: poll.forgottenUpTo,
     stopAt: ({ page, judged }) => {
       if (!judged.joined || page.records.length === 0) return false;
       const span = horizon === null ? null : timeSpan(page.records, time);

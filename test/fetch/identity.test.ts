@@ -33,7 +33,7 @@ function digestsOf(texts: readonly string[], by?: Identifier, id?: string): read
   );
 }
 
-test('Identifier keeps apart ids that parsing or encoding would make alike', () => {
+test('A49: Identifier keeps apart ids that parsing or encoding would make alike', () => {
   const ids = [
     '"00123"',
     '"123"',
@@ -79,7 +79,7 @@ test('Identifier goes by the id alone where there is one, however the rest has c
 });
 
 test.each(['{}', '{"id":null}', '{"id":""}', '{"id":true}', '{"id":{"a":1}}', '"text"', '7', '[]'])(
-  'Identifier goes by the bytes where a record has no id: %s',
+  'A12: Identifier goes by the bytes where a record has no id: %s',
   (text) => {
     const { named } = identify([text]);
     const [one, other] = digestsOf([text, `{"more":${text}}`]);

@@ -4,9 +4,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/errors.ts';
 import { AUDIT, LOGS, WEB } from '../sandbox/client.ts';
 import {
   aList,
+  aSpool,
   differences,
   heldIn,
   hourMs,
@@ -95,6 +97,45 @@ describe('a reader that is stopped', () => {
 
     await expect(polled).rejects.toThrow('stopping');
     expect(await idsOf(list)).toEqual(ledgerIds(world.sandbox).slice(0, 20));
+  });
+});
+
+describe('a page that is asked for ahead', () => {
+  test('is given up when the page before it cannot be committed, and both are read again', async () => {
+    const world = await standingSandbox();
+    const real = await aSpool();
+    let fails = true;
+    const spool = new Proxy(real, {
+      get(target, name) {
+        if (name === 'append' && fails) return () => Promise.reject(full);
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+    const full = new ExportError('disk_full', 'testing: no space', { next: 'nothing' });
+    const ahead: AbortSignal[] = [];
+    const list = await aList(world, {
+      spool,
+      wrap: (stream) => ({
+        ...stream,
+        async fetchPage(query, signal) {
+          const isFirst = query.place.by === 'cursor' && query.place.cursor === null;
+          if (isFirst || !fails) return await stream.fetchPage(query, signal);
+          ahead.push(signal);
+          return await new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+          });
+        },
+      }),
+    });
+
+    const polled = await list.poll();
+    fails = false;
+    await list.readToTail();
+
+    expect(polled).toEqual({ outcome: 'retry', cause: full });
+    expect(ahead.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(differences(await idsOf(list), ledgerIds(world.sandbox))).toEqual(none);
   });
 });
 
@@ -242,6 +283,61 @@ describe('cursors', () => {
       expect(differences(held, ledgerTexts(sandbox, LOGS))).toEqual(none);
     },
   );
+
+  test('A04: what was met again on the way round a circle is not taken for held', async () => {
+    const world = await standingSandbox();
+    let mended = false;
+    const list = await aList(world, {
+      wrap: (stream) => ({
+        ...stream,
+        async fetchPage({ place }) {
+          const isFirst = place.by === 'cursor' && place.cursor === null;
+          const records = [{ n: 1 }, { n: 2 }, ...(mended ? [{ n: 1 }] : [])];
+          const next = mended ? null : isFirst ? 'c1' : 'c2';
+          const body = Buffer.from(JSON.stringify({ data: records, next_cursor: next }));
+          return { outcome: 'page', page: { body, items: 'data', records, next, total: null } };
+        },
+      }),
+    });
+
+    const polled = await list.poll();
+    mended = true;
+    await world.clock.advance(hourMs);
+    await list.readToTail();
+
+    expect(polled).toMatchObject({ outcome: 'retry', cause: { code: 'pagination_loop' } });
+    expect((await textsOf(list)).toSorted()).toEqual(['{"n":1}', '{"n":1}', '{"n":2}']);
+  });
+
+  test('A04 A05: a last page that comes again behind empty ones is the end, and no circle', async () => {
+    const world = await standingSandbox();
+    const pages = new Map<string | null, { ids: readonly string[]; next: string | null }>([
+      [null, { ids: ['a', 'b'], next: 'c1' }],
+      ['c1', { ids: [], next: 'c2' }],
+      ['c2', { ids: ['a', 'b'], next: null }],
+    ]);
+    const list = await aList(world, {
+      wrap: (stream) => ({
+        ...stream,
+        async fetchPage({ place }) {
+          const page = pages.get(place.by === 'cursor' ? place.cursor : null);
+          if (page === undefined) throw new Error('no page was given this cursor');
+          const records = page.ids.map((id) => ({ id }));
+          const body = Buffer.from(JSON.stringify({ data: records, next_cursor: page.next }));
+          const { next } = page;
+          return { outcome: 'page', page: { body, items: 'data', records, next, total: null } };
+        },
+      }),
+    });
+
+    const polled = [await list.poll(), await list.poll()];
+
+    expect(polled).toEqual([
+      { outcome: 'done', fresh: 2, more: false },
+      { outcome: 'done', fresh: 0, more: false },
+    ]);
+    expect(await idsOf(list)).toEqual(['a', 'b']);
+  });
 
   test('A05: many empty pages in a row give others their turn, and are not read again', async () => {
     const world = await standingSandbox();

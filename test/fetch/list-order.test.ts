@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { AUDIT } from '../sandbox/client.ts';
 import { aList, differences, ledgerIds, minuteMs, none, standingSandbox } from './reading.ts';
 
-test('A01: a record that turns up late on the first page does not teach newest_first', async () => {
+test('A02: a record that turns up late on the first page does not teach newest_first', async () => {
   const world = await standingSandbox({ events: 12 });
   const { sandbox, clock } = world;
   sandbox.control.setFaults({ lists: [{ path: AUDIT, late: { every: 7, seconds: 2_000_000 } }] });

@@ -19,7 +19,7 @@ const tails = ['null', 'same', 'missing'] as const;
 
 describe('cursor lists', () => {
   test.for(orders.flatMap((order) => tails.map((tail) => ({ order, tail }))))(
-    'each id is held once: $order, tail $tail, over growth and restarts',
+    'A02 A03 A04: each id is held once: $order, tail $tail, over growth and restarts',
     async ({ order, tail }) => {
       const world = await standingSandbox();
       const { sandbox, clock } = world;

@@ -47,7 +47,7 @@ export async function standingSandbox(
 }
 
 /** A spool in a directory of its own; `reopen` is a crash and a restart. */
-async function aSpool(dir = tempDir('fetch-')): Promise<Spool> {
+export async function aSpool(dir = tempDir('fetch-')): Promise<Spool> {
   const spool = await openSpool({
     dir,
     sync: 'normal',
@@ -116,6 +116,8 @@ export interface ListChoices {
   readonly type?: string;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly spool?: Spool;
+  /** Whose list it is, where a source has one per company; c-1 if left out. */
+  readonly company?: string;
   /** Wraps the stream, e.g. to break it. */
   readonly wrap?: (stream: ListStream) => ListStream;
 }
@@ -127,13 +129,15 @@ export async function aList(
     type = 'audit_events',
     settings = {},
     spool: given,
+    company = 'c-1',
     wrap = (stream) => stream,
   }: ListChoices = {},
 ): Promise<ListUnderTest> {
   const definition = sourceOf(type);
   const parsed = settingsOf(definition, { page_limit: 10, ...settings });
   const upstream = upstreamAt(type === 'audit_events' ? 'unified' : 'services', sandbox);
-  const [found] = definition.streams(parsed, { name: 'src', upstream });
+  const streams = definition.streams(parsed, { name: 'src', upstream });
+  const found = streams.find((stream) => (stream.company ?? company) === company);
   const reading = definition.list?.(parsed);
   if (found?.kind !== 'list' || reading === undefined) throw new Error(`${type} is no list source`);
   const stream = wrap(found);

@@ -17,7 +17,7 @@ test.each([
   ['2026-11-01', Date.UTC(2026, 10, 1)],
   [noon, noon],
   [noon / 1_000, noon],
-])('timeOf reads %s, as UTC where it says no zone', (value, expected) => {
+])('A13: timeOf reads %s, as UTC where it says no zone', (value, expected) => {
   expect(timeOf({ at: value }, ['at'])).toBe(expected);
 });
 
@@ -28,7 +28,7 @@ test.each(['', '12', 'soon', 'Nov 1', '2026-13-45T99:00:00Z', 0, -5, true, null,
   },
 );
 
-test('timeOf takes the first path that can be read', () => {
+test('A12: timeOf takes the first path that can be read', () => {
   const record = { created_at: 'soon', event: { time: '2026-11-01T12:00:00Z' }, time: 1 };
 
   expect(timeOf(record, ['timestamp', 'created_at', 'event.time', 'time'])).toBe(noon);

@@ -33,7 +33,7 @@ test('timetable of an interval counts from the beginning of the last poll', asyn
   expect([atOnce, later, table.skipped]).toEqual([30_000, 18_000, 0]);
 });
 
-test('timetable of an interval skips and counts what a long poll ran over', async () => {
+test('A54: timetable of an interval skips and counts what a long poll ran over', async () => {
   const clock = manualClock();
   const table = timetable({ everyMs: 30_000 }, clock);
   await clock.advance(95_000);
@@ -43,7 +43,7 @@ test('timetable of an interval skips and counts what a long poll ran over', asyn
   expect([wait, table.skipped]).toEqual([0, 3]);
 });
 
-test('timetable of an interval does not feel the wall clock jump', () => {
+test('A54: timetable of an interval does not feel the wall clock jump', () => {
   const clock = manualClock();
   const table = timetable({ everyMs: 30_000 }, clock);
   clock.jump(-3_600_000);
@@ -79,7 +79,7 @@ test.each(['Europe/Zurich', 'Asia/Kolkata', 'America/Los_Angeles', 'UTC'])(
   },
 );
 
-test('timetable of a cron expression counts each tick that a long poll ran over', async () => {
+test('A54: timetable of a cron expression counts each tick that a long poll ran over', async () => {
   const clock = clockNow();
   const table = timetable({ cron: '* * * * *', timezone: undefined }, clock);
   await clock.advance(table.untilNext(0));

@@ -154,7 +154,7 @@ describe('against the sandbox', () => {
   });
 
   test.for([403, 404] as const)(
-    '2.3.4: %i on the company is told once and deletes nothing',
+    'A47 2.3.4: %i on the company is told once and deletes nothing',
     async (status) => {
       const { sandbox, clock, snapshot } = await objects();
       await snapshot.poll();
@@ -193,7 +193,7 @@ describe('against the sandbox', () => {
     expect(results).toEqual(['retry', 'retry', 'done', 'done']);
   });
 
-  test('2.3.6: a field that appears on everything is told once as drift, and a change in it as a change', async () => {
+  test('A47 2.3.6: a field that appears on everything is told once as drift, and a change in it as a change', async () => {
     const { sandbox, snapshot } = await objects();
     await snapshot.poll();
     await snapshot.changes();
@@ -209,7 +209,7 @@ describe('against the sandbox', () => {
     expect(await snapshot.conditions()).toEqual(['schema_drift']);
   });
 
-  test('2.3.5: a change is read a second time before it is told', async () => {
+  test('A39 2.3.5: a change is read a second time before it is told', async () => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, confirmAfterMs: 30_000 };
     const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'), { reading });
@@ -318,7 +318,7 @@ describe('readings', () => {
   });
 
   test.for(['there', 'unknown'] as const)(
-    '2.3.2: one that upstream’s by-id read calls %s is not told as deleted',
+    'A39 2.3.2: one that upstream’s by-id read calls %s is not told as deleted',
     async (answer) => {
       const { world, snapshot } = await reader();
       world.there = answer;
@@ -334,7 +334,7 @@ describe('readings', () => {
     { name: 'everything', now: whole() },
     { name: 'more than the brake’s share and count', now: whole(object('a')) },
   ])(
-    '2.3.3: $name missing is held until three complete readings, and told as held once',
+    'A44 2.3.3: $name missing is held until three complete readings, and told as held once',
     async ({ now }) => {
       const { world, snapshot } = await reader({ ...quickly, brake: { share: 0.3, count: 2 } });
       world.now = now;
@@ -428,7 +428,7 @@ describe('readings', () => {
     expect(told(await snapshot.changes())).toEqual(['deleted object d']);
   });
 
-  test('2.3.5: going back within settle is a flap, and is told if it stays', async () => {
+  test('A39 2.3.5: going back within settle is a flap, and is told if it stays', async () => {
     const { clock, world, snapshot } = await reader({ ...quickly, settleMs: 10 * minuteMs });
     const before = world.now;
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));

@@ -72,7 +72,7 @@ test('StreamRunner polls at its interval, counted from the beginning of a poll, 
   expect(polledAt).toEqual([400, 30_400, 60_400, 90_400]);
 });
 
-test('StreamRunner polls once at a time and skips what a long poll ran over', async () => {
+test('A54: StreamRunner polls once at a time and skips what a long poll ran over', async () => {
   let inside = 0;
   let most = 0;
   const { clock, runner, polledAt, start } = runnerWith(async (turn) => {

@@ -6,7 +6,7 @@ import { turnsOf } from '../../src/fetch/turns.ts';
 
 const never = new AbortController().signal;
 
-test('turnsOf lets so many in at a time, in the order of asking', async () => {
+test('A55: turnsOf lets so many in at a time, in the order of asking', async () => {
   const turns = turnsOf(2);
   const order: number[] = [];
   let inside = 0;

@@ -226,6 +226,7 @@ class World {
         this.#requestsLeft -= 1;
         if (this.#requestsLeft < 0)
           throw new Error(`more than ${requestsMax} requests in one poll`);
+        this.#now += this.#traits.answerMs;
         const answer = this.#server.answer(query, this.#now);
         this.#tell(`${JSON.stringify(query)} -> ${answered(answer)}`);
         await step('is answered');

@@ -29,6 +29,8 @@ export interface Traits {
   /** Rows of the page before that come again. */
   readonly repeat: number;
   readonly total: 'exact' | 'none' | 'wrong';
+  /** How long each answer takes; where that is long, a whole list is read but once a day. */
+  readonly answerMs: number;
   /** How late a record may show after it happened; beyond `soon`, a rewind does not reach. */
   readonly late: 'never' | 'soon' | 'very';
   /** How long a record is shown; null: for ever. */
@@ -60,6 +62,32 @@ export interface CursorTraits {
 
 /** Draws a server. */
 export function traitsOf(random: Random): Traits {
+  const isPlain = random.chance(0.25);
+  const traits = anyTraitsOf(random);
+  return isPlain ? { ...traits, ...plainTraitsOf(random, traits) } : traits;
+}
+
+/**
+ * What makes a server plain: new records are owed at once there, so that nothing lost in a kill, a refusal or at the edge of
+ * a page is found by a later round before it is missed.
+ */
+function plainTraitsOf(random: Random, { order, cursor }: Traits): Partial<Traits> {
+  return {
+    order: order === 'both_ends' ? 'oldest_first' : order,
+    cursor: { ...cursor, by: 'place', bound: 'live', lifetimeMs: null },
+    // Late ones are found by rounds alone where these come each hour.
+    ...random.pick([
+      { answerMs: 0, late: 'never' as const },
+      { answerMs: 6_000, late: 'soon' as const },
+    ]),
+    retentionMs: null,
+    trouble: 0,
+    crash: random.pick([0, 0.02, 0.1]),
+    burst: random.pick([2, 6]),
+  };
+}
+
+function anyTraitsOf(random: Random): Traits {
   const paging = random.pick<PagingStyle>([
     'cursor',
     'cursor',
@@ -100,6 +128,7 @@ export function traitsOf(random: Random): Traits {
     empty: paging === 'cursor' ? random.pick([0, 0, 0, 0.2]) : 0,
     repeat: paging === 'cursor' && ids === 'all' ? random.pick([0, 0, 0, 1, 2]) : 0,
     total: random.pick(['exact', 'none', 'wrong']),
+    answerMs: 0,
     late,
     retentionMs,
     everyMs: random.pick([minuteMs, 5 * minuteMs]),

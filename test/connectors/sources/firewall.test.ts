@@ -113,7 +113,7 @@ describe('A40: a list is followed as it is paged', () => {
         return { data: rows(offset + (offset > 0 ? 3 : 0), 25), offset, total: 40 };
       },
     },
-  ])('one with $name is not complete, and gives what it showed', async ({ answering }) => {
+  ])('A30 A40: one with $name is not complete, and gives what it showed', async ({ answering }) => {
     const reading = await read('objects', answering);
 
     expect(reading).toMatchObject({ outcome: 'reading', complete: false });
@@ -144,7 +144,7 @@ describe('objects', () => {
     });
   });
 
-  test('2.3.9: shared ones are told once where the config says so', async () => {
+  test('A42 2.3.9: shared ones are told once where the config says so', async () => {
     const answering = () => ({ data: [{ id: 'own' }, { id: 'common', shared: true }] });
     const given = { shared_objects: 'once' };
 

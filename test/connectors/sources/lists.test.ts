@@ -84,7 +84,7 @@ describe('fetchPage: the question', () => {
     });
   });
 
-  test('names of parameters are the config’s', async () => {
+  test('A27: names of parameters are the config’s', async () => {
     const { upstream, asked } = answering(ok({ rows: [], total: 0 }));
     const pagination = {
       style: 'offset',
@@ -102,7 +102,7 @@ describe('fetchPage: the question', () => {
     ]);
   });
 
-  test('a fingerprint differs with path, parameters, sorting and paging, and not with the page limit', () => {
+  test('A50: a fingerprint differs with path, parameters, sorting and paging, and not with the page limit', () => {
     const { upstream } = answering(ok({}));
     const print = (given: Record<string, unknown>) => streamsOf(upstream, given)[0]?.fingerprint;
     const variants = [

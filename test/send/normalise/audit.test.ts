@@ -156,7 +156,7 @@ describe('audit records', () => {
       action: 'UpdatePolicy',
       actor: { session: { user: { id: 'usr_7', name: 'Ada' }, ip_address: '203.0.113.7' } },
     },
-  ])('are read nested, flat, dotted, in snake and camel case: %j', (record) => {
+  ])('A12 A50: are read nested, flat, dotted, in snake and camel case: %j', (record) => {
     const event = normalised(record);
 
     expect(event.metadata).toMatchObject({
@@ -243,7 +243,7 @@ describe('audit records', () => {
     });
   });
 
-  it('take the time of reading where they have none, and say so', () => {
+  it('A12: take the time of reading where they have none, and say so', () => {
     const event = normalised({ id: 'e', action: 'x', user: 'ada', timestamp: 'yesterday' });
 
     expect(event.time).toBe(1_755_800_000_000);
@@ -294,7 +294,7 @@ describe('audit records', () => {
     expect(event.unmapped).toEqual({ id: 2 ** 53 });
   });
 
-  it('show a company that differs from the stream’s', () => {
+  it('A38: show a company that differs from the stream’s', () => {
     expect(normalised({ action: 'x', company_id: 'c-1' }).unmapped).toEqual({});
     expect(normalised({ action: 'x', company_id: 'c-2' }).unmapped).toEqual({ company_id: 'c-2' });
     expect(normalised({ action: 'x', company_id: 'c-2' }, null).metadata.tenant_uid).toBe('c-2');
