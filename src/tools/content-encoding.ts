@@ -28,10 +28,10 @@ const chunkBytesMax = 1024 * 1024;
  */
 export async function decode(
   body: Uint8Array,
-  contentEncoding: string | undefined,
+  contentEncoding: string,
   bytesMax: number,
 ): Promise<Uint8Array> {
-  const codings = (contentEncoding ?? '')
+  const codings = contentEncoding
     .toLowerCase()
     .split(',')
     .map((coding) => coding.trim())

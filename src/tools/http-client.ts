@@ -43,7 +43,9 @@ export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
       signal.throwIfAborted();
       const packed = await exchange(pools, request, signal);
       const { status, headers } = packed;
-      const body = await decode(packed.body, headers['content-encoding'], request.bodyBytesMax);
+      const encoding = headers['content-encoding'];
+      if (encoding === undefined) return packed;
+      const body = await decode(packed.body, encoding, request.bodyBytesMax);
       signal.throwIfAborted();
       return { status, headers, body };
     },

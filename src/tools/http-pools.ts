@@ -32,19 +32,24 @@ interface Entry {
 /** Idle connections are kept this long unless the server says; below the minute at which common proxies drop them. */
 const keepAliveMs = 30_000;
 
+const noTls: TlsSettings = {};
+
 /** Opens the registry; each pool is opened by the first request that needs it. */
 export function openPools(options: PoolsOptions): Pools {
   const entries = new Map<string, Entry>();
+  /** The name of each block's pool: a block is asked for at each request and never changes. */
+  const names = new WeakMap<TlsSettings, string>();
   let closed = false;
   // Kept, since even a repeated dynamic import costs as much as half a page.
   let loading: Promise<typeof import('undici')> | undefined;
 
   return {
-    async pool(tls = {}) {
+    async pool(tls = noTls) {
       loading ??= import('undici');
       const undici = await loading;
       if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');
-      const key = JSON.stringify(tls, Object.keys(tls).sort());
+      const key = names.get(tls) ?? JSON.stringify(tls, Object.keys(tls).sort());
+      names.set(tls, key);
       const nowMs = performance.now();
       const known = entries.get(key);
       if (known && nowMs - known.checkedAtMs < options.certificateCheckMs) return known.agent;

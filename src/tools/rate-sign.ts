@@ -34,7 +34,14 @@ export interface RateSignOptions {
 type Headers = Readonly<Record<string, string>>;
 type Budget = Pick<RateSign, 'limit' | 'remaining' | 'resetMs'>;
 
-const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'];
+const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
+  limit: `${family}-limit`,
+  remaining: `${family}-remaining`,
+  reset: `${family}-reset`,
+}));
+
+/** The time by the server's clock, epoch milliseconds; most signs are told without it. */
+type ServerClock = () => number;
 
 /** A reset is a heuristic (seconds or epoch?), unlike Retry-After; misread, it must not park a path for years. */
 const resetMsMax = 86_400_000;
@@ -46,14 +53,12 @@ const resetMsMin = 1_000;
  * header, so that neither clock's error matters.
  */
 export function readRateSign(status: number, headers: Headers, options: RateSignOptions): RateSign {
-  const serverNowMs = parseHttpDate(headers.date ?? '', options.nowMs) ?? options.nowMs;
+  const serverNow = () => parseHttpDate(headers.date ?? '', options.nowMs) ?? options.nowMs;
   const retryAfterMs =
-    status === 429 || status >= 500
-      ? readRetryAfter(headers['retry-after'], serverNowMs)
-      : undefined;
+    status === 429 || status >= 500 ? readRetryAfter(headers['retry-after'], serverNow) : undefined;
   const budget =
-    readCustom(headers, options.names, serverNowMs) ??
-    readFamilies(headers, serverNowMs) ??
+    readCustom(headers, options.names, serverNow) ??
+    readFamilies(headers, serverNow) ??
     readStructured(headers) ??
     {};
   return {
@@ -63,28 +68,25 @@ export function readRateSign(status: number, headers: Headers, options: RateSign
   };
 }
 
-function readRetryAfter(text: string | undefined, serverNowMs: number): number | undefined {
+function readRetryAfter(text: string | undefined, serverNow: ServerClock): number | undefined {
   if (text === undefined) return undefined;
   const seconds = wholeNumbers(text, 10);
   if (seconds) return Math.max(...seconds) * 1_000;
+  const serverNowMs = serverNow();
   const date = parseHttpDate(text, serverNowMs);
   return date === null ? undefined : Math.max(0, date - serverNowMs);
 }
 
-function readCustom(headers: Headers, names: RateHeaderNames | undefined, serverNowMs: number) {
+function readCustom(headers: Headers, names: RateHeaderNames | undefined, serverNow: ServerClock) {
   if (names === undefined) return undefined;
   const text = (name: string | undefined) => name && headers[name.toLowerCase()];
-  return budgetOf(
-    text(names.limit),
-    text(names.remaining),
-    resetOf(text(names.reset), serverNowMs),
-  );
+  return budgetOf(text(names.limit), text(names.remaining), resetOf(text(names.reset), serverNow));
 }
 
-function readFamilies(headers: Headers, serverNowMs: number): Budget | undefined {
-  for (const family of families) {
-    const resetMs = resetOf(headers[`${family}-reset`], serverNowMs);
-    const budget = budgetOf(headers[`${family}-limit`], headers[`${family}-remaining`], resetMs);
+function readFamilies(headers: Headers, serverNow: ServerClock): Budget | undefined {
+  for (const { limit, remaining, reset } of families) {
+    const resetMs = resetOf(headers[reset], serverNow);
+    const budget = budgetOf(headers[limit], headers[remaining], resetMs);
     if (budget) return budget;
   }
   return undefined;
@@ -105,8 +107,9 @@ function budgetOf(
   };
 }
 
-function resetOf(text: string | undefined, serverNowMs: number): number | undefined {
+function resetOf(text: string | undefined, serverNow: ServerClock): number | undefined {
   if (text === undefined) return undefined;
+  const serverNowMs = serverNow();
   const values = wholeNumbers(text, 16);
   if (values) return boundReset(untilMs(Math.max(...values), serverNowMs));
   const date = parseHttpDate(text, serverNowMs) ?? isoDate(text);

@@ -62,27 +62,28 @@ const none = -1;
 const unsure = -2;
 
 function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
-  const ranges: number[] = [];
+  const starts: number[] = [];
+  const ends: number[] = [];
   const checks: number[] = [];
   const ids: number[] = [];
   let at = skipSpace(body, open + 1);
-  while (body[at] !== closeBracket || ranges.length > 0) {
-    const end = scan.value(at);
-    ranges.push(at, end);
+  while (body[at] !== closeBracket || starts.length > 0) {
+    starts.push(at);
+    at = scan.value(at);
+    ends.push(at);
     checks.push(scan.check);
     ids.push(scan.escapedKeys ? unsure : scan.memberStart, scan.memberEnd);
-    at = skipSpace(body, end);
+    at = skipSpace(body, at);
     if (body[at] === closeBracket) break;
     if (body[at] !== comma) throw new SyntaxError(`not JSON at byte ${at}`);
     at = skipSpace(body, at + 1);
   }
-  const count = checks.length;
   return {
     end: at + 1,
-    starts: Uint32Array.from({ length: count }, (_, i) => ranges[i * 2] ?? 0),
-    ends: Uint32Array.from({ length: count }, (_, i) => ranges[i * 2 + 1] ?? 0),
-    checks: Uint32Array.from(checks),
-    ids: Int32Array.from(ids),
+    starts: new Uint32Array(starts),
+    ends: new Uint32Array(ends),
+    checks: new Uint32Array(checks),
+    ids: new Int32Array(ids),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   type Log,
+  type TlsSettings,
 } from '../contracts/tools.ts';
 import type { UpstreamAnswer, UpstreamRequest } from '../contracts/upstream.ts';
 import type { TokenAnswer, Tokens } from './access-token.ts';
@@ -72,6 +73,7 @@ export function openUpstream(
     },
   );
   const endOfLife = watchEndOfLife({ clock: tools.clock, log: tools.log.with({ upstream: name }) });
+  const tls = upstreamTls(settings);
 
   /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
   const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
@@ -105,7 +107,8 @@ export function openUpstream(
       };
       let response: HttpResponse;
       try {
-        response = await tools.http.request(requestFor(request, settings, pass.token), signal);
+        const asking = requestFor(request, settings, { token: pass.token, tls });
+        response = await tools.http.request(asking, signal);
       } catch (error) {
         if (error instanceof HttpFailure) return judgeFailure(error, asked);
         throw error;
@@ -140,7 +143,7 @@ export function openUpstream(
 function requestFor(
   request: UpstreamRequest,
   settings: UpstreamSettings,
-  token: string,
+  { token, tls }: { readonly token: string; readonly tls: TlsSettings },
 ): HttpRequest {
   return {
     method: 'GET',
@@ -149,7 +152,7 @@ function requestFor(
       accept: 'application/json, application/problem+json;q=0.9',
       authorization: `Bearer ${token}`,
     },
-    tls: upstreamTls(settings),
+    tls,
     timeoutMs: settings.timeout,
     bodyBytesMax: settings.max_body,
   };
