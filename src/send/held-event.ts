@@ -17,6 +17,9 @@ import { cutRecords } from '../tools/records.ts';
 /** Makes the OCSF form of one record. Pure and total. */
 export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 
+/** Uids that are made into text together. */
+const uidsWritten = 32;
+
 /** The events of a held page. */
 export class DecodedPage {
   readonly held: HeldPage;
@@ -25,32 +28,43 @@ export class DecodedPage {
   /** What senders computed from this page, by what it was computed with. */
   readonly encoded = new Map<string, unknown>();
   readonly #text: Buffer;
+  readonly #uids: Buffer;
   #slices: Slices | null;
   #ocsf: OcsfEvent | null = null;
   #ocsfIndex = -1;
+  #hex = '';
+  /** Index of the first event whose uid is in `#hex`. */
+  #hexFrom = -1;
 
   constructor(held: HeldPage, normalise: Normalise) {
     this.held = held;
     this.normalise = normalise;
-    this.#text = Buffer.from(held.body.buffer, held.body.byteOffset, held.body.byteLength);
+    this.#text = bufferOf(held.body);
+    this.#uids = bufferOf(held.uids);
     this.#slices = held.slices ?? null;
-    const hex = Buffer.from(held.uids.buffer, held.uids.byteOffset, held.uids.byteLength).toString(
-      'hex',
-    );
     const events = new Array<Event>(held.count);
-    for (let i = 0; i < held.count; i += 1) {
-      events[i] = new HeldEvent(this, i, hex.substring(i * uidBytes * 2, (i + 1) * uidBytes * 2));
-    }
+    for (let i = 0; i < held.count; i += 1) events[i] = new HeldEvent(this, i);
     this.events = events;
   }
 
   /** The OCSF form of the event asked for last stays at hand, since a format asks many times for each in turn. */
-  ocsf(index: number, uid: Uid): OcsfEvent {
+  ocsf(index: number): OcsfEvent {
     if (index !== this.#ocsfIndex || this.#ocsf === null) {
-      this.#ocsf = this.normalise(this.record(index), uid, this.held.context);
+      this.#ocsf = this.normalise(this.record(index), this.uid(index), this.held.context);
       this.#ocsfIndex = index;
     }
     return this.#ocsf;
+  }
+
+  /** Those of a few neighbours are written out at a time: less work than one by one, and nothing that grows old. */
+  uid(index: number): Uid {
+    const block = index - (index % uidsWritten);
+    if (block !== this.#hexFrom) {
+      this.#hex = this.#uids.toString('hex', block * uidBytes, (block + uidsWritten) * uidBytes);
+      this.#hexFrom = block;
+    }
+    const at = (index - block) * uidBytes * 2;
+    return this.#hex.substring(at, at + uidBytes * 2);
   }
 
   /** A record parsed; each is parsed by itself, so that one is dead before the next is made. */
@@ -76,15 +90,21 @@ export class DecodedPage {
   }
 }
 
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
 class HeldEvent implements Event {
-  readonly uid: Uid;
   readonly #page: DecodedPage;
   readonly #index: number;
 
-  constructor(page: DecodedPage, index: number, uid: Uid) {
+  constructor(page: DecodedPage, index: number) {
     this.#page = page;
     this.#index = index;
-    this.uid = uid;
+  }
+
+  get uid(): Uid {
+    return this.#page.uid(this.#index);
   }
 
   get source(): string {
@@ -112,7 +132,7 @@ class HeldEvent implements Event {
   }
 
   get ocsf(): OcsfEvent {
-    return this.#page.ocsf(this.#index, this.uid);
+    return this.#page.ocsf(this.#index);
   }
 }
 

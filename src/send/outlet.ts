@@ -29,7 +29,8 @@ export class Outlet {
   readonly #settings: OutletSettings;
   readonly #reader: Reader;
   #from: Offset = 0;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  /** When the last batch was cut; null while one is being cut. */
+  #cutAt: number | null = Number.NEGATIVE_INFINITY;
 
   constructor(settings: OutletSettings) {
     this.#settings = settings;
@@ -38,7 +39,8 @@ export class Outlet {
   }
 
   #expects({ first, count }: HeldPage): boolean {
-    return this.#from < first + count && performance.now() - this.#askedAt < atWorkMs;
+    const atWork = this.#cutAt === null || performance.now() - this.#cutAt < atWorkMs;
+    return atWork && this.#from < first + count;
   }
 
   /** No batch is cut any more: pages are encoded for this sink no longer. */
@@ -51,19 +53,29 @@ export class Outlet {
    * nothing for this sink up to its `end`.
    */
   async cut(from: Offset): Promise<Batch | null> {
-    const { bounds, spool } = this.#settings;
     this.#from = from;
-    this.#askedAt = performance.now();
+    this.#cutAt = null;
+    try {
+      return await this.#cut(from);
+    } finally {
+      this.#cutAt = performance.now();
+    }
+  }
+
+  async #cut(from: Offset): Promise<Batch | null> {
+    const { bounds, spool } = this.#settings;
     const { end: held } = spool.gauge;
     const pages = await spool.read(from, bounds.bytesMax, this.#settings.sink);
     // A sink that is new finds the pages of before gone, which all others had passed.
     if (pages.length === 0) return held > from ? this.#batch(from, held, []) : null;
+    // Lines of two pages have to be copied into one piece, so a batch that is half full ends with its page.
+    const enough = this.#settings.documents ? bounds.bytesMax : bounds.bytesMax / 2;
     const parts: Selected[] = [];
     let room = bounds.eventsMax;
     let bytes = 0;
     let end = from;
     for (const held of pages) {
-      const selected = this.#settings.encoder.select(held, this.#reader);
+      const selected = await this.#settings.encoder.select(held, this.#reader);
       const start = indexAt(selected.events, from);
       const stop = this.#stop(selected, start, { room, bytes: bounds.bytesMax - bytes });
       const events = selected.events.slice(start, stop);
@@ -76,7 +88,7 @@ export class Outlet {
         room -= events.length;
         bytes += sizeOf(selected, start, stop);
       }
-      if (!whole || room <= 0 || bytes >= bounds.bytesMax) break;
+      if (!whole || room <= 0 || bytes >= enough) break;
     }
     return this.#batch(from, end, parts);
   }

@@ -1,7 +1,10 @@
 // What sinks are to get of a page, worked out for all who are about to read it in one pass: an event is parsed and normalised
 // once, encoded once per distinct selection and format, and let go before the next one is made. Sinks that keep up
-// therefore share the work; one that comes later, from behind a backlog, does it for itself.
+// therefore share the work; one that comes later, from behind a backlog, does it for itself. A pass goes in stretches of
+// a few milliseconds, between which the event loop turns, and one pass after the other: whatever the pages are and
+// however many sinks want them, nobody else waits for longer than a stretch.
 
+import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { Event } from '../contracts/event.ts';
 import type { Format } from '../contracts/format.ts';
 import type { EncodedLines } from '../contracts/sink.ts';
@@ -34,12 +37,21 @@ export interface Reader {
 
 const nothing: Selected = { events: [], lines: noLines, recordBytes: 0 };
 
+/** How long events are encoded before the event loop turns. */
+const stretchMs = 4;
+/** The clock is looked at before each so many events: often enough for large ones, and seldom enough to cost nothing. */
+const clockEvery = 8;
+
 /** Encodes pages for the sinks that read one spool. */
 export class PageEncoder {
   #decoder: PageDecoder;
   readonly #readers = new Set<Reader>();
   /** How large the lines of the page before were, as a share of its body, by selection and format. */
   readonly #growth = new Map<string, number>();
+  /** Settles when no pass is under way. */
+  #passes: Promise<void> = Promise.resolve();
+  /** When the event loop is to turn, on the clock of `performance`. */
+  #stretchEnd = 0;
 
   constructor(decoder: PageDecoder) {
     this.#decoder = decoder;
@@ -61,33 +73,55 @@ export class PageEncoder {
   }
 
   /** What one sink is to get of a page. */
-  select(held: HeldPage, reader: Reader): Selected {
+  async select(held: HeldPage, reader: Reader): Promise<Selected> {
     const selection = selectionOf(held, reader);
     if (selection === null) return nothing;
     const page = this.#decoder.decode(held);
     const key = keyOf(selection, reader);
-    const known = page.encoded.get(key) as Selected | undefined;
-    if (known !== undefined) return known;
-    const tasks = new Map([[key, this.#task(page, reader, selection)]]);
-    for (const other of this.#readers) {
-      const theirs = other.expects(held) ? selectionOf(held, other) : null;
-      if (theirs === null) continue;
-      const theirKey = keyOf(theirs, other);
-      if (tasks.has(theirKey) || page.encoded.has(theirKey)) continue;
-      tasks.set(theirKey, this.#task(page, other, theirs));
-    }
-    encode(page, [...tasks.values()]);
-    for (const [done, task] of tasks) {
-      const selected = task.selected();
-      page.encoded.set(done, selected);
-      this.#growth.set(done, selected.lines.bytes.length / held.body.length);
-    }
-    return page.encoded.get(key) as Selected;
+    if (!page.encoded.has(key)) this.#begin(page, this.#tasksFor(page, reader));
+    return page.encoded.get(key) as Promise<Selected>;
   }
 
-  #task(page: DecodedPage, reader: Reader, selection: Selection): Task {
-    const growth = this.#growth.get(keyOf(selection, reader)) ?? 1;
-    return new Task(page, reader, selection, Math.ceil(page.held.body.length * growth));
+  /** What is to be encoded of a page that a sink asks for: its own share, and those of others that will. */
+  #tasksFor(page: DecodedPage, asking: Reader): ReadonlyMap<string, Task> {
+    const tasks = new Map<string, Task>();
+    for (const reader of [asking, ...this.#readers]) {
+      const wants = reader === asking || reader.expects(page.held);
+      const selection = wants ? selectionOf(page.held, reader) : null;
+      if (selection === null) continue;
+      const key = keyOf(selection, reader);
+      if (tasks.has(key) || page.encoded.has(key)) continue;
+      const bytes = Math.ceil(page.held.body.length * (this.#growth.get(key) ?? 1));
+      tasks.set(key, new Task(page, reader, selection, bytes));
+    }
+    return tasks;
+  }
+
+  /** Has the tasks done once all passes before are; who asks meanwhile waits for the same. */
+  #begin(page: DecodedPage, tasks: ReadonlyMap<string, Task>): void {
+    const pass = this.#passes.then(() => this.#encode(page, [...tasks.values()]));
+    // A pass that fails is a fault of ours, told to all who wait for it; others go on.
+    this.#passes = pass.catch(() => undefined);
+    for (const [key, task] of tasks) {
+      const selected = pass.then(() => task.selected());
+      page.encoded.set(key, selected);
+      selected.then(
+        ({ lines }) => this.#growth.set(key, lines.bytes.length / page.held.body.length),
+        () => undefined,
+      );
+    }
+  }
+
+  async #encode({ events }: DecodedPage, tasks: readonly Task[]): Promise<void> {
+    const busy = tasks.filter((task) => !task.isIdle);
+    if (busy.length === 0) return;
+    for (let at = 0; at < events.length; at += clockEvery) {
+      if (performance.now() >= this.#stretchEnd) {
+        await loopTurn();
+        this.#stretchEnd = performance.now() + stretchMs;
+      }
+      take(busy, events, { from: at, to: Math.min(at + clockEvery, events.length) });
+    }
   }
 }
 
@@ -100,10 +134,12 @@ function keyOf(selection: Selection, { documents, formatKey }: Reader): string {
   return `${selection.key}|${documents ? '' : formatKey}`;
 }
 
-function encode(page: DecodedPage, tasks: readonly Task[]): void {
-  const busy = tasks.filter((task) => !task.isIdle);
-  if (busy.length === 0) return;
-  for (const event of page.events) for (const task of busy) task.take(event);
+function take(
+  tasks: readonly Task[],
+  events: readonly Event[],
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  for (let i = from; i < to; i += 1) for (const task of tasks) task.take(events[i] as Event);
 }
 
 /** The encoding of one page for one selection and format. */

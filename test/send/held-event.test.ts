@@ -38,6 +38,16 @@ test('PageDecoder gives each event its uid, offset, context and bytes', () => {
   }
 });
 
+test('PageDecoder gives each of many events its own uid, in whatever order they are asked', () => {
+  const many = Array.from({ length: 100 }, (_, i) => `e${i}`);
+  const page = held({ ...aPage({ ids: many }), count: many.length });
+  const { events } = counting().decoder.decode(page);
+  const uidAt = (i: number) => Buffer.from(page.uids).toString('hex', i * 32, (i + 1) * 32);
+
+  for (const i of [0, 31, 32, 99, 63, 1, 64]) expect(events[i]?.uid).toBe(uidAt(i));
+  expect(events.map(({ uid }) => uid)).toEqual(many.map((_, i) => uidAt(i)));
+});
+
 test('PageDecoder gives only the kept records, found by the reader or found anew alike', () => {
   const uids = aPage({ ids: ['b', 'd'] }).uids;
   const kept = held({ kept: Uint32Array.of(1, 3), uids, count: 2 });

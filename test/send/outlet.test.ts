@@ -26,6 +26,15 @@ function countingFormat(): { format: Format; calls: () => number } {
   return { format: { name: 'json', contentType: 'text/plain', encode }, calls: () => calls };
 }
 
+/** The same, in half a millisecond for each event. */
+function slowly(encode: (event: Event) => string): (event: Event) => string {
+  return (event) => {
+    const begun = performance.now();
+    while (performance.now() - begun < 0.5);
+    return encode(event);
+  };
+}
+
 function idOf(event: Event): string {
   return String(event.ocsf.id);
 }
@@ -118,6 +127,23 @@ test('Outlet counts the bytes of all pages in a batch', async () => {
   expect(batches.flatMap(idsOf)).toEqual(numbered(0, 6));
   const sizes = batches.map((batch) => textOf(batch).join('').length);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(25);
+});
+
+test('Outlet ends a batch that is half full with its page, so that its lines are not copied', async () => {
+  const pages = [0, 3, 6].map((from) => aPage({ ids: numbered(from, 3) }));
+  const bounds = { eventsMax: 100, bytesMax: 10_000 };
+  const linesOf = (length: number): Format => {
+    const encode = () => 'x'.repeat(length);
+    return { name: 'json', contentType: 'text/plain', encode };
+  };
+
+  const halfFull = await cutAll(outletOn(pages, { bounds, format: linesOf(2_000) }));
+  const notYet = await cutAll(outletOn(pages, { bounds, format: linesOf(1_000) }));
+  const documents = await cutAll(outletOn(pages, { bounds, documents: true }));
+
+  expect(halfFull.map(idsOf)).toEqual([numbered(0, 3), numbered(3, 3), numbered(6, 3)]);
+  expect(notYet.map(idsOf)).toEqual([numbered(0, 6), numbered(6, 3)]);
+  expect(documents.map(idsOf)).toEqual([numbered(0, 9)]);
 });
 
 test('Outlet passes over what is not for its sink with batches that only say how far', async () => {
@@ -246,6 +272,80 @@ test('Outlet has a page normalised once for sinks at work that want it in differ
   // The second sink was at work when the first one came to the second page, the third never was.
   expect(normalised).toBe(15);
   expect(formats.map(({ calls }) => calls())).toEqual([10, 10, 0]);
+});
+
+test('Outlet lets others have their turn while a page is encoded, and keeps its order', async () => {
+  const ids = numbered(0, 40);
+  const turnsSeen: number[] = [];
+  let turns = 0;
+  const encode = slowly((event) => {
+    turnsSeen.push(turns);
+    return idOf(event);
+  });
+  const format: Format = { name: 'json', contentType: 'text/plain', encode };
+  const count = () => {
+    turns += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+
+  const [batch, ...rest] = await cutAll(outletOn([aPage({ ids })], { format }));
+  clearImmediate(next);
+
+  expect(textOf(batch as Batch)).toEqual(ids);
+  expect(rest).toEqual([]);
+  // Twenty milliseconds of work are more than one stretch.
+  expect((turnsSeen.at(-1) ?? 0) - (turnsSeen[0] ?? 0)).toBeGreaterThan(1);
+});
+
+test('Outlet has a page encoded once also for a sink that asks while it is being encoded', async () => {
+  const { spool } = pageSpool([aPage({ ids: numbered(0, 20) })]);
+  const { format, calls } = countingFormat();
+  const encoder = new PageEncoder(new PageDecoder(asItIs));
+  const outlets = ['a', 'b'].map((sink) => outletOn([], { sink, spool, encoder, format }));
+
+  const cuts = await Promise.all(outlets.map((outlet) => outlet.cut(0)));
+
+  expect(calls()).toBe(20);
+  for (const batch of cuts) expect(idsOf(batch as Batch)).toEqual(numbered(0, 20));
+});
+
+test('Outlet takes a sink that waits for its batch for one at work, and has pages encoded for it too', async () => {
+  const pages = [aPage({ ids: numbered(0, 20) }), aPage({ ids: numbered(20, 20) })];
+  const { spool } = pageSpool(pages);
+  let normalised = 0;
+  const encoder = new PageEncoder(
+    new PageDecoder(() => (record) => {
+      normalised += 1;
+      return record as unknown as OcsfEvent;
+    }),
+  );
+  const bounds = { eventsMax: 20, bytesMax: 1e6 };
+  const outlets = ['json', 'cef'].map((formatKey) =>
+    outletOn([], { spool, encoder, bounds, sink: formatKey, formatKey }),
+  );
+
+  const both = await Promise.all(outlets.map((outlet) => cutAll(outlet)));
+
+  expect(normalised).toBe(40);
+  for (const batches of both) expect(batches.flatMap(idsOf)).toEqual(numbered(0, 40));
+});
+
+test('Outlet tells all who wait for a page that a format failed on it, and cuts the next page', async () => {
+  const { spool } = pageSpool([aPage({ ids: ['bad'] }), aPage({ ids: ['good'] })]);
+  const encode = (event: Event) => {
+    if (idOf(event) === 'bad') throw new Error('a format that throws');
+    return idOf(event);
+  };
+  const format: Format = { name: 'json', contentType: 'text/plain', encode };
+  const encoder = new PageEncoder(new PageDecoder(asItIs));
+  const outlets = ['a', 'b'].map((sink) => outletOn([], { sink, spool, encoder, format }));
+
+  const cuts = await Promise.allSettled(outlets.map((outlet) => outlet.cut(0)));
+  const next = await outlets[0]?.cut(1);
+
+  expect(cuts.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(textOf(next as Batch)).toEqual(['good']);
 });
 
 test('Outlet encodes anew for another format and another selection', async () => {
