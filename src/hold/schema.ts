@@ -49,10 +49,14 @@ ALTER TABLE page ADD COLUMN crc INTEGER;
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
 export const migrations: readonly string[] = [version1, version2];
 
-/** Run on each connection. Auto-vacuum must come before the first table. */
+/**
+ * Run on each connection. Page size and auto-vacuum must come before the first table, and an older database keeps its own.
+ * The log takes whole pages of SQLite's: of larger ones a commit with few records writes more, of smaller ones it takes a
+ * commit with many records more calls.
+ */
 export function pragmas(sync: 'full' | 'normal'): string {
   return `
-PRAGMA page_size = 16384;
+PRAGMA page_size = 8192;
 PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = ${sync === 'full' ? 'FULL' : 'NORMAL'};

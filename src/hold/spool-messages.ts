@@ -1,16 +1,16 @@
-// What the spool and its worker thread say to each other. Every question gets one answer with the same id, after the
-// commit that covers it; id 0 is the worker's own word that the database is open.
+// What the spool and its worker thread say to each other, several questions or answers in one message since each message
+// has its price. Every question gets one answer with the same id, after the commit that covers it; id 0 is the worker's own
+// word that the database is open.
 
 import type { ErrorCode } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
 import type { Acknowledgement, SpoolGauge } from '../contracts/spool.ts';
 import type { StoreAppend, StoreSettings } from './store.ts';
 
 /** What the worker is started with. */
 export interface WorkerSettings extends StoreSettings {
   readonly sinks: readonly string[];
-  /** Delete passed pages at each commit and not once a second: for tests that count them. */
+  /** Nothing waits for company, or for its second: for tests that wait for each step. */
   readonly eager?: boolean;
 }
 
@@ -21,7 +21,7 @@ export type Question = { readonly id: number } & Ask;
 export type Ask =
   | { readonly op: 'append'; readonly entry: StoreAppend }
   | { readonly op: 'acknowledge'; readonly sink: string; readonly step: Acknowledgement }
-  | { readonly op: 'note'; readonly kind: string; readonly name: string; readonly facts: Json }
+  | { readonly op: 'note'; readonly kind: string; readonly name: string; readonly facts: string }
   | { readonly op: 'read'; readonly from: Offset; readonly bytesMax: number }
   | { readonly op: 'progress'; readonly sink: string }
   | { readonly op: 'recall'; readonly stream: string }

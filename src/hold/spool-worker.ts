@@ -1,7 +1,9 @@
 // The worker thread that owns the state database, so that an fsync or a WAL checkpoint never stalls the event loop.
 // Writes that arrive while one transaction is being committed share the next one (group commit): the cost of an
-// fsync is spread over whatever is waiting. An answer is posted only after the commit that covers it, and all answers
-// of a commit together. What must stay true: a write that fails (a page for which the disk has no room) fails alone; but
+// fsync is spread over whatever is waiting. With each commit go the pages that every sink has passed, so that the next
+// ones take their place while all of it is in the log: moving the log into the database then costs as much as is held,
+// not as much as was. An answer is posted only after the commit that covers it, and all answers of a commit together.
+// What must stay true: a write that fails (a page for which the disk has no room) fails alone; but
 // once the database turns out to be damaged, everybody is told, since only the next start can mend it (mend.ts).
 
 import { parentPort, workerData } from 'node:worker_threads';
@@ -17,11 +19,11 @@ invariant(parentPort !== null, 'the spool worker runs in a worker thread');
 const port = parentPort;
 const settings = workerData as WorkerSettings;
 
-const pruneEveryMs = 1_000;
+const tidyEveryMs = 1_000;
 
 let waiting: Question[] = [];
 let flushing = false;
-let prunedAt = 0;
+let tidiedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
 let notes = new Map<string, Extract<Question, { op: 'note' }>>();
 
@@ -62,8 +64,8 @@ function open(): Opened {
   }
 }
 
-port.on('message', (question: Question) => {
-  waiting.push(question);
+port.on('message', (questions: readonly Question[]) => {
+  waiting.push(...questions);
   if (!flushing) {
     flushing = true;
     setImmediate(flush);
@@ -80,18 +82,19 @@ function flush(): void {
   }
   // Also before an end, so that nothing delivered is left lying in a state directory that is not in use.
   const ending = questions.some((question) => question.op === 'close');
-  const pruning = ending || now - prunedAt >= pruneEveryMs || settings.eager === true;
+  const tidying = ending || now - tidiedAt >= tidyEveryMs || settings.eager === true;
   const jobs: Job[] = questions.filter(writes).map((question) => ({
     id: question.id,
     run: () => write(question, now),
     ...(question.op === 'append' ? { entry: question.entry } : {}),
   }));
-  if (pruning) jobs.push({ id: 0, run: () => prune(now) }, { id: 0, run: () => writeNotes(now) });
+  if (tidying) jobs.push({ id: 0, run: () => writeNotes(now) });
+  if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now) });
   const written = commit(jobs);
   jobs.forEach(({ entry }, index) => {
     if (entry !== undefined) follow(entry, written[index]?.result as Landed | undefined, now);
   });
-  if (pruning) noteDelivered(now, ending);
+  if (tidying) noteDelivered(now, ending);
   const read = questions.filter((question) => !writes(question)).map(readAnswer);
   post([...written, ...read], questions.flatMap(memoryOf));
   if (ending) close();
@@ -144,18 +147,13 @@ function follow(entry: StoreAppend, landed: Landed | undefined, now: number): vo
 }
 
 function noteDelivered(now: number, ending: boolean): void {
+  tidiedAt = now;
   try {
     delivered.advance(store.passed());
     delivered.save(store.end, now, ending);
   } catch (error) {
     described(error, 'reading the state database');
   }
-}
-
-/** Deletes pages that every sink has passed; again with the next commit where there are many. */
-function prune(now: number): void {
-  prunedAt = now;
-  if (store.prune(now)) prunedAt = 0;
 }
 
 function writeNotes(now: number): void {

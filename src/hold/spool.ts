@@ -2,6 +2,7 @@
 // thread; the database is in a worker thread (spool-worker.ts, store.ts). Pages that were just appended or read are
 // remembered here with their parsed records, within a bound, so that sinks that keep up never read from disk and
 // share one parsed page. A page is remembered only after its commit: no sink ever sees what a power cut could undo.
+// Positions and notes, which nobody waits for, wait themselves a little for an append to share its message and its commit with.
 
 import { Worker } from 'node:worker_threads';
 import { ExportError } from '../contracts/errors.ts';
@@ -20,7 +21,7 @@ import type {
 import { uidBytes } from '../contracts/spool.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { RecentPages } from './recent-pages.ts';
-import type { Answer, Answers, Ask, WorkerSettings } from './spool-messages.ts';
+import type { Answer, Answers, Ask, Question, WorkerSettings } from './spool-messages.ts';
 import type { Landed } from './store.ts';
 
 /** How the spool is opened. */
@@ -50,6 +51,8 @@ const pollBytesPerMsMin = 5_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
+/** What positions and notes wait for company: as much more may be sent again after a crash, beside what was under way then. */
+const lingerMs = 50;
 /** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
 const sparesMax = 4;
 const spareBytesMax = 4 * 1024 * 1024;
@@ -101,6 +104,9 @@ class WorkerSpool implements OwnSpool {
   /** Memory to copy pages into on their way to the worker. */
   readonly #spare: ArrayBuffer[] = [];
   readonly #unanswered = new Map<number, Waiter>();
+  /** What waits for company. All of it can be cloned, so that it never keeps others from being posted. */
+  #lingering: Question[] = [];
+  #linger: NodeJS.Timeout | undefined;
   readonly #watchers = new Set<Watcher>();
   readonly #tick: NodeJS.Timeout;
   #gauge: SpoolGauge;
@@ -230,7 +236,7 @@ class WorkerSpool implements OwnSpool {
 
   note(kind: 'stream' | 'sink', name: string, facts: Json): void {
     // What status shows is worth no wait and no failure: the next note says it again.
-    this.#ask({ op: 'note', kind, name, facts }).catch(() => undefined);
+    this.#ask({ op: 'note', kind, name, facts: JSON.stringify(facts) }).catch(() => undefined);
   }
 
   async close(): Promise<void> {
@@ -255,9 +261,20 @@ class WorkerSpool implements OwnSpool {
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
+      if (canLinger(ask) && this.#settings.eager !== true) {
+        this.#lingering.push({ id, ...ask });
+        this.#linger ??= setTimeout(() => this.#post([]), lingerMs);
+      } else this.#post([{ id, ...ask }], transfer);
       this.#unanswered.set(id, { resolve: (result) => resolve(onAnswer(result)), reject });
-      this.#worker.postMessage({ id, ...ask }, transfer);
     });
+  }
+
+  /** Posts what waits for company, and the questions after it. Throws where one of these cannot be cloned. */
+  #post(questions: readonly Question[], transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage([...this.#lingering, ...questions], transfer);
+    this.#lingering = [];
+    clearTimeout(this.#linger);
+    this.#linger = undefined;
   }
 
   /**
@@ -303,9 +320,9 @@ class WorkerSpool implements OwnSpool {
   /** The worker is gone: whoever waits is told, and so is whoever asks from now on. */
   #fail(error: Error): void {
     this.#over ??= error;
-    for (const waiter of this.#unanswered.values()) waiter.reject(error);
+    for (const waiter of this.#unanswered.values()) waiter.reject(this.#over);
     this.#unanswered.clear();
-    for (const watcher of [...this.#watchers]) watcher.reject(error);
+    for (const watcher of [...this.#watchers]) watcher.reject(this.#over);
   }
 
   #wake(): void {
@@ -337,6 +354,13 @@ class WorkerSpool implements OwnSpool {
       signal.addEventListener('abort', abort);
     });
   }
+}
+
+/** True where nobody's next step hangs on the answer. Marks and dead letters are waited for. */
+function canLinger(ask: Ask): boolean {
+  if (ask.op === 'note') return true;
+  if (ask.op !== 'acknowledge') return false;
+  return ask.step.mark === undefined && ask.step.deadLetters === undefined;
 }
 
 function roundUp(bytes: number): number {

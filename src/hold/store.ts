@@ -23,6 +23,11 @@ import { type PageRetention, Pages } from './pages.ts';
 import { type Row, Statements } from './statements.ts';
 import { Streams } from './streams.ts';
 
+/** Free pages that stay in the file: about as many as come and go while the sinks keep up. */
+const freeMax = 1_024;
+/** Free pages given back at a time: each may cost moving one that is in use. */
+const shrinkMax = 512;
+
 /** How the database is opened. */
 export interface StoreSettings extends DatabaseSettings, PageRetention {}
 
@@ -72,14 +77,14 @@ export class Store {
 
   /** Runs `work` in one transaction: all of it becomes durable, or nothing. */
   transaction<T>(work: () => T): T {
-    this.#database.exec('BEGIN IMMEDIATE');
+    this.#statements.run('BEGIN IMMEDIATE');
     const before = this.#pages.mark;
     try {
       this.#pages.catchUp();
       const known = this.#pages.end;
       const result = work();
       if (this.#pages.end !== known) this.#pages.saveEnd();
-      this.#database.exec('COMMIT');
+      this.#statements.run('COMMIT');
       return result;
     } catch (error) {
       this.#pages.goBack(before);
@@ -157,7 +162,8 @@ export class Store {
 
   /** How much of the log is let grow before it is moved into the database. */
   boundLog(bytes: number): void {
-    const pages = Math.min(1_000, Math.max(1, Math.floor(bytes / 16_384)));
+    const pageBytes = Number(this.#statements.row('PRAGMA page_size')?.page_size);
+    const pages = Math.max(1, Math.floor(bytes / pageBytes));
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
   }
 
@@ -166,10 +172,10 @@ export class Store {
     this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /** Gives free pages of the file back to the file system, a bounded number at a time. */
+  /** Gives free pages of the file back to the file system, a bounded number at a time; some stay for what comes next. */
   shrink(): void {
     const free = Number(this.#statements.row('PRAGMA freelist_count')?.freelist_count ?? 0);
-    if (free > 256) this.#database.exec('PRAGMA incremental_vacuum(256)');
+    if (free > freeMax) this.#database.exec(`PRAGMA incremental_vacuum(${shrinkMax})`);
   }
 
   gauge(): SpoolGauge {
@@ -214,12 +220,13 @@ export class Store {
     return this.#streams.entities(stream);
   }
 
-  note(kind: string, name: string, facts: Json, now: number): void {
+  /** Notes facts, which come as JSON. */
+  note(kind: string, name: string, facts: string, now: number): void {
     this.#statements.run(
       'INSERT OR REPLACE INTO note (kind, name, facts, at) VALUES (?, ?, ?, ?)',
       kind,
       name,
-      JSON.stringify(facts),
+      facts,
       now,
     );
   }

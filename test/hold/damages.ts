@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Store } from '../../src/hold/store.ts';
 
 /** SQLite's page, as schema.ts sets it. */
-export const sqlitePage = 16_384;
+export const sqlitePage = 8_192;
 
 /** Changes a file's bytes in place. */
 export function overwrite(path: string, at: number, bytes: Uint8Array): void {

@@ -1,5 +1,5 @@
 // A process that appends one page after the other, its sink two behind, and says each number once it is durable, until it
-// is killed.
+// is killed. Nobody waits for the sink's positions: each goes with the append after it.
 
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';
@@ -11,10 +11,9 @@ const spool = await openSpool({
   keepMs: 0,
   sinks: ['a'],
   bytesMax: 1e9,
-  eager: true,
 });
 for (let n = spool.gauge.end + 1; ; n += 1) {
   await spool.append(anAppend({ ids: [String(n)], pad: (n * 7_919) % 40_000 }));
-  await spool.acknowledge('a', { position: Math.max(0, n - 2) });
+  spool.acknowledge('a', { position: Math.max(0, n - 2) }).catch(() => undefined);
   process.stdout.write(`${n}\n`);
 }
