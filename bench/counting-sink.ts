@@ -1,5 +1,6 @@
-// Usage: counting-sink.ts tcp|http [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`: octet-counted frames on a stream. `http`:
-// requests, each answered with an empty success. Prints its port, then the count whenever its input asks with a line.
+// Usage: counting-sink.ts tcp|lines|http [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
+// octet-counted frames on a stream. `lines`: lines on a stream. `http`: requests, each answered with an empty success. Prints
+// its port, then the count whenever its input asks with a line.
 
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -31,6 +32,13 @@ function countFrames(socket: Socket): void {
   socket.on('error', () => undefined);
 }
 
+function countLines(socket: Socket): void {
+  socket.on('data', (chunk: Buffer) => {
+    for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, at + 1)) counted += 1;
+  });
+  socket.on('error', () => undefined);
+}
+
 const server =
   process.argv[2] === 'http'
     ? createHttpServer((request, response) => {
@@ -40,7 +48,7 @@ const server =
           response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
         });
       })
-    : createServer(countFrames);
+    : createServer(process.argv[2] === 'lines' ? countLines : countFrames);
 server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });

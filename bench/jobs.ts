@@ -2,6 +2,7 @@
 // it is held against (floor.ts).
 
 import type { Floors } from './floor.ts';
+import { upstreamScript } from './nginx-upstream.ts';
 import { type Helper, inDirectory, runOnce, startHelper, type Usage } from './program.ts';
 import { pageEvents } from './work.ts';
 
@@ -65,7 +66,7 @@ export async function runJob(job: Job, pages: number): Promise<Usage> {
     return helper;
   };
   try {
-    const upstream = await start('./upstream-server.ts', String(pages));
+    const upstream = await start(upstreamScript(), String(pages));
     const tcp = await start('./counting-sink.ts', 'tcp');
     const http = await start('./counting-sink.ts', 'http');
     return await inDirectory(async (dir) => {

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startKafka } from '../test/support/kafka-broker.ts';
+import { main } from './program.ts';
 import { pageEvents, recordsOf } from './work.ts';
 
 /** What is measured, in the shape of main.ts: a name, its floor, and the `sinks` of its config. */
@@ -48,7 +49,6 @@ export function kafkaJobs(broker: string): readonly KafkaJob[] {
 
 const format = 'format: { type: json, schema: original }';
 const recordBytes = 1024;
-const main = new URL('../src/boot/main.ts', import.meta.url).pathname;
 
 /** A page of records that are filled up to 1 KB with what does not compress, such as ids and signatures. */
 function pageOf(page: number, last: boolean): Buffer {

@@ -4,11 +4,11 @@
 // stands its floor, measured in the same run: the same events cut, parsed, built and written to memory by the same
 // functions, with no network, no spool and no loop between. `JSON.parse` tells how fast this machine is.
 
-import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { backlogMemory } from './backlog.ts';
 import { floors } from './floor.ts';
 import { jobs, runJob } from './jobs.ts';
+import { writeResults } from './results.ts';
 import { pageBody, pageEvents } from './work.ts';
 
 const { values } = parseArgs({
@@ -60,7 +60,4 @@ console.log(
 console.log(
   `${events} events of about 700 bytes, pages of ${pageEvents}, Node ${process.versions.node}, JSON.parse ${parse.toFixed(1)} us/event`,
 );
-if (values.json !== undefined) {
-  const told = { events, node: process.versions.node, parseUs: parse, rows, memory };
-  writeFileSync(values.json, `${JSON.stringify(told, null, 2)}\n`);
-}
+if (values.json !== undefined) writeResults(values.json, events, { parseUs: parse, rows, memory });

@@ -8,7 +8,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const main = new URL('../src/boot/main.ts', import.meta.url).pathname;
+const root = new URL('..', import.meta.url).pathname;
+/** What `npx sluice` starts. */
+export const main: string = join(
+  root,
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).bin.sluice,
+);
 const delay = new URL('./delay.ts', import.meta.url).pathname;
 /** A tick of the kernel's CPU accounting on Linux. */
 const tickUs = 10_000;
@@ -80,18 +85,23 @@ export function startSluice(command: readonly string[], config: string, dir: str
   return { child, said };
 }
 
-/** Runs `sluice run --once` to its end. Throws with its log where it fails. */
-export async function runOnce(config: string, dir: string): Promise<Usage> {
-  const begun = performance.now();
-  const { child, said } = startSluice(['run', '--once'], config, dir);
+/** Watches a process to its end: what the kernel counted for it last, and the code it ended with. */
+export async function watched(child: ChildProcess): Promise<Counted & { readonly code: number }> {
   let counted: Counted = { cpuUs: 0, rssPeakBytes: 0, writtenBytes: 0 };
   const watch = setInterval(() => {
     counted = countedOf(child.pid ?? 0) ?? counted;
   }, lookEveryMs);
   const [code] = (await once(child, 'close')) as [number];
   clearInterval(watch);
+  return { ...counted, code };
+}
+
+/** Runs `sluice run --once` to its end. Throws with its log where it fails. */
+export async function runOnce(config: string, dir: string): Promise<Usage> {
+  const begun = performance.now();
+  const { child, said } = startSluice(['run', '--once'], config, dir);
+  const { code, cpuUs, rssPeakBytes, writtenBytes } = await watched(child);
   if (code !== 0) throw new Error(`sluice ended with ${code}:\n${said.log}`);
-  const { cpuUs, rssPeakBytes, writtenBytes } = counted;
   const delayP99Ms = said.delay === '' ? null : Number(said.delay);
   const seconds = (performance.now() - begun) / 1_000;
   return { cpuUs, rssPeakBytes, writtenBytes, seconds, delayP99Ms };
