@@ -31,7 +31,9 @@ export const logsSource = defineSource({
       .string()
       .min(1)
       .optional()
-      .describe('field to sort by, sent as order_by= together with order=ASC or DESC'),
+      .describe(
+        'field to sort by, sent as order_by= together with order=ASC or DESC; left out for good where upstream refuses it',
+      ),
     mapping: z
       .strictObject({
         class: z.string().min(1).describe('OCSF class of the records, e.g. network_activity'),
@@ -66,7 +68,8 @@ export const logsSource = defineSource({
     return listStreams(settings, opening, {
       records: 'log',
       immutable: false,
-      fixed: [...Object.entries(params), ...sorting],
+      fixed: Object.entries(params),
+      sorting,
     });
   },
   reading: (settings) => ({

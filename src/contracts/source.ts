@@ -15,6 +15,8 @@ export interface PageQuery {
   readonly place: Place;
   /** Records a page; null: the parameter is left out. */
   readonly limit: number | null;
+  /** Without the sorting that the source asks for, since upstream refuses it. */
+  readonly unsorted?: boolean;
 }
 
 /** The records of a page, parsed when asked for; an array is one as well. */
@@ -46,7 +48,7 @@ export type Fetched =
   | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
   | {
       readonly outcome: 'refused';
-      readonly about: 'cursor' | 'limit' | 'request';
+      readonly about: 'cursor' | 'limit' | 'sort' | 'request';
       readonly status: number;
       readonly cause: ExportError;
     }
@@ -82,6 +84,8 @@ export interface ListStream {
   /** Dotted paths of a record's time; the first that parses wins. */
   readonly time: readonly string[];
   readonly pageLimit: number | null;
+  /** True where pages are asked for in an order, which upstream may refuse. */
+  readonly sorted?: boolean;
   fetchPage(query: PageQuery, signal: AbortSignal): Promise<Fetched>;
 }
 

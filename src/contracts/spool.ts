@@ -18,6 +18,8 @@ export interface Slices {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly length: number;
+  /** True where no number in them can change its value when it is parsed; else they have not been looked through. */
+  readonly exact?: boolean;
 }
 
 /** A page on its way into the spool. */
@@ -63,7 +65,8 @@ export interface Append {
   readonly checkpoint: Json;
   /** `identityBytes` each, of the records that are new. */
   readonly identities?: Uint8Array;
-  readonly trail?: TrailEntry;
+  /** In the order they came by. */
+  readonly trail?: readonly TrailEntry[];
   readonly entities?: EntityChange;
 }
 

@@ -19,7 +19,7 @@ import { samePlace } from './checkpoint.ts';
 import { ListReader, type Taken } from './list-reader.ts';
 import { NoPage, type PollResult, resultOf } from './outcome.ts';
 import { firstPlace } from './pager.ts';
-import { timeSpan } from './record-time.ts';
+import { timeOf } from './record-time.ts';
 import { follow, type Walk } from './walk.ts';
 
 /** What one stream's backfill is read with. */
@@ -80,7 +80,7 @@ export class Backfill {
       this.#order = await this.#orderOfLive();
       const { fresh, paused } = await follow(this.#reader, this.#walk(), signal);
       if (paused !== null) return { outcome: 'done', fresh, more: true };
-      await this.#reader.commit(null, { swept: true });
+      await this.#reader.commit({ swept: true });
       return { outcome: 'done', fresh, more: false };
     } catch (error) {
       this.#reader.discard();
@@ -97,12 +97,17 @@ export class Backfill {
     const first = firstPlace(this.#means.stream.paging);
     // Records without ids are told apart by counting them from the list's start.
     const isAnew = resume === null || countAnew;
+    let { firstAt } = this.#spool.counts;
     return {
       from: isAnew ? { resume: first, overlap: null } : { resume, overlap },
       reading: 'known',
       anchored: true,
       trail: false,
-      stopAt: (taken) => this.#isPast(taken),
+      stopAt: (taken) => {
+        // What is counted of this page is durable later.
+        firstAt ??= timeOf(taken.page.records.at(0) ?? null, this.#means.stream.time);
+        return this.#isPast(taken, firstAt);
+      },
       step: ({ place, next, pager, taken }) => {
         const { fresh, identified } = taken.judged;
         const isCounted = fresh.some((index) => identified.named[index] === 0);
@@ -118,11 +123,9 @@ export class Backfill {
    * A list whose order is known is past the time asked for once it is so by more than records come late. What is known
    * of the order may be wrong or long ago, so the walk itself has to have gone that way.
    */
-  #isPast({ page }: Taken): boolean {
-    const { stream, span, list } = this.#means;
-    const met = timeSpan(page.records, stream.time);
-    if (met === null) return false;
-    const begunAt = this.#spool.counts.firstAt ?? met.earliest;
+  #isPast({ span: met }: Taken, begunAt: number | null): boolean {
+    const { span, list } = this.#means;
+    if (met === null || begunAt === null) return false;
     if (this.#order === 'newest_first') {
       return met.latest < span.fromMs - list.lookbackMs && met.latest < begunAt;
     }
@@ -145,11 +148,16 @@ export class Backfill {
   /** A place that upstream no longer takes costs no more than a walk from the list's start, repeats left out. */
   async #failed({ fetched }: NoPage): Promise<PollResult> {
     const { resume } = await this.#reader.load();
+    if (fetched.outcome === 'refused' && fetched.about === 'sort') {
+      // In another order, so from its start.
+      await this.#reader.commit({ unsorted: true, resume: null, overlap: null });
+      return { outcome: 'retry', cause: fetched.cause };
+    }
     const first = firstPlace(this.#means.stream.paging);
     if (fetched.outcome !== 'refused' || resume === null || samePlace(resume, first)) {
       return resultOf(fetched);
     }
-    await this.#reader.commit(null, { resume: null, overlap: null });
+    await this.#reader.commit({ resume: null, overlap: null });
     return { outcome: 'retry', cause: fetched.cause };
   }
 

@@ -37,6 +37,8 @@ const listCheckpoint = z.object({
   /** New whenever the stream is started anew. */
   epoch: z.string(),
   order: z.enum(['oldest_first', 'newest_first', 'mixed', 'unknown']),
+  /** When that was learned; null: it was not, or by an older version. */
+  learnedAt: z.number().nullable().default(null),
   /** Where the next poll asks for what is new at the list's end; null: where that is has to be found by a round. */
   resume: place.nullable(),
   /** A walk ended at `resume`, so that what it shows from then on has come in since. */
@@ -63,8 +65,15 @@ const listCheckpoint = z.object({
   horizon: z.number().nullable().default(null),
   /** Records before this time are not wanted (`start`); epoch milliseconds. */
   since: z.number().nullable(),
+  /**
+   * Until the list has been read to its end: records from before this time that stand in it are known, not new (`start: now`);
+   * epoch milliseconds.
+   */
+  standingBefore: z.number().nullable().default(null),
   /** Largest page limit that upstream was found to take; 0: it takes none; null: nothing is known. */
   limitMax: z.int().nullable(),
+  /** Upstream was found to refuse the sorting that the source asks for, which is left out since. */
+  unsorted: z.boolean().default(false),
   /** Upstream has been seen to send the key of the next cursor, so that its absence is doubtful. */
   hasNext: z.boolean(),
   /** Upstream has been seen to end the list with null, so that the key's absence is an error. */
@@ -82,6 +91,8 @@ const listCheckpoint = z.object({
   countAnew: z.boolean(),
   /** Keys of the records before rows that upstream refuses to show, which were told as gaps; base64. */
   gaps: z.array(z.string()).default([]),
+  /** The company was denied or gone when it was asked last, and this was told. */
+  scopeLost: z.boolean().default(false),
   /** When the last whole round began, and the time spent on it. */
   sweptAt: z.number(),
   sweptInMs: z.number().default(0),
@@ -105,6 +116,8 @@ export function freshCheckpoint(parts: {
   return {
     version: 1,
     kind: 'list',
+    learnedAt: null,
+    standingBefore: parts.since,
     resume: null,
     atEnd: false,
     again: 0,
@@ -119,6 +132,7 @@ export function freshCheckpoint(parts: {
     remembered: [],
     horizon: null,
     limitMax: null,
+    unsorted: false,
     hasNext: false,
     endsWithNull: false,
     firstPage: null,
@@ -126,6 +140,7 @@ export function freshCheckpoint(parts: {
     resumePage: null,
     countAnew: false,
     gaps: [],
+    scopeLost: false,
     sweptAt: 0,
     sweptInMs: 0,
     rewoundAt: 0,
@@ -151,7 +166,7 @@ export function mismatch(stream: string, why: string): ExportError {
     'checkpoint_mismatch',
     `resuming ${stream}: its checkpoint does not fit: ${why}`,
     {
-      next: `Look with 'sluice checkpoint show', then mend it with 'sluice checkpoint reset --stream ${stream}'; held events are not touched.`,
+      next: `Look with 'npx sluice checkpoint show -c FILE --stream ${stream}', then mend it with 'npx sluice checkpoint reset -c FILE --stream ${stream}'; held events are not touched.`,
       details: { stream },
     },
   );

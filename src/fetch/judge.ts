@@ -35,6 +35,8 @@ export interface Question {
   readonly resumePage: Uint8Array | null;
   /** Records before this time are not wanted. */
   readonly since: number | null;
+  /** Those from then on and before this time are known by being met: they stood there at the start. */
+  readonly standingBefore: number | null;
   readonly time: readonly string[];
   /** False while the walk has not joined up with what was known. */
   readonly anchored: boolean;
@@ -43,11 +45,13 @@ export interface Question {
 /** The answer: what is new, and how the rest looks. */
 export interface Judged {
   readonly identified: Identified;
-  /** Indices of the new records. */
+  /** Indices of the new records, and their uids. */
   readonly fresh: readonly number[];
-  /** Their identities, `identityWords` each, and their uids. */
-  readonly identities: Uint32Array;
   readonly uids: Buffer;
+  /** How many stood there at the start. */
+  readonly standing: number;
+  /** Identities of both, `identityWords` each. */
+  readonly identities: Uint32Array;
   /** Indices of records that were known under their id with other content. */
   readonly changed: readonly number[];
   /** True where each record was known and anchored, or not wanted; also for an empty page. */
@@ -56,13 +60,14 @@ export interface Judged {
 
 /** Tells new records from repeats. */
 export function judge(question: Question, identifier: Identifier, repeats: Repeats): Judged {
-  const { page, identified, since, time } = question;
+  const { page, identified, since, standingBefore, time } = question;
   const { words, digests, named } = identified;
   const count = counter(question);
   const fresh: number[] = [];
   const changed: number[] = [];
   const uids = Buffer.allocUnsafeSlow(identified.count * uidBytes);
   const identities = new Uint32Array(identified.count * identityWords);
+  let standing = 0;
   let joined = true;
   for (let i = 0; i < identified.count; i += 1) {
     const at = i * identityWords;
@@ -72,19 +77,24 @@ export function judge(question: Question, identifier: Identifier, repeats: Repea
     const isChanged = isNamed && known > 0 && check !== 0 && known !== check;
     // A record with an id keeps its content check as value, one without its number among its twins.
     const n = isNamed ? 0 : count(i, identified, Math.max(0, known));
-    if (isChanged) changed.push(i);
     if (isNamed ? known >= 0 && !isChanged : n === 0) {
       joined &&= repeats.isAnchored(words, at);
       continue;
     }
-    if (since !== null && (timeOf(page.records.at(i) ?? null, time) ?? since) < since) continue;
+    const happenedAt = since === null ? null : timeOf(page.records.at(i) ?? null, time);
+    if (since !== null && happenedAt !== null && happenedAt < since) continue;
     joined = false;
     const value = isNamed ? check : n;
-    const to = fresh.length * identityWords;
+    const to = (fresh.length + standing) * identityWords;
     for (let word = 0; word < identityWords - 1; word += 1)
       identities[to + word] = words[at + word] ?? 0;
     identities[to + identityWords - 1] = value;
     repeats.add(identities, to, question.anchored);
+    if (standingBefore !== null && happenedAt !== null && happenedAt < standingBefore) {
+      standing += 1;
+      continue;
+    }
+    if (isChanged) changed.push(i);
     const digest = i * uidBytes;
     const uid = fresh.length * uidBytes;
     if (isNamed && !isChanged) digests.copy(uids, uid, digest, digest + uidBytes);
@@ -97,7 +107,8 @@ export function judge(question: Question, identifier: Identifier, repeats: Repea
   return {
     identified,
     fresh,
-    identities: identities.slice(0, fresh.length * identityWords),
+    standing,
+    identities: identities.slice(0, (fresh.length + standing) * identityWords),
     uids: uids.subarray(0, fresh.length * uidBytes),
     changed,
     joined,

@@ -16,12 +16,13 @@ import { ExportError } from '../contracts/errors.ts';
 import { knowsEnd, type ListCheckpoint, samePlace } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
-import { haltedWaitMs, NoPage, type PollResult, resultOf } from './outcome.ts';
+import { deniedWaitMs, haltedWaitMs, NoPage, type PollResult, resultOf } from './outcome.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
 import { isBlind, readRound, roundEveryMs, roundWanted } from './read-round.ts';
 import { readStart } from './read-start.ts';
+import { isScopeLost, resetFinding, scopeFinding } from './recover.ts';
 
 /** Reads one list stream, a poll at a time. */
 export class ListPoller {
@@ -48,18 +49,11 @@ export class ListPoller {
   async poll(signal: AbortSignal): Promise<PollResult> {
     const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
     try {
-      await this.#reader.load();
-      await readEnds(poll);
-      await lookFurther(poll);
-      this.#memory.failed = false;
-      return { outcome: 'done', fresh: poll.fresh, more: poll.more };
+      return await this.#read(poll);
     } catch (error) {
       this.#memory.failed = true;
-      // What was judged but not committed is not known after all.
       this.#reader.discard();
-      if (signal.aborted) throw error;
-      if (error instanceof NoPage) return this.#failed(error);
-      if (!(error instanceof ExportError)) throw error;
+      if (signal.aborted || !(error instanceof ExportError)) throw error;
       const halted = error.code === 'checkpoint_mismatch';
       return halted
         ? { outcome: 'halted', waitMs: haltedWaitMs, cause: error }
@@ -69,12 +63,64 @@ export class ListPoller {
     }
   }
 
-  /** A cursor that dies in the middle of a walk costs no more than another walk. */
-  #failed({ fetched }: NoPage): PollResult {
+  async #read(poll: Poll): Promise<PollResult> {
+    try {
+      await this.#reader.load();
+      await poll.begin();
+      await readEnds(poll);
+      await lookFurther(poll);
+      await poll.commit({ scopeLost: false });
+      this.#memory.failed = false;
+      return { outcome: 'done', fresh: poll.fresh, more: poll.more };
+    } catch (error) {
+      if (poll.signal.aborted || !(error instanceof NoPage)) throw error;
+      this.#memory.failed = true;
+      // What was judged but not committed is not known after all.
+      this.#reader.discard();
+      await this.#reader.load();
+      return await this.#failed(poll, error);
+    }
+  }
+
+  /** What a failure leads to. A cursor that dies in the middle of a walk costs no more than another walk. */
+  async #failed(poll: Poll, error: NoPage): Promise<PollResult> {
+    const { fetched } = error;
+    const { cause } = fetched;
+    const { stream } = this.#reader.means;
+    if (fetched.outcome === 'refused' && fetched.about === 'sort') {
+      if (poll.checkpoint.unsorted) return { outcome: 'retry', cause };
+      await forgetOrder(poll, cause);
+      return { outcome: 'done', fresh: poll.fresh, more: true };
+    }
+    if (await isScopeLost(this.#reader, error, poll)) {
+      const told = poll.checkpoint.scopeLost;
+      await poll.commit({ scopeLost: true }, told ? [] : [scopeFinding(stream.name, cause)]);
+      return { outcome: 'halted', waitMs: deniedWaitMs, cause };
+    }
     const dead = fetched.outcome === 'refused' && fetched.about === 'cursor';
     const again = dead && this.#settings.onCursorInvalid !== 'halt';
-    return again ? { outcome: 'retry', cause: fetched.cause } : resultOf(fetched);
+    return again ? { outcome: 'retry', cause } : resultOf(fetched);
   }
+}
+
+/** Without the sorting that upstream refuses the list is in another order: what is known of its ends is void. */
+async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
+  const { resume } = poll.checkpoint;
+  const { name } = poll.reader.means.stream;
+  await poll.commit(
+    {
+      unsorted: true,
+      order: 'unknown',
+      learnedAt: null,
+      resume: null,
+      overlap: null,
+      resumePage: null,
+      firstPage: null,
+      round: null,
+      openWalk: null,
+    },
+    resume === null ? [] : [resetFinding(name, 'sorting', cause)],
+  );
 }
 
 /** Reads the end or ends where new records may turn up. */

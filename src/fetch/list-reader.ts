@@ -1,21 +1,23 @@
 // One list stream's remembering, under the strategies of list-poller.ts: it has a page asked for, tells what on it is
-// new, and commits page, identities and checkpoint together. What must stay true: the checkpoint in memory is the one
-// on disk, and when a commit fails both memory and checkpoint are loaded anew before the next poll.
+// new, and commits page, identities and checkpoint together, those of several pages where they are small. What must stay
+// true: the checkpoint in memory is the one on disk with the staged steps, which nothing overtakes, and when a commit
+// fails both memory and checkpoint are loaded anew before the next poll.
 
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
-import type { Append, NewPage, Spool } from '../contracts/spool.ts';
+import type { NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { RecordList, scanBody } from '../tools/record-list.ts';
 import { freshCheckpoint, type ListCheckpoint, readCheckpoint, samePlace } from './checkpoint.ts';
+import { Group } from './group.ts';
 import { remember } from './horizon.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { type Judged, judge, type Question } from './judge.ts';
 import { conditionRecord, type Finding, ownPage } from './own-pages.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
-import { timeSpan } from './record-time.ts';
+import { type TimeSpan, timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 
 /** What a list stream is read with. */
@@ -36,6 +38,8 @@ export interface Taken {
   readonly judged: Judged;
   /** Epoch milliseconds at which it was read. */
   readonly at: number;
+  /** When its records happened; null where that cannot be told. */
+  readonly span: TimeSpan | null;
 }
 
 /** Reads one list stream. */
@@ -45,14 +49,16 @@ export class ListReader {
   readonly #identifier: Identifier;
   #repeats = new Repeats();
   #checkpoint: ListCheckpoint | null = null;
-  /** Something was judged as new and is not held yet. */
+  /** Something was judged as new and is neither staged nor held. */
   #unsaved = false;
+  readonly #group: Group;
   #block = 0;
 
   constructor(means: ListMeans) {
     this.means = means;
     const { stream } = means;
     this.#asker = new PageAsker(means);
+    this.#group = new Group(means.clock);
     this.#identifier = new Identifier({
       source: stream.source,
       company: stream.company ?? '',
@@ -105,18 +111,21 @@ export class ListReader {
 
   /** Forgets what was judged and not committed, so that the next poll starts from what is durable. */
   discard(): void {
-    if (this.#unsaved) this.#checkpoint = null;
+    if (this.#unsaved || !this.#group.isEmpty) this.#checkpoint = null;
+    this.#group.clear();
   }
 
   /** The number that the next block of identities will at least have. */
   get nextBlock(): number {
+    invariant(this.#group.isEmpty, 'a walk ends with all that it found held');
     return this.#block + 1;
   }
 
   /** The page at a place, of which `overlap` rows were read before. Throws NoPage for any other answer. */
   ask(place: Place, overlap: number, signal: AbortSignal): Promise<Asked> {
-    const { resume, atEnd } = this.checkpoint;
-    return this.#asker.ask({ place, overlap, isEnd: atEnd && samePlace(place, resume) }, signal);
+    const { resume, atEnd, unsorted } = this.checkpoint;
+    const isEnd = atEnd && samePlace(place, resume);
+    return this.#asker.ask({ place, overlap, isEnd, unsorted }, signal);
   }
 
   /** The keys of a page's records. */
@@ -142,18 +151,20 @@ export class ListReader {
       readonly horizon: number | null;
     },
   ): Taken {
-    const { since } = this.checkpoint;
+    const { since, standingBefore } = this.checkpoint;
     const { horizon, ...rest } = how;
     const question: Question = {
       page,
       identified,
       time: this.means.stream.time,
       since: horizon === null ? since : Math.max(since ?? horizon, horizon + 1),
+      standingBefore,
       ...rest,
     };
     const judged = judge(question, this.#identifier, this.#repeats);
-    this.#unsaved ||= judged.fresh.length > 0;
-    return { page, judged, at: this.means.clock.now() };
+    this.#unsaved ||= judged.identities.length > 0;
+    const span = timeSpan(page.records, this.means.stream.time);
+    return { page, judged, at: this.means.clock.now(), span };
   }
 
   /** True where a step would change the checkpoint. */
@@ -169,42 +180,65 @@ export class ListReader {
     this.#repeats.anchorAll();
   }
 
-  /** Commits what was taken, findings, and the changed parts of the checkpoint, in one transaction. */
-  async commit(
+  /** Commits findings and changed parts of the checkpoint, in one transaction with what is staged. */
+  async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
+    this.stage(null, change, { trail: null, findings });
+    await this.flush();
+  }
+
+  /** Stages what was taken, findings, and the changed parts of the checkpoint, all for one transaction. */
+  stage(
     taken: Taken | null,
     change: Partial<ListCheckpoint>,
-    more: { trail?: string | null; findings?: readonly Finding[] } = {},
-  ): Promise<void> {
-    const { stream, spool, clock } = this.means;
+    { trail, findings: told }: { trail: string | null; findings: readonly Finding[] },
+  ): void {
+    const { stream, clock } = this.means;
     const fresh = taken?.judged.fresh.length ?? 0;
+    const known = fresh + (taken?.judged.standing ?? 0);
     const checkpoint: ListCheckpoint = {
       ...this.checkpoint,
       ...this.#asker.traits,
       watermark: this.#watermark(taken),
-      ...(fresh === 0 ? {} : remember(this.checkpoint, fresh, this.#latestOn(taken))),
+      ...(known === 0 ? {} : remember(this.checkpoint, known, this.#latestOn(taken))),
       ...change,
     };
     const pages: NewPage[] = [];
     if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
-    const findings = [...(more.findings ?? []), ...changedFindings(taken)];
+    const findings = [...told, ...changedFindings(taken)];
     if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
     const identities = taken?.judged.identities;
-    const entry: Append = {
+    this.#group.add({
       stream: stream.name,
       pages,
       checkpoint,
       ...(identities === undefined || identities.length === 0
         ? {}
         : { identities: new Uint8Array(identities.buffer, 0, identities.byteLength) }),
-      ...(typeof more.trail === 'string'
-        ? { trail: { cursor: more.trail, at: this.#latestOn(taken) ?? clock.now() } }
-        : {}),
-    };
+      ...(trail === null
+        ? {}
+        : { trail: [{ cursor: trail, at: this.#latestOn(taken) ?? clock.now() }] }),
+    });
+    this.#checkpoint = checkpoint;
+    this.#unsaved = false;
+  }
+
+  /** Staged steps are many enough to be committed. */
+  get isWhole(): boolean {
+    return this.#group.isWhole;
+  }
+
+  /** Resolves when `coming` has settled, or with true when staged steps have waited for it long enough. */
+  isLate(coming: Promise<unknown>): Promise<boolean> {
+    return this.#group.isLate(coming);
+  }
+
+  /** Commits what is staged, in one transaction. One at a time. */
+  async flush(): Promise<void> {
+    const entry = this.#group.take();
+    if (entry === null) return;
     try {
-      const block = await spool.append(entry);
+      const block = await this.means.spool.append(entry);
       if (block > 0) this.#block = block;
-      this.#checkpoint = checkpoint;
-      this.#unsaved = false;
     } catch (error) {
       this.#checkpoint = null;
       throw error;
@@ -219,7 +253,7 @@ export class ListReader {
 
   /** Time of a page's latest record, never in the future: how far a walk has come in the time of events. */
   #latestOn(taken: Taken | null): number | null {
-    const span = taken === null ? null : timeSpan(taken.page.records, this.means.stream.time);
+    const span = taken?.span ?? null;
     return taken === null || span === null ? null : Math.min(span.latest, taken.at);
   }
 

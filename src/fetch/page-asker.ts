@@ -1,6 +1,6 @@
 // How one page is asked for until there is a whole one: with the largest limit that upstream takes, again where the answer
-// lacks what it had before, and around a row that upstream does not show. What it learns of the server on the way goes
-// into the checkpoint with the next commit.
+// lacks what it had before, around a row that upstream does not show, and without a sorting that upstream refuses. What it
+// learns of the server on the way goes into the checkpoint with the next commit.
 
 import { ExportError } from '../contracts/errors.ts';
 import type { Fetched, ListStream, Page, Place } from '../contracts/source.ts';
@@ -11,6 +11,17 @@ import { NoPage } from './outcome.ts';
 
 /** What was learned of the server. */
 export type ServerTraits = Pick<ListCheckpoint, 'limitMax' | 'hasNext' | 'endsWithNull'>;
+
+/** What is asked for. */
+interface Wanted {
+  readonly place: Place;
+  /** Rows of the page that were read before. */
+  readonly overlap: number;
+  /** The list ended there when it was last asked for. */
+  readonly isEnd: boolean;
+  /** Without the sorting, which upstream refuses. */
+  readonly unsorted: boolean;
+}
 
 /** A whole page. */
 export interface Asked {
@@ -25,6 +36,7 @@ const limitSteps = [100, 50, 25, 0];
 const blockedLimit = 100;
 
 type Blocked = Extract<Fetched, { outcome: 'blocked' }>;
+type Refusal = NoPage & { readonly fetched: Extract<Fetched, { outcome: 'refused' }> };
 
 const noRows: Page = {
   body: Buffer.from('[]'),
@@ -48,20 +60,46 @@ export class PageAsker {
   }
 
   /**
-   * The page at a place, of which the first `overlap` rows were read before; `isEnd`: the list ended there when it was
-   * last asked for. Waits for room in the spool. Throws NoPage for any other answer.
+   * The page at a place. Waits for room in the spool. Throws NoPage for any other answer, and about `sort` where upstream
+   * answers only without the sorting: from then on that is left out, and the list is another one.
    */
-  async ask(
-    { place, overlap, isEnd }: { place: Place; overlap: number; isEnd: boolean },
-    signal: AbortSignal,
-  ): Promise<Asked> {
+  async ask(wanted: Wanted, signal: AbortSignal): Promise<Asked> {
+    const before = this.traits;
+    try {
+      return await this.#ask(wanted, signal);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // What is refused with any limit says nothing about limits.
+      this.traits = before;
+      if (!this.#maybeSort(wanted, error)) throw error;
+      const { cause, status } = error.fetched;
+      try {
+        await this.#ask({ ...wanted, unsorted: true }, signal);
+      } catch (again) {
+        this.traits = before;
+        throw isRefusal(again) ? error : again;
+      }
+      this.#log.warn('upstream refuses the sorting; asking without it', { error: cause.message });
+      throw new NoPage({ outcome: 'refused', about: 'sort', status, cause });
+    }
+  }
+
+  /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
+  #maybeSort({ place, unsorted }: Wanted, { fetched: { about, status } }: Refusal): boolean {
+    if (this.#stream.sorted !== true || unsorted) return false;
+    const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
+    return about === 'sort' || (isFirst && (status === 400 || status === 422));
+  }
+
+  async #ask({ place, overlap, isEnd, unsorted }: Wanted, signal: AbortSignal): Promise<Asked> {
     let mayEnd = isEnd;
     let smaller: number | null = null;
     let blocked: Blocked | null = null;
     for (;;) {
       const limit: number | null = smaller ?? this.#limit();
       await this.#spool.room(signal);
-      const fetched = await this.#stream.fetchPage({ place, limit }, signal);
+      const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
+      const fetched = await this.#stream.fetchPage(query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
         const isPaged = this.#stream.paging !== 'none';
@@ -124,6 +162,10 @@ export class PageAsker {
       ),
     });
   }
+}
+
+function isRefusal(error: unknown): error is Refusal {
+  return error instanceof NoPage && error.fetched.outcome === 'refused';
 }
 
 /**

@@ -78,6 +78,22 @@ export class Poll {
     return !this.more && this.now - this.checkpoint[last] >= everyMs;
   }
 
+  /**
+   * Before the first page of a list that is read from now on: what stands in it from shortly before is not told, yet has to
+   * be known, so that what comes late is.
+   */
+  async begin(): Promise<void> {
+    const { since, standingBefore } = this.checkpoint;
+    if (this.reader.means.start !== 'now' || standingBefore === null || standingBefore !== since)
+      return;
+    await this.commit(this.fromNowOn(standingBefore));
+  }
+
+  /** The checkpoint's step to reading from a time on, up to `lookback` late; epoch milliseconds. */
+  fromNowOn(time: number): Pick<ListCheckpoint, 'since' | 'standingBefore'> {
+    return { since: time - this.settings.lookbackMs, standingBefore: time };
+  }
+
   /** Walks; `growth` has noted the walk's pages. */
   async follow(walk: Walk, growth: Growth | null = null): Promise<Walked> {
     const walked = await follow(this.reader, walk, this.signal);
@@ -95,7 +111,7 @@ export class Poll {
   /** Commits a step of the checkpoint without a page, where it is one. */
   async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
     if (findings.length === 0 && !this.reader.differs(change)) return;
-    await this.reader.commit(null, change, { findings });
+    await this.reader.commit(change, findings);
   }
 
   /** Takes the list for what it has shown itself to be in this poll. */
@@ -107,7 +123,8 @@ export class Poll {
     this.#grown = { atStart: false, atEnd: false };
     if (order === before || pinned !== 'auto') return;
     log.info('learned the order of the list', { before, order });
+    const learnedAt = order === 'unknown' ? null : this.now;
     // Late records were looked for where they would stand in another order.
-    await this.commit({ order, rewoundAt: Math.min(rewoundAt, sweptAt) });
+    await this.commit({ order, learnedAt, rewoundAt: Math.min(rewoundAt, sweptAt) });
   }
 }

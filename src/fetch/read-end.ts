@@ -7,7 +7,14 @@ import type { NoPage } from './outcome.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
 import { readRound, roundWanted } from './read-round.ts';
-import { checkHeeded, ignoredCursor, isDead, isRefused, resetFinding } from './recover.ts';
+import {
+  checkHeeded,
+  fromNowFindings,
+  ignoredCursor,
+  isDead,
+  isRefused,
+  resetFinding,
+} from './recover.ts';
 import { keyCount, keysWithout, resumeAfter, type Walk } from './walk.ts';
 
 /** Reads the list's end. */
@@ -16,7 +23,9 @@ export async function readEnd(poll: Poll): Promise<void> {
   if (!knowsEnd(poll.checkpoint) || resume === null) {
     // Counting anew is what a round is for, and one that is under way has come further already.
     const canStepBack = swept && round === null && !countAnew;
-    if (canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY))) return;
+    if (canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY))) {
+      return await poll.commit({ standingBefore: null });
+    }
     return await readRound(poll, { hurried: true });
   }
   const isFirst = samePlace(resume, poll.first);
@@ -58,13 +67,19 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
   const { reader, first, signal, settings } = poll;
   const { order, resume } = poll.checkpoint;
   if (!(await isDead(reader, refusal, { resume: resume ?? first, first, signal }))) return;
-  const { log, stream, clock } = reader.means;
+  const { log, stream } = reader.means;
   // The end is not where such a list grows.
   if (order === 'newest_first') return await poll.commit({ resume: null });
   log.warn('upstream no longer takes the cursor', { error: refusal.message });
   if (settings.onCursorInvalid === 'halt') throw refusal;
-  const since = settings.onCursorInvalid === 'from_now' ? { since: clock.now() } : {};
-  await poll.commit({ resume: null, ...since }, [resetFinding(stream.name, refusal)]);
+  const { cause } = refusal.fetched;
+  if (settings.onCursorInvalid === 'from_now') {
+    const { now, checkpoint } = poll;
+    const findings = fromNowFindings(stream.name, cause, { from: checkpoint.watermark, to: now });
+    await poll.commit({ resume: null, ...poll.fromNowOn(now) }, findings);
+  } else {
+    await poll.commit({ resume: null }, [resetFinding(stream.name, 'cursor', cause)]);
+  }
   await readEnd(poll);
 }
 

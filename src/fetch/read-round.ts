@@ -91,7 +91,7 @@ async function goOn(poll: Poll, round: Round, until: number): Promise<void> {
 }
 
 async function walk(poll: Poll, round: Round, until: number): Promise<void> {
-  const { time, name } = poll.reader.means.stream;
+  const { name } = poll.reader.means.stream;
   const { tally } = poll.memory;
   const before = poll.checkpoint;
   const growth = new Growth(round.known);
@@ -112,7 +112,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
     step: (stage) => {
       const { place, next, taken, pager } = stage;
       const { resume, overlap } = pager.resume(place, next);
-      const reach = reachWith(current, stage, time);
+      const reach = reachWith(current, stage);
       const spentMs = round.spentMs + poll.now - from;
       current = { ...current, ...reach, next: resume, overlap, spentMs };
       growth.note(stage);
@@ -133,12 +133,14 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       ...atEnd,
       round: null,
       swept: true,
+      standingBefore: null,
       sweptAt: current.begunAt,
       sweptInMs: current.spentMs,
       rewoundAt: Math.max(before.rewoundAt, current.begunAt),
       probedAt: Math.max(before.probedAt, current.begunAt),
       ...(blind && !isRecent(before.provenAt, now) ? { blindAt: now } : {}),
     },
-    gapBefore(current, name, current.watermark),
+    // Where it goes on from now, what came in between was told as left out.
+    before.standingBefore === null ? gapBefore(current, name, current.watermark) : [],
   );
 }

@@ -5,7 +5,6 @@ import type { ListCheckpoint } from './checkpoint.ts';
 import { Growth } from './growth.ts';
 import type { Resume } from './pager.ts';
 import type { Poll } from './poll.ts';
-import { timeSpan } from './record-time.ts';
 import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter, type Stage, type Walk } from './walk.ts';
 
@@ -14,7 +13,7 @@ export async function readStart(poll: Poll): Promise<void> {
   await goOnWithOpenWalk(poll);
   if (poll.more) return;
   const { reader, begunAt, settings } = poll;
-  const { time, name } = reader.means.stream;
+  const { name } = reader.means.stream;
   const { order, watermark, rewoundAt, openWalk, countAnew } = poll.checkpoint;
   // Late records stand further down: now and then the walk goes on to where none is looked for.
   const deep = order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
@@ -27,7 +26,7 @@ export async function readStart(poll: Poll): Promise<void> {
   const from = { resume: poll.first, overlap: null };
   const walk = topWalk(poll, { from, block, horizon }, (stage) => {
     growth.note(stage);
-    reach = reachWith(reach, stage, time);
+    reach = reachWith(reach, stage);
     if (stage.next === null) atEnd = resumeAfter(stage);
   });
   await poll.follow(walk, growth);
@@ -66,16 +65,14 @@ function topWalk(
   { from, block, horizon }: TopWalk,
   onStage?: (stage: Stage) => void,
 ): Walk {
-  const { time } = poll.reader.means.stream;
   return {
     from,
     reading: 'known',
     anchored: false,
     trail: false,
     horizon: poll.forgottenUpTo,
-    stopAt: ({ page, judged }) => {
+    stopAt: ({ page, judged, span }) => {
       if (!judged.joined || page.records.length === 0) return false;
-      const span = horizon === null ? null : timeSpan(page.records, time);
       return span === null || horizon === null || span.latest < horizon;
     },
     step: (stage) => {

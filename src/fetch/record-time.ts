@@ -27,11 +27,14 @@ export function timeOf(record: ParsedRecord, paths: readonly string[]): number |
   return null;
 }
 
+/** Between which times some records happened, epoch milliseconds. */
+export interface TimeSpan {
+  readonly earliest: number;
+  readonly latest: number;
+}
+
 /** Earliest and latest time of a page, told from its two ends: pages are in order in every order but `mixed`. */
-export function timeSpan(
-  records: Records,
-  paths: readonly string[],
-): { readonly earliest: number; readonly latest: number } | null {
+export function timeSpan(records: Records, paths: readonly string[]): TimeSpan | null {
   if (records.length === 0) return null;
   const first = timeOf(records.at(0) ?? null, paths);
   const last = timeOf(records.at(-1) ?? null, paths);

@@ -10,7 +10,6 @@ import { keyBytes, keysOf } from './judge.ts';
 import type { ListReader } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import type { Finding } from './own-pages.ts';
-import { timeSpan } from './record-time.ts';
 import type { Stage } from './walk.ts';
 
 /**
@@ -40,22 +39,83 @@ async function answers(reader: ListReader, place: Place, signal: AbortSignal): P
 
 /** True for a place that upstream does not take. */
 export function isRefused(error: unknown): error is NoPage {
-  return error instanceof NoPage && error.fetched.outcome === 'refused';
+  return (
+    error instanceof NoPage && error.fetched.outcome === 'refused' && error.fetched.about !== 'sort'
+  );
 }
 
 /** True for a place from which a walk comes to no end: upstream does not take it, or leads in a circle from it. */
 export function leadsNowhere(error: unknown): boolean {
   if (!(error instanceof NoPage)) return false;
   const { outcome, cause } = error.fetched;
-  return outcome === 'refused' || cause.code === 'pagination_loop';
+  return outcome === 'refused' ? isRefused(error) : cause.code === 'pagination_loop';
 }
 
-/** Tells that a cursor has died. */
-export function resetFinding(stream: string, refusal: NoPage): Finding {
+/** Tells that a cursor has died, or that the order is gone in which a list was read. */
+export function resetFinding(
+  stream: string,
+  what: 'cursor' | 'sorting',
+  cause: ExportError,
+): Finding {
   return {
     condition: 'source.checkpoint_reset',
-    message: `upstream no longer takes the cursor of ${stream}; its list is read again from an earlier place, repeats left out`,
-    details: { reason: refusal.fetched.cause.message },
+    message: `upstream no longer takes the ${what} of ${stream}; its list is read again from an earlier place, repeats left out`,
+    details: { reason: cause.message },
+  };
+}
+
+/** Tells that a cursor has died and that what came in since is left out, from the latest event read to now. */
+export function fromNowFindings(
+  stream: string,
+  cause: ExportError,
+  { from, to }: { readonly from: number | null; readonly to: number },
+): readonly Finding[] {
+  const times = {
+    ...(from === null ? {} : { from: new Date(from).toISOString() }),
+    to: new Date(to).toISOString(),
+  };
+  return [
+    {
+      condition: 'source.checkpoint_reset',
+      message: `upstream no longer takes the cursor of ${stream}; it goes on from now, and what came in between is left out`,
+      details: { reason: cause.message },
+    },
+    {
+      condition: 'source.gap_suspected',
+      message: `records of ${stream} that came after the latest one read and before now are left out, as on_cursor_invalid: from_now says`,
+      details: times,
+    },
+  ];
+}
+
+/** Whether a failure means that the company of a stream is denied or gone, not a place in its list. */
+export async function isScopeLost(
+  reader: ListReader,
+  { fetched }: NoPage,
+  { first, signal }: { first: Place; signal: AbortSignal },
+): Promise<boolean> {
+  if (reader.means.stream.company === undefined) return false;
+  if (fetched.outcome === 'denied') return fetched.status === 403;
+  if (!isGone(fetched)) return false;
+  try {
+    await reader.ask(first, 0, signal);
+    return false;
+  } catch (error) {
+    if (!(error instanceof NoPage)) throw error;
+    return isGone(error.fetched);
+  }
+}
+
+function isGone(fetched: NoPage['fetched']): boolean {
+  return fetched.outcome === 'refused' && fetched.status === 404 && fetched.about !== 'cursor';
+}
+
+/** Tells that the company is lost. */
+export function scopeFinding(stream: string, cause: ExportError): Finding {
+  return {
+    condition: 'source.scope_lost',
+    message: `${stream} cannot be read any more: the company is denied or gone`,
+    details: { reason: cause.message },
   };
 }
 
@@ -107,9 +167,9 @@ export interface Reach {
 export const noReach: Reach = { known: false, earliest: null };
 
 /** How far it reaches with one more page. */
-export function reachWith(reach: Reach, { taken, overlap }: Stage, time: readonly string[]): Reach {
-  const { page, judged } = taken;
-  const earliest = timeSpan(page.records, time)?.earliest ?? null;
+export function reachWith(reach: Reach, { taken, overlap }: Stage): Reach {
+  const { page, judged, span } = taken;
+  const earliest = span?.earliest ?? null;
   return {
     known: reach.known || judged.fresh.length + overlap < page.records.length,
     earliest: earliest === null ? reach.earliest : Math.min(reach.earliest ?? earliest, earliest),

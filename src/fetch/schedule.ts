@@ -1,7 +1,7 @@
 // When a stream is polled: so long after the last poll began (`every`), or when a cron expression says so. A poll that takes longer than
 // its period is never doubled; the ticks that it ran over are skipped and counted.
 
-import { createTask } from 'node-cron';
+import { createRequire } from 'node:module';
 import type { Clock } from '../contracts/tools.ts';
 
 /** As in the config. */
@@ -16,6 +16,10 @@ export interface Timetable {
   /** Polls that fell due while one was still running. */
   readonly skipped: number;
 }
+
+/** node-cron, loaded by the first cron expression: most configs have none, and start sooner without it. */
+export const nodeCron = () =>
+  createRequire(import.meta.url)('node-cron') as typeof import('node-cron');
 
 /** A timetable for one stream. */
 export function timetable(schedule: Schedule, clock: Clock): Timetable {
@@ -39,6 +43,7 @@ function interval(everyMs: number, clock: Clock): Timetable {
 
 function cron(schedule: { cron: string; timezone: string | undefined }, clock: Clock): Timetable {
   // Only its calendar is used: the waiting is the clock's, so that it can be cut short and tested.
+  const { createTask } = nodeCron();
   const { timezone } = schedule;
   const task = createTask(
     schedule.cron,

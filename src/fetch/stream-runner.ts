@@ -153,6 +153,7 @@ export class StreamRunner {
       source: this.#settings.source,
       state: this.#state,
       caught_up_at: this.#caughtUpAt,
+      next_poll_at: clock.now() + waitMs,
       polls: this.#polls,
       records: this.#records,
       error:

@@ -1,5 +1,6 @@
 // Following a list from a place, page by page, under one of the strategies of list-poller.ts. Each page is committed with the
-// step of the checkpoint that follows from it, in order; the next page is asked for while this one is committed.
+// step of the checkpoint that follows from it, in order, small ones together (group.ts); the next page is asked for meanwhile.
+// However a walk ends, all that it took is committed by then, or the commit's failure is how it ends.
 // A walk ends at the end of the list, where its strategy says so, at a loop, or when others are to have their turn.
 
 import { ExportError } from '../contracts/errors.ts';
@@ -11,6 +12,7 @@ import type { Identified } from './identity.ts';
 import { headOf, keyBytes, keysOf, overlapEnd, type Reading, type WalkCounts } from './judge.ts';
 import type { ListReader, Taken } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
+import type { Asked } from './page-asker.ts';
 import { firstPlace, overlapMax, type Pager, pagerFor, type Resume } from './pager.ts';
 
 /** One strategy's walk. */
@@ -191,10 +193,13 @@ class Following {
     let upcoming = ask(place);
     try {
       for (;;) {
-        const { page, hidden } = await upcoming;
+        const { page, hidden } = await this.#arrival(upcoming);
         const identified = this.#reader.identify(page);
         const overlap = this.#pager.accept(identified);
-        if (overlap === null) return 'shifted';
+        if (overlap === null) {
+          await this.#flush();
+          return 'shifted';
+        }
         this.#walk.check?.(identified, this.#isFirst, this.#left);
         this.#isFirst &&= identified.count === 0;
         const taken = this.#take(page, identified, overlap);
@@ -204,20 +209,38 @@ class Following {
         const goesOn = !ended && paused === null;
         if (goesOn) {
           upcoming = ask(next);
-          // A failure is met when the page is awaited, after this one is committed.
+          // A failure is met when the page is awaited, after this one is staged.
           upcoming.catch(() => undefined);
         }
         if (this.#left !== null) this.#left = keysWithout(this.#left, identified);
-        await this.#commit(this.#stage(place, next, { taken, overlap }), hidden);
+        this.#stage(this.#stageOf(place, next, { taken, overlap }), hidden);
+        if (!goesOn || this.#reader.isWhole) await this.#flush();
         if (!goesOn) return { fresh: this.#fresh, paused: ended ? null : paused };
         place = next;
         if (this.#reading === 'resume' && this.#left === null) this.#reading = 'onward';
       }
+    } catch (error) {
+      // What was taken before is as good as it was.
+      await this.#flush();
+      throw error;
     } finally {
       this.#signal.removeEventListener('abort', stop);
       // A page asked for ahead is not wanted any more where a commit has failed.
       over.abort(new Error('the walk is over'));
     }
+  }
+
+  /** Awaits a page; where it is long in coming, what was taken before it is committed meanwhile. */
+  async #arrival(upcoming: Promise<Asked>): Promise<Asked> {
+    if (await this.#reader.isLate(upcoming)) await this.#flush();
+    return await upcoming;
+  }
+
+  async #flush(): Promise<void> {
+    const { at } = this.#tally;
+    this.#tally.at = null;
+    await this.#reader.flush();
+    this.#tally.at = at;
   }
 
   #take(page: Page, identified: Identified, overlap: number): Taken {
@@ -245,7 +268,7 @@ class Following {
     return this.#circle.isStill(taken, next, this.#reading) ? null : next;
   }
 
-  #stage(place: Place, next: Place | null, met: Pick<Stage, 'taken' | 'overlap'>): Stage {
+  #stageOf(place: Place, next: Place | null, met: Pick<Stage, 'taken' | 'overlap'>): Stage {
     const { taken } = met;
     const { identified } = taken.judged;
     const { count, named } = identified;
@@ -264,9 +287,9 @@ class Following {
     return until !== undefined && this.#reader.means.clock.now() >= until ? 'time' : null;
   }
 
-  async #commit(stage: Stage, hidden: ExportError | null): Promise<void> {
+  #stage(stage: Stage, hidden: ExportError | null): void {
     const { place, next, taken } = stage;
-    const { identified, fresh, changed } = taken.judged;
+    const { identified, fresh, changed, identities } = taken.judged;
     const { paging, name } = this.#reader.means.stream;
     const isFirst = samePlace(place, firstPlace(paging));
     const head = isFirst && next !== null ? headOf(identified, headMax) : '';
@@ -285,8 +308,8 @@ class Following {
     const isOnTrail = this.#walk.trail && place.by === 'cursor' && next !== null;
     const trail = isOnTrail ? place.cursor : null;
     const findings = gap === null ? [] : [gap.finding];
-    if (fresh.length > 0 || changed.length > 0 || this.#reader.differs(change)) {
-      await this.#reader.commit(taken, change, { trail, findings });
+    if (identities.length > 0 || changed.length > 0 || this.#reader.differs(change)) {
+      this.#reader.stage(taken, change, { trail, findings });
     }
     this.#tally.at = next;
   }

@@ -37,7 +37,7 @@ export interface StoreAppend {
   readonly pages: readonly NewPage[];
   readonly checkpoint: Json;
   readonly identities?: Uint8Array;
-  readonly trail?: TrailEntry;
+  readonly trail?: readonly TrailEntry[];
   readonly entities?: EntityChange;
 }
 
@@ -102,7 +102,7 @@ export class Store {
       identities === undefined || identities.length === 0
         ? 0
         : this.#streams.addIdentities(stream, identities, now);
-    if (trail !== undefined) this.#streams.extendTrail(stream, trail);
+    for (const place of trail ?? []) this.#streams.extendTrail(stream, place);
     if (entities !== undefined) this.#streams.changeEntities(stream, entities);
     return { firsts, block };
   }

@@ -75,7 +75,10 @@ export function judge(response: HttpResponse, asked: Asked, known: Circumstances
   const cause =
     status < 400
       ? redirectCause(response, asked)
-      : failure('upstream_refused', 'Check path and parameters of the source; nothing is lost.');
+      : failure(
+          'upstream_refused',
+          'Check path and parameters of the source; it is asked again within the hour, and at once when its config changes. Nothing is lost.',
+        );
   return {
     outcome: 'refused',
     status,

@@ -194,7 +194,7 @@ function credentialOf(settings: UpstreamSettings): Credential {
   const { client_id: clientId, client_secret: clientSecret } = auth;
   invariant(
     clientId !== undefined && clientSecret !== undefined,
-    'auth was checked by upstreamFlaw',
+    'auth was checked by upstreamFlaws',
   );
   return {
     kind: 'client',

@@ -80,6 +80,12 @@ export function parseObject(body: Uint8Array): JsonObject | null {
 function wordsOf(body: JsonObject): string {
   const errors: readonly Json[] = Array.isArray(body.errors) ? body.errors : [];
   const messages = errors.slice(0, 5).map((entry) => (isObject(entry) ? entry.message : undefined));
-  const words = [body.title, body.detail, ...messages, body.message];
-  return words.filter((word) => typeof word === 'string' && word !== '').join(': ');
+  const said = [body.title, body.detail, ...messages, body.message];
+  const words = said.flatMap((word) => (typeof word === 'string' && word !== '' ? [word] : []));
+  return words.filter((word, at) => !isRepeated(word, at, words)).join(': ');
+}
+
+/** Said before, or again with more: the detail tends to come a second time among the errors, behind its field. */
+function isRepeated(word: string, at: number, words: readonly string[]): boolean {
+  return words.some((other, index) => (other === word ? index < at : other.endsWith(`: ${word}`)));
 }

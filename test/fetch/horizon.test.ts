@@ -2,6 +2,7 @@
 // look new when it is read again. Forgetting takes half a million records, so here a spool begins with what is left then.
 
 import { describe, expect, test } from 'vitest';
+import { identityBytes } from '../../src/contracts/spool.ts';
 import { noHorizon, remember } from '../../src/fetch/horizon.ts';
 import { LOGS } from '../sandbox/client.ts';
 import { aList, aSpool, differences, hourMs, minuteMs, none, standingSandbox } from './reading.ts';
@@ -60,12 +61,12 @@ describe('a list that is longer than the memory', () => {
     const { checkpoint, identities } = await first.spool.recall(stream);
     const times = (await first.records()).map(({ text }) => Date.parse(JSON.parse(text).timestamp));
     const spool = await aSpool();
-    const left = identities.slice(-2).map(({ bytes }) => bytes);
+    const left = Buffer.concat(identities.map(({ bytes }) => bytes)).subarray(-20 * identityBytes);
     await spool.append({
       stream,
       pages: [],
       checkpoint: { ...(checkpoint as object), order, horizon: horizonOf(times) },
-      identities: Buffer.concat(left),
+      identities: left,
     });
     let requests = 0;
     const list = await aList(world, {

@@ -129,7 +129,10 @@ describe('a page that is asked for ahead', () => {
       }),
     });
 
-    const polled = await list.poll();
+    const polling = list.poll();
+    await expect.poll(() => world.clock.sleepers, { interval: 1 }).toBe(1);
+    await world.clock.advanceToNext();
+    const polled = await polling;
     fails = false;
     await list.readToTail();
 
@@ -679,7 +682,11 @@ describe('records', () => {
     });
     const polled = await moved.poll();
 
-    expect(polled).toMatchObject({ outcome: 'halted', cause: { code: 'checkpoint_mismatch' } });
+    const next = expect.stringContaining('npx sluice checkpoint reset -c FILE --stream src');
+    expect(polled).toMatchObject({
+      outcome: 'halted',
+      cause: { code: 'checkpoint_mismatch', next },
+    });
     expect(await heldIn(list.spool)).toEqual(held);
   });
 });

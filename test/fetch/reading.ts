@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
+import type { ConditionRecord } from '../../src/contracts/change.ts';
 import type { SnapshotReading, SourceDefinition } from '../../src/contracts/definition.ts';
 import type { PageContext } from '../../src/contracts/event.ts';
 import type { ListStream, SnapshotStream } from '../../src/contracts/source.ts';
@@ -83,11 +84,16 @@ export async function heldIn(spool: Spool): Promise<readonly HeldRecord[]> {
   return records;
 }
 
-/** The conditions told so far. */
-function conditionsOf(held: readonly HeldRecord[]): readonly string[] {
+/** What conditions told so far. */
+function conditionsIn(held: readonly HeldRecord[]): readonly ConditionRecord[] {
   return held
     .filter(({ kind }) => kind === 'condition')
-    .map(({ text }) => (JSON.parse(text) as { condition: string }).condition);
+    .map(({ text }) => JSON.parse(text) as ConditionRecord); // sluice's own record
+}
+
+/** The conditions told so far. */
+function conditionsOf(held: readonly HeldRecord[]): readonly string[] {
+  return conditionsIn(held).map(({ condition }) => condition);
 }
 
 /** A source of the list by its type. */
@@ -109,6 +115,8 @@ export interface ListUnderTest {
   /** What is held, conditions left out. */
   records(): Promise<readonly HeldRecord[]>;
   conditions(): Promise<readonly string[]>;
+  /** The conditions in full. */
+  told(): Promise<readonly ConditionRecord[]>;
 }
 
 /** What a list under test differs in. */
@@ -172,6 +180,7 @@ export async function aList(
     },
     records,
     conditions: async () => conditionsOf(await heldIn(spool)),
+    told: async () => conditionsIn(await heldIn(spool)),
   };
 }
 

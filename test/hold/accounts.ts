@@ -49,7 +49,7 @@ function someRecords(stream: StreamName, n: number, count: number, pad: number):
     pages: [page],
     checkpoint: { last: n + count - 1 },
     identities: new Uint8Array(identities),
-    trail: { cursor: `${stream}-${n}`, at: n },
+    trail: [{ cursor: `${stream}-${n}`, at: n }],
   };
 }
 

@@ -28,7 +28,7 @@ const metLater: Readonly<
   'a table that it writes to': {
     damage: (dir, path) => overwrite(path, rootOf(dir, 'trail'), Buffer.alloc(sqlitePage)),
     meet: (spool) =>
-      spool.append({ ...anAppend({ ids: ['new'] }), trail: { cursor: 'c', at: 1_000 } }),
+      spool.append({ ...anAppend({ ids: ['new'] }), trail: [{ cursor: 'c', at: 1_000 }] }),
   },
 };
 

@@ -182,7 +182,7 @@ class Run {
       checkpoint: { last },
       identities: new Uint8Array(count * identityBytes).fill(count),
       // Not so many that the older ones are thinned out.
-      ...(stream.trail.length < 15 ? { trail: { cursor, at: model.now } } : {}),
+      ...(stream.trail.length < 15 ? { trail: [{ cursor, at: model.now }] } : {}),
     };
     this.#store.transaction(() => this.#store.append(entry, model.now));
     if (stream.trail.length < 15) stream.trail.push(cursor);

@@ -4,13 +4,14 @@
 //   a record shown no later than `lookback` after it happened is owed once upstream has shown it for `reconcile_every`
 //   and a few polls more, in which every poll reached the tail;
 //   any other record is owed once that has lasted a day, and so are some that cannot be told sooner: one that is not
-//   the first with its bytes, and one that came late into a list that grows at both ends, or whose cursors count
-//   rows that go;
+//   the first with its bytes, and one that came late into a list that grows at both ends, whose cursors count rows that
+//   go, or whose server is so slow that a round takes many polls;
 //   no record is held more often than upstream has it, and none that upstream never had.
 //
 // Identical records without ids are one and the same to the reader, so they are counted and not told apart. And where
 // a server answers a dead cursor with another place, records without ids may be held twice: a few known ones among new
-// ones could be others that look the same.
+// ones could be others that look the same. So may they where rows are counted, move, and one of them is not shown: what
+// stands before that one cannot be asked for again together with what stands behind it.
 
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import type { ModelList, ModelRecord } from './list.ts';
@@ -102,7 +103,7 @@ export class Oracle {
       return this.#well.filter((at) => at >= shownAt).length >= promptPolls;
     }
     const lateMs = this.#mayRewind ? lookbackMs : burstMs;
-    const isSoon = !isTwin && shownAt - happenedAt <= lateMs;
+    const isSoon = !isTwin && shownAt - happenedAt <= lateMs && this.#traits.answerMs === 0;
     const dueAt = first + (isSoon ? this.#soonMs : dayMs);
     return this.#well.filter((at) => at >= dueAt).length >= roundPolls;
   }
@@ -123,8 +124,11 @@ export class Oracle {
   }
 
   #lookForTooMany(now: number): void {
-    const { ids, cursor } = this.#traits;
-    if (ids !== 'all' && cursor.lifetimeMs !== null && cursor.refusal === 'ignored') return;
+    const { ids, cursor, paging, blocked } = this.#traits;
+    const mayRepeat =
+      (cursor.lifetimeMs !== null && cursor.refusal === 'ignored') ||
+      (paging === 'offset' && blocked);
+    if (ids !== 'all' && mayRepeat) return;
     const shown = new Map<string, number>();
     for (const { text, shownAt } of this.#list.records) {
       if (shownAt <= now) shown.set(text, (shown.get(text) ?? 0) + 1);

@@ -106,7 +106,7 @@ class World {
     this.#clock = {
       now: () => this.#now,
       monotonic: () => this.#now,
-      sleep: () => Promise.reject(new Error('a list is read without waiting')),
+      sleep: (ms, signal) => this.#sleep(ms, signal),
     };
     this.oracle = new Oracle(traits, this.list, this.#spool, reading.reconcileEveryMs);
     this.#process = this.#start();
@@ -267,6 +267,14 @@ class World {
       this.#tell(`is stopped as it ${what}`);
       process.stop.abort(new Error('stopped'));
     }
+  }
+
+  /** A list's reader waits for nothing but pages, and its wait is over before one comes, or not. */
+  async #sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (this.#random.chance(0.7)) await unanswered();
+    for (let n = this.#random.below(12); n > 0; n -= 1) await Promise.resolve();
+    signal?.throwIfAborted();
+    this.#now += ms;
   }
 
   #happens(chance: number): boolean {

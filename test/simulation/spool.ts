@@ -42,7 +42,7 @@ export class ModelSpool {
       }
     }
     this.#checkpoint = JSON.stringify(checkpoint);
-    if (trail !== undefined) this.#extendTrail(trail);
+    for (const place of trail ?? []) this.#extendTrail(place);
     if (identities === undefined || identities.length === 0) return 0;
     this.#appends += 1;
     this.#blocks.push({ block: this.#appends, bytes: identities.slice() });

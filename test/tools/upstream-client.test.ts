@@ -367,10 +367,24 @@ describe('get: outcomes', () => {
     });
   });
 
+  test('a refusal says when it is asked again', async () => {
+    const { client } = await upstream((_, response) => json(response, 404, {}));
+
+    const answer = await client.get(asking('/audit/events'), never());
+
+    const next = expect.stringMatching(/asked again within the hour.*when its config changes/);
+    expect(answer).toMatchObject({ outcome: 'refused', status: 404, cause: { next } });
+  });
+
   test.each([
     ['application/problem+json', '{}', ''],
     ['application/problem+json', '{"title":7,"detail":null,"trace_id":["t"],"errors":{}}', ''],
     ['application/problem+json', '{"title":"No","errors":[null,{"message":3},"x"]}', ' (No)'],
+    [
+      'application/problem+json',
+      '{"title":"No","detail":"scope is unknown","errors":[{"message":"scope: scope is unknown"},{"message":"No"}]}',
+      ' (No: scope: scope is unknown)',
+    ],
     ['text/plain', '{"detail":"Not now","trace_id":"t-9"}', ' (Not now; trace_id t-9)'],
     ['application/json', '["Not now"]', ''],
     [

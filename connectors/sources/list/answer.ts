@@ -16,11 +16,14 @@ export interface Asked {
   readonly doing: string;
   readonly query: PageQuery;
   readonly pagination: ListSettings['pagination'];
+  /** Query parameters that ask for an order. */
+  readonly sorting: readonly (readonly [name: string, value: string])[];
   /** Dotted path of a record's id. */
   readonly id: string | null;
 }
 
 type Refused = Extract<UpstreamAnswer, { outcome: 'refused' }>;
+type RefusedAbout = Extract<Fetched, { outcome: 'refused' }>['about'];
 
 /** Statuses that a cursor which upstream no longer takes can meet. */
 const cursorStatuses = new Set([400, 404, 409, 410, 422]);
@@ -108,10 +111,10 @@ function numberOf(value: Json | undefined): number | null {
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : null;
 }
 
-function readRefusal(answer: Refused, { doing, query, pagination }: Asked): Fetched {
+function readRefusal(answer: Refused, { doing, query, pagination, sorting }: Asked): Fetched {
   const { status, cause } = answer;
   if (status === 451) return { outcome: 'blocked', cause };
-  const refused = (about: 'cursor' | 'limit' | 'request', why: ExportError = cause): Fetched => ({
+  const refused = (about: RefusedAbout, why: ExportError = cause): Fetched => ({
     outcome: 'refused',
     about,
     status,
@@ -123,6 +126,9 @@ function readRefusal(answer: Refused, { doing, query, pagination }: Asked): Fetc
   const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
   if (field === 'limit' || (field !== undefined && field === pagination.limit_param)) {
     return refused(validationStatuses.has(status) && limit !== null ? 'limit' : 'request');
+  }
+  if (validationStatuses.has(status) && sorting.some(([name]) => name === field)) {
+    return refused('sort');
   }
   const cursorSent = place.by === 'cursor' && !isFirst;
   const namesCursor =

@@ -45,7 +45,9 @@ export const listFields = {
     )
     .transform((text) => startOf(text) ?? 'beginning')
     .prefault('beginning')
-    .describe('where a new stream begins: beginning, now, or an RFC 3339 time'),
+    .describe(
+      'where a new stream begins: beginning; now: what the list holds is left out, unless it turns up later, up to lookback late; or an RFC 3339 time: what happened before is left out',
+    ),
   lookback: duration().prefault('10m').describe('how late a record may turn up and still be found'),
   rewind_every: duration().prefault('15m').describe('how often late records are looked for'),
   reconcile_every: duration()
@@ -55,7 +57,7 @@ export const listFields = {
     .enum(['rewalk', 'halt', 'from_now'])
     .default('rewalk')
     .describe(
-      'when a cursor is refused for good: read the list again without repeats, halt, or go on from now',
+      'when a cursor is refused for good: read the list again without repeats, halt, or go on from now and tell the sinks of the gap',
     ),
   id: dottedPath()
     .nullable()

@@ -18,6 +18,8 @@ export interface ListFacts {
   readonly immutable: boolean;
   /** Fixed query parameters in the order they are sent. */
   readonly fixed: Parameters;
+  /** Those that ask for an order, sent behind them; upstream may refuse these. */
+  readonly sorting?: Parameters;
 }
 
 /** The streams of a list source. */
@@ -27,6 +29,7 @@ export function listStreams(
   facts: ListFacts,
 ): readonly ListStream[] {
   const { path: template, pagination, id, time } = settings;
+  const { fixed, sorting = [] } = facts;
   const companies = isPerCompany(template) ? upstream.companies : [null];
   return companies.flatMap((company) => {
     const path = filledPath(template, { company_id: company ?? '' });
@@ -35,7 +38,11 @@ export function listStreams(
     const request = (query: PageQuery): UpstreamRequest => ({
       path,
       template,
-      query: [...facts.fixed, ...pageParameters(query, pagination)],
+      query: [
+        ...fixed,
+        ...(query.unsorted === true ? [] : sorting),
+        ...pageParameters(query, pagination),
+      ],
       ...(company === null ? {} : { company }),
     });
     return {
@@ -46,15 +53,22 @@ export function listStreams(
       records: facts.records,
       immutable: facts.immutable,
       paging: pagination.style,
-      fingerprint: JSON.stringify([upstream.baseUrl, path, facts.fixed, pagination.style]),
+      fingerprint: JSON.stringify([
+        upstream.baseUrl,
+        path,
+        [...fixed, ...sorting],
+        pagination.style,
+      ]),
       id,
       time,
+      sorted: sorting.length > 0,
       pageLimit: pagination.style === 'none' ? null : settings.page_limit,
       fetchPage: async (query: PageQuery, signal: AbortSignal) =>
         interpret(await upstream.get(request(query), signal), {
           doing: `reading ${streamName}`,
           query,
           pagination,
+          sorting: query.unsorted === true ? [] : sorting,
           id,
         }),
     };

@@ -176,6 +176,9 @@ async function askList(stream: ListStream, signal: AbortSignal): Promise<void> {
   if (fetched.outcome === 'refused' && fetched.about === 'limit') {
     fetched = await stream.fetchPage({ place, limit: null }, signal);
   }
+  if (fetched.outcome === 'refused' && stream.sorted === true) {
+    fetched = await stream.fetchPage({ place, limit: null, unsorted: true }, signal);
+  }
   if (fetched.outcome !== 'page') throw fetched.cause;
 }
 

@@ -67,6 +67,21 @@ describe('fetchPage: the question', () => {
     ]);
   });
 
+  test('A32: without the sorting all else is asked for as before', async () => {
+    const { upstream, asked } = answering(ok({ data: [], next_cursor: null }));
+    const given = { params: { region: 'eu' }, order_by: 'timestamp', order: 'DESC' };
+    const [stream] = streamsOf(upstream, given);
+
+    await stream?.fetchPage({ ...following, unsorted: true }, never);
+
+    expect(stream?.sorted).toBe(true);
+    expect(asked[0]?.query).toEqual([
+      ['region', 'eu'],
+      ['limit', '100'],
+      ['cursor', 'a+/=%2F é&'],
+    ]);
+  });
+
   test('A49: a company is one encoded segment of the path, and its stream has its name', async () => {
     const { upstream, asked } = answering(ok({ data: [] }));
     const streams = streamsOf(upstream);
@@ -205,6 +220,19 @@ describe('fetchPage: refusals', () => {
     { status: 418, field: undefined, query: following, about: 'request' },
   ])('A07: $status about $field is about the $about', async ({ status, field, query, about }) => {
     const answer = await fetched(refused(status, field), query);
+
+    expect(answer).toMatchObject({ outcome: 'refused', status, about });
+  });
+
+  test.for([
+    { status: 400, field: 'order_by', query: first, about: 'sort' },
+    { status: 422, field: 'order', query: following, about: 'sort' },
+    { status: 422, field: 'order', query: { ...following, unsorted: true }, about: 'request' },
+    { status: 400, field: undefined, query: first, about: 'limit' },
+  ])('A32: $status about $field is about the $about', async ({ status, field, query, about }) => {
+    const given = { order_by: 'ts', order: 'oldest_first' };
+
+    const answer = await fetched(refused(status, field), query, given);
 
     expect(answer).toMatchObject({ outcome: 'refused', status, about });
   });
