@@ -15,10 +15,9 @@ import type { Clock } from '../../src/contracts/tools.ts';
 import { type Address, parseAddress } from './syslog/address.ts';
 import type { Waiter } from './syslog/connection.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
-import { type Receiver, tryOut } from './syslog/dial.ts';
+import type { Receiver } from './syslog/dial.ts';
 import { connectFailure } from './syslog/failures.ts';
 import { type Framer, type Frames, framerFor } from './syslog/framing.ts';
-import { SyslogStream } from './syslog/stream.ts';
 
 const facilities = [
   ...['kern', 'user', 'mail', 'daemon', 'auth', 'syslog', 'lpr', 'news', 'uucp', 'cron'],
@@ -112,10 +111,11 @@ export const syslogSink = defineSink({
   async open(settings, { tools }) {
     return settings.address.transport === 'udp'
       ? openDatagrams(settings.address)
-      : openStream(settings, tools.clock);
+      : await openStream(settings, tools.clock);
   },
   async probe(settings, tools, signal) {
     if (settings.address.transport !== 'udp') {
+      const { tryOut } = await import('./syslog/dial.ts');
       await tryOut(receiver(settings), tools.clock, signal);
       return;
     }
@@ -163,7 +163,9 @@ function receiver(settings: SyslogSettings): Receiver {
   return { address, tls: settings.tls ?? {}, connectTimeoutMs: connect_timeout };
 }
 
-function openStream(settings: SyslogSettings, clock: Clock): Sink {
+async function openStream(settings: SyslogSettings, clock: Clock): Promise<Sink> {
+  // Not by those who have no such sink: TLS alone takes long to load.
+  const { SyslogStream } = await import('./syslog/stream.ts');
   const settling = {
     confirm: settings.confirm ?? 'window',
     windowMs: settings.resend_window ?? windowMsDefault,

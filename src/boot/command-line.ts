@@ -4,7 +4,9 @@
 
 import { readFileSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
-import type { ExitCode, Means } from './command.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { type ExitCode, type Means, UsageError } from './command.ts';
+import { hint } from './config/nearest.ts';
 import { sinkKinds } from './new-config.ts';
 
 type End = (code: ExitCode) => void;
@@ -184,6 +186,12 @@ function addBackfill(program: Command, means: Means, end: End): void {
     .action(async (options) =>
       end(await (await import('./commands/backfill.ts')).backfill(options, means)),
     );
+  // A word that is no command would else be a superfluous argument of the default one, after options that it lacks.
+  backfill.hook('preSubcommand', ({ args: [word = '-'], commands }, command) => {
+    if (command !== start || word === start.name() || word.startsWith('-')) return;
+    const known = commands.filter((one) => one !== start).map((one) => one.name());
+    throw new UsageError(`unknown command ${cleanText(word, 80)} of backfill${hint(word, known)}`);
+  });
   const module = () => import('./commands/backfill-list.ts');
   backfill
     .command('list')
@@ -245,11 +253,14 @@ function addTap(program: Command, means: Means, end: End): void {
     .description('show events as a sink would see them; writes nothing, moves nothing')
     .addOption(configOption())
     .option('--source <name>', 'only those of this source')
-    .option('--format <type>', 'json, cef or syslog', 'json')
+    .option('--sink <name>', 'as this sink gets them; left out: what any sink gets')
+    .option('--format <type>', "json, cef or syslog; left out: that sink's, else json")
     .addOption(levelOption())
     .addHelpText(
       'after',
       `
+Routes hold here too: what none lets through is not shown, and what they redact is taken out. Where several
+lead to several sinks, an event is shown once, as the first route that lets it through leaves it.
 While another process runs with this config, tap shows what that process fetches from now on. Else it
 fetches by itself, from each stream's checkpoint on (from its start if it has none), into a directory
 of its own that is removed at the end: the next run fetches the same events again. Ends with Ctrl-C.`,

@@ -36,13 +36,16 @@ export async function openJourney(
     const { log, clock } = tools;
     mendState(plan, state, { log, now: clock.now(), found: (found) => conditions.add(found) });
     const before = readState(state.dir);
-    const held = await openSpool({
+    const opening = openSpool({
       dir: state.dir,
       sync: state.sync,
       keepMs: state.keepMs,
       bytesMax: state.maxBytes,
       sinks: plan.sinks.map((sink) => sink.name),
     });
+    // The spool's thread works meanwhile. Where this fails the first request does too, and tells it.
+    tools.http.ready().catch(() => undefined);
+    const held = await opening;
     const spool = noticing(held, conditions);
     const pipeline = new Pipeline(plan, { spool, tools, random: tools.random });
     return {

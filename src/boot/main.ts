@@ -19,10 +19,13 @@ if (Number(process.versions.node.split('.')[0]) < nodeMajorMin) {
 }
 
 // Halves start-up and saves 25 MB, since types are stripped and code is compiled once. Beside the code and not in the
-// system's temporary directory, where others could write; where it cannot be written nothing is cached.
-enableCompileCache(
-  join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'sluice-compiled'),
+// system's temporary directory, where others could write; where it cannot be written nothing is cached. Named in the
+// environment, since the spool's thread looks nowhere else: it would strip every one of its files anew.
+process.env.NODE_COMPILE_CACHE ||= join(
+  import.meta.dirname,
+  '../../node_modules/.cache/sluice-compiled',
 );
+enableCompileCache();
 
 const unread = new AbortController();
 // Without a listener a reader that goes away (`sluice status | head`) would end the process with a stack trace.

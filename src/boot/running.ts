@@ -2,7 +2,7 @@
 // that the config gives. What must stay true: whatever listens there is a stranger until its answer has the right shape, and
 // its answer is bounded in size and time.
 
-import { get, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { commandText } from './command.ts';
 import type { Config } from './config/config.ts';
@@ -148,6 +148,8 @@ async function fetched(
   const headers = authorization === null ? {} : { authorization };
   const late = AbortSignal.timeout(timeoutMs);
   const signal = stop === undefined ? late : AbortSignal.any([late, stop]);
+  // An import would load Node's own fetch and WebSocket too, which are exported beside it.
+  const { get } = process.getBuiltinModule('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);
   });

@@ -23,6 +23,8 @@ export interface StreamState {
   readonly source: string | null;
   readonly checkpoint: CheckpointFacts | null;
   readonly caughtUpAt: number | null;
+  /** When it was to be polled next, as of its last poll. */
+  readonly nextPollAt: number | null;
   readonly state: string | null;
   readonly error: NotedError | null;
 }
@@ -125,6 +127,16 @@ export function backlogOf(sink: SinkState | undefined, { oldest, end }: State['s
   return end - Math.max(sink?.position ?? 0, oldest);
 }
 
+/** True where a stream that is neither halted nor tried again later waits for room in the spool. */
+export function waitsForRoom(
+  stream: StreamState | undefined,
+  state: State,
+  config: Config,
+): boolean {
+  if (state.holder === null || state.spool.bytes < config.state.maxBytes) return false;
+  return stream?.state !== 'halted' && stream?.state !== 'retrying';
+}
+
 /** A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's. */
 const ofBackfill = /#backfill-[0-9a-f-]+$/;
 
@@ -147,6 +159,7 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
         source: text(note.source),
         checkpoint: checkpoints.get(name) ?? null,
         caughtUpAt: number(note.caught_up_at),
+        nextPollAt: number(note.next_poll_at),
         state: text(note.state),
         error: errorOf(note.error),
       };

@@ -15,6 +15,11 @@ export interface After {
   readonly bytes: number;
 }
 
+/** True where all was read, and every sink has taken everything: what one refused for good in this run was not delivered. */
+export function isWhole({ failed, behind }: Summary, { sinks }: After['state']): boolean {
+  return failed.length + behind.length === 0 && sinks.every((sink) => sink.deadLetters === 0);
+}
+
 /** The lines, for this stream. */
 export function summaryLines(
   summary: Summary,
@@ -36,9 +41,11 @@ export function summaryLines(
     ...state.sinks.map(({ name, delivered, deadLetters }) => {
       const behind = summary.behind.find(({ sink }) => sink === name);
       const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
-      if (behind === undefined) return text;
-      const why = behind.cause === null ? 'there was no time left' : behind.cause.message;
-      return styleText('red', cleanText(`${text}; still held: ${why}`, 500), { stream });
+      if (behind === undefined && deadLetters === 0) return text;
+      const refused = deadLetters === 0 ? '' : '; refused for good and kept as dead letters';
+      const cause = behind?.cause?.message ?? 'there was no time left';
+      const late = behind === undefined ? '' : `; still held: ${cause}`;
+      return styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
     }),
   ];
 }

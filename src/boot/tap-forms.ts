@@ -43,8 +43,8 @@ export function formsOf(config: Config, { routes }: WholePlan): Forms {
   };
   return new Map<string, () => Form>([
     ['readable', () => everything(readable)],
-    ...formats.map(({ type }) => [type, () => everything(textFormat(usual(type)))] as const),
-    ['original', () => everything(textFormat({ ...usual('json'), schema: 'original' }))],
+    ...formats.map(({ type }) => [type, () => everything(textFormat(usualChoice(type)))] as const),
+    ['original', () => everything(textFormat({ ...usualChoice('json'), schema: 'original' }))],
     ...Object.entries(config.sinks).map(
       ([name, { format }]) =>
         [`sink ${name}`, () => behindRoutes(name, textFormat(format))] as const,
@@ -60,13 +60,13 @@ export function openForm(forms: Forms, name: string): Form {
 }
 
 /** A format with its defaults. */
-function usual(type: string): FormatChoice {
+export function usualChoice(type: string): FormatChoice {
   const fields = formats.find((format) => format.type === type)?.fields ?? {};
   return { ...z.strictObject(fields).parse({}), type };
 }
 
 /** The format, as text where it has the choice. */
-function textFormat(choice: FormatChoice): Format {
+export function textFormat(choice: FormatChoice): Format {
   const definition = formats.find(({ type }) => type === choice.type);
   if (definition === undefined) throw unusable(`form: there is no format ${choice.type}`);
   return definition.make(

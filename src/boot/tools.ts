@@ -5,11 +5,12 @@
 import type { Log, Tools } from '../contracts/tools.ts';
 import { openTokens, type Tokens } from '../tools/access-token.ts';
 import { systemClock } from '../tools/clock.ts';
-import { openHttpClient } from '../tools/http-client.ts';
+import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
 import { openThrottles, type Throttles } from '../tools/throttles.ts';
 
 /** Everything that upstreams, sources and sinks are made with. */
 export interface BootTools extends Tools {
+  readonly http: OwnHttpClient;
   readonly throttles: Throttles;
   readonly tokens: Tokens;
   /** From 0 up to 1, for jitter. */

@@ -3,8 +3,9 @@
 // event pass and is counted: a filter must never be the way an event is lost. Redaction works on a copy; the
 // record's own bytes cannot be redacted, so a sink that writes them may not be on a route that redacts (config check).
 
+import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
-import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 
@@ -31,11 +32,16 @@ type Filter = (event: Event) => boolean;
 
 const everything: Selection = { key: '', select: (event) => event };
 
+/** Loaded by the first filter: most configs have none, and start sooner without it. */
+const cel = () =>
+  createRequire(import.meta.url)('@marcbachmann/cel-js') as typeof import('@marcbachmann/cel-js');
+
 /**
  * Compiles a `where`. Throws with the place of the mistake in its message when it is not CEL, or when it holds a
  * regular expression that is not bounded.
  */
 export function compileFilter(expression: string, failed: FilterFailed): Filter {
+  const { Environment } = cel();
   const environment = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
   const evaluate = environment.parse(expression);
   boundPatterns(evaluate.ast);

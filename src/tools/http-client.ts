@@ -25,14 +25,20 @@ export interface HttpClientOptions {
   readonly certificateCheckMs?: number;
 }
 
+/** The HTTP client as who has opened it sees it. */
+export interface OwnHttpClient extends HttpClient {
+  /** Loads undici ahead of the first request, which would else wait for it. */
+  ready(): Promise<void>;
+}
+
 /** Timers overflow above this. */
 const timerMsMax = 2 ** 31 - 1;
 
 /**
- * Opens the client; undici is loaded by the first request. An aborted `signal` rejects at once with the signal's reason,
+ * Opens the client; undici is loaded by `ready` or the first request. An aborted `signal` rejects at once with the signal's reason,
  * every other failure is an HttpFailure. `close` breaks off what is under way.
  */
-export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
+export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
   const pools = openPools({
     connectionsMax: options.connectionsMax ?? 16,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
@@ -49,6 +55,7 @@ export function openHttpClient(options: HttpClientOptions = {}): HttpClient {
       signal.throwIfAborted();
       return { status, headers, body };
     },
+    ready: () => pools.ready(),
     close: () => pools.close(),
   };
 }

@@ -3,7 +3,6 @@
 // contents and the old one closes behind its last request. A file caught half-written keeps the old pool in use.
 
 import { readFileSync, statSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import type { Agent, buildConnector } from 'undici';
 import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
 
@@ -18,6 +17,8 @@ export interface PoolsOptions {
 export interface Pools {
   /** The pool for these settings. Throws HttpFailure `tls` when a file cannot be read or does not fit. */
   pool(tls: TlsSettings | undefined): Promise<Agent>;
+  /** Loads undici, which the first request would else wait for. */
+  ready(): Promise<void>;
   /** Breaks off everything. */
   close(): Promise<void>;
 }
@@ -42,11 +43,14 @@ export function openPools(options: PoolsOptions): Pools {
   let closed = false;
   // Kept, since even a repeated dynamic import costs as much as half a page.
   let loading: Promise<typeof import('undici')> | undefined;
+  const load = () => {
+    loading ??= import('undici');
+    return loading;
+  };
 
   return {
     async pool(tls = noTls) {
-      loading ??= import('undici');
-      const undici = await loading;
+      const undici = await load();
       if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');
       const key = names.get(tls) ?? JSON.stringify(tls, Object.keys(tls).sort());
       names.set(tls, key);
@@ -74,6 +78,9 @@ export function openPools(options: PoolsOptions): Pools {
       entries.set(key, { agent, stamp, checkedAtMs: nowMs });
       void known?.agent.close();
       return agent;
+    },
+    async ready() {
+      await load();
     },
     async close() {
       closed = true;
@@ -118,6 +125,8 @@ function unusable(tls: TlsSettings): boolean {
 }
 
 function secureOptions(tls: TlsSettings) {
+  // Not imported, since whoever only looks at a config makes no connection.
+  const { createSecureContext } = process.getBuiltinModule('node:tls');
   const secure = {
     ...(tls.ca_file === undefined ? {} : { ca: read(tls.ca_file, 'tls.ca_file') }),
     ...(tls.cert_file === undefined ? {} : { cert: read(tls.cert_file, 'tls.cert_file') }),

@@ -1,6 +1,6 @@
 // The config keys of an `upstreams` block: which of the two APIs it is, where, with which credential, and how hard it
 // may be asked. One declaration for validation, types, defaults and the reference page. What concerns several keys at
-// once (a plain http address, half a credential) is said by `upstreamFlaw`.
+// once (a plain http address, half a credential) is said by `upstreamFlaws`.
 
 import { z } from 'zod';
 import { count, duration, secret, size, tls } from '../contracts/settings.ts';
@@ -108,18 +108,26 @@ export const upstreamFields = {
 /** An upstream block once parsed. */
 export type UpstreamSettings = z.output<z.ZodObject<typeof upstreamFields>>;
 
-/** What is wrong with keys that each are right; null when nothing is. */
-export function upstreamFlaw(settings: UpstreamSettings): string | null {
-  const { auth } = settings;
-  for (const address of [settings.base_url, auth.token_url]) {
+/** What is wrong with keys that each are right; those that are not are left out. */
+export function upstreamFlaws(settings: Partial<UpstreamSettings>): readonly string[] {
+  return [addressFlaw(settings), credentialFlaw(settings)].filter((flaw) => flaw !== null);
+}
+
+function addressFlaw({ base_url, auth, allow_http }: Partial<UpstreamSettings>): string | null {
+  for (const address of [base_url, auth?.token_url]) {
     const url = address === undefined ? null : URL.parse(address);
-    if (url?.protocol !== 'http:') continue;
-    if (!settings.allow_http) {
+    if (url?.protocol !== 'http:' || allow_http === undefined) continue;
+    if (!allow_http) {
       return 'http:// sends credentials in the clear: use https://, or for a loopback address allow_http: true';
     }
     if (!isLoopback(url.hostname))
       return 'allow_http holds for loopback addresses only: use https://';
   }
+  return null;
+}
+
+function credentialFlaw({ api, auth }: Partial<UpstreamSettings>): string | null {
+  if (auth === undefined) return null;
   const oauth = auth.client_id !== undefined || auth.client_secret !== undefined;
   if (auth.api_key !== undefined) {
     return oauth ? 'auth holds an api_key or a client_id and client_secret, not both' : null;
@@ -127,7 +135,7 @@ export function upstreamFlaw(settings: UpstreamSettings): string | null {
   if (auth.client_id === undefined || auth.client_secret === undefined) {
     return 'auth needs client_id and client_secret, or api_key';
   }
-  if (settings.api === 'services' && auth.scope === undefined) {
+  if (api === 'services' && auth.scope === undefined) {
     return 'auth.scope is needed: the services API takes one fixed URN such as urn:vendor:api:public';
   }
   return null;

@@ -3,7 +3,7 @@
 // of connections and a bounded share of the time. What is answered to whom stands in answers.ts.
 
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Credentials } from './access.ts';
@@ -57,6 +57,8 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
     tails: new Set<EventStream>(),
     over: over.signal,
   };
+  // An import would load Node's own fetch and WebSocket too, which are exported beside it and take as long as zod.
+  const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer(
     {
       requestTimeout: 10_000,

@@ -149,7 +149,7 @@ describe('checkpoint', () => {
     expect(new Set(delivered()).size).toBe(250);
   });
 
-  test('rewind --forget delivers again what was read since the time', async () => {
+  test('rewind goes on from a place of the time, and delivers nothing twice', async () => {
     const { config, delivered, sandbox } = await aSetup();
     await once(config);
     const between = new Date().toISOString();
@@ -157,28 +157,52 @@ describe('checkpoint', () => {
     await once(config);
     const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit', '--to', between];
 
-    const { stdout, exitCode } = await runSluice([...args, '--forget']);
-    await once(config);
+    const { stdout, exitCode } = await runSluice(args);
+    sandbox.control.resetRequests();
+    const summary = await once(config);
 
-    const repeated = delivered().length - new Set(delivered()).size;
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/resumes where it was at/);
-    expect(repeated).toBeGreaterThanOrEqual(120);
-    expect(repeated).toBeLessThan(370);
-    expect(delivered().slice(-120)).toEqual(delivered().slice(250, 370));
+    expect(stdout).toMatch(/^audit: resumes where it was at 20.*digest [0-9a-f]{12}\)$/m);
+    expect(summary).toContain('0 new records');
+    expect(sandbox.control.requests()[auditPath]?.requests).toBeLessThan(4);
+    expect(delivered()).toHaveLength(370);
   });
 
-  test('rewind to before everything is refused with what to do instead', async () => {
-    const { config } = await aSetup();
+  test('rewind --forget delivers again what was read since the time, once, and nothing else', async () => {
+    const { config, delivered, sandbox } = await aSetup();
+    await once(config);
+    const between = new Date().toISOString();
+    sandbox.control.grow(auditPath, 120);
+    await once(config);
+    const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit'];
+
+    const { stdout } = await runSluice([...args, '--to', between, '--forget']);
+    await once(config);
+    await runSluice(['checkpoint', 'reset', '-c', config, '--stream', 'audit']);
+    await once(config);
+
+    expect(stdout).toContain('120 records read since');
+    const [before, again] = [delivered().slice(250, 370), delivered().slice(370)];
+    expect(again).toHaveLength(120);
+    expect(new Set(again)).toEqual(new Set(before));
+  });
+
+  test('rewind to before everything reads the list again from its beginning', async () => {
+    const { config, delivered, sandbox } = await aSetup();
     await once(config);
     const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit'];
 
     const early = await runSluice([...args, '--to', '2001-01-01T00:00:00Z']);
     const wrong = await runSluice([...args, '--to', 'yesterday']);
+    sandbox.control.resetRequests();
+    const summary = await once(config);
 
-    expect(early.exitCode).toBe(1);
-    expect(early.stderr).toContain('the oldest place kept is of');
+    expect(early.exitCode).toBe(0);
+    expect(early.stdout).toContain('audit: the next run reads it again from its beginning');
     expect(wrong.exitCode).toBe(64);
+    expect(summary).toContain('0 new records');
+    expect(sandbox.control.requests()[auditPath]?.requests).toBeGreaterThan(2);
+    expect(delivered()).toHaveLength(250);
   });
 
   test('reset is refused while a run holds the directory, naming it', async () => {
@@ -216,9 +240,9 @@ describe('dead-letters', () => {
     return { ...setup, receiver, picky };
   }
 
-  test('list tells what was refused and why, as a table and as JSON', async () => {
+  test('run --once exits 1 at one; list tells what was refused and why, as a table and as JSON', async () => {
     const { config } = await aPickySink();
-    await runSluice(['run', '-c', config, '--once']);
+    const run = await runSluice(['run', '-c', config, '--once']);
 
     const table = await runSluice(['dead-letters', 'list', '-c', config]);
     const json = await runSluice([
@@ -231,6 +255,8 @@ describe('dead-letters', () => {
       '--json',
     ]);
 
+    expect(run.exitCode).toBe(1);
+    expect(run.stdout).toContain('post: 39 delivered, 0 held, 1 dead letters; refused for good');
     const letter = JSON.parse(json.stdout);
     expect(letter).toMatchObject({ sink: 'post', source: 'audit', stream: 'audit' });
     expect(letter.reason).toContain('400');
@@ -258,9 +284,11 @@ describe('dead-letters', () => {
   test('drop deletes a letter and says which', async () => {
     const { config } = await aPickySink();
     await runSluice(['run', '-c', config, '--once']);
+    const { exitCode: ofOldOnes } = await runSluice(['run', '-c', config, '--once']);
 
     const { stdout } = await runSluice(['dead-letters', 'drop', '-c', config, '--sink', 'post']);
 
+    expect(ofOldOnes).toBe(0);
     expect(stdout).toMatch(/^dropped 1 of post: [0-9a-f]{64}$/m);
     expect((await jsonStatus(config)).sinks[0].dead_letters).toBe(0);
   });

@@ -1,17 +1,27 @@
 // `sluice tap` on the real program: it shows what a sink would see, and leaves no trace.
 
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { aSetup, auditPath } from './a-setup.ts';
 
+/** One event in ten stays behind, and the others come without anyone's address. */
+const routes = [
+  'routes:',
+  '  - from: [audit]',
+  '    to: [disk]',
+  `    where: '!event.metadata.original_event_uid.endsWith("5")'`,
+  '    redact: [actor.user.email_addr, user.email_addr]',
+];
+
 describe('tap', () => {
   test('fetches by itself where nothing runs, and leaves no state behind', async () => {
-    const { config, stateDir, delivered } = await aSetup();
+    const { config, stateDir, delivered } = await aSetup({ more: routes });
     const temp = tempDir();
     const tap = startSluice(['tap', '-c', config], { env: { TMPDIR: temp } });
-    await waitUntil(() => tap.stdout.length >= 250, { what: '250 events on the screen' });
+    await waitUntil(() => tap.stdout.length >= 225, { what: '225 events on the screen' });
 
     const { exitCode } = await tap.kill('SIGINT');
 
@@ -20,28 +30,38 @@ describe('tap', () => {
     expect(existsSync(stateDir)).toBe(false);
     await runSluice(['run', '-c', config, '--once']);
     expect(tap.stdout.map((line) => JSON.parse(line).metadata.uid)).toEqual(delivered());
+    expect(tap.stdout.filter((line) => line.includes('email_addr'))).toEqual([]);
   });
 
-  test('shows only what the next run would fetch, and moves nothing', async () => {
-    const { config, delivered, sandbox } = await aSetup();
+  test('shows only what the next run would fetch, as the sink it names gets it, and moves nothing', async () => {
+    const { dir, config, delivered, sandbox } = await aSetup({
+      more: [
+        '  siem: { type: syslog, address: "udp://127.0.0.1:9", format: cef }',
+        'routes:',
+        '  - { from: [audit], to: [disk] }',
+        '  - { from: [audit], to: [siem], redact: [actor.user, user] }',
+      ],
+    });
     await runSluice(['run', '-c', config, '--once']);
     sandbox.control.grow(auditPath, 15);
-    const tap = startSluice(['tap', '-c', config, '--format', 'cef']);
+    const tap = startSluice(['tap', '-c', config, '--sink', 'siem']);
     await waitUntil(() => tap.stdout.length >= 15, { what: '15 events on the screen' });
     await tap.kill();
 
     await runSluice(['run', '-c', config, '--once']);
 
     expect(tap.stdout).toHaveLength(15);
-    expect(tap.stdout.every((line) => line.startsWith('CEF:0|'))).toBe(true);
+    expect(tap.stdout.every((line) => /^<\d+>1 .*CEF:0\|/.test(line))).toBe(true);
+    expect(tap.stdout.filter((line) => line.includes('suser='))).toEqual([]);
+    expect(/"user":/.test(readFileSync(join(dir, 'events.ndjson'), 'utf8'))).toBe(true);
     expect(delivered()).toHaveLength(265);
   });
 
-  test('follows a process that runs, from now on', async () => {
-    const { config, delivered, sandbox } = await aSetup();
+  test('follows a process that runs, from now on, and shows what its routes let through', async () => {
+    const { config, delivered, dir, sandbox } = await aSetup({ more: routes });
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('"running"');
-    await waitUntil(() => count(delivered) === 250, { what: '250 events' });
+    await waitUntil(() => count(delivered) === 225, { what: '225 events' });
     const tap = startSluice(['tap', '-c', config]);
     await tap.waitForLine(`following process ${sluice.pid}`);
     // It looks from the moment that its database is open, a little after it has said so.
@@ -55,18 +75,19 @@ describe('tap', () => {
     };
     await waitUntil(seen, { what: 'the first event followed' });
 
-    sandbox.control.grow(auditPath, 12);
-    await waitUntil(() => tap.stdout.length >= 13, { what: 'what came since' });
+    sandbox.control.grow(auditPath, 20);
+    await waitUntil(() => tap.stdout.length >= 19, { what: 'what came since' });
 
     const { exitCode } = await tap.kill('SIGINT');
     await sluice.kill();
-    const uids = tap.stdout.map((line) => JSON.parse(line).metadata.uid);
+    const written = readFileSync(join(dir, 'events.ndjson'), 'utf8').trim().split('\n');
     expect(exitCode).toBe(0);
-    expect(uids).toEqual(delivered().slice(-uids.length));
+    expect(tap.stdout).toEqual(written.slice(-tap.stdout.length));
   });
 
   test.each([
     { flag: ['--source', 'audti'], says: 'did you mean audit?' },
+    { flag: ['--sink', 'dsik'], says: 'did you mean disk?' },
     { flag: ['--format', 'otel'], says: 'known: json, cef, syslog' },
   ])('$flag is a usage error', async ({ flag, says }) => {
     const { config } = await aSetup();

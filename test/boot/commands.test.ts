@@ -28,6 +28,7 @@ describe('the command line', () => {
     { args: ['run', '-c', 'x.yaml', '--timeout', '5s'], says: '--once' },
     { args: ['run', '-c', 'x.yaml', '--once', '--timeout', 'soon'], says: 'expected a duration' },
     { args: ['checkpoint', 'rewind', '-c', 'x.yaml', '--stream', 'a'], says: '--to' },
+    { args: ['backfill', 'lst'], says: 'did you mean list?' },
     { args: ['sandbox', '--rate', 'fast'], says: '5/s' },
     { args: ['sandbox', '--faults', 'nowhere.yaml'], says: 'nowhere.yaml' },
   ])('$args is a usage error: exit 64, told on stderr', async ({ args, says }) => {

@@ -49,6 +49,18 @@ test('parseConfig tells a wrong pairing even where the upstream is wrong otherwi
   expect(lines[1]).toContain('ops is services');
 });
 
+test('parseConfig tells what keys of an upstream say together even where another key is wrong', () => {
+  const upstream = '{ api: unifed, base_url: "http://api.example.com/v1", auth: { client_id: i } }';
+
+  const lines = flawLines(withFirst('upstreams', `  edge: ${upstream}`));
+
+  expect(lines).toEqual([
+    expect.stringMatching(/^c\.yaml:2:3 upstreams\.edge: http:\/\/ sends credentials in the clear/),
+    expect.stringMatching(/^c\.yaml:2:16 upstreams\.edge\.api: .*unified/),
+    expect.stringMatching(/upstreams\.edge: auth needs client_id and client_secret/),
+  ]);
+});
+
 test.each([
   ['upstreams', 'upstream'],
   ['sources', 'source'],

@@ -83,7 +83,7 @@ describe('the summary', () => {
       '   Look why: npx sluice dead-letters list -c sluice.yaml --sink post; then retry or drop them.',
       'siem: 5 delivered, 3 held, 0 dead letters; still held: it said no to [2J sink_refused',
       'slow: 5 delivered, 2 held, 0 dead letters; still held: there was no time left',
-      'post: 5 delivered, 0 held, 4 dead letters',
+      'post: 5 delivered, 0 held, 4 dead letters; refused for good and kept as dead letters',
     ]);
   });
 });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import {
   tokenUrl,
   upstreamFields,
-  upstreamFlaw,
+  upstreamFlaws,
   upstreamTls,
 } from '../../src/tools/upstream-settings.ts';
 
@@ -28,7 +28,7 @@ describe('upstreamFields', () => {
       companies: ['c-1', 'c-2'],
     });
 
-    expect([upstreamFlaw(edge), upstreamFlaw(ops)]).toEqual([null, null]);
+    expect([upstreamFlaws(edge), upstreamFlaws(ops)]).toEqual([[], []]);
     expect(edge.throttle).toEqual([{ path: '/audit/events', requests: 60, per: 60_000 }]);
     expect(edge).toMatchObject({ timeout: 60_000, max_body: 67_108_864, rate_limit_pause: 30_000 });
     expect(tokenUrl(edge)).toBe('https://api.example.com/v1/oauth/token');
@@ -64,7 +64,7 @@ describe('upstreamFields', () => {
   });
 });
 
-describe('upstreamFlaw', () => {
+describe('upstreamFlaws', () => {
   test.each([
     ['http://127.0.0.1:8080', true],
     ['http://localhost:8080/v1', true],
@@ -76,14 +76,14 @@ describe('upstreamFlaw', () => {
     ['HTTP://api.example.com', false],
     ['http://2130706433:8080', true],
   ])('%s with allow_http: %s', (base_url, accepted) => {
-    expect(upstreamFlaw(parse({ base_url, allow_http: true })) === null).toBe(accepted);
-    expect(upstreamFlaw(parse({ base_url }))).toMatch(/https:\/\//);
+    expect(upstreamFlaws(parse({ base_url, allow_http: true })).length === 0).toBe(accepted);
+    expect(upstreamFlaws(parse({ base_url }))).toEqual([expect.stringMatching(/https:\/\//)]);
   });
 
   test('a plain token_url is refused as well', () => {
     const settings = parse({ auth: { ...auth, token_url: 'http://idp.example/token' } });
 
-    expect(upstreamFlaw(settings)).toMatch(/https:\/\//);
+    expect(upstreamFlaws(settings)).toEqual([expect.stringMatching(/https:\/\//)]);
   });
 
   test.each([
@@ -92,13 +92,13 @@ describe('upstreamFlaw', () => {
     [{}, 'api_key'],
     [{ ...auth, api_key: 'k' }, 'not both'],
   ])('auth %j', (auth, words) => {
-    expect(upstreamFlaw(parse({ auth }))).toContain(words);
+    expect(upstreamFlaws(parse({ auth }))).toEqual([expect.stringContaining(words)]);
   });
 
   test('the services API needs its scope', () => {
     const settings = parse({ api: 'services', auth: { client_id: 'a', client_secret: 'b' } });
 
-    expect(upstreamFlaw(settings)).toContain('auth.scope');
-    expect(upstreamFlaw(parse({ auth: { api_key: 'k' } }))).toBeNull();
+    expect(upstreamFlaws(settings)).toEqual([expect.stringContaining('auth.scope')]);
+    expect(upstreamFlaws(parse({ auth: { api_key: 'k' } }))).toEqual([]);
   });
 });

@@ -5,7 +5,10 @@
 
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
-import { identityBytes } from '../../contracts/spool.ts';
+import { identityBytes, type TrailEntry } from '../../contracts/spool.ts';
+import type { ListCheckpoint } from '../../fetch/checkpoint.ts';
+import { noHorizon } from '../../fetch/horizon.ts';
+import { roundWanted } from '../../fetch/read-round.ts';
 import { forgetDelivered } from '../../hold/delivered.ts';
 import { takeLock } from '../../hold/lock.ts';
 import type { Store } from '../../hold/store.ts';
@@ -29,7 +32,7 @@ import {
   readState,
   type StreamState,
 } from '../state.ts';
-import { factLines } from '../table.ts';
+import { counted, factLines } from '../table.ts';
 import { streamsOf } from './status.ts';
 
 /** Options of all three. */
@@ -101,13 +104,16 @@ export async function reset(options: CheckpointOptions, means: Means): Promise<E
   means.out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
   means.out(
     forgotten === null
-      ? 'what was read in the last 7 days is still known and not delivered again; --forget would deliver it again'
-      : `${forgotten} records are forgotten and delivered again`,
+      ? 'what was read is still known, half a million records at least, and not delivered again; --forget would deliver it again'
+      : `${forgotten} records are forgotten: what upstream still has of them is delivered again`,
   );
   return 0;
 }
 
-/** Moves the checkpoint back to the newest place read before a time. */
+/**
+ * Has a list read again: from the newest place before a time where all that was read since stands behind it, else from its
+ * beginning.
+ */
 export async function rewind(
   options: CheckpointOptions & { readonly to: string },
   means: Means,
@@ -116,29 +122,36 @@ export async function rewind(
   const config = readConfig(options.config, { env: means.env });
   const { stream } = await find(config, options);
   const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
-  const { at, cursor, forgotten } = mend(config, stream, (store) => {
+  const { place, forgotten } = mend(config, stream, (store) => {
     const checkpoint = listCheckpointOf(store, { stream, reset });
-    const place = placeBefore(store, to, { stream, reset });
-    const forgotten = options.forget === true ? forget(store, stream, place.at) : null;
+    const forgotten = options.forget === true ? forget(store, stream, to) : null;
+    // Records may have been read long after they happened: those forgotten can stand anywhere.
+    const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
     const moved = {
       ...checkpoint,
-      resume: { by: 'cursor', cursor: place.cursor },
-      overlap: null,
-      resumePage: null,
+      ...(place === null ? fromBeginning : resumingAt(place.cursor)),
       ...(forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) }),
     };
     store.saveCheckpoint(stream, moved, Date.now());
-    return { ...place, forgotten };
+    return { place, forgotten };
   });
-  means.out(
-    `${stream}: resumes where it was at ${time(at)} (cursor with digest ${digestOf(cursor)})`,
-  );
-  means.out(
-    forgotten === null
-      ? 'records read since are still known and not delivered again; --forget would deliver them again'
-      : `${forgotten} records read since are forgotten and delivered again`,
-  );
+  for (const line of rewoundLines(place, forgotten, to)) means.out(`${stream}: ${line}`);
   return 0;
+}
+
+function rewoundLines(
+  place: TrailEntry | null,
+  forgotten: number | null,
+  to: number,
+): readonly string[] {
+  return [
+    place === null
+      ? 'the next run reads it again from its beginning'
+      : `resumes where it was at ${time(place.at)} (cursor with digest ${digestOf(place.cursor)})`,
+    forgotten === null
+      ? 'what was read is still known and not delivered again; --forget would deliver again what was read since'
+      : `${counted(forgotten, 'record')} read since ${time(to)} forgotten: what upstream still has of them is delivered again, and nothing else is`,
+  ];
 }
 
 interface Found {
@@ -200,30 +213,49 @@ interface Rewound {
 
 function listCheckpointOf(store: Store, { stream, reset }: Rewound): JsonObject {
   const { checkpoint } = store.recall(stream);
-  if (isObject(checkpoint) && checkpoint.kind === 'list') return checkpoint;
-  throw new ExportError(
-    'checkpoint_mismatch',
-    `rewinding ${stream}: it has no places to go back to, since it ${checkpoint === null ? 'was never read' : 'is read whole each time'}`,
-    { next: `To begin anew: ${reset}.` },
-  );
+  const isList = isObject(checkpoint) && checkpoint.kind === 'list';
+  // So many records without a time were read that repeats could not be told.
+  if (isList && checkpoint.horizon !== noHorizon) return checkpoint;
+  const why =
+    checkpoint === null
+      ? 'it was never read'
+      : isList
+        ? 'too much of what was read is no longer known'
+        : 'it is read whole each time';
+  throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
+    next: `To begin anew: ${reset}.`,
+  });
 }
 
+/** The whole list is due to be read, through what is known. What looks new at its end need not have come in there. */
+const fromBeginning = {
+  round: null,
+  sweptAt: roundWanted,
+  atEnd: false,
+} satisfies Partial<ListCheckpoint>;
+
+/** The list's end is asked for there, and shows what was there before. */
+function resumingAt(cursor: string) {
+  return {
+    resume: { by: 'cursor', cursor },
+    atEnd: false,
+    again: 0,
+    overlap: null,
+    resumePage: null,
+  } satisfies Partial<ListCheckpoint>;
+}
+
+/**
+ * The newest place of before a time, where the list goes on behind it and repeats are told by their ids. Null: there is none.
+ */
 function placeBefore(
   store: Store,
   to: number,
-  { stream, reset }: Rewound,
-): { cursor: string; at: number } {
-  const trail = store.trail(stream);
-  const place = trail.findLast(({ at }) => at <= to);
-  if (place !== undefined) return place;
-  const oldest = trail[0];
-  const kept =
-    oldest === undefined
-      ? 'it has no places to go back to'
-      : `the oldest place kept is of ${time(oldest.at)}`;
-  throw new ExportError('checkpoint_mismatch', `rewinding ${stream} to ${time(to)}: ${kept}`, {
-    next: `Choose a later time, or begin anew: ${reset}.`,
-  });
+  { stream, checkpoint }: { readonly stream: string; readonly checkpoint: JsonObject },
+): TrailEntry | null {
+  const { order, swept, nameless } = checkpoint;
+  if (order !== 'oldest_first' || swept !== true || nameless !== false) return null;
+  return store.trail(stream).findLast(({ at }) => at <= to) ?? null;
 }
 
 function timeOf(text: string): number {

@@ -26,6 +26,7 @@ import {
   readState,
   type State,
   type StreamState,
+  waitsForRoom,
 } from '../state.ts';
 import { counted, factLines, painted, spanText } from '../table.ts';
 
@@ -126,6 +127,13 @@ function verdictOf(known: Known): Verdict {
   if (error !== null) {
     return { doing: `fails and is tried again: ${error.message}`, next: error.next, urgent: true };
   }
+  if (waitsForRoom(held ?? undefined, state, config)) {
+    return {
+      doing: 'waits for room in the spool, which is full; nothing is lost',
+      next: `Look which sink does not take its events: ${commandText('status', config.file)}; or raise state.max_bytes.`,
+      urgent: true,
+    };
+  }
   if (told === undefined) {
     const why = asked === null || asked.outcome === 'report' ? '' : asked.why;
     return {
@@ -185,13 +193,14 @@ function scheduleText({ schedule }: PlannedSource): string {
 }
 
 function nextPollText(known: Known): string {
-  const { source, state, held, now } = known;
+  const { config, source, state, held, now } = known;
   const running = toldStream(known);
   if (state.holder === null) return 'none: nothing runs';
   const noted = running?.state ?? held?.state;
   if (noted === 'polling') return 'under way';
-  const at = epoch(running?.next_poll_at ?? null);
-  if (at !== null) {
+  if (waitsForRoom(held ?? undefined, state, config)) return 'once there is room in the spool';
+  const at = running === undefined ? held?.nextPollAt : epoch(running.next_poll_at ?? null);
+  if (at !== null && at !== undefined) {
     const mended =
       noted === 'halted'
         ? ', in case it was mended meanwhile; at once when its config changes'

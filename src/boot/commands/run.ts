@@ -9,7 +9,7 @@ import type { Log } from '../../contracts/tools.ts';
 import { backlog, type Summary } from '../../pipeline.ts';
 import { systemClock } from '../../tools/clock.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
-import { type StatusServer, serveStatus } from '../../watch/status-server.ts';
+import type { StatusServer } from '../../watch/status-server.ts';
 import type { EventTap, TailWish } from '../../watch/tail.ts';
 import type { Watched } from '../../watch/watched.ts';
 import { withBackfills } from '../backfill-beside.ts';
@@ -24,7 +24,7 @@ import type { Made } from '../reload-changes.ts';
 import { listenForReloads } from '../reload-requests.ts';
 import { resumeLines } from '../resume-lines.ts';
 import { listenForShutdown, type Shutdown } from '../shutdown.ts';
-import { summaryLines } from '../summary.ts';
+import { isWhole, summaryLines } from '../summary.ts';
 import { type BootTools, openTools } from '../tools.ts';
 import { watching } from '../watched.ts';
 
@@ -121,6 +121,7 @@ function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight
 async function openStatus(running: Running): Promise<StatusServer | null> {
   const { status } = running.config;
   if (status === null) return null;
+  const { serveStatus } = await import('../../watch/status-server.ts');
   const { clock, log, http } = running.tools;
   const { tap: first } = running.sight;
   const look = () => running.sight.look();
@@ -162,7 +163,8 @@ async function runOn(
   const { timeoutMs } = config.shutdown;
   log.info('running');
   shutdown.stop.addEventListener('abort', () => {
-    log.info('stopping: what is held goes out first', { within_ms: timeoutMs });
+    const why = String(shutdown.stop.reason?.message);
+    log.info('stopping: what is held goes out first', { why, within_ms: timeoutMs });
   });
   let current: Made = { config, plan };
   const changed = (made: Made) => {
@@ -224,7 +226,7 @@ async function runOnce(running: Running, limitMs: number | null): Promise<ExitCo
   try {
     const summary = await journey.pipeline.once(limit.signal, config.shutdown.timeoutMs);
     tellSummary(running, summary);
-    return summary.failed.length === 0 && summary.behind.length === 0 ? 0 : 1;
+    return isWhole(summary, journey.pipeline.state) ? 0 : 1;
   } finally {
     over.abort(new Error('ended'));
   }

@@ -4,12 +4,13 @@
 //
 //   { running: string | null,
 //     state_dir: string,
-//     streams: [{ name, source, order, checkpoint_at, caught_up_at, lag_ms, state, error }],
+//     streams: [{ name, source, order, checkpoint_at, caught_up_at, lag_ms, next_poll_at, waits_for, state, error }],
 //     spool: { bytes, max_bytes, events, oldest_at },
 //     sinks: [{ name, type, position, backlog, dead_letters, state, error }],
 //     orphans: { streams: [name], sinks: [name] } }
 //
-// `lag_ms` is the time since the stream was last read to its tail. `state` is `stopped` while no process runs, `new`
+// `lag_ms` is the time since the stream was last read to its tail. `next_poll_at` is null while no process runs and before
+// the first poll. `waits_for` is `room in the spool` where that is full, else null. `state` is `stopped` while no process runs, `new`
 // before anything was read or sent. `error` is { code, message, next } of the last failure, null once it has passed.
 // Orphans have state and are not in the config.
 
@@ -18,7 +19,14 @@ import { attentionLines } from '../attention.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
 import type { Config } from '../config/config.ts';
 import { planToLook, readConfigToLook } from '../looking.ts';
-import { backlogOf, type NotedError, notHere, readState, type State } from '../state.ts';
+import {
+  backlogOf,
+  type NotedError,
+  notHere,
+  readState,
+  type State,
+  waitsForRoom,
+} from '../state.ts';
 import {
   errorCell,
   painted,
@@ -67,6 +75,8 @@ interface Report {
     readonly checkpoint_at: string | null;
     readonly caught_up_at: string | null;
     readonly lag_ms: number | null;
+    readonly next_poll_at: string | null;
+    readonly waits_for: string | null;
     readonly state: string;
     readonly error: NotedError | null;
   }[];
@@ -108,6 +118,8 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
         checkpoint_at: timeText(held?.checkpoint?.savedAt ?? null),
         caught_up_at: timeText(caughtUpAt),
         lag_ms: caughtUpAt === null ? null : Math.max(0, now - caughtUpAt),
+        next_poll_at: state.holder === null ? null : timeText(held?.nextPollAt ?? null),
+        waits_for: waitsForRoom(held, state, config) ? 'room in the spool' : null,
         state: stateNow(held?.state),
         error: held?.error ?? null,
       };
@@ -159,16 +171,24 @@ function reportLines(report: Report, config: Config): readonly string[] {
 
 function streamTable({ streams }: Report): readonly string[] {
   return tableLines(
-    ['STREAM', 'ORDER', 'CHECKPOINT', 'CAUGHT UP', 'STATE', 'LAST ERROR'],
-    urgentFirst(streams).map(({ name, order, checkpoint_at, lag_ms, state, error }) => [
-      name,
-      order ?? '-',
-      checkpoint_at ?? '-',
-      lag_ms === null ? '-' : `${spanText(lag_ms)} ago`,
-      stateCell(state, error),
-      errorCell(error),
+    ['STREAM', 'ORDER', 'CHECKPOINT', 'CAUGHT UP', 'STATE', 'NEXT POLL', 'LAST ERROR'],
+    urgentFirst(streams).map((stream) => [
+      stream.name,
+      stream.order ?? '-',
+      stream.checkpoint_at ?? '-',
+      stream.lag_ms === null ? '-' : `${spanText(stream.lag_ms)} ago`,
+      stateCell(stream.state, stream.error),
+      nextPollText(stream),
+      errorCell(stream.error),
     ]),
   );
+}
+
+function nextPollText({ waits_for: what, next_poll_at: at }: Report['streams'][number]): string {
+  if (what !== null) return `with ${what}`;
+  if (at === null) return '-';
+  const inMs = Date.parse(at) - Date.now();
+  return inMs > 0 ? `in ${spanText(inMs)}` : 'now';
 }
 
 function sinkTable({ sinks }: Report): readonly string[] {

@@ -1,22 +1,22 @@
-// `sluice tap`: events as a sink would see them, on stdout, without touching anything. While a process runs with the
-// config its spool is followed, read-only. Else the journey is run here, from copies of the checkpoints, into a
-// directory that is removed at the end: what tap shows, the next run fetches again and delivers.
+// `sluice tap`: events as a sink would see them, on stdout, without touching anything: what the routes let through, without
+// what they redact. While a process runs with the config its spool is followed, read-only. Else the journey is run
+// here, from copies of the checkpoints, into a directory that is removed at the end: what tap shows, the next run fetches
+// again and delivers.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { z } from 'zod';
 import { stdoutSink } from '../../../connectors/sinks/stdout.ts';
 import { formats } from '../../../formats/index.ts';
 import type { FormatChoice } from '../../contracts/definition.ts';
 import type { Offset } from '../../contracts/event.ts';
-import type { HeldPage } from '../../contracts/spool.ts';
 import { holderOf } from '../../hold/lock.ts';
 import { Store } from '../../hold/store.ts';
 import { normalisersOf, type PlannedSink } from '../../pipeline.ts';
 import { encodeLines } from '../../send/encode.ts';
 import { PageDecoder } from '../../send/held-event.ts';
+import { type Route, selectionFor } from '../../send/route.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
@@ -26,12 +26,16 @@ import { formatKeyOf, planFrom, type WholePlan } from '../config/plan.ts';
 import { openJourney } from '../journey.ts';
 import { listenForShutdown } from '../shutdown.ts';
 import { hasState, openForLooking } from '../state.ts';
+import { textFormat, usualChoice } from '../tap-forms.ts';
 import { type BootTools, openTools } from '../tools.ts';
 
 /** Options of `tap`. */
 export interface TapOptions extends ConfigOptions {
   readonly source?: string;
-  readonly format: string;
+  /** Whose events, as that sink gets them; left out: what any sink gets. */
+  readonly sink?: string;
+  /** Left out: the sink's own, or JSON. */
+  readonly format?: string;
   readonly logLevel?: LogLevel;
 }
 
@@ -43,12 +47,10 @@ const drainMs = 1_000;
 /** Shows events until a signal, or until nobody reads them any more. */
 export async function tap(options: TapOptions, means: Means): Promise<ExitCode> {
   const config = readConfig(options.config, { env: means.env });
-  const { source } = options;
-  if (source !== undefined && !Object.hasOwn(config.sources, source)) {
-    const near = hint(source, Object.keys(config.sources));
-    throw new UsageError(`--source: there is no source ${cleanText(source, 80)}${near}`);
-  }
-  const screen = screenFor(options.format);
+  const { source, sink } = options;
+  refuseUnknown('source', source, config.sources);
+  refuseUnknown('sink', sink, config.sinks);
+  const screen = screenFor(config, options);
   const shutdown = listenForShutdown(() => means.exit(1));
   const stop = AbortSignal.any([shutdown.stop, means.unread]);
   const form = logForm(process.stderr);
@@ -56,7 +58,9 @@ export async function tap(options: TapOptions, means: Means): Promise<ExitCode> 
   try {
     const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
     const wanted = plan.sources.filter(({ name }) => source === undefined || name === source);
-    const tapped = { ...plan, sources: wanted, sinks: [screen], routes: [] };
+    const routes = sink === undefined ? routesTo(screen.name, plan.routes) : plan.routes;
+    const tapped = { ...plan, sources: wanted, sinks: [screen], routes };
+    for (const line of unroutedLines(tapped)) means.err(line);
     const holder = holderOf(config.state.dir);
     if (holder === null) {
       means.err('nothing runs with this config: fetching here; Ctrl-C ends it');
@@ -72,25 +76,52 @@ export async function tap(options: TapOptions, means: Means): Promise<ExitCode> 
   }
 }
 
-/** Standard output as a sink, with this format and that format's defaults. */
-function screenFor(type: string): PlannedSink {
-  const definition = formats.find((format) => format.type === type);
-  if (definition === undefined || !stdoutSink.formats.includes(type)) {
-    const near = hint(type, stdoutSink.formats);
-    throw new UsageError(`--format: there is no format ${cleanText(type, 80)} of lines${near}`);
-  }
-  const defaults = z.strictObject(definition.fields).parse({});
-  const choice: FormatChoice = { ...defaults, type };
+function refuseUnknown(
+  what: 'source' | 'sink',
+  name: string | undefined,
+  known: Readonly<Record<string, unknown>>,
+): void {
+  if (name === undefined || Object.hasOwn(known, name)) return;
+  const near = hint(name, Object.keys(known));
+  throw new UsageError(`--${what}: there is no ${what} ${cleanText(name, 80)}${near}`);
+}
+
+/** The routes as if all of them led to one sink: it gets what any sink gets, and no more of it than one of them does. */
+function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {
+  return routes.map((route) => ({ ...route, to: [sink] }));
+}
+
+function unroutedLines({ sources, sinks, routes }: WholePlan): readonly string[] {
+  const [{ name: sink }] = sinks as readonly [PlannedSink];
+  return sources
+    .filter(({ name }) => selectionFor(routes, { source: name, sink }, () => {}) === null)
+    .map(({ name }) => `no route leads from ${name} here: its events are not shown`);
+}
+
+/** Standard output as a sink: under the name of the one whose events it shows, if of one. */
+function screenFor(config: Config, { sink, format }: TapOptions): PlannedSink {
+  const own = sink === undefined ? undefined : config.sinks[sink]?.format;
+  const choice = format === undefined && own !== undefined ? own : usual(format ?? 'json');
   return {
-    name: 'tap',
+    name: sink ?? 'tap',
     definition: stdoutSink,
     settings: { type: stdoutSink.type },
-    format: definition.make(choice),
+    format: textFormat(choice),
     formatKey: formatKeyOf(choice),
     bounds: { eventsMax: 500, bytesMax: 256 * 1024 },
     waitMs: 0,
     retry: { minMs: 1_000, maxMs: 60_000 },
   };
+}
+
+/** A format of lines, with its defaults. */
+function usual(type: string): FormatChoice {
+  const definition = formats.find((format) => format.type === type);
+  if (definition === undefined || !stdoutSink.formats.includes(type)) {
+    const near = hint(type, stdoutSink.formats);
+    throw new UsageError(`--format: there is no format ${cleanText(type, 80)} of lines${near}`);
+  }
+  return usualChoice(type);
 }
 
 interface Tapping {
@@ -141,8 +172,13 @@ async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Pro
   if (stop.aborted) return;
   const store = openForLooking(config.state.dir);
   const decoder = new PageDecoder(normalisersOf(plan.sources));
-  const sources = new Set(plan.sources.map(({ name }) => name));
-  const [{ format }] = plan.sinks as readonly [PlannedSink];
+  const [{ format, name: sink }] = plan.sinks as readonly [PlannedSink];
+  const selections = new Map(
+    plan.sources.map(({ name }) => [
+      name,
+      selectionFor(plan.routes, { source: name, sink }, () => {}),
+    ]),
+  );
   try {
     let at: Offset = store.gauge().end;
     while (!stop.aborted) {
@@ -150,20 +186,17 @@ async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Pro
       for (const page of pages) {
         if (page.first > at) means.err(`${page.first - at} events went by too quickly to be shown`);
         at = page.first + page.count;
-        if (isShown(page, sources)) {
-          await written(encodeLines(decoder.decode(page).events, format).bytes);
-        }
+        const selection = selections.get(page.context.source);
+        // A dead letter that is sent again is no new event.
+        if (!selection || page.onlySink !== undefined) continue;
+        const events = decoder.decode(page).events.flatMap((one) => selection.select(one) ?? []);
+        await written(encodeLines(events, format).bytes);
       }
       if (pages.length === 0) await wait();
     }
   } finally {
     store.close();
   }
-}
-
-/** A dead letter that is sent again is no new event. */
-function isShown({ context, onlySink }: HeldPage, sources: ReadonlySet<string>): boolean {
-  return onlySink === undefined && sources.has(context.source);
 }
 
 function written(bytes: Uint8Array): Promise<void> {

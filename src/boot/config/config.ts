@@ -7,7 +7,11 @@ import { LineCounter } from 'yaml';
 import type { z } from 'zod';
 import type { Secret } from '../../contracts/settings.ts';
 import type { Route } from '../../send/route.ts';
-import { type UpstreamSettings, upstreamFlaw } from '../../tools/upstream-settings.ts';
+import {
+  type UpstreamSettings,
+  upstreamFields,
+  upstreamFlaws,
+} from '../../tools/upstream-settings.ts';
 import type { Telemetry } from '../../watch/telemetry.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
@@ -172,13 +176,22 @@ function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
 function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
   return section.map((entry: Entry<null>) => {
     const settings = parseBlock(upstreamBlock, entry, reading)?.settings ?? null;
-    if (settings === null) return null;
     // A credential that could not be read has been told already; it is not missing besides.
     const auth = entry.written.children?.get('auth');
     const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
-    const flaw = isBroken ? null : upstreamFlaw(settings);
-    if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
+    const flaws = isBroken ? [] : upstreamFlaws(settings ?? rightKeys(entry));
+    for (const flaw of flaws) tellBlockFlaw(flaw, entry, reading);
+    if (settings === null) return null;
     checkTlsFiles(entry, reading);
-    return flaw === null ? settings : null;
+    return flaws.length === 0 ? settings : null;
   });
+}
+
+/** Of a block with a wrong key, the others, so that what is wrong with them is told at once. */
+function rightKeys({ written }: Entry<null>): Partial<UpstreamSettings> {
+  const right = Object.entries(upstreamFields).flatMap(([key, field]) => {
+    const parsed = field.safeParse(written.children?.get(key)?.value);
+    return parsed.success ? [[key, parsed.data]] : [];
+  });
+  return Object.fromEntries(right);
 }

@@ -1,8 +1,7 @@
 // When a source is read: `every`, or `schedule` with `timezone`. Both at once would say two things, and a cron expression or
 // zone that is wrong would be found out only at night, so all is looked at here.
 
-import { validateDetailed } from 'node-cron';
-import type { Schedule } from '../../fetch/schedule.ts';
+import { nodeCron, type Schedule } from '../../fetch/schedule.ts';
 import { type BlockReading, shown, withoutReferences } from './block.ts';
 import { nearest } from './nearest.ts';
 import type { Entry } from './section.ts';
@@ -31,7 +30,7 @@ export function readSchedule(
     tell('schedule', 'every is set as well; a source has one of the two', true);
   }
   if (schedule !== undefined) {
-    const { valid, errors } = validateDetailed(schedule);
+    const { valid, errors } = nodeCron().validateDetailed(schedule);
     if (!valid)
       tell('schedule', `this is no cron expression: ${errors[0]?.message ?? 'unknown form'}`);
   }
