@@ -66,9 +66,11 @@ export function floors(): Floors {
   const cef = lines(format('syslog', { message: 'cef' }));
   const json = lines(format('syslog', { message: 'json' }));
   const original = lines(format('json', { schema: 'original' }));
-  const otlp = perEvent(
-    (events) => void gzipSync(otel.document?.encode(events) ?? '', { level: 1 }),
-    normalise,
-  );
+  const otlp = perEvent((events) => {
+    const records = encodeLines(events, otel.document ?? otel);
+    void gzipSync(otel.document?.join(records, { from: 0, to: records.length }) ?? '', {
+      level: 1,
+    });
+  }, normalise);
   return { cef, json, original, otlp, all: cef + json + original + otlp };
 }

@@ -8,6 +8,14 @@ const bytesPerUnitMax = 3;
 const shortMax = 40;
 const varintBytesMax = 10;
 const oneByteMax = 0x7f;
+const keptBytesMax = 1024 * 1024;
+
+/** How many bytes a varint takes. */
+export function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest > oneByteMax; rest = Math.floor(rest / 128)) bytes += 1;
+  return bytes;
+}
 
 /** Writes fields one after the other. */
 export class ProtobufWriter {
@@ -19,9 +27,10 @@ export class ProtobufWriter {
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(bytes, 64));
   }
 
-  /** How many bytes were written. */
-  get length(): number {
-    return this.#at;
+  /** Begins anew in the same memory, unless that has become larger than is worth keeping. */
+  clear(): void {
+    this.#at = 0;
+    if (this.#bytes.length > keptBytesMax) this.#bytes = Buffer.allocUnsafeSlow(keptBytesMax);
   }
 
   /** What was written; shares the writer's memory. */
@@ -41,6 +50,12 @@ export class ProtobufWriter {
     if (this.#at + bytes.length > this.#bytes.length) this.#grow(bytes.length);
     this.#bytes.set(bytes, this.#at);
     this.#at += bytes.length;
+  }
+
+  /** Bytes of a larger piece as they are; no view of them is made, which would cost more than copying them. */
+  part(source: Buffer, start: number, end: number): void {
+    if (this.#at + end - start > this.#bytes.length) this.#grow(end - start);
+    this.#at += source.copy(this.#bytes, this.#at, start, end);
   }
 
   /** An int64 or uint64 that a number holds exactly. */
@@ -98,8 +113,7 @@ export class ProtobufWriter {
       this.#bytes[start - 1] = length;
       return;
     }
-    let more = 0;
-    for (let rest = length; rest > oneByteMax; rest = Math.floor(rest / 128)) more += 1;
+    const more = varintBytes(length) - 1;
     if (this.#at + more > this.#bytes.length) this.#grow(more);
     this.#bytes.copyWithin(start + more, start, this.#at);
     this.#at = start - 1;

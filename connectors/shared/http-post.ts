@@ -70,6 +70,8 @@ export interface PostContext {
   readonly explain?: (response: HttpResponse) => string;
 }
 
+const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
+
 /** Posts once. Rejects only when `signal` aborts. */
 export async function postOnce(
   receiver: Receiver,
@@ -168,12 +170,17 @@ function answerMeaning(response: HttpResponse, at: string, context: PostContext)
     return { outcome: 'too_large', cause: failure('record_refused', next) };
   }
   if (status === 400 || status === 422) {
-    const next = 'Look at the dead letters of this sink; the rest is delivered.';
+    const next =
+      'See why in the receiver’s log; an event that is refused by itself becomes a dead letter, and the rest is delivered.';
     return { outcome: 'refused', scope: 'batch', cause: failure('record_refused', next) };
   }
   if (status === 429 || status >= 500 || status === 408 || status === 409 || status === 425) {
     const code = status === 429 ? 'sink_throttled' : 'sink_unreachable';
-    const cause = failure(code, 'Nothing was lost: the events stay held and are sent again.');
+    const next =
+      status === 429
+        ? `The receiver asks for patience; raise its limit if that lasts. ${heldNext}`
+        : `Look at the receiver’s log, and whether what stands behind it runs. ${heldNext}`;
+    const cause = failure(code, next);
     const afterMs = retryAfterMs(response.headers, context.tools.clock.now());
     return { outcome: 'retry', cause, ...(afterMs === undefined ? {} : { afterMs }) };
   }
@@ -203,7 +210,7 @@ function failureMeaning(
     case 'cut':
     case 'timeout':
     case 'encoding': {
-      const next = 'Nothing was lost: the events stay held and are sent again.';
+      const next = `Check that the receiver runs and listens there, and that no firewall or proxy is in the way. ${heldNext}`;
       const cause = new ExportError('sink_unreachable', message, { next, cause: error });
       return { outcome: 'retry', cause };
     }

@@ -30,7 +30,7 @@ export const otlpSink = defineSink({
   formats: ['otel'],
   documents: true,
   inFlightMax: 1,
-  batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
+  batch: { events: 1000, bytes: 2 * 1024 * 1024, waitMs: 1000 },
   flaw: receiverFlaw,
   assurance: () => 'answered',
 
@@ -47,7 +47,7 @@ export const otlpSink = defineSink({
     return {
       send: (batch, signal) =>
         sendInHalves(batch, async (range) => {
-          const body = document.encode(batch.events.slice(range.from, range.to));
+          const body = document.join(batch.lines, range);
           if (body.length > requestBytesMax) return overBound(doing, body.length);
           const post: Post = { body, headers: { 'content-type': document.contentType } };
           const context = { doing, tools, signal, explain: readStatusMessage };

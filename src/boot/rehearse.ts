@@ -88,10 +88,7 @@ function forSink({ routes }: Plan, sink: PlannedSink, event: Event): SinkRehears
   return { sink, event: seen, bytes: encoded(sink, seen), left: null, failed };
 }
 
-function encoded({ definition, format }: PlannedSink, event: Event): Uint8Array {
-  if (definition.documents === true && format.document !== undefined) {
-    return format.document.encode([event]);
-  }
+function encoded({ format }: PlannedSink, event: Event): Uint8Array {
   const { bytes, starts, ends } = encodeLines([event], format);
   return bytes.subarray(starts[0], ends[0]);
 }

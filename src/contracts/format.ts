@@ -3,6 +3,7 @@
 // frame that it stands in. The engine encodes an event once per distinct format, however many sinks want it.
 
 import type { Event } from './event.ts';
+import type { EncodedLines } from './sink.ts';
 
 /** Turns events into what sinks carry. */
 export interface Format {
@@ -15,8 +16,14 @@ export interface Format {
   /** True where encoded events may hold any byte, so that only sinks with frames of their own can carry them. */
   readonly binary?: boolean;
   /** Many events in one document, for formats that have such a form (OTLP). */
-  readonly document?: {
-    readonly contentType: string;
-    encode(events: readonly Event[]): Uint8Array;
-  };
+  readonly document?: DocumentForm;
+}
+
+/** Documents are put together from events that were encoded one by one, so that cutting, halving and retrying only copy. */
+export interface DocumentForm {
+  readonly contentType: string;
+  /** One event as it stands in a document. Pure and total; bytes may be overwritten by the next call. */
+  encode(event: Event): string | Uint8Array;
+  /** The document of the records `from` up to, not including, `to`. */
+  join(records: EncodedLines, range: { readonly from: number; readonly to: number }): Uint8Array;
 }

@@ -21,7 +21,7 @@ export interface Batch {
   /** The same for each attempt at the same events. */
   readonly id: string;
   readonly events: readonly Event[];
-  /** The events encoded by the sink's format, same order; empty where the sink asked for `documents`. */
+  /** The events encoded by the sink's format, same order; where the sink asked for `documents`, by the format's `document`. */
   readonly lines: EncodedLines;
   /** Where the first event stands, and the offset that the sink has reached once this batch is delivered. */
   readonly start: Offset;

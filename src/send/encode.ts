@@ -13,9 +13,12 @@ const utf8BytesPerUnitMax = 3;
 /** Room for a line or two beyond what was expected, before memory grows. */
 const spareBytes = 16 * 1024;
 
+/** What an event is encoded with: a format, or the records of its documents. */
+type Encoding = Pick<Format, 'encode'>;
+
 /** Writes the lines of one page. */
 export class LineWriter {
-  readonly #format: Format;
+  readonly #encoding: Encoding;
   readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
   #bytes: Buffer;
@@ -23,15 +26,15 @@ export class LineWriter {
   #at = 0;
 
   /** At most `count` lines, of `bytes` bytes together as far as one can tell. */
-  constructor(format: Format, count: number, bytes: number) {
-    this.#format = format;
+  constructor(encoding: Encoding, count: number, bytes: number) {
+    this.#encoding = encoding;
     this.#starts = new Uint32Array(count);
     this.#ends = new Uint32Array(count);
     this.#bytes = Buffer.allocUnsafeSlow(bytes + spareBytes);
   }
 
   add(event: Event): void {
-    const line = this.#format.encode(event);
+    const line = this.#encoding.encode(event);
     this.#starts[this.#length] = this.#at;
     if (typeof line === 'string') {
       this.#reserve(line.length * utf8BytesPerUnitMax + 1);
@@ -67,8 +70,8 @@ export class LineWriter {
 }
 
 /** Encodes events one after the other. */
-export function encodeLines(events: readonly Event[], format: Format): EncodedLines {
-  const writer = new LineWriter(format, events.length, 0);
+export function encodeLines(events: readonly Event[], encoding: Encoding): EncodedLines {
+  const writer = new LineWriter(encoding, events.length, 0);
   for (const event of events) writer.add(event);
   return writer.lines();
 }
@@ -118,7 +121,7 @@ export function joinLines(parts: readonly EncodedLines[]): EncodedLines {
   return { bytes: Buffer.concat(chunks, at), starts, ends, length };
 }
 
-/** No lines: for sinks that build documents from the events. */
+/** No lines. */
 export const noLines: EncodedLines = {
   bytes: new Uint8Array(0),
   starts: new Uint32Array(0),

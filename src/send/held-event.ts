@@ -13,6 +13,7 @@ import type {
 import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/records.ts';
+import { parseRecord } from './parse-record.ts';
 
 /** Makes the OCSF form of one record. Pure and total. */
 export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
@@ -67,11 +68,17 @@ export class DecodedPage {
     return this.#hex.substring(at, at + uidBytes * 2);
   }
 
-  /** A record parsed; each is parsed by itself, so that one is dead before the next is made. */
+  /**
+   * A record parsed, its numbers with the value that upstream gave them; each by itself, so that one is dead before the next
+   * is made.
+   */
   record(index: number): ParsedRecord {
-    const { starts, ends } = this.#cut();
+    const { starts, ends, exact } = this.#cut();
     const at = this.#indexOf(index);
-    return JSON.parse(this.#text.toString('utf8', starts[at], ends[at])) as ParsedRecord;
+    const start = starts[at] ?? 0;
+    const end = ends[at] ?? 0;
+    if (exact !== true) return parseRecord(this.#text, start, end);
+    return JSON.parse(this.#text.toString('utf8', start, end)) as ParsedRecord;
   }
 
   raw(index: number): Uint8Array {

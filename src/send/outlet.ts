@@ -68,7 +68,8 @@ export class Outlet {
     const pages = await spool.read(from, bounds.bytesMax, this.#settings.sink);
     // A sink that is new finds the pages of before gone, which all others had passed.
     if (pages.length === 0) return held > from ? this.#batch(from, held, []) : null;
-    // Lines of two pages have to be copied into one piece, so a batch that is half full ends with its page.
+    // Lines of two pages have to be copied into one piece, so a batch that is half full ends with its page; documents are
+    // copied from them in any case.
     const enough = this.#settings.documents ? bounds.bytesMax : bounds.bytesMax / 2;
     const parts: Selected[] = [];
     let room = bounds.eventsMax;
@@ -83,8 +84,7 @@ export class Outlet {
       const next = selected.events[stop];
       end = whole || next === undefined ? held.first + held.count : next.offset;
       if (events.length > 0) {
-        const lines = this.#linesOf(selected, start, stop);
-        parts.push({ events, lines, recordBytes: selected.recordBytes });
+        parts.push({ events, lines: subLines(selected.lines, start, stop) });
         room -= events.length;
         bytes += sizeOf(selected, start, stop);
       }
@@ -103,10 +103,6 @@ export class Outlet {
     return { id: `${this.#settings.sink}-${start}-${end}`, events, lines, start, end };
   }
 
-  #linesOf(selected: Selected, start: number, stop: number) {
-    return this.#settings.documents ? noLines : subLines(selected.lines, start, stop);
-  }
-
   /** How far into the page this batch may go: at least one event where the batch is still empty. */
   #stop(selected: Selected, start: number, left: { room: number; bytes: number }): number {
     const last = Math.min(selected.events.length, start + left.room);
@@ -118,9 +114,8 @@ export class Outlet {
   }
 }
 
-/** Bytes of some events: of their lines, or about those of their records where there are no lines. */
-function sizeOf({ lines, recordBytes }: Selected, start: number, stop: number): number {
+/** Bytes of some events' lines. */
+function sizeOf({ lines }: Selected, start: number, stop: number): number {
   if (stop <= start) return 0;
-  if (lines.length === 0) return (stop - start) * recordBytes;
   return (lines.ends[stop - 1] ?? 0) - (lines.starts[start] ?? 0);
 }

@@ -13,12 +13,10 @@ import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import type { Selection } from './route.ts';
 
-/** The events of a page that a sink is to get, and their lines where it carries lines. */
+/** The events of a page that a sink is to get, and each encoded: as a line, or as a record of the sink's documents. */
 export interface Selected {
   readonly events: readonly Event[];
   readonly lines: EncodedLines;
-  /** Mean size of the page's records, which bounds batches where there are no lines to measure. */
-  readonly recordBytes: number;
 }
 
 /** A sink as the encoder sees it. */
@@ -27,7 +25,7 @@ export interface Reader {
   readonly format: Format;
   /** Equal keys encode alike. */
   readonly formatKey: string;
-  /** True where the sink builds documents from events and wants no lines. */
+  /** True where the sink puts documents together from records, and wants no lines. */
   readonly documents: boolean;
   /** What the sink gets of a source; null: nothing. */
   readonly selectionFor: (source: string) => Selection | null;
@@ -35,11 +33,11 @@ export interface Reader {
   expects(page: HeldPage): boolean;
 }
 
-const nothing: Selected = { events: [], lines: noLines, recordBytes: 0 };
+const nothing: Selected = { events: [], lines: noLines };
 
 /** How long events are encoded before the event loop turns. */
 const stretchMs = 4;
-/** The clock is looked at before each so many events: often enough for large ones, and seldom enough to cost nothing. */
+/** The clock is looked at after each so many events: often enough for large ones, and seldom enough to cost nothing. */
 const clockEvery = 8;
 
 /** Encodes pages for the sinks that read one spool. */
@@ -113,14 +111,12 @@ export class PageEncoder {
   }
 
   async #encode({ events }: DecodedPage, tasks: readonly Task[]): Promise<void> {
-    const busy = tasks.filter((task) => !task.isIdle);
-    if (busy.length === 0) return;
-    for (let at = 0; at < events.length; at += clockEvery) {
+    for (let at = 0; at < events.length; ) {
       if (performance.now() >= this.#stretchEnd) {
         await loopTurn();
         this.#stretchEnd = performance.now() + stretchMs;
       }
-      take(busy, events, { from: at, to: Math.min(at + clockEvery, events.length) });
+      at = take(tasks, events, { from: at, endMs: this.#stretchEnd });
     }
   }
 }
@@ -131,22 +127,28 @@ function selectionOf(held: HeldPage, reader: Reader): Selection | null {
 }
 
 function keyOf(selection: Selection, { documents, formatKey }: Reader): string {
-  return `${selection.key}|${documents ? '' : formatKey}`;
+  return `${selection.key}|${documents ? 'document ' : ''}${formatKey}`;
 }
 
+/** Has events taken until the stretch ends, at least a few, and returns the index of the next. */
 function take(
   tasks: readonly Task[],
   events: readonly Event[],
-  { from, to }: { readonly from: number; readonly to: number },
-): void {
-  for (let i = from; i < to; i += 1) for (const task of tasks) task.take(events[i] as Event);
+  { from, endMs }: { readonly from: number; readonly endMs: number },
+): number {
+  let at = from;
+  do {
+    const to = Math.min(at + clockEvery, events.length);
+    for (; at < to; at += 1) for (const task of tasks) task.take(events[at] as Event);
+  } while (at < events.length && performance.now() < endMs);
+  return at;
 }
 
 /** The encoding of one page for one selection and format. */
 class Task {
   readonly #page: DecodedPage;
   readonly #selection: Selection;
-  readonly #writer: LineWriter | null;
+  readonly #writer: LineWriter;
   readonly #picked: Event[] = [];
 
   /** `bytes`: the size to expect of the lines. */
@@ -158,12 +160,8 @@ class Task {
   ) {
     this.#page = page;
     this.#selection = selection;
-    this.#writer = documents ? null : new LineWriter(format, page.events.length, bytes);
-  }
-
-  /** Every event as it is, and no lines: there is nothing to do. */
-  get isIdle(): boolean {
-    return this.#writer === null && this.#takesAll;
+    const encoding = documents ? (format.document ?? format) : format;
+    this.#writer = new LineWriter(encoding, page.events.length, bytes);
   }
 
   get #takesAll(): boolean {
@@ -172,21 +170,17 @@ class Task {
 
   take(event: Event): void {
     if (this.#takesAll) {
-      this.#writer?.add(event);
+      this.#writer.add(event);
       return;
     }
     const selected = this.#selection.select(event);
     if (selected === null) return;
     this.#picked.push(selected);
-    this.#writer?.add(selected);
+    this.#writer.add(selected);
   }
 
   selected(): Selected {
-    const { held, events } = this.#page;
-    return {
-      events: this.#takesAll ? events : this.#picked,
-      lines: this.#writer?.lines() ?? noLines,
-      recordBytes: held.body.length / Math.max(1, held.count),
-    };
+    const events = this.#takesAll ? this.#page.events : this.#picked;
+    return { events, lines: this.#writer.lines() };
   }
 }

@@ -297,7 +297,9 @@ export class Sender {
   ): Promise<readonly Batch[]> {
     const hopeless = this.#delivered === 0 && this.#deadLetters >= refusalsInARowMax;
     if (answer.scope === 'sink' || hopeless) {
-      await this.#rest(answer.cause, stop);
+      const cause =
+        answer.scope === 'sink' ? answer.cause : takesNothing(answer.cause, this.#deadLetters);
+      await this.#rest(cause, stop);
       return [batch];
     }
     const only = batch.events[0];
@@ -390,6 +392,15 @@ function halves(batch: Batch): readonly Batch[] {
     part(middle, batch.events.length, border, batch.end),
     part(0, middle, batch.start, border),
   ];
+}
+
+/** A sink that has refused event after event: what it said of the last one stands for all. */
+function takesNothing(said: ExportError, refused: number): ExportError {
+  return new ExportError('sink_refused', said.message, {
+    next: `It has taken no event since sluice began: compare the sink’s format and address with what the receiver expects. It is tried again by itself; the events stay held, and the ${refused} that it refused are its dead letters.`,
+    details: said.details,
+    cause: said,
+  });
 }
 
 function nothingTaken(sink: string): ExportError {

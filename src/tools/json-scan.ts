@@ -14,6 +14,8 @@ const minus = 0x2d;
 const dot = 0x2e;
 const zero = 0x30;
 const colon = 0x3a;
+/** `e`, as the bit that tells case from case makes of `E`, too. */
+const exponent = 0x65;
 const backslash = 0x5c;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
@@ -27,6 +29,9 @@ const fnvPrime = 0x01000193;
 /** Deeper than any record known, and far from where code that follows a value downwards runs out of stack. */
 export const nestingMax = 200;
 
+/** Significant digits that a double keeps of any number (IEEE 754: floor(52 * log10(2))). */
+export const digitsKept = 15;
+
 /** Thrown for a value that is nested more than `nestingMax` levels deep. */
 export class TooDeep extends Error {}
 
@@ -37,6 +42,8 @@ export class JsonScan {
   /** Where the member's value stands in the value passed over last; `start` is -1 where it has none. */
   memberStart = -1;
   memberEnd = -1;
+  /** No number passed over so far is so long, or has an exponent, that parsing might change it. */
+  exact = true;
   /** The value passed over last has keys written with escapes, among which the member may be. */
   escapedKeys = false;
   readonly #bytes: Uint8Array;
@@ -163,7 +170,13 @@ export class JsonScan {
     const bytes = this.#bytes;
     const end = wordEnd(bytes, from);
     let hash = key ^ fnvOffset;
-    for (let at = from; at < end; at += 1) hash = Math.imul(hash ^ (bytes[at] ?? 0), fnvPrime);
+    let scaled = false;
+    for (let at = from; at < end; at += 1) {
+      const byte = bytes[at] ?? 0;
+      if ((byte | 0x20) === exponent) scaled = true;
+      hash = Math.imul(hash ^ byte, fnvPrime);
+    }
+    if (scaled ? isNumber(bytes[from] ?? 0) : end - from > digitsKept) this.exact = false;
     this.#hash = hash;
     this.#token = hash ^ (hash >>> 15);
     return end;
@@ -218,11 +231,16 @@ function isDigit(byte: number): boolean {
   return byte >= zero && byte <= 0x39;
 }
 
+/** True where a number begins. */
+function isNumber(first: number): boolean {
+  return first === minus || isDigit(first);
+}
+
 const words = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')];
 
 function wordEnd(bytes: Uint8Array, from: number): number {
   const first = bytes[from] ?? 0;
-  if (first === minus || isDigit(first)) return numberEnd(bytes, from);
+  if (isNumber(first)) return numberEnd(bytes, from);
   for (const word of words) {
     if (word[0] !== first) continue;
     for (let i = 1; i < word.length; i += 1) {
@@ -238,7 +256,7 @@ function numberEnd(bytes: Uint8Array, from: number): number {
   let at = bytes[from] === minus ? from + 1 : from;
   at = bytes[at] === zero ? at + 1 : digitsEnd(bytes, at);
   if (bytes[at] === dot) at = digitsEnd(bytes, at + 1);
-  if (((bytes[at] ?? 0) | 0x20) === 0x65) {
+  if (((bytes[at] ?? 0) | 0x20) === exponent) {
     const sign = bytes[at + 1];
     at = digitsEnd(bytes, sign === minus || sign === 0x2b ? at + 2 : at + 1);
   }

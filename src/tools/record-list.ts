@@ -54,6 +54,7 @@ interface Found {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly checks: Uint32Array;
+  readonly exact: boolean;
   /** Where each id's value begins and ends; begins at `none` or `unsure` where the scan does not know. */
   readonly ids: Int32Array;
 }
@@ -83,6 +84,7 @@ function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
     starts: new Uint32Array(starts),
     ends: new Uint32Array(ends),
     checks: new Uint32Array(checks),
+    exact: scan.exact,
     ids: new Int32Array(ids),
   };
 }
@@ -111,9 +113,9 @@ export class RecordList implements Records {
   readonly #ids: Int32Array;
 
   constructor(body: Uint8Array, items: string, found: Found, idPath: string | null) {
-    const { starts, ends, checks, ids } = found;
+    const { starts, ends, checks, exact, ids } = found;
     this.length = checks.length;
-    this.slices = { starts, ends, length: checks.length };
+    this.slices = { starts, ends, length: checks.length, exact };
     this.checks = checks;
     this.items = items;
     this.#body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

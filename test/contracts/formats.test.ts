@@ -10,7 +10,7 @@ import type { Event, Uid } from '../../src/contracts/event.ts';
 import { encodeLines } from '../../src/send/encode.ts';
 import { hostileEvent } from '../formats/arbitrary-events.ts';
 import { decodeCef, parse5424 } from '../formats/decoders.ts';
-import { makeFormat } from '../formats/make-format.ts';
+import { documentOf, makeFormat } from '../formats/make-format.ts';
 import { readRequest } from '../formats/otlp-reader.ts';
 import { anEvent } from '../support/an-event.ts';
 
@@ -77,7 +77,7 @@ function renamed(event: Event, uid: Uid): Event {
 describe.each(decoders)('format $name', ({ type, settings, uids }) => {
   const format = makeFormat(type, settings);
   const encoded = (events: readonly Event[]) =>
-    format.document?.encode(events) ?? encodeLines(events, format).bytes;
+    documentOf(format, events) ?? encodeLines(events, format).bytes;
 
   test('gives a decoder exactly the events of the batch, whatever they hold', () => {
     fc.assert(

@@ -5,17 +5,18 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyValue } from '../../formats/otel-value.ts';
 import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
+import { encodeLines } from '../../src/send/encode.ts';
 import { anEvent } from '../support/an-event.ts';
 import { anyValue as anything, hostileEvent, weirdEvent } from './arbitrary-events.ts';
-import { makeFormat } from './make-format.ts';
+import { documentOf, makeFormat } from './make-format.ts';
 import { type ReadRecord, readRequest } from './otlp-reader.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 
 function requestOf(events: readonly Event[], settings: Settings = {}): Uint8Array {
-  const { document } = makeFormat('otel', settings);
+  const document = documentOf(makeFormat('otel', settings), events);
   if (!document) throw new Error('otel has no document form');
-  return document.encode(events);
+  return document;
 }
 
 function recordOf(event: Event, settings: Settings = {}): ReadRecord {
@@ -174,6 +175,25 @@ describe('otel request', () => {
     expect(makeFormat('otel').encode(event)).toEqual(requestOf([event]));
   });
 
+  test.each(['protobuf', 'json'])('in %s is put together from any records of many', (encoding) => {
+    const { document } = makeFormat('otel', { encoding, resource: { '"logRecords":[': '[' } });
+    const some = fc.array(hostileEvent, { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(some, fc.nat(5), fc.nat(5), (events, one, two) => {
+        if (!document) throw new Error('otel has no document form');
+        const range = { from: Math.min(one, two), to: Math.min(Math.max(one, two), events.length) };
+        const part = events.slice(range.from, range.to);
+
+        const joined = document.join(encodeLines(events, document), range);
+
+        const alone = document.join(encodeLines(part, document), { from: 0, to: part.length });
+        expect(Buffer.from(joined).equals(alone)).toBe(true);
+        expect(uidsOf(joined, encoding)).toEqual(part.map(({ uid }) => uid));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   test('in JSON is one line by the OTLP file exporter’s rules', () => {
     const event = anEvent({ ocsf: { unmapped: { big: 2 ** 60, note: 'a\nb' } } });
     const format = makeFormat('otel', { encoding: 'json' });
@@ -195,6 +215,26 @@ describe('otel request', () => {
     });
   });
 });
+
+/** The uids of a request's records; a request without any says nothing. */
+function uidsOf(request: Uint8Array, encoding: string): unknown[] {
+  if (encoding === 'protobuf') {
+    const records = readRequest(request).groups.flatMap((group) => group.records);
+    return records.map(({ attributes }) => attributes['log.record.uid']);
+  }
+  const { resourceLogs } = JSON.parse(Buffer.from(request).toString());
+  const records = resourceLogs.flatMap(
+    (logs: { scopeLogs: { logRecords: JsonRecord[] }[] }) => logs.scopeLogs[0]?.logRecords ?? [],
+  );
+  return records.map(
+    ({ attributes }: JsonRecord) =>
+      attributes.find(({ key }) => key === 'log.record.uid')?.value.stringValue,
+  );
+}
+
+interface JsonRecord {
+  readonly attributes: readonly { readonly key: string; readonly value: JsonAnyValue }[];
+}
 
 describe('anyValue', () => {
   test.each([

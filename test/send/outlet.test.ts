@@ -203,21 +203,34 @@ test('Outlet gives a page that is for one sink to that sink alone', async () => 
   expect(others.flatMap(idsOf)).toEqual(['0', '1']);
 });
 
-test('Outlet measures documents by their records, and encodes no lines for them', async () => {
-  const { format, calls } = countingFormat();
-  const page = aPage({ ids: numbered(0, 10), pad: 1_000 });
-  const outlet = outletOn([page], {
-    documents: true,
-    format,
-    bounds: { eventsMax: 100, bytesMax: 3_500 },
-  });
+test('Outlet measures documents by their records, which are encoded apart from lines and in the same pass', async () => {
+  const { spool } = pageSpool([aPage({ ids: numbered(0, 10) })]);
+  let normalised = 0;
+  const encoder = new PageEncoder(
+    new PageDecoder(() => (record) => {
+      normalised += 1;
+      return record as unknown as OcsfEvent;
+    }),
+  );
+  const { format } = countingFormat();
+  const document = {
+    contentType: 'text/plain',
+    encode: (event: Event) => Buffer.from(`record of ${idOf(event)}`),
+    join: () => new Uint8Array(0),
+  };
+  const both = { spool, encoder, format: { ...format, document } };
+  const bounds = { eventsMax: 100, bytesMax: 35 };
+  const outlets = [
+    outletOn([], { ...both, sink: 'a', documents: true, bounds }),
+    outletOn([], { ...both, sink: 'b' }),
+  ];
 
-  const batches = await cutAll(outlet);
+  const [documents, lines] = await Promise.all(outlets.map((outlet) => cutAll(outlet)));
 
-  expect(batches.flatMap(idsOf)).toEqual(numbered(0, 10));
-  expect(batches.map(({ events }) => events.length)).toEqual([3, 3, 3, 1]);
-  expect(batches.every(({ lines }) => lines.length === 0)).toBe(true);
-  expect(calls()).toBe(0);
+  expect(documents?.map((batch) => batch.events.length)).toEqual([3, 3, 3, 1]);
+  expect(documents?.flatMap(textOf)).toEqual(numbered(0, 10).map((id) => `record of ${id}`));
+  expect(lines?.flatMap(textOf)).toEqual(numbered(0, 10).map((id) => `line of ${id}`));
+  expect(normalised).toBe(10);
 });
 
 test('Outlet has a page parsed, normalised and encoded once for all sinks that want it alike', async () => {

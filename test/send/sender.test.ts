@@ -218,6 +218,28 @@ test('sender holds its position before a sink that refuses everything', async ()
   await spool.close();
 });
 
+test('sender says of a sink that refuses event after event that it takes nothing, and holds the rest', async () => {
+  const spool = await heldEvents(12);
+  const said = new ExportError('record_refused', 'it answered 400', { next: 'the rest is there' });
+  let mended = false;
+  const { sink, taken } = scripted(() =>
+    mended ? delivered : { outcome: 'refused', scope: 'batch', cause: said },
+  );
+  const sender = senderOn(spool, sink);
+  const draining = drained(spool, sender);
+  await waitUntil(() => sender.state.state === 'refused', { what: 'the refusal' });
+
+  const { error, position, deadLetters } = sender.state;
+  mended = true;
+  await draining;
+
+  expect(error).toMatchObject({ code: 'sink_refused', message: 'it answered 400' });
+  expect(error?.next).toMatch(/taken no event.*tried again by itself.*10 that it refused/);
+  expect([position, deadLetters]).toEqual([10, 10]);
+  expect(taken).toEqual(['10', '11']);
+  await spool.close();
+});
+
 test('pipelined sender goes back to the oldest unsettled event when the connection breaks', async () => {
   const spool = await heldEvents(24);
   const { sink, taken } = scripted((_, attempt) =>

@@ -127,7 +127,9 @@ function batchOf(
 ): Batch {
   const start = events[0]?.offset ?? 0;
   const end = (events.at(-1)?.offset ?? start - 1) + 1;
-  const lines = encodeLines(made.definition.documents === true ? [] : events, made.format);
+  const { definition, format } = made;
+  const encoding = definition.documents === true ? (format.document ?? format) : format;
+  const lines = encodeLines(events, encoding);
   return { id: made.id ?? `batch-${start}-${end}`, events, lines, start, end };
 }
 

@@ -35,6 +35,20 @@ test('the check does not depend on the order of keys or on white space', () => {
   );
 });
 
+test('the scan tells whether a number may lose digits, and takes none for it that stands in a string', () => {
+  const exact = (text: string) => {
+    const scan = new JsonScan(Buffer.from(text), null);
+    scan.value(0);
+    return scan.exact;
+  };
+
+  for (const text of ['1e400', '-2E5', '1234567890123456', '0.123456789012345678']) {
+    expect(exact(`{"a":[1,${text}],"b":2}`)).toBe(false);
+    expect(exact(`{"${text}":["${text}",true,false,null]}`)).toBe(true);
+  }
+  expect(exact('[123456789012345,-1.5,true,false,null]')).toBe(true);
+});
+
 test('the scan ends where the value ends, whatever follows', () => {
   fc.assert(
     fc.property(

@@ -83,6 +83,9 @@ export interface FailureContext {
   readonly keyless: boolean;
 }
 
+// The engine asks a sink that refuses everything again, and at once when its config changes.
+const again = 'it is tried again by itself, and at once when its config changes. Nothing was lost.';
+
 /** The failure as a Delivery. */
 export function deliveryOf(
   failure: KafkaFailure,
@@ -111,23 +114,22 @@ export function deliveryOf(
     }
     case 'records': {
       if (context.keyless && failure.message.includes('INVALID_RECORD')) {
-        const next = `If ${topic} is compacted its records need a key: set key: uid, then restart; nothing was lost.`;
+        const next = `If ${topic} is compacted its records need a key: set key: uid, which is taken up while sluice runs. Nothing was lost.`;
         return { outcome: 'refused', scope: 'sink', cause: because('sink_refused', next) };
       }
       const next = `Raise max.message.bytes of ${topic} if it should take such events, then retry the dead letters.`;
       return { outcome: 'refused', scope: 'batch', cause: because('record_refused', next) };
     }
     case 'denied': {
-      const next = `Check sasl and the account’s rights on ${topic}${transactionalId ? ` and the transactional id ${transactionalId}` : ''}, then restart; nothing was lost.`;
+      const next = `Check sasl and the account’s rights on ${topic}${transactionalId ? ` and the transactional id ${transactionalId}` : ''}; ${again}`;
       return { outcome: 'refused', scope: 'sink', cause: because('sink_refused', next) };
     }
     case 'misfit': {
-      const next =
-        'Check topic, compression, timeout and the brokers’ version, then restart; nothing was lost.';
+      const next = `Check topic, compression, timeout and the brokers’ version; ${again}`;
       return { outcome: 'refused', scope: 'sink', cause: because('sink_refused', next) };
     }
     case 'fenced': {
-      const next = `Another process took over the transactional id ${transactionalId ?? ''}; let only one use it (a copied state directory, or the same transactional_id twice), then restart. Nothing was lost.`;
+      const next = `Another process took over the transactional id ${transactionalId ?? ''}; let only one use it (a copied state directory, or the same transactional_id twice); ${again}`;
       return { outcome: 'refused', scope: 'sink', cause: because('sink_refused', next) };
     }
   }

@@ -57,6 +57,9 @@ const writeBytesMax = 128 * 1024;
 // each write of a batch, and each would let in another batch.
 const aheadBytesMax = writeBytesMax;
 const drainLookMs = 10;
+const drainLookMsMax = 160;
+// Looking costs up to tens of milliseconds where a machine has many connections: at most one part in so many of the time.
+const lookShareMax = 50;
 const notYet = Number.POSITIVE_INFINITY;
 
 /** See the head of this file. */
@@ -147,9 +150,9 @@ export class Connection {
   // before sends a reset instead, and one that closed before our last bytes came never acknowledges them.
   async #endOurSide(): Promise<void> {
     try {
-      while (this.#state === 'finishing') {
+      for (let waitMs = drainLookMs; this.#state === 'finishing'; waitMs *= 2) {
         if ((await this.#reachedBytes()) >= this.#written) break;
-        await this.#clock.sleep(drainLookMs, this.#ended.signal);
+        await this.#clock.sleep(Math.min(waitMs, drainLookMsMax), this.#ended.signal);
       }
       if (this.#state === 'finishing') this.#socket.end();
     } catch {
@@ -183,16 +186,20 @@ export class Connection {
     if (this.#watching) return;
     this.#watching = true;
     const { windowMs, stallMs } = this.#settling;
-    const tickMs = Math.max(5, Math.min(windowMs, stallMs) / 4);
+    const shortestMs = Math.max(5, Math.min(windowMs, stallMs) / 4);
+    let tickMs = shortestMs;
     try {
       for (let oldest = this.#carried[0]; oldest !== undefined; oldest = this.#carried[0]) {
-        // All flushed: nothing to see before the oldest is due, and looking costs up to milliseconds (send-queue.ts).
+        // All flushed: nothing to see before the oldest is due, and looking has its price (send-queue.ts).
         const idleMs =
           this.#flushed < this.#written
             ? tickMs
             : oldest.flushedMs + windowMs - this.#clock.monotonic();
         await this.#clock.sleep(Math.max(idleMs, tickMs), this.#ended.signal);
+        const begunMs = this.#clock.monotonic();
         await this.#look();
+        const lookedMs = this.#clock.monotonic() - begunMs;
+        tickMs = Math.max(shortestMs, Math.min(lookedMs * lookShareMax, windowMs, stallMs / 4));
       }
     } catch {
       // The connection is over: everything has its fate.

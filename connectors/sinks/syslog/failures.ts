@@ -45,7 +45,7 @@ export function broken(
       ? 'A receiver that ends every connection at once may want a client certificate that it trusts.'
       : '';
   return new ExportError('sink_unreachable', `sending to ${address.text}: ${what}`, {
-    next: `${heldNext} ${hint || tlsHint}`.trim(),
+    next: `Check that the receiver runs, and its log. ${heldNext} ${hint || tlsHint}`.trim(),
     details: { address: address.text },
     ...(cause === undefined ? {} : { cause }),
   });

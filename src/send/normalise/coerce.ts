@@ -66,11 +66,12 @@ function text(value: Json): string | undefined {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }
 
+/** The nearest double, also of a number with more digits than one keeps (see `isWhole`). */
 function float(value: Json): number | undefined {
   if (typeof value === 'number') return value;
-  if (typeof value !== 'string') return undefined;
+  if (typeof value !== 'string' || !/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) return undefined;
   const number = Number(value);
-  return Number.isFinite(number) && String(number) === value ? number : undefined;
+  return Number.isFinite(number) ? number : undefined;
 }
 
 function bool(value: Json): boolean | undefined {
@@ -88,8 +89,19 @@ function time(value: Json): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** True where a time in milliseconds says all that the record's own value does: no finer fraction was cut. */
-export function isWholeTime(value: Json, ms: number): boolean {
+/** True where what a value was brought to says all that the value does; else the record's own stays in `unmapped`, too. */
+export function isWhole(value: Json, coerced: Json, type: AttributeType): boolean {
+  if (Array.isArray(coerced)) {
+    return coerced.every((one, at) => isWhole(Array.isArray(value) ? value[at] : value, one, type));
+  }
+  if (typeof coerced !== 'number') return true;
+  if (type === 'float') return typeof value === 'number' || String(coerced) === value;
+  return type !== 'time' || isWholeTime(value, coerced);
+}
+
+/** True where a time in milliseconds has no finer fraction cut off. */
+function isWholeTime(value: Json, ms: number): boolean {
   if (typeof value === 'number') return value === ms || value * 1000 === ms;
-  return typeof value === 'string' && !/[.,]\d{3}\d*[1-9]/.test(value);
+  if (typeof value !== 'string') return false;
+  return /^[\d.]+$/.test(value) ? isWholeTime(Number(value), ms) : !/[.,]\d{3}\d*[1-9]/.test(value);
 }

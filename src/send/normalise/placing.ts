@@ -3,7 +3,7 @@
 // `unmapped`; so whatever a record holds, what is built is valid.
 
 import type { Json } from '../../contracts/json.ts';
-import { type Coerce, coercionOf, isWholeTime } from './coerce.ts';
+import { type Coerce, coercionOf, isWhole } from './coerce.ts';
 import { other } from './levels.ts';
 import type { Target } from './mapping.ts';
 import type { Draft, Reading } from './reading.ts';
@@ -64,9 +64,7 @@ function valueFill(attribute: Attribute, slot: number): Fill {
       return;
     }
     target[name] = coerced;
-    if (type === 'time' && typeof coerced === 'number' && !isWholeTime(value, coerced)) {
-      reading.putBack(slot);
-    }
+    if (!isWhole(value ?? null, coerced, type)) reading.putBack(slot);
   };
 }
 

@@ -75,6 +75,18 @@ describe('deliveryOf', () => {
     );
   });
 
+  test.each([
+    ['TOPIC_AUTHORIZATION_FAILED', false],
+    ['INVALID_TOPIC_EXCEPTION', false],
+    ['PRODUCER_FENCED', false],
+    ['INVALID_RECORD', true],
+  ])('%s asks for no restart, since the engine tries again', (type, keyless) => {
+    const { cause } = deliveryOf(failureOf(answer(type)), { ...context, keyless });
+
+    expect(cause.next).toMatch(/(tried again by itself|taken up while sluice runs).*lost\.$/);
+    expect(cause.next).not.toMatch(/restart/);
+  });
+
   test('a fenced producer names the transactional id and says that someone took over', () => {
     const { cause } = deliveryOf(failureOf(answer('INVALID_PRODUCER_EPOCH')), context);
 

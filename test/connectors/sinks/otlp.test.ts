@@ -108,7 +108,8 @@ test('otlp sends what OTLPLogExporter sends', async () => {
     encode: () => '',
     document: {
       contentType: 'application/json',
-      encode: () => JsonLogsSerializer.serializeRequest(records) ?? new Uint8Array(0),
+      encode: () => '',
+      join: () => JsonLogsSerializer.serializeRequest(records) ?? new Uint8Array(0),
     },
   };
   const settings = parseSettings(otlpSink, { url, headers: { 'X-Tenant': 't' } });

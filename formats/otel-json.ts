@@ -1,0 +1,109 @@
+// Log records as an ExportLogsServiceRequest in JSON (OTLP specification, "JSON Protobuf Encoding"), by the OpenTelemetry
+// packages, which take a tenth of a second to load and are of no use to other formats, so they are loaded when such a
+// format is made. They write whole requests only, so a record is cut out of a request of its own: what stands around it
+// is the same for all records, since all have one resource and one scope.
+
+import { createRequire } from 'node:module';
+import type { HrTime } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
+import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import type { Event } from '../src/contracts/event.ts';
+import type { DocumentForm } from '../src/contracts/format.ts';
+import { jsonText } from './json-text.ts';
+import type { RequestSettings } from './otel-protobuf.ts';
+import {
+  attributesOf,
+  eventNames,
+  happenedMs,
+  observedMs,
+  severityNumberOf,
+} from './otel-record.ts';
+import { anyValue } from './otel-value.ts';
+import { textOf } from './parts.ts';
+
+const comma = 0x2c;
+
+/** Makes the writer of records and of the requests around them. */
+export function jsonDocument(settings: RequestSettings): DocumentForm {
+  const require = createRequire(import.meta.url);
+  // What require returns has no type of its own; the packages' declarations are the type.
+  const transformer: typeof import('@opentelemetry/otlp-transformer') = require('@opentelemetry/otlp-transformer');
+  const resources: typeof import('@opentelemetry/resources') = require('@opentelemetry/resources');
+  const resource = resources.resourceFromAttributes(settings.resource);
+  const recordOf = recordMaker(settings, resource);
+  const requestOf = (records: ReadableLogRecord[]) =>
+    transformer.JsonLogsSerializer.serializeRequest(records) ?? new Uint8Array(0);
+  const { before, after } = aroundRecords(requestOf, resource);
+
+  return {
+    contentType: 'application/json',
+    encode(event) {
+      const whole = requestOf([recordOf(event)]);
+      return whole.subarray(before.length, whole.length - after.length);
+    },
+    join({ bytes, starts, ends }, { from, to }) {
+      if (to <= from) return requestOf([]);
+      const parts: Uint8Array[] = [before];
+      for (let i = from; i < to; i += 1) {
+        if (i > from) parts.push(Buffer.of(comma));
+        parts.push(bytes.subarray(starts[i], ends[i]));
+      }
+      return Buffer.concat([...parts, after]);
+    },
+  };
+}
+
+/** What stands before and after the records of a request, seen in requests of one and of two records. */
+function aroundRecords(
+  requestOf: (records: ReadableLogRecord[]) => Uint8Array,
+  resource: Resource,
+): { readonly before: Uint8Array; readonly after: Uint8Array } {
+  const record: ReadableLogRecord = {
+    hrTime: [0, 0],
+    hrTimeObserved: [0, 0],
+    attributes: {},
+    droppedAttributesCount: 0,
+    resource,
+    instrumentationScope,
+  };
+  const one = Buffer.from(requestOf([record]));
+  const opening = '"logRecords":[';
+  const start = one.indexOf(opening) + opening.length;
+  const length = requestOf([record, record]).length - one.length - 1;
+  return { before: one.subarray(0, start), after: one.subarray(start + length) };
+}
+
+const instrumentationScope = { name: 'sluice' };
+
+/** Makes records that share one resource and one scope, since serialisers group records by the objects' identity. */
+function recordMaker(
+  settings: RequestSettings,
+  resource: Resource,
+): (event: Event) => ReadableLogRecord {
+  const bodyOf =
+    settings.body === 'map'
+      ? (event: Event) => anyValue(event.ocsf)
+      : (event: Event) => anyValue(jsonText(event.ocsf));
+  const eventNameOf = eventNames();
+  return (event) => {
+    const { ocsf } = event;
+    return {
+      hrTime: hrTime(happenedMs(event)),
+      hrTimeObserved: hrTime(observedMs(event)),
+      severityNumber: severityNumberOf(event),
+      severityText: textOf(ocsf.severity)?.toWellFormed() ?? '',
+      eventName: eventNameOf(ocsf),
+      body: bodyOf(event),
+      attributes: attributesOf(event, settings.raw_data),
+      droppedAttributesCount: 0,
+      resource,
+      instrumentationScope,
+    };
+  };
+}
+
+/** Seconds and nanoseconds, each exact: nanoseconds since 1970 are beyond what one number holds. */
+function hrTime(timeMs: number): HrTime {
+  const seconds = Math.floor(timeMs / 1000);
+  return [seconds, (timeMs - seconds * 1000) * 1_000_000];
+}
