@@ -13,6 +13,8 @@ import { aSetup, auditPath, type Setup } from './a-setup.ts';
 import { type Heard, heard } from './heard.ts';
 
 const pageRecords = 100;
+/** Key and check of a record that is remembered. */
+const identityBytes = 20;
 
 /** A setup whose upstream does not answer the sixth request for audit events. */
 async function aHangingSetup(): Promise<Setup> {
@@ -57,6 +59,9 @@ describe('backfill alone', () => {
     const { args, ids } = pastSpan(setup, 150, 1_150);
     const first = startSluice(args);
     await hanging(setup);
+    // Pages that wait for the next one are held together before long.
+    const areHeld = () => knownIn(setup) >= 5 * pageRecords - 150;
+    await waitUntil(areHeld, { what: 'the pages before it to be held' });
     await first.kill('SIGKILL');
 
     const { stderr, exitCode } = await runSluice(args);
@@ -194,6 +199,18 @@ interface Listed {
 async function listed({ config }: Setup): Promise<readonly Listed[]> {
   const { out } = await sluice(['backfill', 'list', '-c', config, '--json']);
   return out.map((line) => JSON.parse(line));
+}
+
+/** Records whose identities backfills have committed. */
+function knownIn({ stateDir }: Setup): number {
+  const database = new DatabaseSync(join(stateDir, 'sluice.db'), { readOnly: true });
+  try {
+    const query =
+      "SELECT ifnull(sum(length(keys)), 0) AS n FROM identities WHERE stream LIKE '%#backfill-%'";
+    return Number(database.prepare(query).get()?.n) / identityBytes;
+  } finally {
+    database.close();
+  }
 }
 
 /** Rows that the state database holds for backfills. */

@@ -24,6 +24,8 @@ export interface Fuzzed {
 }
 
 const findingLengthMax = 400;
+/** Far beyond what any double spans. */
+const exponentsMax = 2_000;
 const formats = readers.map(({ type, settings }) => makeFormat(type, settings));
 
 /** Puts pages `from` up to `from + count` of the series `seed` through. */
@@ -45,12 +47,14 @@ function judgePage(seed: number, number: number, complain: Complain): number {
   const { sent, events } = torturePage(seed, number);
   const arrived = events.map((event, i): Arrived => {
     const bytes = sent[i] ?? Buffer.alloc(0);
-    const record: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const text = new TextDecoder().decode(bytes);
+    const record: unknown = JSON.parse(text);
+    const exact: unknown = JSON.parse(text, keepingNumbers);
     const { ocsf } = event;
     if (!bytes.equals(event.raw)) complain(i, 'the record’s bytes are not those that were sent');
     const lost = lostTexts(record, ocsf);
     if (lost.length > 0) complain(i, `normalising lost ${JSON.stringify(lost)}`);
-    return { event, ocsf, record, sent: bytes };
+    return { event, ocsf, record, exact, sent: bytes };
   });
   let decoded = 0;
   readers.forEach((reader, n) => {
@@ -67,6 +71,30 @@ function judgePage(seed: number, number: number, complain: Complain): number {
     decoded += frames.length;
   });
   return decoded;
+}
+
+/** A number that a double cannot keep is told as the text that was sent. */
+function keepingNumbers(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const source = context?.source;
+  if (typeof value !== 'number' || source === undefined) return value;
+  if (/^-?\d+$/.test(source)) return Number.isSafeInteger(value) ? value : source;
+  return Number.isFinite(value) && isSame(String(value), source) ? value : source;
+}
+
+/** True for two texts of the same number. */
+function isSame(a: string, b: string): boolean {
+  const [one, other] = [scaled(a), scaled(b)];
+  if (one.digits === 0n || other.digits === 0n) return one.digits === other.digits;
+  const by = one.exponent - other.exponent;
+  if (Math.abs(by) > exponentsMax) return false;
+  const factor = 10n ** BigInt(Math.abs(by));
+  return by < 0 ? one.digits === other.digits * factor : one.digits * factor === other.digits;
+}
+
+function scaled(text: string): { readonly digits: bigint; readonly exponent: number } {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
 }
 
 /** The events as a receiver tells them apart. */

@@ -13,6 +13,8 @@ export interface Arrived {
   readonly ocsf: OcsfEvent;
   /** The record parsed, and as upstream sent it. */
   readonly record: unknown;
+  /** As `record`, with numbers that a double cannot keep as the text that was sent. */
+  readonly exact: unknown;
   readonly sent: Buffer;
 }
 
@@ -37,10 +39,10 @@ export const readers: readonly Reader[] = [
     name: 'json',
     type: 'json',
     settings: {},
-    read(frame, { ocsf, record }) {
+    read(frame, { ocsf, exact }) {
       const given = JSON.parse(textOf(frame));
       expect(sameJson(given, ocsf), 'another event');
-      const whole = isObject(record) ? record : { value: record };
+      const whole = isObject(exact) ? exact : { value: exact };
       expect(ocsf.class_uid !== 0 || sameJson(given.unmapped, whole), 'not the whole record');
     },
   },
