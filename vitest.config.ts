@@ -1,6 +1,6 @@
 // How the tests run. One project: a receiver that is dear to start (Kafka, rsyslog's packages, the
 // throw-away CA) is started by `test/support/global-setup.ts` when a test first asks for it, so a
-// run of one unit test file starts nothing. Three files run side by side on two cores, since many wait for a broker or a process; a JSON report
+// run of one unit test file starts nothing. Two files run side by side, one per core; a JSON report
 // is written where SLUICE_TEST_REPORT says, for scripts that count what passed.
 import { defineConfig } from 'vitest/config';
 
@@ -19,7 +19,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: 2,
     // kafkajs asks for negative timeouts on current Node, harmlessly (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 30_000,
