@@ -26,11 +26,6 @@ export interface PageMark {
 const pruneMax = 512;
 /** Pages kept for replay may fill the spool to this share of its bound. */
 const keptShareMax = 0.8;
-/** The newest pages stay for a moment, as long as they are small, for who follows from another process (`sluice tap`). */
-const followedMs = 1_000;
-const followedBytes = 2 * 1024 * 1024;
-/** They fill the spool to no more than this share of its bound. */
-const followedShareMax = 0.1;
 
 /** The table of pages. */
 export class Pages {
@@ -105,23 +100,16 @@ export class Pages {
     return pages;
   }
 
-  /**
-   * Deletes what lies before `passed` and `keepMs` no longer wants, oldest first; `followed`: the newest stay for a moment.
-   * True where there may be more to do.
-   */
-  prune(passed: Offset, now: number, followed: boolean): boolean {
+  /** Deletes what lies before `passed` and `keepMs` no longer wants, oldest first. True where there may be more to do. */
+  prune(passed: Offset, now: number): boolean {
     const { keepMs, bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
-    const sparedBytes = followed ? Math.min(followedBytes, bytesMax * followedShareMax) : 0;
     let bytes = this.#bytes;
     let done = 0;
     let last = -1;
     for (const page of this.#statements.each(
       'SELECT first, count, bytes, held_at FROM page ORDER BY first',
     )) {
-      const heldAt = Number(page.held_at);
-      const wanted =
-        (heldAt > now - keepMs && bytes <= bytesMax * keptShareMax) ||
-        (heldAt > now - followedMs && bytes <= sparedBytes);
+      const wanted = Number(page.held_at) > now - keepMs && bytes <= bytesMax * keptShareMax;
       const end = Number(page.first) + Number(page.count);
       if (wanted || end > passed || done === pruneMax) break;
       bytes -= Number(page.bytes);

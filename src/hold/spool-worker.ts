@@ -89,8 +89,7 @@ function flush(): void {
     ...(question.op === 'append' ? { entry: question.entry } : {}),
   }));
   if (tidying) jobs.push({ id: 0, run: () => writeNotes(now) });
-  const followed = !ending && settings.eager !== true;
-  if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now, followed) });
+  if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now) });
   const written = commit(jobs);
   jobs.forEach(({ entry }, index) => {
     if (entry !== undefined) follow(entry, written[index]?.result as Landed | undefined, now);

@@ -143,8 +143,8 @@ export class Store {
   }
 
   /** Deletes what every sink has passed and `keep` no longer wants, oldest first. True where there may be more to do. */
-  prune(now: number, followed = false): boolean {
-    return this.#pages.prune(this.passed(), now, followed);
+  prune(now: number): boolean {
+    return this.#pages.prune(this.passed(), now);
   }
 
   /** The offset that every sink of the config has passed. */

@@ -98,7 +98,7 @@ test('spool writes what waits before it is closed', async () => {
 test('spool’s file stays as small as what is held while its sinks keep up', async () => {
   const dir = tempDir();
   const spool = await openSpool(settings(dir));
-  const pages = 40;
+  const pages = 20;
   const pageBytes = 500_000;
   const positions: Promise<void>[] = [];
 
