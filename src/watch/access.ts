@@ -6,6 +6,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIPv4 } from 'node:net';
 import type { Secret } from '../contracts/settings.ts';
 
 /** What readers bring, each where it is set; both null: nothing. */
@@ -18,7 +19,7 @@ export interface Credentials {
 
 /** True for addresses that only this machine can reach, as a config writes them. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
 /** True where a browser or client addressed this machine as such: `localhost:8686`, `127.0.0.1`, `[::1]:1`. */

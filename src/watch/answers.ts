@@ -25,6 +25,7 @@ import {
   safeHeaders,
 } from './access.ts';
 import type { Board } from './board.ts';
+import type { Callers } from './callers.ts';
 import { EventStream, eventStreamType } from './event-stream.ts';
 import { metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
@@ -39,6 +40,7 @@ export interface Desk {
   readonly files: ReadonlyMap<string, PageFile>;
   readonly clock: Clock;
   readonly log: Log;
+  readonly callers: Callers;
   /** Who looks at events now. */
   readonly tails: Set<EventStream>;
   /** Aborts when the server closes. */
@@ -77,6 +79,9 @@ function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
   const { method, headers } = request;
   const { credentials, host } = desk;
   const open = credentials.token === null && credentials.basicAuth === null;
+  // RFC 9112 section 3.2; a proxy before us may have gone by the other one.
+  if ((request.headersDistinct.host?.length ?? 0) > 1)
+    return plain(400, 'more than one Host header');
   if (open && isLoopback(host) && !namesLoopback(headers.host)) {
     return plain(421, 'ask for this machine by its loopback address or as localhost');
   }
@@ -123,9 +128,10 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
   }
 }
 
-function events({ board }: Desk, { request, response, query }: Exchange): Answer | null {
+function events({ board, callers }: Desk, { request, response, query }: Exchange): Answer | null {
   if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
   if (board.isFull) return crowded;
+  callers.listens(request.socket);
   const since = Number(request.headers['last-event-id'] ?? 0);
   board.add(new EventStream(response), {
     find: query.get('find') ?? '',
@@ -138,7 +144,7 @@ function events({ board }: Desk, { request, response, query }: Exchange): Answer
 const tailsMax = 4;
 
 function tail(desk: Desk, { request, response, query }: Exchange): Answer | null {
-  const { tap, tails, clock, log, over } = desk;
+  const { tap, tails, callers, clock, log, over } = desk;
   if (tap === null) return plain(404, 'events are not shown here: status.tail is false');
   const wished = (name: string) => query.get(name) ?? '';
   const { forms } = tap;
@@ -156,6 +162,7 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   }
   if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
   if (tails.size >= tailsMax) return crowded;
+  callers.listens(request.socket);
   const stream = new EventStream(response);
   tails.add(stream);
   stream.gone.addEventListener('abort', () => tails.delete(stream));

@@ -9,6 +9,7 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import type { Credentials } from './access.ts';
 import { answer } from './answers.ts';
 import { Board } from './board.ts';
+import { Callers } from './callers.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Patience } from './health.ts';
 import { readPageFiles } from './page-files.ts';
@@ -42,16 +43,21 @@ export interface StatusServer {
   close(): Promise<void>;
 }
 
-const connectionsMax = 64;
+/** Whoever has said nothing, or reads nothing, for this long is let go; below 5 s with Node's own delays. */
+const silenceMsMax = 3_000;
+const stalledMsMax = 10_000;
+/** How often Node looks whose time is over. */
+const lookEveryMs = 500;
 
 /** Starts serving. Throws an ExportError when the address cannot be listened on. */
 export async function serveStatus(settings: StatusSettings): Promise<StatusServer> {
   const { host, port, clock, log, token } = settings;
   const { basicAuth = null, tap = null, telemetry = null } = settings;
   const over = new AbortController();
+  const callers = new Callers();
   const board = new Board({ ...settings, tap });
   const desk = {
-    ...{ host, board, tap, clock, log },
+    ...{ host, board, tap, clock, log, callers },
     credentials: { token, basicAuth },
     files: readPageFiles(),
     tails: new Set<EventStream>(),
@@ -61,14 +67,19 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer(
     {
-      requestTimeout: 10_000,
-      headersTimeout: 5_000,
-      keepAliveTimeout: 5_000,
+      requestTimeout: stalledMsMax,
+      headersTimeout: silenceMsMax,
+      keepAliveTimeout: silenceMsMax,
+      connectionsCheckingInterval: lookEveryMs,
       maxHeaderSize: 8_192,
     },
-    (request, response) => answer(desk, request, response),
+    (request, response) => {
+      callers.heard(request.socket);
+      answer(desk, request, response);
+    },
   );
-  server.maxConnections = connectionsMax;
+  server.timeout = stalledMsMax;
+  server.on('connection', (socket) => callers.heard(socket));
   await listen(server, host, port);
   // After this only a reader's connection can fail, and that is the reader's loss.
   server.on('error', (error) => log.warn('the status server', { error: error.message }));

@@ -1,5 +1,7 @@
 // Who may ask for the status, and what every answer is kept from.
 
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { aFailure, aServer, aSink, ask, aTap, aWatched } from './a-watched.ts';
 
@@ -14,6 +16,8 @@ describe('who may ask', () => {
     ['[::1]:8686', 200],
     ['evil.example', 421],
     ['127.0.0.1.evil.example', 421],
+    ['127.999.0.1', 421],
+    ['127.0.0.256:8686', 421],
     ['localhost.evil.example:8686', 421],
     ['localhost:8686@evil.example', 421],
     ['192.168.1.1:8686', 421],
@@ -21,6 +25,17 @@ describe('who may ask', () => {
     const { url } = await aServer(() => aWatched());
 
     expect((await ask(`${url}/status.json`, { headers: { host } })).status).toBe(status);
+  });
+
+  test.each(['/healthz', '/status.json'])('two Host headers for %s are refused', async (path) => {
+    const { url } = await aServer(() => aWatched());
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: evil.example\r\n\r\n`);
+    const told = await text(socket);
+
+    expect(told).toMatch(/^HTTP\/1.1 400 /);
   });
 
   test('only reading is possible', async () => {

@@ -1,8 +1,9 @@
 // The status over HTTP, asked as probes, scrapers and browsers do it.
 
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { manualClock } from '../support/manual-clock.ts';
-import { waitUntil } from '../support/temp.ts';
+import { afterThisTest, waitUntil } from '../support/temp.ts';
 import { aFailure, aServer, aSink, aStream, ask, aTap, aWatched, listenTo } from './a-watched.ts';
 
 const evil = '"</script><script>alert(1)</script>\n\nevent: state\ndata: {}\n\n';
@@ -201,6 +202,72 @@ describe('the paths', () => {
     const answers = await Promise.all(paths.map((path) => ask(url, { path })));
 
     expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 404));
+  });
+});
+
+describe('who says nothing', () => {
+  /** As many as this, each back as soon as it was let go. */
+  function silentCallers(url: string, count: number) {
+    const { hostname, port } = new URL(url);
+    const ends: (() => void)[] = [];
+    const said = { come: 0, gone: 0 };
+    let over = false;
+    const call = (index: number) => {
+      if (over) return;
+      const socket = connect(Number(port), hostname, () => {
+        said.come += 1;
+        if (index % 2 === 0) socket.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1');
+      });
+      ends[index] = () => socket.destroy();
+      socket.on('data', () => {});
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        said.gone += 1;
+        call(index);
+      });
+    };
+    for (let index = 0; index < count; index += 1) call(index);
+    afterThisTest(() => {
+      over = true;
+      for (const end of ends) end();
+    });
+    return said;
+  }
+
+  test('is let go, half a request or none', { timeout: 60_000 }, async () => {
+    const { url } = await aServer(() => aWatched());
+    const begun = performance.now();
+
+    const said = silentCallers(url, 64);
+    await waitUntil(() => said.gone >= 64, { what: 'the end of all', timeoutMs: 50_000 });
+
+    // 3 to 4 s on an idle machine; it was half a minute.
+    expect(performance.now() - begun).toBeLessThan(20_000);
+  });
+
+  test('keeps no probe and no reader waiting, whoever was there first', async () => {
+    const { url } = await aServer(() => aWatched());
+    const listener = await listenTo(`${url}/events`);
+
+    const said = silentCallers(url, 700);
+    await waitUntil(() => said.come >= 700, { what: 'the crowd' });
+    const answers = [];
+    for (const path of ['/healthz', '/readyz', '/metrics', '/status.json', '/healthz']) {
+      answers.push((await ask(`${url}${path}`)).status);
+    }
+    listener.leave();
+
+    expect(answers).toEqual([200, 200, 200, 200, 200]);
+    expect(listener.names()).toContain('state');
+  });
+
+  test('more listeners than there is room for leave room for probes', async () => {
+    const { url } = await aServer(() => aWatched());
+    const statuses = [];
+    for (let n = 0; n < 20; n += 1) statuses.push((await listenTo(`${url}/events`)).status);
+
+    expect(statuses).toContain(503);
+    expect((await ask(`${url}/healthz`)).status).toBe(200);
   });
 });
 
