@@ -39,7 +39,7 @@ export interface ResolvedMapping {
 }
 
 /** Attributes that follow from the class or the record and are never mapped. */
-const setBySluice: ReadonlySet<string> = new Set([
+export const setBySluice: ReadonlySet<string> = new Set([
   'class_uid',
   'class_name',
   'category_uid',

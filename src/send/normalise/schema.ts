@@ -1,8 +1,8 @@
-// Reads the tables of schema-classes.ts and schema-objects.ts into what mappings are checked and compiled against.
-// Nothing is read before it is asked for.
+// The OCSF 1.8.0 classes (https://schema.ocsf.io/1.8.0/classes) that sluice writes, with their attributes and objects, as
+// mappings are checked and compiled against them. The facts stand in ocsf-1.8.0.json, which `npm run ocsf-tables` writes
+// from the official schema; nobody edits it by hand. Nothing is read before it is asked for.
 
-import { baseAttributes, type ClassRow, classRows } from './schema-classes.ts';
-import { enumRows, objectRows } from './schema-objects.ts';
+import { readFileSync } from 'node:fs';
 
 /** What an attribute's value must be; `object` attributes name theirs in `object`. */
 export type AttributeType =
@@ -21,6 +21,33 @@ export type AttributeType =
   | 'enum'
   | 'object';
 
+/** An attribute as the file has it; what is left out is no list, not required, of no profile. */
+export interface OcsfAttribute {
+  readonly type: AttributeType;
+  readonly object?: string;
+  readonly list?: boolean;
+  readonly required?: boolean;
+  readonly profile?: string;
+  readonly captions?: Readonly<Record<string, string>>;
+  readonly sibling?: string;
+}
+
+/** A class's or object's attributes by name, and which of them at least one or just one must be there. */
+export interface OcsfShape {
+  readonly attributes: Readonly<Record<string, OcsfAttribute>>;
+  readonly some?: readonly string[];
+  readonly one?: readonly string[];
+}
+
+/** The file as it stands in the repository. */
+export interface OcsfTables {
+  readonly version: string;
+  readonly classes: Readonly<
+    Record<string, OcsfShape & { readonly uid: number; readonly caption: string }>
+  >;
+  readonly objects: Readonly<Record<string, OcsfShape>>;
+}
+
 /** One attribute of a class or object. */
 export interface Attribute {
   readonly name: string;
@@ -29,7 +56,7 @@ export interface Attribute {
   readonly list: boolean;
   readonly required: boolean;
   /** The profile that must be in `metadata.profiles` where the attribute is used. */
-  readonly profile: 'security_control' | 'host' | null;
+  readonly profile: string | null;
   /** For enums: captions by id. For choices: the texts. */
   readonly captions: ReadonlyMap<string, string>;
   /** For enums: the attribute that holds the caption. */
@@ -50,14 +77,43 @@ export interface SchemaClass extends Shape {
   readonly uid: number;
   readonly caption: string;
   readonly activities: Readonly<Record<number, string>>;
+  /** `activity_id` of a record that tells none. */
   readonly usual: number;
 }
 
+/** The classes that sluice writes, each with the `activity_id` of a record that tells none. */
+const usualActivities = {
+  base_event: 0,
+  account_change: 0,
+  authentication: 1,
+  authorize_session: 0,
+  entity_management: 0,
+  user_access: 0,
+  group_management: 0,
+  detection_finding: 1,
+  incident_finding: 1,
+  network_activity: 6,
+  http_activity: 0,
+  dns_activity: 1,
+  tunnel_activity: 0,
+  device_config_state_change: 1,
+  application_lifecycle: 0,
+  api_activity: 0,
+} as const;
+
 /** Names of the classes that sluice writes. */
-export type ClassName = keyof typeof classRows;
+export type ClassName = keyof typeof usualActivities;
 
 /** Names of the classes that a mapping may give. */
-export const classNames = Object.keys(classRows) as readonly ClassName[];
+export const classNames = Object.keys(usualActivities) as readonly ClassName[];
+
+let read: OcsfTables | null = null;
+
+function tables(): OcsfTables {
+  const file = new URL('ocsf-1.8.0.json', import.meta.url);
+  read ??= JSON.parse(readFileSync(file, 'utf8')) as OcsfTables;
+  return read;
+}
 
 /** The class of that name, or undefined. */
 export function classOf(name: string): SchemaClass | undefined {
@@ -66,92 +122,50 @@ export function classOf(name: string): SchemaClass | undefined {
 
 /** The class of a name that is known to be one. */
 export function namedClass(name: ClassName): SchemaClass {
-  const row: ClassRow = classRows[name];
-  const attributes = new Map<string, Attribute>();
-  for (const token of `${baseAttributes} ${row.attributes}`.trim().split(' ')) {
-    if (token.startsWith('-')) attributes.delete(token.slice(1));
-    else
-      for (const attribute of readToken(token, row.activities))
-        attributes.set(attribute.name, attribute);
-  }
-  const activities = Object.fromEntries(captionsOf(row.activities));
-  const { uid, caption, usual } = row;
-  return { ...shape(attributes, row.some, row.one), uid, caption, activities, usual };
+  const row = tables().classes[name];
+  if (row === undefined) throw new Error(`ocsf-1.8.0.json lacks ${name}: write it anew`);
+  const { uid, caption, attributes } = row;
+  const activities = attributes.activity_id?.captions ?? {};
+  return { ...shapeOf(row), uid, caption, activities, usual: usualActivities[name] };
 }
 
 function isClassName(name: string): name is ClassName {
-  return Object.hasOwn(classRows, name);
+  return Object.hasOwn(usualActivities, name);
+}
+
+/** Names of the objects that the classes use. */
+export function objectNames(): readonly string[] {
+  return Object.keys(tables().objects);
 }
 
 /** The object of that name; an unknown one has no attributes. */
 export function objectOf(name: string): Shape {
-  const row = Object.hasOwn(objectRows, name) ? objectRows[name] : undefined;
-  const attributes = new Map<string, Attribute>();
-  for (const token of (row?.attributes ?? '').split(' ').filter((text) => text !== '')) {
-    for (const attribute of readToken(token, '')) attributes.set(attribute.name, attribute);
+  const { objects } = tables();
+  return shapeOf((Object.hasOwn(objects, name) && objects[name]) || { attributes: {} });
+}
+
+function shapeOf({ attributes, some = [], one = [] }: OcsfShape): Shape {
+  const all = Object.entries(attributes).map(([name, row]) => attributeOf(name, row));
+  const byName = new Map(all.map((attribute) => [attribute.name, attribute]));
+  // An enum and its caption are filled together.
+  for (const { name, type, sibling, captions } of all) {
+    const caption = byName.get(sibling);
+    if (type === 'enum' && caption !== undefined)
+      byName.set(sibling, { ...caption, captions, captionOf: name });
   }
-  return shape(attributes, row?.some, undefined);
+  return { attributes: byName, some, one };
 }
 
-function shape(attributes: ReadonlyMap<string, Attribute>, some = '', one = ''): Shape {
-  const words = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '');
-  return { attributes, some: words(some), one: words(one) };
-}
-
-/** `0 Unknown,1 Success` as captions by id; texts without id are their own. */
-function captionsOf(row: string): Map<string, string> {
-  return new Map(
-    row.split(',').map((entry) => {
-      const [, id, caption] = /^(\d+) (.+)$/.exec(entry) ?? ['', entry, entry];
-      return [id ?? '', caption ?? ''];
-    }),
-  );
-}
-
-const plainTypes: ReadonlySet<string> = new Set([
-  'int',
-  'long',
-  'float',
-  'bool',
-  'time',
-  'ip',
-  'port',
-  'mac',
-  'email',
-  'json',
-] satisfies AttributeType[]);
-
-/** An attribute as the table writes it; an enum brings the attribute of its caption along. */
-function readToken(token: string, activities: string): readonly Attribute[] {
-  const [, mark, name = '', sign, kind = '', list, must] =
-    /^([+~]?)(\w+)(?:([:=])(\w+))?(\[\])?(!)?$/.exec(token) ?? [];
-  const profile = mark === '+' ? 'security_control' : mark === '~' ? 'host' : null;
-  const common = {
+function attributeOf(name: string, row: OcsfAttribute): Attribute {
+  return {
     name,
-    object: '',
-    list: list !== undefined,
-    required: must !== undefined,
-    profile,
-  } as const;
-  const none = { captions: new Map<string, string>(), sibling: '', captionOf: '' };
-  if (sign === '=') {
-    const captions = captionsOf(kind === 'activity' ? activities : (enumRows[kind] ?? ''));
-    if (!name.endsWith('_id')) return [{ ...common, ...none, type: 'choice', captions }];
-    const sibling = name === 'activity_id' ? 'activity_name' : name.slice(0, -3);
-    return [
-      { ...common, ...none, type: 'enum', captions, sibling },
-      {
-        ...common,
-        ...none,
-        name: sibling,
-        type: 'text',
-        required: false,
-        captions,
-        captionOf: name,
-      },
-    ];
-  }
-  if (sign === undefined) return [{ ...common, ...none, type: 'text' }];
-  if (plainTypes.has(kind)) return [{ ...common, ...none, type: kind as AttributeType }];
-  return [{ ...common, ...none, type: 'object', object: kind }];
+    type: row.type,
+    object: row.object ?? '',
+    list: row.list ?? false,
+    required: row.required ?? false,
+    profile: row.profile ?? null,
+    captions: new Map(Object.entries(row.captions ?? {})),
+    sibling: row.sibling ?? '',
+    captionOf: '',
+  };
 }
