@@ -8,6 +8,8 @@ RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
 
 FROM node:26-slim
 ENV NODE_ENV=production
+# Where the state is kept if the config does not say: the config may be mounted read-only.
+ENV STATE_DIRECTORY=/var/lib/sluice
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE README.md ./

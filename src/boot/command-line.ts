@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, UsageError } from './command.ts';
+import { type ExitCode, type Means, UsageError, usualConfig } from './command.ts';
 import { hint } from './config/nearest.ts';
 import { sinkKinds } from './new-config.ts';
 
@@ -24,6 +24,7 @@ export function commandLine(means: Means, end: End): Command {
       writeOut: (text) => means.out(text.trimEnd()),
       writeErr: (text) => means.err(text.trimEnd()),
     });
+  program.hook('preAction', (_, command) => nameConfig(command, means));
   addRun(program, means, end);
   addConfig(program, means, end);
   addLooking(program, means, end);
@@ -44,7 +45,23 @@ function version(): string {
 }
 
 const configOption = () =>
-  new Option('-c, --config <file>', 'the config').makeOptionMandatory(true);
+  new Option('-c, --config <file>', 'the config; left out: $SLUICE_CONFIG, else ./sluice.yaml');
+
+/** Gives a command that reads a config the usual one where it was typed without; `test` has files that name theirs. */
+function nameConfig(command: Command, { env }: Means): void {
+  const isRead = command.options.some(({ long }) => long === '--config');
+  if (!isRead || command.name() === 'test' || command.getOptionValue('config') !== undefined) {
+    return;
+  }
+  const usual = usualConfig(env);
+  if (usual === null) {
+    throw new UsageError(
+      'which config? Name it with -c, --config FILE or in $SLUICE_CONFIG; there is no ./sluice.yaml',
+    );
+  }
+  command.setOptionValue('config', usual);
+}
+
 const levelOption = () =>
   new Option(
     '--log-level <level>',
@@ -67,7 +84,11 @@ function addConfig(program: Command, means: Means, end: End): void {
   program
     .command('init')
     .description('write a first config, asking for what it needs; see its --help for flags')
-    .option('-c, --config <file>', 'the config to write', 'sluice.yaml')
+    .option(
+      '-c, --config <file>',
+      'the config to write; left out: $SLUICE_CONFIG, else ./sluice.yaml',
+      means.env.SLUICE_CONFIG || 'sluice.yaml',
+    )
     .option('--unified <url>', 'base address of the unified API, for audit events')
     .option('--services <url>', 'base address of the services API, for logs and firewall')
     .option('--companies <ids>', 'company ids of the services API, with commas')
@@ -103,7 +124,10 @@ function addConfig(program: Command, means: Means, end: End): void {
     .command('test')
     .description('test mappings, filters, redaction and formats with the records of a file')
     .argument('<tests.yaml...>', 'files such as config/tests/audit-to-siem.yaml')
-    .option('-c, --config <file>', 'the config; left out: the one each file names')
+    .option(
+      '-c, --config <file>',
+      'the config; left out: the one each file names, else as anywhere',
+    )
     .action(async (files, options) =>
       end(await (await import('./commands/test.ts')).test(files, options, means)),
     );

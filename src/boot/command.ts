@@ -2,6 +2,7 @@
 // handed and never end the process themselves, so that exit codes stand in one place (main.ts) and what a command
 // prints is whole before the process ends.
 
+import { existsSync } from 'node:fs';
 import type { ExportError } from '../contracts/errors.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
@@ -25,6 +26,12 @@ export interface Means {
 export interface ConfigOptions {
   readonly config: string;
   readonly logLevel?: string;
+}
+
+/** The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null where there is neither. */
+export function usualConfig({ SLUICE_CONFIG: named = '' }: Means['env']): string | null {
+  if (named !== '') return named;
+  return existsSync('sluice.yaml') ? 'sluice.yaml' : null;
 }
 
 /** The command line itself is wrong: exit code 64. */

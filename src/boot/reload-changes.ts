@@ -48,7 +48,7 @@ export function changesBetween(before: Made, after: Made): Changes {
 
 /** How the state directory is written makes no difference, as long as it is the same one. */
 function fixedPart({ config }: Made, key: 'state' | 'status' | 'shutdown' | 'log') {
-  return key === 'state' ? { ...config.state, given: null } : config[key];
+  return key === 'state' ? { ...config.state, places: null, warning: null } : config[key];
 }
 
 /**

@@ -3,7 +3,6 @@
 // in them are credentials of a kind and never leave this file but as a digest.
 
 import { createHash } from 'node:crypto';
-import { isAbsolute } from 'node:path';
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { isMade } from '../hold/database.ts';
@@ -81,11 +80,9 @@ export function hasState(dir: string): boolean {
 }
 
 /** Where there is no state, that this may be why nothing is found, to follow what is not; else nothing. */
-export function notHere({ state: { dir, given } }: Config): string {
+export function notHere({ state: { dir, places } }: Config): string {
   if (hasState(dir)) return '';
-  const none = `: there is no state in ${dir}`;
-  if (isAbsolute(given)) return `${none}, so nothing has run with it yet`;
-  return `${none}. state.dir is ${given}, relative to the working directory: look from where sluice runs, or make it absolute`;
+  return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
 }
 
 /** Opens the database for looking. The caller closes it. */

@@ -10,6 +10,8 @@ export interface SetupWishes {
   readonly sandbox?: SandboxOptions;
   /** The `sinks` block's lines; default: a JSON file. */
   readonly sinks?: readonly string[];
+  /** `state.dir` as it is written; default: an absolute one. */
+  readonly stateDir?: string;
   /** More lines at the end. */
   readonly more?: readonly string[];
 }
@@ -28,6 +30,7 @@ export interface Setup {
 export async function aSetup({
   sandbox: options,
   sinks,
+  stateDir,
   more = [],
 }: SetupWishes = {}): Promise<Setup> {
   const dir = tempDir('commands-');
@@ -35,7 +38,7 @@ export async function aSetup({
   afterThisTest(() => sandbox.close());
   const config = join(dir, 'sluice.yaml');
   const lines = [
-    `state: { dir: ${join(dir, 'state')} }`,
+    `state: { dir: ${stateDir ?? join(dir, 'state')} }`,
     'upstreams:',
     '  edge:',
     '    api: unified',

@@ -185,7 +185,8 @@ test('parseConfig gives every setting that is left out its default', () => {
 
   expect(config.state).toEqual({
     dir: `${process.cwd()}/state`,
-    given: './state',
+    places: [`${process.cwd()}/state`],
+    warning: null,
     maxBytes: 1024 ** 3,
     keepMs: 0,
     sync: 'full',
@@ -219,7 +220,8 @@ test('parseConfig reads what is set', () => {
 
   expect(config.state).toEqual({
     dir: '/var/lib/sluice',
-    given: '/var/lib/sluice',
+    places: ['/var/lib/sluice'],
+    warning: null,
     maxBytes: 2 * 1024 ** 3,
     keepMs: 86_400_000,
     sync: 'normal',

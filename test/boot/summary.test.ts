@@ -7,7 +7,14 @@ import type { Summary } from '../../src/pipeline.ts';
 
 const config = {
   file: 'sluice.yaml',
-  state: { dir: '/state', given: '/state', maxBytes: 100, keepMs: 0, sync: 'full' },
+  state: {
+    dir: '/state',
+    places: ['/state'],
+    warning: null,
+    maxBytes: 100,
+    keepMs: 0,
+    sync: 'full',
+  },
 } as const;
 
 function aFailure(code: 'upstream_refused' | 'sink_refused' | 'upstream_unreachable') {

@@ -60,7 +60,8 @@ describe.each(examples)('config/%s', (name) => {
     expect(plan.sources.length).toBeGreaterThan(0);
     expect(plan.sources.every((source) => source.streams.length > 0)).toBe(true);
     expect(plan.sinks.length).toBeGreaterThan(0);
-    expect(config.state.dir).toBe(`${process.cwd()}/state/${name.replace('.yaml', '')}`);
+    const beside = name === 'quickstart.yaml' ? '' : '/config';
+    expect(config.state.dir).toBe(`${process.cwd()}${beside}/state/${name.replace('.yaml', '')}`);
   });
 
   test('begins by naming its schema, for editors', () => {

@@ -17,9 +17,9 @@ function settings(name: string): readonly string[] {
 }
 
 test('the program knows the command lines, and runs from where it is installed', () => {
-  const commands = [...settings('ExecStartPre'), ...settings('ExecStart')].map((c) => c.split(' '));
+  const commands = settings('ExecStart').map((c) => c.split(' '));
 
-  expect(commands.map(([, command]) => command)).toEqual(['check', 'run']);
+  expect(commands.map(([, command]) => command)).toEqual(['run']);
   for (const [program = '', ...words] of commands) {
     expect(unknownIn(words)).toEqual([]);
     expect(existsSync(program.replace(installed, root))).toBe(true);
@@ -39,6 +39,8 @@ test('it runs as the user that sluice.sysusers makes, and finds the Node of the 
 test('a wrong config or command line is not tried again', () => {
   expect(settings('Restart')).toEqual(['on-failure']);
   expect(settings('RestartPreventExitStatus')).toEqual(['2 64']);
+  // It counts for the main process only (systemd.service(5)): what fails before that is tried again for ever.
+  expect(unit).not.toMatch(/^ExecStartPre=/m);
 });
 
 test('the unit takes away every right that sluice does not need', () => {

@@ -116,7 +116,8 @@ function adviceLines(config: Config): readonly string[] {
       : [],
   );
   const notices = config.notices.map((notice) => flawText(config.file, notice));
-  return [...notices, ...plain, ...learned, ...lossy];
+  const { warning } = config.state;
+  return [...(warning === null ? [] : [warning]), ...notices, ...plain, ...learned, ...lossy];
 }
 
 /** Asks one after the other, telling each answer as it comes; true when all answered as they should. */

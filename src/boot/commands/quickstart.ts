@@ -3,7 +3,7 @@
 // beside the state, so that a second start meets the same upstream as it has grown since, resumes, and repeats nothing.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { z } from 'zod';
@@ -69,7 +69,8 @@ export async function quickstart(
 type Environment = Readonly<Record<string, string>>;
 
 function configFor(env: Environment): Config {
-  return readConfig(configFile, { env });
+  const SANDBOX_STATE_DIR = resolve('state/quickstart');
+  return readConfig(configFile, { env: { ...env, SANDBOX_STATE_DIR } });
 }
 
 /** The state directory stands in the config, and the sandbox's address is known only from the state directory. */

@@ -64,6 +64,7 @@ async function runJourney(
     form: logForm(process.stderr),
   });
   warnThroughLog(log);
+  if (config.state.warning !== null) log.warn(config.state.warning);
   const shutdown = listenForShutdown(() => {
     log.warn('a second signal: ending at once; nothing is lost');
     means.exit(1);

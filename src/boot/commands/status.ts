@@ -21,6 +21,7 @@ import type { Config } from '../config/config.ts';
 import { planToLook, readConfigToLook } from '../looking.ts';
 import {
   backlogOf,
+  hasState,
   type NotedError,
   notHere,
   readState,
@@ -151,14 +152,15 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
 
 function reportLines(report: Report, config: Config): readonly string[] {
   const { running, spool, orphans } = report;
+  const absent = !hasState(config.state.dir);
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
   const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
   return [
     running === null
-      ? painted(cleanText(`not running${notHere(config)}`, 1_000), 'dim')
+      ? painted(cleanText(`not running${notHere(config)}`, 1_000), absent ? 'warn' : 'dim')
       : `running: ${cleanText(running, 200)}`,
-    '',
-    ...attentionLines(report, config.file),
+    // Where nothing is known, nothing can be said to be well.
+    ...(absent ? [] : ['', ...attentionLines(report, config.file)]),
     '',
     ...streamTable(report),
     '',

@@ -6,7 +6,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import type { OcsfEvent } from '../../contracts/event.ts';
 import type { Json } from '../../contracts/json.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { type ExitCode, type Means, UsageError } from '../command.ts';
+import { type ExitCode, type Means, UsageError, usualConfig } from '../command.ts';
 import type { Path } from '../config/flaws.ts';
 import type { WholePlan } from '../config/plan.ts';
 import {
@@ -72,7 +72,7 @@ async function readSuites(
   for (const file of files) {
     try {
       const suite = readTests(file, { env });
-      const config = configFor(file, suite, options);
+      const config = configFor(file, suite, options, env);
       const plan = plans.get(config) ?? (await planToLook(readConfigToLook(config, env).config));
       plans.set(config, plan);
       wrong.push(...flawsOf(suite, plan));
@@ -86,8 +86,13 @@ async function readSuites(
   return suites;
 }
 
-function configFor(file: string, { config }: TestsFile, options: TestOptions): string {
-  const chosen = options.config ?? config;
+function configFor(
+  file: string,
+  { config }: TestsFile,
+  options: TestOptions,
+  env: Means['env'],
+): string {
+  const chosen = options.config ?? config ?? usualConfig(env);
   if (chosen !== null) return chosen;
   throw new UsageError(
     `${file} names no config: give one with -c, or write config: FILE into it, relative to it`,

@@ -2,7 +2,6 @@
 // asked: text, environment and named files go in; a Config comes out, or a ConfigError with all that is wrong. What must
 // stay true: whatever the text, nothing else is thrown, and no secret gets into a message.
 
-import { resolve } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
 import type { Secret } from '../../contracts/settings.ts';
@@ -30,6 +29,7 @@ import {
 } from './shape.ts';
 import { type ConfiguredSink, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
+import { type StateDir, stateDirOf } from './state-dir.ts';
 import { checkTlsFiles } from './tls-files.ts';
 import { readWritten, type Written } from './written.ts';
 
@@ -43,11 +43,7 @@ export type { ConfiguredSource } from './sources.ts';
 export interface Config {
   /** As it was given. */
   readonly file: string;
-  readonly state: {
-    /** Absolute. */
-    readonly dir: string;
-    /** As it was given: where that is relative, it is so to the working directory. */
-    readonly given: string;
+  readonly state: StateDir & {
     readonly maxBytes: number;
     readonly keepMs: number;
     readonly sync: 'full' | 'normal';
@@ -96,13 +92,14 @@ export function parseConfig(text: string, file: string, around: Surroundings): C
   const flaws = new Flaws(lines);
   const notices = new Flaws(lines);
   const top = readWritten(text, { lines, flaws, around });
-  const config = top === null ? null : readTop(top, { flaws, around, notices });
+  const config = top === null ? null : readTop(top, file, { flaws, around, notices });
   if (config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
   return { file, ...config, notices: notices.list };
 }
 
 function readTop(
   top: Written,
+  file: string,
   reading: BlockReading & { readonly notices: Flaws },
 ): Omit<Config, 'file' | 'notices'> | null {
   const { flaws } = reading;
@@ -132,8 +129,7 @@ function readTop(
   const listen = status === undefined ? null : parseListen(status.listen);
   return {
     state: {
-      dir: resolve(state.dir),
-      given: state.dir,
+      ...stateDirOf(state.dir, file, reading.around),
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       sync: state.sync,

@@ -34,8 +34,10 @@ export const stateBlock = z
     dir: z
       .string()
       .min(1)
-      .default('./state')
-      .describe('directory of the state; relative to the working directory'),
+      .optional()
+      .describe(
+        'directory of the state, relative to this file; left out: `$STATE_DIRECTORY/state` where systemd gives one, else `./state`',
+      ),
     max_bytes: size()
       .refine((bytes) => bytes >= 1024 ** 2, 'expected a size of at least 1MiB')
       .prefault('1GiB')
