@@ -9,10 +9,10 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { Event } from '../src/contracts/event.ts';
 import type { DocumentForm } from '../src/contracts/format.ts';
-import { jsonText } from './json-text.ts';
 import type { RequestSettings } from './otel-protobuf.ts';
 import {
   attributesOf,
+  bodyOf,
   eventNames,
   happenedMs,
   observedMs,
@@ -80,21 +80,19 @@ function recordMaker(
   settings: RequestSettings,
   resource: Resource,
 ): (event: Event) => ReadableLogRecord {
-  const bodyOf =
-    settings.body === 'map'
-      ? (event: Event) => anyValue(event.ocsf)
-      : (event: Event) => anyValue(jsonText(event.ocsf));
   const eventNameOf = eventNames();
   return (event) => {
     const { ocsf } = event;
+    const attributes = attributesOf(event, settings.raw_data);
+    if (settings.body === 'message') attributes.ocsf = anyValue(ocsf);
     return {
       hrTime: hrTime(happenedMs(event)),
       hrTimeObserved: hrTime(observedMs(event)),
       severityNumber: severityNumberOf(event),
       severityText: textOf(ocsf.severity)?.toWellFormed() ?? '',
       eventName: eventNameOf(ocsf),
-      body: bodyOf(event),
-      attributes: attributesOf(event, settings.raw_data),
+      body: anyValue(bodyOf(event, settings.body)),
+      attributes,
       droppedAttributesCount: 0,
       resource,
       instrumentationScope,

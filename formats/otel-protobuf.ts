@@ -10,6 +10,8 @@ import type { EncodedLines } from '../src/contracts/sink.ts';
 import { jsonText } from './json-text.ts';
 import {
   attributesOf,
+  type Body,
+  bodyOf,
   eventNames,
   happenedMs,
   observedMs,
@@ -21,8 +23,7 @@ import { ProtobufWriter, varintBytes } from './protobuf.ts';
 /** What a request says besides its records. */
 export interface RequestSettings {
   readonly resource: Readonly<Record<string, string>>;
-  /** The body as a map of values, or as one JSON text. */
-  readonly body: 'map' | 'json';
+  readonly body: Body;
   readonly raw_data: boolean;
 }
 
@@ -74,8 +75,9 @@ export function protobufDocument(settings: RequestSettings): DocumentForm {
     }
     writeText(writer, record.severityText, textOf(ocsf.severity) ?? '');
     writer.byte(record.body);
-    writeAny(writer, settings.body === 'map' ? ocsf : jsonText(ocsf), 0);
+    writeAny(writer, bodyOf(event, settings.body), 0);
     writeMembers(writer, record.attributes, attributesOf(event, settings.raw_data), 0);
+    if (settings.body === 'message') writeMembers(writer, record.attributes, { ocsf }, 0);
     writer.byte(record.observed);
     writeNanos(writer, observedMs(event));
     writeText(writer, record.eventName, eventNameOf(ocsf));

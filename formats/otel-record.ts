@@ -1,14 +1,20 @@
 // One event as an OpenTelemetry log record. Resource and scope say who emits (sluice); attributes say, under the names
 // of the semantic conventions, what this occurrence is about, so that a back end finds it as it finds any other
-// telemetry; the body holds the whole OCSF event, so that nothing is lost. `log.record.uid` is what tells repeats apart:
+// telemetry; the body holds the whole OCSF event (or, where it is a text, the attribute `ocsf` does), so that nothing is
+// lost. `log.record.uid` is what tells repeats apart:
 // collectors do not deduplicate.
 
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Event } from '../src/contracts/event.ts';
 import type { JsonObject } from '../src/contracts/json.ts';
 import { rawText } from './json.ts';
+import { jsonText } from './json-text.ts';
 import { anyValue } from './otel-value.ts';
 import { classNameOf, countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
+import { sentence } from './sentence.ts';
+
+/** What the body holds: the event as a map of values, the event as one JSON text, or a sentence for people. */
+export type Body = 'map' | 'json' | 'message';
 
 /** The attributes of one record. */
 type RecordAttributes = { [name: string]: AnyValue };
@@ -48,6 +54,18 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
   };
 }
 
+/** What stands in the body. As `message` it is the event's own, else one that tells what is known of it. */
+export function bodyOf(event: Event, body: Body): unknown {
+  switch (body) {
+    case 'map':
+      return event.ocsf;
+    case 'json':
+      return jsonText(event.ocsf);
+    case 'message':
+      return textOf(event.ocsf.message) ?? sentence(event);
+  }
+}
+
 /** The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0) where they have a name. */
 export function attributesOf(event: Event, rawData: boolean): RecordAttributes {
   const { ocsf } = event;
@@ -58,7 +76,7 @@ export function attributesOf(event: Event, rawData: boolean): RecordAttributes {
   };
   if (rawData) attributes['log.record.original'] = anyValue(rawText(event));
   addEndpoints(attributes, ocsf);
-  addUser(attributes, part(part(ocsf.actor).user ?? ocsf.user));
+  addUser(attributes, ocsf);
   addRequest(attributes, ocsf);
   return attributes;
 }
@@ -90,7 +108,12 @@ function hasClient(ocsf: Event['ocsf']): boolean {
   );
 }
 
-function addUser(attributes: RecordAttributes, user: JsonObject): void {
+/** Who acts: a user, else at a login the one who logs in, else a program that acts by itself. */
+function addUser(attributes: RecordAttributes, ocsf: Event['ocsf']): void {
+  const actor = part(ocsf.actor);
+  const user: JsonObject = part(
+    actor.user ?? ocsf.user ?? { uid: actor.app_uid, name: actor.app_name },
+  );
   add(attributes, 'user.id', textOf(user.uid));
   add(attributes, 'user.name', textOf(user.name));
   add(attributes, 'user.email', textOf(user.email_addr));

@@ -16,9 +16,11 @@ const otelFields = {
     .default('protobuf')
     .describe('OTLP in protobuf, or in JSON at twice the size'),
   body: z
-    .enum(['map', 'json'])
+    .enum(['map', 'json', 'message'])
     .default('map')
-    .describe('the OCSF event in the body as a map of values, or as one JSON text'),
+    .describe(
+      'the OCSF event as a map of values, or as one JSON text; `message`: what happened as a text, for back ends that show nothing of a map, and the event in the attribute `ocsf`',
+    ),
   raw_data: z
     .boolean()
     .default(false)

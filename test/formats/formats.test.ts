@@ -24,7 +24,9 @@ const shapes: readonly (readonly [type: string, settings: Readonly<Record<string
   ['syslog', { message: { type: 'json', raw_data: true }, max_message: 700, bom: true }],
   ['otel', {}],
   ['otel', { raw_data: true, body: 'json' }],
+  ['otel', { body: 'message' }],
   ['otel', { encoding: 'json' }],
+  ['otel', { encoding: 'json', body: 'message' }],
   ['otel', { encoding: 'json', raw_data: true, body: 'json' }],
 ];
 

@@ -127,6 +127,33 @@ describe('otel record', () => {
     expect(recordOf(anEvent({ raw })).attributes).not.toHaveProperty('log.record.original');
   });
 
+  test('has a program that acts by itself as the user', () => {
+    const actor = { app_name: 'triage-agent', app_uid: 'ag-7' };
+
+    const { attributes } = recordOf(anEvent({ ocsf: { actor } }));
+    const led = recordOf(anEvent({ ocsf: { actor: { ...actor, user: { name: 'bo' } } } }));
+
+    expect(attributes).toMatchObject({ 'user.id': 'ag-7', 'user.name': 'triage-agent' });
+    expect(led.attributes['user.name']).toBe('bo');
+    expect(led.attributes).not.toHaveProperty('user.id');
+  });
+
+  test('has the message as a text in the body on request, and the event in an attribute', () => {
+    const settings = { body: 'message' };
+    const event = anEvent();
+    const silent = anEvent({ ocsf: { message: '' } });
+
+    const { body, attributes } = recordOf(event, settings);
+
+    expect(body).toBe('Policy updated');
+    expect(attributes.ocsf).toEqual(event.ocsf);
+    expect(recordOf(silent, settings).body).toMatch(/^API Activity: policy.update by Anna Schmidt/);
+    expect(recordOf(event).attributes).not.toHaveProperty('ocsf');
+    const json = Buffer.from(requestOf([event], { ...settings, encoding: 'json' })).toString();
+    expect(json).toContain('"body":{"stringValue":"Policy updated"}');
+    expect(json).toContain('{"key":"ocsf","value":{"kvlistValue":');
+  });
+
   test('has the body as one JSON text on request', () => {
     const event = anEvent();
 

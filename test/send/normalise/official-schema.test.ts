@@ -19,6 +19,7 @@ import {
   objectOf,
   type Shape,
 } from '../../../src/send/normalise/schema.ts';
+import { sampleMappings } from '../../support/sample-mappings.ts';
 import {
   aContext,
   aUid,
@@ -36,102 +37,6 @@ import {
 
 const time = ['timestamp', 'time', 'created_at', 'eventTime', 'ts'];
 
-const mappings: Readonly<Record<(typeof sampleNames)[number], Mapping>> = {
-  audit: {
-    class: 'api_activity',
-    fields: {
-      'actor.user.name': 'userIdentity.userName',
-      'actor.user.uid': 'userIdentity.principalId',
-      'api.operation': 'eventName',
-      'api.service.name': 'eventSource',
-      'api.request.uid': 'requestID',
-      'api.request.data': 'requestParameters',
-      'src_endpoint.ip': 'sourceIPAddress',
-      'http_request.user_agent': 'userAgent',
-      'metadata.original_event_uid': 'eventID',
-      'resources.uid': 'resources.ARN',
-    },
-  },
-  auth: {
-    class: 'authentication',
-    fields: {
-      'user.name': 'krb5.cname',
-      'user.domain': 'krb5.realm',
-      'service.name': 'krb5.sname',
-      'src_endpoint.ip': 'src_ip',
-      'src_endpoint.port': 'src_port',
-      'dst_endpoint.ip': 'dest_ip',
-      'dst_endpoint.port': 'dest_port',
-      auth_protocol: 'event_type',
-      activity_name: 'krb5.msg_type',
-    },
-  },
-  dns: {
-    class: 'dns_activity',
-    fields: {
-      'src_endpoint.ip': 'id_orig_h',
-      'src_endpoint.port': 'id_orig_p',
-      'dst_endpoint.ip': 'id_resp_h',
-      'dst_endpoint.port': 'id_resp_p',
-      'query.hostname': 'query',
-      'query.type': 'qtype_name',
-      'answers.rdata': 'answers',
-      'answers.ttl': 'TTLs',
-      rcode_id: 'rcode',
-      rcode: 'rcode_name',
-      'connection_info.protocol_name': 'proto',
-      'connection_info.uid': 'uid',
-    },
-  },
-  firewall: {
-    class: 'network_activity',
-    fields: {
-      'src_endpoint.ip': 'src_ip',
-      'src_endpoint.port': 'src_port',
-      'dst_endpoint.ip': 'dest_ip',
-      'dst_endpoint.port': 'dest_port',
-      'connection_info.protocol_name': 'proto',
-      'traffic.bytes_out': 'flow.bytes_toserver',
-      'traffic.bytes_in': 'flow.bytes_toclient',
-      start_time: 'flow.start',
-      end_time: 'flow.end',
-      app_protocol_name: 'app_proto',
-      action: 'flow.state',
-    },
-  },
-  ids: {
-    class: 'detection_finding',
-    fields: {
-      'finding_info.uid': 'alert.signature_id',
-      'finding_info.title': 'alert.signature',
-      'finding_info.types': 'alert.category',
-      'finding_info.attacks.technique.uid': 'mitre_attacks.technique_id',
-      'evidences.src_endpoint.ip': 'src_ip',
-      'evidences.dst_endpoint.ip': 'dest_ip',
-      disposition: 'alert.action',
-      severity: 'severity',
-      status: 'status',
-    },
-  },
-  web: {
-    class: 'http_activity',
-    fields: {
-      'src_endpoint.ip': 'id.orig_h',
-      'src_endpoint.port': 'id.orig_p',
-      'dst_endpoint.ip': 'id.resp_h',
-      'dst_endpoint.port': 'id.resp_p',
-      'http_request.http_method': 'method',
-      'http_request.url.path': 'uri',
-      'http_request.url.hostname': 'host',
-      'http_request.user_agent': 'user_agent',
-      'http_response.code': 'status_code',
-      'http_response.message': 'status_msg',
-      'tls.sni': 'tls.sni',
-      'tls.version': 'tls.version',
-    },
-  },
-};
-
 describe.skipIf(!hasShared)(`normalised events against the official validator${sharedNote}`, () => {
   let check: (event: unknown) => Verdict;
 
@@ -147,7 +52,7 @@ describe.skipIf(!hasShared)(`normalised events against the official validator${s
         { kind: 'log', normalise: compileNormaliser('log', { time, id: 'id' }) },
         {
           kind: 'log',
-          normalise: compileNormaliser('log', { time, id: null, mapping: mappings[name] }),
+          normalise: compileNormaliser('log', { time, id: null, mapping: sampleMappings[name] }),
         },
       ] as const;
 
@@ -164,13 +69,13 @@ describe.skipIf(!hasShared)(`normalised events against the official validator${s
     });
 
     it(`${name} samples are mostly placed in the class that they are mapped to`, () => {
-      const normalise = compileNormaliser('log', { time, id: 'id', mapping: mappings[name] });
+      const normalise = compileNormaliser('log', { time, id: 'id', mapping: sampleMappings[name] });
 
       const placed = loadSamples(name).filter(
         (record) => normalise(record, aUid, aContext('log')).class_uid !== 0,
       );
 
-      expect(mappingFlaws(mappings[name])).toEqual([]);
+      expect(mappingFlaws(sampleMappings[name])).toEqual([]);
       expect(placed.length).toBeGreaterThan(20);
     });
   }

@@ -1,0 +1,100 @@
+// A mapping for each file of sample records, as an operator would write it: some of what the records hold, and not all.
+
+import type { Mapping } from '../../src/send/normalise/normalise.ts';
+
+/** By the name of the file. */
+export const sampleMappings = {
+  audit: {
+    class: 'api_activity',
+    fields: {
+      'actor.user.name': 'userIdentity.userName',
+      'actor.user.uid': 'userIdentity.principalId',
+      'api.operation': 'eventName',
+      'api.service.name': 'eventSource',
+      'api.request.uid': 'requestID',
+      'api.request.data': 'requestParameters',
+      'src_endpoint.ip': 'sourceIPAddress',
+      'http_request.user_agent': 'userAgent',
+      'metadata.original_event_uid': 'eventID',
+      'resources.uid': 'resources.ARN',
+    },
+  },
+  auth: {
+    class: 'authentication',
+    fields: {
+      'user.name': 'krb5.cname',
+      'user.domain': 'krb5.realm',
+      'service.name': 'krb5.sname',
+      'src_endpoint.ip': 'src_ip',
+      'src_endpoint.port': 'src_port',
+      'dst_endpoint.ip': 'dest_ip',
+      'dst_endpoint.port': 'dest_port',
+      auth_protocol: 'event_type',
+      activity_name: 'krb5.msg_type',
+    },
+  },
+  dns: {
+    class: 'dns_activity',
+    fields: {
+      'src_endpoint.ip': 'id_orig_h',
+      'src_endpoint.port': 'id_orig_p',
+      'dst_endpoint.ip': 'id_resp_h',
+      'dst_endpoint.port': 'id_resp_p',
+      'query.hostname': 'query',
+      'query.type': 'qtype_name',
+      'answers.rdata': 'answers',
+      'answers.ttl': 'TTLs',
+      rcode_id: 'rcode',
+      rcode: 'rcode_name',
+      'connection_info.protocol_name': 'proto',
+      'connection_info.uid': 'uid',
+    },
+  },
+  firewall: {
+    class: 'network_activity',
+    fields: {
+      'src_endpoint.ip': 'src_ip',
+      'src_endpoint.port': 'src_port',
+      'dst_endpoint.ip': 'dest_ip',
+      'dst_endpoint.port': 'dest_port',
+      'connection_info.protocol_name': 'proto',
+      'traffic.bytes_out': 'flow.bytes_toserver',
+      'traffic.bytes_in': 'flow.bytes_toclient',
+      start_time: 'flow.start',
+      end_time: 'flow.end',
+      app_protocol_name: 'app_proto',
+      action: 'flow.state',
+    },
+  },
+  ids: {
+    class: 'detection_finding',
+    fields: {
+      'finding_info.uid': 'alert.signature_id',
+      'finding_info.title': 'alert.signature',
+      'finding_info.types': 'alert.category',
+      'finding_info.attacks.technique.uid': 'mitre_attacks.technique_id',
+      'evidences.src_endpoint.ip': 'src_ip',
+      'evidences.dst_endpoint.ip': 'dest_ip',
+      disposition: 'alert.action',
+      severity: 'severity',
+      status: 'status',
+    },
+  },
+  web: {
+    class: 'http_activity',
+    fields: {
+      'src_endpoint.ip': 'id.orig_h',
+      'src_endpoint.port': 'id.orig_p',
+      'dst_endpoint.ip': 'id.resp_h',
+      'dst_endpoint.port': 'id.resp_p',
+      'http_request.http_method': 'method',
+      'http_request.url.path': 'uri',
+      'http_request.url.hostname': 'host',
+      'http_request.user_agent': 'user_agent',
+      'http_response.code': 'status_code',
+      'http_response.message': 'status_msg',
+      'tls.sni': 'tls.sni',
+      'tls.version': 'tls.version',
+    },
+  },
+} as const satisfies Readonly<Record<string, Mapping>>;
