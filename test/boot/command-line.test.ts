@@ -1,7 +1,7 @@
 // The command line as a whole: what shells complete, and what it loads.
 
-import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { tempDir } from '../support/temp.ts';
 import { heard } from './heard.ts';
 
 const tests = join(import.meta.dirname, '../../config/tests/compliance-archive.yaml');
-const mainFile = join(import.meta.dirname, '../../src/boot/main.ts');
+const mainFile = join(import.meta.dirname, '../../src/boot/sluice.js');
 
 async function scriptFor(shell: 'bash' | 'zsh' | 'fish'): Promise<string> {
   const { out } = await heard((means) =>
@@ -194,3 +194,21 @@ function aConfig(): string {
   );
   return file;
 }
+
+const olderNode = ['/usr/bin/node', '/usr/local/bin/node'].find(
+  (path) =>
+    existsSync(path) &&
+    /^v(1\d|2[0-5])\./.test(execFileSync(path, ['--version'], { encoding: 'utf8' })),
+);
+test.skipIf(olderNode === undefined)(
+  'an older Node says what is needed, and no stack (skipped where no older Node is installed)',
+  () => {
+    const { status, stderr } = spawnSync(olderNode ?? '', [mainFile, '--help'], {
+      encoding: 'utf8',
+    });
+
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^sluice needs Node 26 or newer, and this is v\d+/);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  },
+);

@@ -19,7 +19,7 @@ import { heard } from './heard.ts';
 
 /** Of util-linux: gives a program a terminal. */
 const script = '/usr/bin/script';
-const mainFile = join(import.meta.dirname, '../../src/boot/main.ts');
+const mainFile = join(import.meta.dirname, '../../src/boot/sluice.js');
 
 /** A config with a stream that is read, one that is halted, and the status on a port. */
 async function aWatchedSetup() {

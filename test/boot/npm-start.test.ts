@@ -57,7 +57,7 @@ test('npx passes SIGTERM on: sluice drains, npx exits 0, and nothing is left beh
 
 test('where the shell keeps the signal to itself, sluice notices that npm is gone and drains', async () => {
   const setup = await aSetup();
-  const main = join(project, 'src/boot/main.ts');
+  const main = join(project, 'src/boot/sluice.js');
   const { child, ended, said } = await started(
     setup,
     ['sh', '-c', '"$0" "$@" & wait', process.execPath, main, 'run', '-c', setup.config],

@@ -96,6 +96,22 @@ test('the config passes, and its status is where the probes look', () => {
   expect(service.spec.ports).toEqual([{ name: 'status', port: 8686, targetPort: 'status' }]);
 });
 
+test("the policy is the pod's, lets its status be read, and lets it reach what its config names", () => {
+  const { spec: policy } = manifest('networkpolicy.yaml');
+  const letThrough = (rules: { ports: { port: string | number }[] }[]) =>
+    rules.flatMap(({ ports }) => ports.map(({ port }) => port));
+
+  expect(policy.podSelector).toEqual(spec.selector);
+  expect(policy.policyTypes).toEqual(['Ingress', 'Egress']);
+  expect(letThrough(policy.ingress)).toEqual([container.ports[0].name]);
+  const named = [
+    ...readFileSync(join(folder, 'sluice.yaml'), 'utf8').matchAll(/(\w+):\/\/[^/"\s]+/g),
+  ];
+  const ports = named.map(([url]) => Number(new URL(url).port || 443));
+  expect(ports).toEqual([443, 6514]);
+  expect(letThrough(policy.egress)).toEqual(expect.arrayContaining([53, ...ports]));
+});
+
 test('the pod has more time to end than sluice takes to drain', () => {
   expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(config.shutdown.timeoutMs);
 });

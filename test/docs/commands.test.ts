@@ -182,7 +182,7 @@ async function programs(): Promise<string> {
   const bin = tempDir('bin-');
   const { command, moduleDirs, libraryDirs } = await findRsyslog();
   const files = {
-    npx: `shift\nPATH="${dirname(process.execPath)}:$PATH" exec ${join(root, 'src/boot/main.ts')} "$@"`,
+    npx: `shift\nPATH="${dirname(process.execPath)}:$PATH" exec ${join(root, 'src/boot/sluice.js')} "$@"`,
     rsyslogd: `LD_LIBRARY_PATH=${libraryDirs} exec ${command} -M ${moduleDirs} "$@"`,
   };
   for (const [name, text] of Object.entries(files)) {

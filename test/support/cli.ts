@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { endChild, isRunning, spawnChild } from './children.ts';
 import { afterThisTest, waitUntil } from './temp.ts';
 
-const mainFile = fileURLToPath(new URL('../../src/boot/main.ts', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../src/boot/sluice.js', import.meta.url));
 
 export interface SluiceOptions {
   /** Default: the repository. */

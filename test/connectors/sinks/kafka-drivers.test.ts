@@ -31,7 +31,7 @@ async function clientsLoadedBy(program: readonly string[]): Promise<readonly str
 
 describe('Kafka clients', () => {
   test('none is loaded by sluice --help', async () => {
-    expect(await clientsLoadedBy([join(root, 'src/boot/main.ts'), '--help'])).toEqual([]);
+    expect(await clientsLoadedBy([join(root, 'src/boot/sluice.js'), '--help'])).toEqual([]);
   });
 
   test.each(drivers)('%s alone is loaded by a sink that names it', async (driver) => {
