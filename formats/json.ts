@@ -33,7 +33,7 @@ export const json = defineFormat({
     const contentType = 'application/json';
     switch (settings.schema) {
       case 'original':
-        return { name: 'json', contentType, encode: originalLine };
+        return { name: 'json', contentType, encode: originalLine, verbatim: true };
       case 'ocsf':
         return settings.raw_data
           ? { name: 'json', contentType, encode: (event: Event) => jsonText(withRawData(event)) }

@@ -2,8 +2,8 @@
 // mapping names what it is about and says nothing of the rest; a list is compared whole, element by element.
 
 import { isObject, type Json } from '../contracts/json.ts';
+import { visibleText } from '../contracts/text.ts';
 import { valueAt } from '../tools/records.ts';
-import { visibleText } from './visible.ts';
 
 /** One value that is not as expected. */
 export interface Difference {

@@ -3,11 +3,18 @@
 
 import { CommanderError } from 'commander';
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import { visibleOutput } from '../contracts/text.ts';
 import { type ExitCode, failureText, type Means, UsageError } from './command.ts';
 import { commandLine } from './command-line.ts';
 
 /** Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit code. */
-export async function runProgram(args: readonly string[], means: Means): Promise<ExitCode> {
+export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
+  const means: Means = {
+    ...given,
+    // Whatever a command tells, as text or as JSON: nothing in it steers the terminal.
+    out: (line) => given.out(visibleOutput(line)),
+    err: (line) => given.err(visibleOutput(line)),
+  };
   let code: ExitCode = 0;
   const program = commandLine(means, (ended) => {
     code = ended;

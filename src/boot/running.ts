@@ -14,6 +14,7 @@ const failure = z
     code: z.string(),
     message: z.string(),
     next: z.string(),
+    upstream_code: z.string().nullish(),
     request_id: z.string().nullable(),
     trace_id: z.string().nullable(),
   })

@@ -2,18 +2,7 @@
 // is written as JSON writes it, `\u001b`; bytes that are no text are written in hexadecimal. Where exactness does not
 // matter, cleanText (tools/clean-text.ts) is the one to use.
 
-/** Control, format and bidirectional characters, line and paragraph separators, and halves of pairs. */
-const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
-
-/** The text in one line in which each character can be seen. */
-export function visibleText(text: string): string {
-  return text.replace(unseen, (character) =>
-    Array.from({ length: character.length }, (_, i) => {
-      const unit = character.charCodeAt(i).toString(16).padStart(4, '0');
-      return `\\u${unit}`;
-    }).join(''),
-  );
-}
+import { visibleText } from '../contracts/text.ts';
 
 /** A value as indented JSON. */
 export function visibleJson(value: unknown): readonly string[] {

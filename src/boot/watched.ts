@@ -199,7 +199,12 @@ function watchedError(error: ExportError | null): WatchedError | null {
     const value = details[key];
     return typeof value === 'string' ? value : null;
   };
-  return { code, message, next, requestId: named('request_id'), traceId: named('trace_id') };
+  return {
+    ...{ code, message, next },
+    upstreamCode: named('upstream_code'),
+    requestId: named('request_id'),
+    traceId: named('trace_id'),
+  };
 }
 
 /** The conditions of sources that were found since the start. */

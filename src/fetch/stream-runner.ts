@@ -166,7 +166,9 @@ export class StreamRunner {
   #tell(cause: ExportError, waitMs: number): void {
     this.#error = cause;
     const { code, message, next, details } = cause;
-    const fields = { code, error: message, next, ...details, wait_ms: waitMs };
+    const ours = { code, error: message, next };
+    // First for who reads, and last since no detail may go by one of these names.
+    const fields = { ...ours, ...details, ...ours, wait_ms: waitMs };
     if (this.#state === 'halted') this.#settings.log.error('the stream is halted', fields);
     else this.#settings.log.warn('the stream could not be read; it is tried again', fields);
   }

@@ -2,8 +2,7 @@
 // bidirectional characters could forge a second line or turn one around, length could bury the rest, and a server may
 // echo back the very token or cursor that no message may hold.
 
-const unprintable =
-  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/g;
+import { plainText } from '../contracts/text.ts';
 
 /** Shorter values are too common in plain words to be replaced; no credential or cursor that matters is shorter. */
 const hiddenLengthMin = 6;
@@ -20,6 +19,6 @@ export function cleanText(text: string, lengthMax: number, hidden: readonly stri
     clean = clean.replaceAll(value, '[hidden]');
     clean = clean.replaceAll(encodeURIComponent(value.toWellFormed()), '[hidden]');
   }
-  clean = clean.replace(unprintable, ' ').replace(/ {2,}/g, ' ').trim();
+  clean = plainText(clean).replace(/ {2,}/g, ' ').trim();
   return clean.length > lengthMax ? `${clean.slice(0, lengthMax - 1).toWellFormed()}…` : clean;
 }

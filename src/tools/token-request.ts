@@ -7,7 +7,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Secret } from '../contracts/settings.ts';
 import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';
-import { describeProblem, parseObject, readProblem } from './upstream-problem.ts';
+import { describeProblem, parseObject, problemDetails, readProblem } from './upstream-problem.ts';
 
 /** How requests prove who they are. */
 export type Credential =
@@ -148,7 +148,7 @@ function failed(
     outcome,
     cause: new ExportError(code, `asking ${host} for a token: ${what}${asked}`, {
       next: nextStep(code),
-      details: { status: response.status, ...problem },
+      details: { status: response.status, ...problemDetails(problem) },
     }),
   };
 }

@@ -11,6 +11,7 @@ import {
   describeProblem,
   type Problem,
   parseObject,
+  problemDetails,
   problemOf,
   readProblem,
 } from './upstream-problem.ts';
@@ -206,7 +207,7 @@ function errorOf(code: ExportError['code'], asked: Asked, telling: Telling): Exp
       method: 'GET',
       path: asked.path,
       status: telling.status,
-      ...telling.problem,
+      ...problemDetails(telling.problem),
     },
   });
 }

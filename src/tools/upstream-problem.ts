@@ -3,6 +3,7 @@
 // 5.2), and proxies answer with anything. All are read alike and tolerantly: a member of the wrong type is absent. The
 // words are hostile text, so they are cleaned and bounded here, before they get near a message.
 
+import type { ErrorDetails } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { cleanText } from './clean-text.ts';
 
@@ -64,6 +65,12 @@ export function describeProblem(problem: Problem): string {
     problem.trace_id && `trace_id ${problem.trace_id}`,
   ].filter(Boolean);
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
+}
+
+/** What of it is logged beside an error. Upstream's code is no code of ours, whatever it says, and has a name of its own. */
+export function problemDetails({ code, field, request_id, trace_id }: Problem): ErrorDetails {
+  const details = { upstream_code: code, field, request_id, trace_id };
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
 /** The body as a JSON object; null when it is none. */

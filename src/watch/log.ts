@@ -5,6 +5,7 @@
 
 import { styleText } from 'node:util';
 import type { ErrorDetails } from '../contracts/errors.ts';
+import { plainText } from '../contracts/text.ts';
 import type { Log } from '../contracts/tools.ts';
 
 /** From least to most grave. */
@@ -100,9 +101,6 @@ function toStderr(line: string): void {
   process.stderr.write(line);
 }
 
-/** Control characters, line separators, and marks that change the direction of text. */
-const unprintable =
-  /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/g;
 /** Longer values bury the rest of the line; messages of ours are far shorter. */
 const valueLengthMax = 2_000;
 
@@ -110,10 +108,7 @@ function printable(fields: ErrorDetails): Record<string, string | number | boole
   const clean: Record<string, string | number | boolean | null> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    clean[name] =
-      typeof value === 'string'
-        ? value.slice(0, valueLengthMax).replace(unprintable, ' ').toWellFormed()
-        : value;
+    clean[name] = typeof value === 'string' ? plainText(value.slice(0, valueLengthMax)) : value;
   }
   return clean;
 }

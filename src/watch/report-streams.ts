@@ -125,8 +125,9 @@ export function budgetOf({ path, waitMs, limit, remaining }: WatchedBudget) {
 /** A failure as reports tell it. */
 export function errorOf(error: WatchedError | null) {
   if (error === null) return null;
-  const { code, message, next, requestId, traceId } = error;
-  return { code, message, next, request_id: requestId, trace_id: traceId };
+  const { code, message, next, upstreamCode, requestId, traceId } = error;
+  const ids = { request_id: requestId, trace_id: traceId };
+  return { code, message, next, upstream_code: upstreamCode, ...ids };
 }
 
 /** RFC 3339, or null. */

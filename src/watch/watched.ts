@@ -7,6 +7,8 @@ export interface WatchedError {
   readonly code: string;
   readonly message: string;
   readonly next: string;
+  /** Upstream's own code for the failure, where it gave one. */
+  readonly upstreamCode: string | null;
   /** What upstream calls the failed request, where it named it. */
   readonly requestId: string | null;
   readonly traceId: string | null;

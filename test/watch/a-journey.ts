@@ -92,6 +92,7 @@ export function busyJourney(seconds: number, now: number): Watched {
           code: 'upstream_unreachable',
           message: 'reading firewall/c-1: upstream answered 503',
           next: 'It is asked again by itself; nothing is lost.',
+          upstreamCode: null,
           requestId: 'req-7f3a91',
           traceId: null,
         },

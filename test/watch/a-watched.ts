@@ -23,7 +23,14 @@ import { afterThisTest } from '../support/temp.ts';
 
 /** A failure with this message. */
 export function aFailure(message = 'it did not work'): WatchedError {
-  return { code: 'sink_unreachable', message, next: 'Look.', requestId: null, traceId: null };
+  return {
+    code: 'sink_unreachable',
+    message,
+    next: 'Look.',
+    upstreamCode: null,
+    requestId: null,
+    traceId: null,
+  };
 }
 
 /** What keeps a stream from going on. */

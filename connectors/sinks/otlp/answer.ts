@@ -4,6 +4,7 @@
 // page answered with 200 would swallow every event. Text from the receiver is bounded and cannot break a log line.
 
 import { isObject } from '../../../src/contracts/json.ts';
+import { plainText } from '../../../src/contracts/text.ts';
 import type { HttpResponse } from '../../../src/contracts/tools.ts';
 
 const textLengthMax = 200;
@@ -79,10 +80,7 @@ function asText(value: bigint | Uint8Array | undefined): string {
 }
 
 function plain(text: string): string {
-  return text
-    .slice(0, textLengthMax)
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/gu, ' ')
-    .trim();
+  return plainText(text.slice(0, textLengthMax)).trim();
 }
 
 /**

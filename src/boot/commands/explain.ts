@@ -287,11 +287,12 @@ function errorFacts(running: ToldStream | undefined, held: StreamState | null): 
     return [['last error', error === null ? 'none' : `${error.code}: ${error.message}`]];
   }
   if (running.error === null) return [['last error', 'none']];
-  const { code, message, request_id: requestId, trace_id: traceId } = running.error;
+  const { code, message, upstream_code, request_id, trace_id } = running.error;
   return [
     ['last error', `${code}: ${message}`],
-    ...(requestId === null ? [] : [['request_id', requestId] as const]),
-    ...(traceId === null ? [] : [['trace_id', traceId] as const]),
+    ...Object.entries({ upstream_code, request_id, trace_id }).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, value] as const] : [],
+    ),
   ];
 }
 

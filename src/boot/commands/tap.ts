@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { stdoutSink } from '../../../connectors/sinks/stdout.ts';
+import { shownLines, stdoutSink } from '../../../connectors/sinks/stdout.ts';
 import { formats } from '../../../formats/index.ts';
 import type { FormatChoice } from '../../contracts/definition.ts';
 import type { Offset } from '../../contracts/event.ts';
@@ -190,7 +190,7 @@ async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Pro
         // A dead letter that is sent again is no new event.
         if (!selection || page.onlySink !== undefined) continue;
         const events = decoder.decode(page).events.flatMap((one) => selection.select(one) ?? []);
-        await written(encodeLines(events, format).bytes);
+        await written(shownLines(encodeLines(events, format).bytes, format));
       }
       if (pages.length === 0) await wait();
     }

@@ -2,14 +2,13 @@
 // ways in are `textContent` and attributes set one by one; the policy in the page's headers refuses the rest. Characters
 // that cannot be seen, or that turn the text around them, are shown by their numbers: a line must not look like another.
 
-const unprintable =
-  /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** The text with each such character written as `\u202e`. */
 export function visible(text) {
   return text.replace(
     unprintable,
-    (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    (mark) => `\\u${mark.codePointAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 

@@ -175,9 +175,9 @@ function cellOf(name, head, text) {
 
 function errorParts(error) {
   if (error === null) return [];
-  const { code, message, next, request_id, trace_id } = error;
+  const { code, message, next, upstream_code, request_id, trace_id } = error;
   // Some messages name them by themselves.
-  const ids = Object.entries({ request_id, trace_id })
+  const ids = Object.entries({ upstream_code, request_id, trace_id })
     .filter(([, id]) => id !== null && !message.includes(id))
     .map(([name, id]) => make('code', { class: 'ids' }, `${name} ${id}`));
   return [
