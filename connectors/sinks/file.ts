@@ -46,13 +46,13 @@ export const fileSink = defineSink({
   assurance: () => 'once',
   own: ({ path }) => ({ key: 'path', name: resolve(path) }),
 
-  async open(settings, { name, spoolId, mark, tools }) {
+  async open(settings, { name, numbering, mark, tools }) {
     const log = tools.log.with({ sink: name });
     const compression = settings.compress === 'gzip' ? compressSegments(log) : null;
     const openFile = () =>
       openSegmentFile({
         path: settings.path,
-        spoolId,
+        spoolId: numbering.spool,
         mark,
         rotateBytes: settings.rotate?.bytes,
         rotateEveryMs: settings.rotate?.every,

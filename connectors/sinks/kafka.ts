@@ -143,8 +143,8 @@ async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Prom
 }
 
 async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
-  const { name, spoolId, tools } = opening;
-  const own = `sluice-${spoolId.slice(0, 12)}-${name}`;
+  const { name, numbering, tools } = opening;
+  const own = `sluice-${numbering.spool.slice(0, 12)}-${name}`;
   // One attempt is over well before the broker would end its transaction.
   const transactions: KafkaTransactions = {
     id: settings.transactional_id ?? own,

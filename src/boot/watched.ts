@@ -237,7 +237,7 @@ export function conditionNotes(): ConditionNotes {
 /** The same spool; conditions that become durable in it are noted. */
 export function noticing(spool: Spool, notes: ConditionNotes): Spool {
   return {
-    id: spool.id,
+    numbering: spool.numbering,
     get gauge() {
       return spool.gauge;
     },
@@ -253,6 +253,7 @@ export function noticing(spool: Spool, notes: ConditionNotes): Spool {
     arrival: (from, signal) => spool.arrival(from, signal),
     room: (signal) => spool.room(signal),
     progress: (sink) => spool.progress(sink),
+    reached: (sink, position) => spool.reached(sink, position),
     acknowledge: (sink, step) => spool.acknowledge(sink, step),
     recall: (stream) => spool.recall(stream),
     trail: (stream) => spool.trail(stream),

@@ -6,6 +6,7 @@ import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
 import type { Format } from './format.ts';
 import type { Json } from './json.ts';
+import type { Numbering } from './numbering.ts';
 import type { Tools } from './tools.ts';
 
 /** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is an LF. */
@@ -73,8 +74,8 @@ export interface SinkOpening {
   /** Name of the sink in the config. */
   readonly name: string;
   readonly format: Format;
-  /** Identity of the spool that offsets belong to; a new state directory has a new one. */
-  readonly spoolId: string;
+  /** What offsets stand for; a new state directory has a new one, and each start an epoch of its own. */
+  readonly numbering: Numbering;
   /** The offset this sink has reached, and the mark that it handed in with its last delivery. */
   readonly position: Offset;
   readonly mark: Json | null;

@@ -7,6 +7,7 @@
 
 import type { Offset, PageContext, Uid } from './event.ts';
 import type { Json } from './json.ts';
+import type { Numbering } from './numbering.ts';
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
 export const identityBytes = 20;
@@ -101,8 +102,8 @@ export interface SpoolGauge {
 
 /** Pages, checkpoints and positions. One process writes at a time. */
 export interface Spool {
-  /** Identity of this spool; offsets mean nothing in another. */
-  readonly id: string;
+  /** What the offsets stand for: they mean nothing in another spool, and in another epoch only in part. */
+  readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
@@ -116,6 +117,11 @@ export interface Spool {
   /** Resolves when polling may go on: the held bytes are below the cap, and the sinks that keep up have kept up. */
   room(signal: AbortSignal): Promise<void>;
   progress(sink: string): Promise<SinkProgress>;
+  /**
+   * Notes how far a sink has come at once, so that it outlives this process whatever ends it; durable with the next
+   * `acknowledge`. No dead letter of before it may be unsaved.
+   */
+  reached(sink: string, position: Offset): void;
   /** Moves a sink's position, with its mark and its dead letters, durably. */
   acknowledge(sink: string, step: Acknowledgement): Promise<void>;
   recall(stream: string): Promise<StreamMemory>;

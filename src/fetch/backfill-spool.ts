@@ -181,7 +181,7 @@ function counted(
 /** The same spool, but for these. */
 function viewOf(spool: Spool, own: Pick<Spool, 'recall' | 'append'>): Spool {
   return {
-    id: spool.id,
+    numbering: spool.numbering,
     get gauge() {
       return spool.gauge;
     },
@@ -189,6 +189,7 @@ function viewOf(spool: Spool, own: Pick<Spool, 'recall' | 'append'>): Spool {
     arrival: (from, signal) => spool.arrival(from, signal),
     room: (signal) => spool.room(signal),
     progress: (sink) => spool.progress(sink),
+    reached: (sink, position) => spool.reached(sink, position),
     acknowledge: (sink, step) => spool.acknowledge(sink, step),
     trail: (stream) => spool.trail(stream),
     entities: (stream) => spool.entities(stream),

@@ -4,6 +4,7 @@
 
 import type { ErrorCode } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
+import type { Numbering } from '../contracts/numbering.ts';
 import type { Acknowledgement, SpoolGauge } from '../contracts/spool.ts';
 import type { StoreAppend, StoreSettings } from './store.ts';
 
@@ -49,6 +50,8 @@ export interface Answer {
 export interface Answers {
   readonly answers: readonly Answer[];
   readonly gauge?: SpoolGauge;
+  /** With the first word. */
+  readonly numbering?: Numbering;
   /** Memory that pages came in, to be used again. */
   readonly spare?: readonly ArrayBuffer[];
   /** The disk has no room for pages. */

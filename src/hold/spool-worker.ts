@@ -43,7 +43,11 @@ interface Opened {
 
 function open(): Opened {
   try {
-    const opened = withReserve(settings.dir, () => new Store(settings));
+    const opened = withReserve(settings.dir, () => {
+      const store = new Store(settings);
+      store.beginEpoch(Date.now());
+      return store;
+    });
     opened.retainFor(settings.sinks);
     const copy = new Delivered(settings.dir, opened);
     for (const [stream, place] of opened.places()) copy.note(stream, opened.end, place);
@@ -52,7 +56,8 @@ function open(): Opened {
     const space = new Reserve(settings.dir);
     // What is in the log has to fit into the reserve, twice over, to be moved into the database on a full disk.
     opened.boundLog(space.bytes / 2);
-    const told: Answers = { answers: [{ id: 0, result: opened.id }], gauge: opened.gauge() };
+    const { numbering } = opened;
+    const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering };
     port.postMessage(told);
     return { store: opened, reserve: space, delivered: copy };
   } catch (error) {

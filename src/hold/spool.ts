@@ -2,12 +2,14 @@
 // thread; the database is in a worker thread (spool-worker.ts, store.ts). Pages that were just appended or read are
 // remembered here with their parsed records, within a bound, so that sinks that keep up never read from disk and
 // share one parsed page. A page is remembered only after its commit: no sink ever sees what a power cut could undo.
-// Positions and notes, which nobody waits for, wait themselves a little for an append to share its message and its commit with.
+// Positions and notes, which nobody waits for, wait themselves a little for an append to share its message and its commit with;
+// what a sink has reached is noted beside the database meanwhile (reached.ts).
 
 import { Worker } from 'node:worker_threads';
 import { ExportError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
   Append,
@@ -20,6 +22,7 @@ import type {
 } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { type Lock, takeLock } from './lock.ts';
+import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
 import type { Answer, Answers, Ask, Question, WorkerSettings } from './spool-messages.ts';
 import type { Landed } from './store.ts';
@@ -51,7 +54,7 @@ const pollBytesPerMsMin = 5_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
-/** What positions and notes wait for company: as much more may be sent again after a crash, beside what was under way then. */
+/** What positions and notes wait for company: as much more may be sent again after a power cut, beside what was under way then. */
 const lingerMs = 50;
 /** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
 const sparesMax = 4;
@@ -90,10 +93,11 @@ interface Watcher {
 }
 
 class WorkerSpool implements OwnSpool {
-  readonly id: string;
+  readonly numbering: Numbering;
   readonly #settings: SpoolSettings;
   readonly #worker: Worker;
   readonly #lock: Lock;
+  readonly #reached: Reached;
   #sinks: readonly string[];
   readonly #recent: RecentPages;
   readonly #recentBytesMax: number;
@@ -122,7 +126,8 @@ class WorkerSpool implements OwnSpool {
     this.#sinks = settings.sinks;
     this.#worker = worker;
     this.#lock = lock;
-    this.id = String(opened.answers[0]?.result);
+    this.numbering = opened.numbering ?? { spool: '', epochs: [] };
+    this.#reached = new Reached(settings.dir, this.numbering, settings.sinks);
     this.#gauge = opened.gauge ?? { bytes: 0, oldest: 0, end: 0 };
     this.#full = this.#gauge.bytes >= settings.bytesMax;
     this.#diskFull = opened.diskFull === true;
@@ -211,11 +216,17 @@ class WorkerSpool implements OwnSpool {
   async retainFor(sinks: readonly string[]): Promise<void> {
     await this.#ask({ op: 'retain', sinks });
     this.#sinks = sinks;
+    this.#reached.keep(sinks);
     for (const sink of this.#readers.keys()) if (!sinks.includes(sink)) this.#readers.delete(sink);
   }
 
-  progress(sink: string): Promise<SinkProgress> {
-    return this.#ask({ op: 'progress', sink });
+  async progress(sink: string): Promise<SinkProgress> {
+    const { position, mark } = await this.#ask<SinkProgress>({ op: 'progress', sink });
+    return { position: Math.max(position, this.#reached.at(sink)), mark };
+  }
+
+  reached(sink: string, position: Offset): void {
+    this.#reached.note(sink, position);
   }
 
   async acknowledge(sink: string, step: Acknowledgement): Promise<void> {
@@ -247,6 +258,7 @@ class WorkerSpool implements OwnSpool {
     this.#over ??= new Error('the spool is closed');
     await closing;
     this.#fail(this.#over);
+    this.#reached.close();
     await this.#worker.terminate();
     this.#lock.release();
   }

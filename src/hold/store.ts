@@ -6,6 +6,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
   DeadLetter,
@@ -19,6 +20,7 @@ import type {
 } from '../contracts/spool.ts';
 import { type DatabaseSettings, openDatabase, storeError } from './database.ts';
 import type { DeliveredPlace } from './delivered.ts';
+import { epochsFrom, nextEpoch } from './epochs.ts';
 import { type PageRetention, Pages } from './pages.ts';
 import { type Row, Statements } from './statements.ts';
 import { Streams } from './streams.ts';
@@ -158,6 +160,19 @@ export class Store {
   /** The number of the next event. */
   get end(): Offset {
     return this.#pages.end;
+  }
+
+  /** What its numbers stand for. */
+  get numbering(): Numbering {
+    const text = this.#statements.row("SELECT value FROM meta WHERE key = 'epochs'")?.value;
+    return { spool: this.id, epochs: epochsFrom(typeof text === 'string' ? text : null) };
+  }
+
+  /** From now on numbers belong to an epoch of their own. */
+  beginEpoch(now: number): void {
+    const epochs = nextEpoch(this.numbering.epochs, this.end, now);
+    const save = "INSERT OR REPLACE INTO meta VALUES ('epochs', ?)";
+    this.transaction(() => this.change(save, JSON.stringify(epochs)));
   }
 
   /** How much of the log is let grow before it is moved into the database. */

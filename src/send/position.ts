@@ -1,5 +1,5 @@
-// A sink's position, in memory and on disk. It moves in memory at once and becomes durable soon after, several steps
-// in one write where they come fast. Dead letters become durable in the same write as the position that passes
+// A sink's position, in memory and on disk. It moves in memory at once, is noted so that it outlives the process, and becomes
+// durable soon after, several steps in one write where they come fast. Dead letters become durable in the same write as the position that passes
 // them. What must stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked again
 // until the process has to end.
 
@@ -25,6 +25,7 @@ export class Position {
   #at: Offset;
   #mark: Json | undefined;
   #letters: DeadLetter[] = [];
+  #savingLetters = false;
   #unsaved = false;
   #saving: Promise<void> | null = null;
   readonly #abandoned = new AbortController();
@@ -46,8 +47,16 @@ export class Position {
     this.#at = Math.max(this.#at, to);
     if (step.mark !== undefined) this.#mark = step.mark;
     if (step.deadLetters !== undefined) this.#letters.push(...step.deadLetters);
+    this.#note();
     this.#unsaved = true;
     this.#saving ??= this.#save();
+  }
+
+  /** Not past a dead letter that would be lost with the process. */
+  #note(): void {
+    if (this.#letters.length === 0 && !this.#savingLetters) {
+      this.#spool.reached(this.#sink, this.#at);
+    }
   }
 
   /** Tries a failing disk no more: what it does not take now is sent again after the next start. */
@@ -68,6 +77,7 @@ export class Position {
       const letters = this.#letters;
       const mark = this.#mark;
       this.#letters = [];
+      this.#savingLetters = letters.length > 0;
       this.#mark = undefined;
       try {
         await this.#spool.acknowledge(this.#sink, {
@@ -75,6 +85,8 @@ export class Position {
           ...(mark === undefined ? {} : { mark }),
           ...(letters.length === 0 ? {} : { deadLetters: letters }),
         });
+        this.#savingLetters = false;
+        this.#note();
       } catch (error) {
         this.#letters = [...letters, ...this.#letters];
         this.#mark ??= mark;

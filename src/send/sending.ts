@@ -163,7 +163,7 @@ export class Sending {
     const sink = await definition.open(settings, {
       name,
       format,
-      spoolId: spool.id,
+      numbering: spool.numbering,
       position,
       mark,
       tools: { ...tools, log },

@@ -11,6 +11,7 @@ import { readDelivered } from '../../src/hold/delivered.ts';
 import { openSpool, type SpoolSettings } from '../../src/hold/spool.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
+import { copied } from './accounts.ts';
 
 const writer = new URL('./spool-writer.ts', import.meta.url).pathname;
 
@@ -69,6 +70,27 @@ test('spool keeps a position from going back, and its mark with it', async () =>
   await spool.close();
 
   expect(progress).toEqual({ position: 3, mark: { bytes: 9 } });
+});
+
+test('spool knows after a kill what a sink had reached, though no commit came', async () => {
+  const dir = tempDir();
+  const spool = await openSpool(settings(dir, { eager: false }));
+  await spool.append(anAppend({ ids: ['1', '2', '3', '4'] }));
+  spool.reached('a', 3);
+  const killed = copied(dir);
+  await spool.close();
+
+  const after = await openSpool(settings(killed));
+  const progress = [await after.progress('a'), await after.progress('b')];
+  after.reached('b', 2);
+  const killedAgain = copied(killed);
+  await after.close();
+  const last = await openSpool(settings(killedAgain));
+  const lastProgress = [await last.progress('a'), await last.progress('b')];
+  await last.close();
+
+  expect(progress.map(({ position }) => position)).toEqual([3, 0]);
+  expect(lastProgress.map(({ position }) => position)).toEqual([3, 2]);
 });
 
 test('spool makes polling wait above its cap and lets it go on once sinks have passed', async () => {

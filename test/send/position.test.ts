@@ -17,14 +17,17 @@ function positionOn(write: (turn: number) => Promise<void> | void, at = 0) {
   const clock = manualClock();
   const tried: Acknowledgement[] = [];
   const written: Acknowledgement[] = [];
+  const noted: number[] = [];
   const spool = {
+    reached: (_sink: string, position: number) => void noted.push(position),
     acknowledge: async (_sink: string, step: Acknowledgement) => {
       tried.push(step);
       await write(tried.length);
       written.push(step);
     },
-  } as Pick<Spool, 'acknowledge'> as Spool;
-  return { position: new Position('s', at, { spool, clock, log: silent }), clock, tried, written };
+  } as Pick<Spool, 'reached' | 'acknowledge'> as Spool;
+  const position = new Position('s', at, { spool, clock, log: silent });
+  return { position, clock, tried, written, noted };
 }
 
 function letter(n: number): DeadLetter {
@@ -42,6 +45,24 @@ test('Position moves at once and shares a write among steps taken together', asy
 
   expect(at).toBe(7);
   expect(written).toEqual([{ position: 7 }]);
+});
+
+test('Position notes each step before the next is taken, but none past a dead letter that is not saved', async () => {
+  const gate = Promise.withResolvers<void>();
+  const { position, noted } = positionOn((turn) => (turn === 2 ? gate.promise : undefined));
+
+  position.advance(1);
+  const atOnce = [...noted];
+  await position.saved();
+  position.advance(2, { deadLetters: [letter(1)] });
+  position.advance(3);
+  const whileUnsaved = noted.at(-1);
+  gate.resolve();
+  await position.saved();
+
+  expect(atOnce).toEqual([1]);
+  expect(whileUnsaved).toBe(1);
+  expect(noted.at(-1)).toBe(3);
 });
 
 test('Position writes once more for what was settled while a write was under way', async () => {

@@ -33,6 +33,7 @@ function senderTo(
   const spool: Spool = {
     ...pageSpool(pages).spool,
     arrival,
+    reached: () => undefined,
     acknowledge: (_, step) => acknowledge(step),
   };
   const outlet = new Outlet({

@@ -66,7 +66,7 @@ export class ModelSpool {
   face(step: () => Promise<void>): Spool {
     const never = () => Promise.reject(new Error('the fetch stage does not ask for this'));
     return {
-      id: 'simulated',
+      numbering: { spool: 'simulated', epochs: [] },
       gauge: { bytes: 0, oldest: 0, end: 0 },
       append: async (entry) => {
         await step();
@@ -85,6 +85,7 @@ export class ModelSpool {
       read: never,
       arrival: never,
       progress: never,
+      reached: () => undefined,
       acknowledge: never,
       close: async () => undefined,
     };

@@ -9,6 +9,7 @@ import type { ErrorDetails } from '../../src/contracts/errors.ts';
 import type { Event } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { Json } from '../../src/contracts/json.ts';
+import type { Epoch } from '../../src/contracts/numbering.ts';
 import type { Batch, Sink } from '../../src/contracts/sink.ts';
 import type { Clock, Log, Tools } from '../../src/contracts/tools.ts';
 import { encodeLines } from '../../src/send/encode.ts';
@@ -56,6 +57,7 @@ export interface OpeningWishes {
   readonly format?: string | { readonly type: string; readonly [setting: string]: unknown };
   readonly tools?: TestTools;
   readonly spoolId?: string;
+  readonly epochs?: readonly Epoch[];
   readonly position?: number;
   readonly mark?: Json | null;
 }
@@ -81,7 +83,10 @@ export async function openSink(
   const sink = await definition.open(settings, {
     name: 'sink-under-test',
     format,
-    spoolId: wishes.spoolId ?? 'spool-1',
+    numbering: {
+      spool: wishes.spoolId ?? 'spool-1',
+      epochs: wishes.epochs ?? [{ id: 1, until: null }],
+    },
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
     tools,

@@ -90,7 +90,8 @@ test('http takes up a secret header that changed', async () => {
   const settings = parseSettings(httpSink, { url: receiver.url, headers: { 'X-Key': 'old' } });
   const secrets = settings.headers as Record<string, { bind(read: () => string): void }>;
   const { format } = await openSink(httpSink, { url: receiver.url });
-  const opening = { name: 'post', format, spoolId: 's', position: 0, mark: null, tools };
+  const numbering = { spool: 's', epochs: [{ id: 1, until: null }] };
+  const opening = { name: 'post', format, numbering, position: 0, mark: null, tools };
   const sink = await httpSink.open(settings, opening);
   const { batch } = await openSink(httpSink, { url: receiver.url });
 

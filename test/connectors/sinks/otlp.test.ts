@@ -113,7 +113,8 @@ test('otlp sends what OTLPLogExporter sends', async () => {
     },
   };
   const settings = parseSettings(otlpSink, { url, headers: { 'X-Tenant': 't' } });
-  const opening = { name: 'otel', format, spoolId: 's', position: 0, mark: null };
+  const numbering = { spool: 's', epochs: [{ id: 1, until: null }] };
+  const opening = { name: 'otel', format, numbering, position: 0, mark: null };
   const sink = await otlpSink.open(settings, { ...opening, tools: testTools() });
   const exporter = new OTLPLogExporter({
     url,

@@ -1,0 +1,51 @@
+// What a spool's numbers stand for, over restarts and over states that were put back from a copy. Each start begins an
+// epoch, and a number counts only with its epoch: from a copy the same numbers would come again for other events. What
+// must stay true: a number is believed only as far as this state gave it, in this epoch or in one that it came from.
+
+import type { Offset } from './event.ts';
+
+/** The time between two starts. */
+export interface Epoch {
+  /** Grows from epoch to epoch; unique, since it is when the epoch began, in epoch milliseconds. 0: before there were epochs. */
+  readonly id: number;
+  /** The first number that was not given by its end; null: it goes on. */
+  readonly until: Offset | null;
+}
+
+/** All numbers of a spool. */
+export interface Numbering {
+  readonly spool: string;
+  /** Those this state has come through, oldest first; the last is the present one. */
+  readonly epochs: readonly Epoch[];
+}
+
+/** How far someone says a sink has come. */
+export interface Place {
+  readonly spool: string;
+  readonly epoch: number;
+  /** Number of the next event. */
+  readonly next: Offset;
+}
+
+/** What a place means to a spool. */
+export interface Reach {
+  /** Everything before it was delivered. */
+  readonly position: Offset;
+  /** More was delivered than this state knows of: it is older, or another's. */
+  readonly ahead: boolean;
+}
+
+/**
+ * How far a place reaches in this numbering. Of an epoch that the state has not come through it holds as much as of the
+ * one before: there the two have parted.
+ */
+export function reachOf(place: Place, { spool, epochs }: Numbering): Reach {
+  const shared = epochs.findLast(({ id }) => id <= place.epoch);
+  const until = place.spool !== spool || shared === undefined ? 0 : (shared.until ?? place.next);
+  return { position: Math.min(place.next, until), ahead: place.next > until };
+}
+
+/** The present epoch. */
+export function presentEpoch({ epochs }: Numbering): number {
+  return epochs.at(-1)?.id ?? 0;
+}
