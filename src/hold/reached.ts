@@ -7,13 +7,7 @@ import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:f
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Offset } from '../contracts/event.ts';
-import {
-  type Numbering,
-  type Place,
-  presentEpoch,
-  type Reach,
-  reachOf,
-} from '../contracts/numbering.ts';
+import { type Numbering, type Place, presentEpoch, reachOf } from '../contracts/numbering.ts';
 import { makePrivateFile } from './private-files.ts';
 
 const fileName = 'reached';
@@ -22,7 +16,7 @@ const numberLength = 16;
 const lineLength = numberLength + 10;
 
 /** What the file says, by sink: of another spool, or of an epoch that is not ours, too. */
-export function readReached(dir: string): ReadonlyMap<string, Place> {
+function readReached(dir: string): ReadonlyMap<string, Place> {
   try {
     const [header = '', ...lines] = readFileSync(join(dir, fileName), 'utf8').split('\n');
     const { spool, epoch, sinks } = JSON.parse(header) as Header;
@@ -36,12 +30,6 @@ export function readReached(dir: string): ReadonlyMap<string, Place> {
   } catch {
     return new Map(); // none yet, or nothing that can be read: the database knows nearly as much
   }
-}
-
-/** How far the file says that a sink has come in this numbering. */
-export function reachedBy(sink: string, dir: string, numbering: Numbering): Reach {
-  const place = readReached(dir).get(sink);
-  return place === undefined ? { position: 0, ahead: false } : reachOf(place, numbering);
 }
 
 interface Header {
