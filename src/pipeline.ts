@@ -11,9 +11,10 @@ import {
   type PollingMeans,
 } from './fetch/polling.ts';
 import type { RunnerState } from './fetch/stream-runner.ts';
-import type { Route } from './send/route.ts';
+import type { FilterFailure, Route } from './send/route.ts';
 import type { SenderState } from './send/sender.ts';
 import { type PlannedSink, Sending } from './send/sending.ts';
+import { cleanText } from './tools/clean-text.ts';
 
 export type { PlannedSource } from './fetch/polling.ts';
 export { backlog, normalisersOf, type PlannedSink } from './send/sending.ts';
@@ -31,11 +32,17 @@ export interface Kept {
   readonly sinks: ReadonlySet<string>;
 }
 
+/** Events that a route's filter could not judge, of one source. */
+export interface FilterFailures {
+  readonly last: FilterFailure;
+  readonly count: number;
+}
+
 /** What status and metrics show. */
 export interface PipelineState {
   readonly streams: readonly RunnerState[];
   readonly sinks: readonly (SenderState & { readonly name: string })[];
-  readonly filterFailures: number;
+  readonly filterFailures: readonly FilterFailures[];
 }
 
 /** How `once` ended. */
@@ -66,7 +73,7 @@ export class Pipeline {
   readonly #opened = Promise.withResolvers<void>();
   #isOpen = false;
   #changing: Promise<void> | null = null;
-  #filterFailures = 0;
+  readonly #filterFailures = new Map<string, FilterFailures>();
 
   constructor(plan: Plan, means: PollingMeans) {
     this.#plan = plan;
@@ -80,7 +87,7 @@ export class Pipeline {
     return {
       streams: this.#polling.state,
       sinks: this.#sending?.state ?? [],
-      filterFailures: this.#filterFailures,
+      filterFailures: [...this.#filterFailures.values()],
     };
   }
 
@@ -179,8 +186,15 @@ export class Pipeline {
 
   /** Opens all sinks and sends. */
   async #send(): Promise<Sending> {
-    const filterFailed = () => {
-      this.#filterFailures += 1;
+    const filterFailed = (last: FilterFailure) => {
+      const key = `${last.route} ${last.source}`;
+      const count = (this.#filterFailures.get(key)?.count ?? 0) + 1;
+      this.#filterFailures.set(key, { last, count });
+      if (count > 1) return;
+      const { route, source, why } = last;
+      this.#means.tools.log.warn('a filter cannot judge an event, and lets it pass', {
+        ...{ route: `routes[${route}]`, source, why: cleanText(why, 300) },
+      });
     };
     const sending = new Sending({ ...this.#means, filterFailed }, this.#plan);
     const opened = await sending.open(this.#plan.sinks);

@@ -81,7 +81,7 @@ function uidOf(stream: Stream, body: Uint8Array): Buffer {
 function forSink({ routes }: Plan, sink: PlannedSink, event: Event): SinkRehearsal {
   const failed: string[] = [];
   const way = { source: event.source, sink: sink.name };
-  const selection = selectionFor(routes, way, (expression) => failed.push(expression));
+  const selection = selectionFor(routes, way, ({ where, why }) => failed.push(`${where}: ${why}`));
   if (selection === null) return { sink, event: null, bytes: null, left: 'unrouted', failed };
   const seen = selection.select(event);
   if (seen === null) return { sink, event: null, bytes: null, left: 'filtered', failed };

@@ -13,6 +13,7 @@ import type {
   Watched,
   WatchedCondition,
   WatchedError,
+  WatchedFilter,
   WatchedReason,
   WatchedSink,
   WatchedStream,
@@ -91,9 +92,27 @@ export function watching(sights: Sights): () => Watched {
       }),
       conditions: conditions.latest,
       conditionCounts: conditions.counts(),
-      filterFailures,
+      filterFailures: watchedFilters(config, filterFailures),
     };
   };
+}
+
+/** Those that never failed too: a counter that begins at 1 does not show that it has grown. */
+function watchedFilters(
+  { routes }: Config,
+  failed: Pipeline['state']['filterFailures'],
+): readonly WatchedFilter[] {
+  return routes.flatMap(({ from, where }, index) =>
+    where === undefined
+      ? []
+      : from.map((source) => {
+          const failures = failed.find(
+            ({ last }) => last.route === index && last.source === source,
+          );
+          const why = failures === undefined ? null : cleanText(failures.last.why, reasonLengthMax);
+          return { route: `routes[${index}]`, source, failures: failures?.count ?? 0, why };
+        }),
+  );
 }
 
 /** What is known of a stream from the config alone. */

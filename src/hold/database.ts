@@ -7,10 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
-import { migrations, pragmas } from './schema.ts';
-
-/** The state database's name within the state directory. */
-export const databaseName = 'sluice.db';
+import { databaseName, migrations, pragmas } from './schema.ts';
 
 // https://www.sqlite.org/rescode.html
 const sqliteCorrupt = 11;

@@ -16,12 +16,13 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { findDamage, identityIn } from './damage.ts';
-import { databaseName, openDatabase, storeError } from './database.ts';
+import { openDatabase, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';
 import { takeLock } from './lock.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { withReserve } from './reserve.ts';
 import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
+import { databaseName } from './schema.ts';
 import { Store } from './store.ts';
 
 /** What is mended, and for whom. */

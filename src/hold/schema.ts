@@ -2,6 +2,9 @@
 // Operators may open it with any SQLite tool; the names are part of what we promise. `user_version` counts migrations:
 // a migration is never edited once released, only followed by another.
 
+/** The state database's name within the state directory. */
+export const databaseName = 'sluice.db';
+
 const version1 = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- Pages as upstream sent them. Events are numbered without gaps: this page holds first .. first + count - 1.

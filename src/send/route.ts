@@ -1,13 +1,10 @@
-// Routes: which events a sink gets, and without which fields. A filter is a CEL expression over the OCSF event
-// (https://cel.dev), with the event's source and stream beside it. An expression that fails on an event (a field that is not there) lets the
-// event pass and is counted: a filter must never be the way an event is lost. Redaction works on a copy; the
+// Routes: which events a sink gets, and without which fields. A filter (filter.ts) that fails on an event lets it pass and is
+// counted: a filter must never be the way an event is lost. Redaction works on a copy; the
 // record's own bytes cannot be redacted, so a sink that writes them may not be on a route that redacts (config check).
 
-import { createRequire } from 'node:module';
-import { setFlagsFromString } from 'node:v8';
-import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
+import { compileFilter, type Filter } from './filter.ts';
 
 /** One entry of `routes`. */
 export interface Route {
@@ -25,73 +22,20 @@ export interface Selection {
   select(event: Event): Event | null;
 }
 
-/** Told of each event on which a filter failed. */
-export type FilterFailed = (expression: string) => void;
-
-type Filter = (event: Event) => boolean;
-
 const everything: Selection = { key: '', select: (event) => event };
 
-/** Loaded by the first filter: most configs have none, and start sooner without it. */
-const cel = () =>
-  createRequire(import.meta.url)('@marcbachmann/cel-js') as typeof import('@marcbachmann/cel-js');
-
-/**
- * Compiles a `where`. Throws with the place of the mistake in its message when it is not CEL, or when it holds a
- * regular expression that is not bounded.
- */
-export function compileFilter(expression: string, failed: FilterFailed): Filter {
-  const { Environment } = cel();
-  const environment = new Environment({ unlistedVariablesAreDyn: true, enableOptionalTypes: true });
-  const evaluate = environment.parse(expression);
-  boundPatterns(evaluate.ast);
-  return (event) => {
-    try {
-      const verdict: unknown = evaluate({
-        event: event.ocsf,
-        source: event.source,
-        stream: event.stream,
-      });
-      if (typeof verdict === 'boolean') return verdict;
-    } catch {
-      // Falls through to the count below.
-    }
-    failed(expression);
-    return true;
-  };
+/** An event on which the filter of a route failed, and passed. */
+export interface FilterFailure {
+  /** Its place among the config's routes. */
+  readonly route: number;
+  readonly source: string;
+  readonly where: string;
+  /** May hold what an event says. */
+  readonly why: string;
 }
 
-/**
- * `matches` runs JavaScript's regular expressions, on which an event's text could go back and forth for hours. So V8 is told to go
- * on with its linear engine where one does, and a pattern that this engine cannot run (look-ahead, back references, vast
- * repetitions) is refused, as RE2 does, whose patterns CEL means. A pattern taken from an event is refused as well.
- */
-function boundPatterns(node: ASTNode): void {
-  if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches') {
-    checkPattern(node.args.at(-1));
-  }
-  for (const inner of nodesIn(node.args)) boundPatterns(inner);
-}
-
-function checkPattern(given: unknown): void {
-  const pattern = Array.isArray(given) ? given.at(-1)?.args : undefined;
-  if (typeof pattern !== 'string') throw new Error('matches() takes a pattern written in quotes');
-  setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
-  setFlagsFromString('--enable-experimental-regexp-engine');
-  try {
-    // The flag that asks for the linear engine alone; only the check uses it.
-    new RegExp(pattern, 'l');
-  } catch {
-    throw new Error(
-      'matches() takes patterns that run in linear time (RE2): no look-ahead, no back references',
-    );
-  }
-}
-
-function nodesIn(args: unknown): readonly ASTNode[] {
-  if (Array.isArray(args)) return args.flatMap(nodesIn);
-  return typeof args === 'object' && args !== null && 'op' in args ? [args as ASTNode] : [];
-}
+/** Told of each. */
+export type FilterFailed = (failure: FilterFailure) => void;
 
 /** What `sink` gets of `source`; null where no route leads there. Without routes every source goes to every sink. */
 export function selectionFor(
@@ -104,7 +48,9 @@ export function selectionFor(
   if (ways.length === 0) return null;
   if (ways.some((route) => !route.where && !route.redact?.length)) return everything;
   const steps = ways.map((route) => ({
-    passes: route.where === undefined ? () => true : compileFilter(route.where, failed),
+    passes: passesOf(route, (where, why) =>
+      failed({ route: routes.indexOf(route), source: way.source, where, why }),
+    ),
     redact: compileRedaction(route.redact ?? []),
   }));
   return {
@@ -115,6 +61,11 @@ export function selectionFor(
       return step === undefined ? null : step.redact(event);
     },
   };
+}
+
+function passesOf({ where }: Route, failed: (where: string, why: string) => void): Filter {
+  if (where === undefined) return () => true;
+  return compileFilter(where, (why) => failed(where, why));
 }
 
 function compileRedaction(paths: readonly string[]): (event: Event) => Event {

@@ -13,7 +13,7 @@ import { type Normalise, PageDecoder } from './held-event.ts';
 import { compileNormaliser } from './normalise/normalise.ts';
 import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
-import { type Route, type Selection, selectionFor } from './route.ts';
+import { type FilterFailed, type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 
 /** A sink of the config, ready to be opened. */
@@ -46,7 +46,7 @@ export interface SendingMeans {
   readonly spool: Spool;
   readonly tools: Tools;
   readonly random: () => number;
-  readonly filterFailed: () => void;
+  readonly filterFailed: FilterFailed;
 }
 
 /** A sink that is open, and does not send yet. */

@@ -106,17 +106,14 @@ function conditionMatters({ conditions }: Watched, now: number): readonly Matter
 }
 
 function filterMatters({ filterFailures }: Watched): readonly Matter[] {
-  if (filterFailures === 0) return [];
-  const times = filterFailures === 1 ? 'once' : `${counted(filterFailures)} times`;
-  return [
-    {
-      mood: 'warn',
-      who: 'A filter',
-      what: `of a route failed, ${times} since the start; it let those events pass`,
-      message: null,
-      next: 'Look for attributes in its where that not every event has: has(event.x) asks for one.',
-    },
-  ];
+  return filterFailures.flatMap(({ route, source, failures, why }): readonly Matter[] => {
+    if (failures === 0) return [];
+    const events = failures === 1 ? '1 event' : `${counted(failures)} events`;
+    const what = `could not judge ${events} of ${source} since the start, and let them pass`;
+    const next =
+      'Look for attributes in its where that not every event has: has(event.x) asks for one.';
+    return [{ mood: 'warn', who: `The filter of ${route}`, what, message: why, next }];
+  });
 }
 
 /** As long before an endpoint goes as a change takes to be planned. */

@@ -23,7 +23,7 @@
 //   sluice_sink_backlog_events                  {sink} held and not passed yet
 //   sluice_sink_position                        {sink} offset in the spool
 //   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
-//   sluice_filter_failures_total                filters of routes that could not be evaluated
+//   sluice_filter_failures_total                {route, source} events that a route's filter could not judge
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
 import type { Watched } from './watched.ts';
@@ -192,8 +192,8 @@ function sinkFamilies({ sinks, filterFailures }: Watched): readonly Family[] {
       ['sluice_sink_failing', 'gauge', 'The last attempt failed.', (s) => Number(s.error !== null)],
       ['sluice_sink_refused', 'gauge', 'Refuses everything.', (s) => Number(s.state === 'refused')],
     ]),
-    ...familiesOf([filterFailures], () => ({}), [
-      ['sluice_filter_failures_total', 'counter', 'Route filters that failed.', (count) => count],
+    ...familiesOf(filterFailures, ({ route, source }) => ({ route, source }), [
+      ['sluice_filter_failures_total', 'counter', 'Events not judged.', (f) => f.failures],
     ]),
   ];
 }

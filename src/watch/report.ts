@@ -107,7 +107,8 @@ export function reportOf(parts: ReportParts) {
       observed_at: observedAt,
       message,
     })),
-    filter_failures: watched.filterFailures,
+    filter_failures: watched.filterFailures.reduce((sum, { failures }) => sum + failures, 0),
+    filters: watched.filterFailures,
     tail_forms: parts.forms,
   };
 }

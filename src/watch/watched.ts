@@ -99,6 +99,16 @@ export interface WatchedCondition {
   readonly message: string;
 }
 
+/** The filter of a route, as it does with one source. */
+export interface WatchedFilter {
+  /** `routes[0]`. */
+  readonly route: string;
+  readonly source: string;
+  readonly failures: number;
+  /** Why it failed last; null: it never did. */
+  readonly why: string | null;
+}
+
 /** The journey at one moment. */
 export interface Watched {
   readonly upstreams: readonly WatchedUpstream[];
@@ -121,6 +131,6 @@ export interface Watched {
     readonly stream: string;
     readonly count: number;
   }[];
-  /** Filters of routes that failed; the events they could not judge were delivered. */
-  readonly filterFailures: number;
+  /** Each filter of the routes by source, with the events that it could not judge and that were delivered for it. */
+  readonly filterFailures: readonly WatchedFilter[];
 }

@@ -59,7 +59,7 @@ const wrappers: Readonly<Record<string, readonly string[]>> = {
   'syslog-client': ['connectors/sinks/syslog/'],
   '@opentelemetry/otlp-transformer': ['formats/'],
   '@opentelemetry/resources': ['formats/'],
-  '@marcbachmann/cel-js': ['src/send/route.ts'],
+  '@marcbachmann/cel-js': ['src/send/filter.ts'],
   'node-cron': ['src/fetch/schedule.ts', 'src/boot/config/'],
   yaml: ['src/boot/config/', 'src/sandbox/fault-script.ts'],
   commander: ['src/boot/'],

@@ -224,14 +224,14 @@ describe('preview', () => {
     const config = join(tempDir(), 'other.yaml');
     const text = readFileSync(archive, 'utf8').replace(
       'event.severity_id >= 3',
-      'event.nope.deep > 1',
+      'event.unmapped.deep > 1',
     );
     writeFileSync(config, text);
 
     const shown = await previewed('{"id":1}', { config, source: 'audit' });
 
     expect(shown).toContain(
-      'where could not judge the event, and so lets it pass: event.nope.deep > 1',
+      'where could not judge the event, and so lets it pass: event.unmapped.deep > 1: No such key: deep',
     );
   });
 

@@ -48,7 +48,8 @@ const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
 /** Kind and labels by name. */
 const served = new Map<string, { readonly kind: string; readonly labels: readonly string[] }>();
 beforeAll(async () => {
-  const { config: file } = await aSetup();
+  const route = '[{ from: [audit], to: [disk], where: "event.severity_id >= 0" }]';
+  const { config: file } = await aSetup({ more: [`routes: ${route}`] });
   const config = readConfig(file, { env: {} });
   const tools = openTools(noLog);
   const plan = planFrom(config, { tools, ...tools });

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
-import { type Route, selectionFor } from '../../src/send/route.ts';
+import { type FilterFailure, type Route, selectionFor } from '../../src/send/route.ts';
 import { anEvent } from '../support/an-event.ts';
 
 const way = { source: 'audit', sink: 'siem' };
@@ -34,16 +34,15 @@ test('selectionFor lets pass what its expression says', () => {
 });
 
 test('selectionFor lets an event pass on which the expression fails, and counts it', () => {
-  const failures: string[] = [];
+  const failures: FilterFailure[] = [];
   const where = 'event.nowhere.name == "x"';
-  const selection = selectionFor([route({ where })], way, (expression) =>
-    failures.push(expression),
-  );
+  const routes = [route({ from: ['web'] }), route({ where })];
+  const selection = selectionFor(routes, way, (failure) => failures.push(failure));
 
   const selected = selection?.select(anEvent());
 
   expect(selected).not.toBeNull();
-  expect(failures).toEqual([where]);
+  expect(failures).toEqual([{ route: 1, source: 'audit', where, why: 'No such key: nowhere' }]);
 });
 
 test('selectionFor takes redacted fields out of a copy, in arrays too', () => {

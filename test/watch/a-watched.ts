@@ -87,7 +87,7 @@ export function aWatched(parts: Partial<Watched> = {}): Watched {
     sinks: [aSink()],
     conditions: [],
     conditionCounts: [],
-    filterFailures: 0,
+    filterFailures: [],
     ...parts,
   };
 }

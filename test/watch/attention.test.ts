@@ -74,8 +74,8 @@ test.each<[string, Partial<Watched>, string | undefined]>([
   ['not one with room', { spool: aSpool(79) }, undefined],
   [
     'filters that failed',
-    { filterFailures: 1 },
-    'A filter of a route failed, once since the start; it let those events pass',
+    { filterFailures: [{ route: 'routes[1]', source: 'audit', failures: 1, why: 'No such key' }] },
+    'The filter of routes[1] could not judge 1 event of audit since the start, and let them pass',
   ],
   [
     'an endpoint that is gone soon',

@@ -1,8 +1,11 @@
-// The `routes` of a config: names that must exist, filters that must parse, and redactions that must reach what they are
-// to hide. A source or sink that no route names is allowed, and told as a notice, since it may be an oversight.
+// The `routes` of a config: names that must exist, filters that must parse and look at what events have, and redactions
+// that must reach what they are to hide. A source or sink that no route names is allowed, and told as a notice, since it may be an oversight.
 
-import { compileFilter, type Route } from '../../send/route.ts';
-import { type BlockReading, parseBlock, shown } from './block.ts';
+import { filterParts } from '../../send/filter.ts';
+import type { ClassName } from '../../send/normalise/schema.ts';
+import type { Route } from '../../send/route.ts';
+import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
+import { classesOf, isNoFlag, pathFlaw } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import type { Section } from './section.ts';
@@ -34,7 +37,9 @@ export function readRoutes(
     checkNames(one, { path, key: 'to', what: 'sink', names: ends.sinks }, reading);
     const route = parseBlock(routeBlock, { written: one, path }, reading)?.settings;
     if (route === undefined) return [];
-    checkFilter(route, one, path, reading);
+    const classes = [...new Set(route.from.flatMap((name) => classesOf(settled(ends, name))))];
+    checkFilter(route, { written: one, path, classes }, reading);
+    checkRedacted(route, { written: one, path, classes }, reading);
     checkRedaction(route, { written: one, path, sinks: ends.sinks }, reading);
     return [route];
   });
@@ -76,20 +81,53 @@ function checkNames(
   }
 }
 
-function checkFilter(route: Route, written: Written, path: Path, { flaws }: BlockReading): void {
-  if (route.where === undefined) return;
+function settled({ sources }: Ends, name: string): ConfiguredSource | null {
+  return sources.entries.get(name)?.settings ?? null;
+}
+
+interface RouteAt {
+  readonly written: Written;
+  readonly path: Path;
+  /** Of the events that come this way. */
+  readonly classes: readonly ClassName[];
+}
+
+function checkFilter(
+  { where }: Route,
+  { written, path, classes }: RouteAt,
+  { flaws }: BlockReading,
+): void {
+  if (where === undefined) return;
+  const at = written.children?.get('where') ?? written;
+  const tell = (what: string) => flaws.add(at.at, [...path, 'where'], withoutReferences(what, at));
   try {
-    compileFilter(route.where, () => {});
+    const { paths, result } = filterParts(where);
+    const wrong = new Set(paths.flatMap((one) => pathFlaw(one, classes, 'named') ?? []));
+    for (const what of wrong) tell(what);
+    if (wrong.size === 0 && result !== null && isNoFlag(result, classes)) {
+      tell(`this is neither true nor false; such as event.severity_id >= 3`);
+    }
   } catch (error) {
-    const where = written.children?.get('where');
-    // The first line says what is wrong; the rest repeats the expression, which may hold what a reference gave.
+    // The first line says what is wrong; the rest repeats the expression.
     const [what = ''] = error instanceof Error ? error.message.split('\n') : [];
-    const detail = where?.template === null ? `: ${what}` : '';
-    flaws.add(
-      where?.at ?? written.at,
-      [...path, 'where'],
-      `this is no CEL expression${detail}; such as event.severity_id >= 3`,
-    );
+    const unknown = /^Unknown variable: (\w+)/.exec(what)?.[1];
+    const near = unknown === undefined ? '' : hint(unknown, ['event', 'source', 'stream']);
+    tell(`this is no CEL filter: ${what}${near}; such as event.severity_id >= 3`);
+  }
+}
+
+function checkRedacted(
+  { redact = [] }: Route,
+  { written, path, classes }: RouteAt,
+  { flaws }: BlockReading,
+): void {
+  const list = written.children?.get('redact');
+  for (const [index, dotted] of redact.entries()) {
+    const at = list?.children?.get(index) ?? written;
+    const what = pathFlaw(dotted.split('.'), classes, 'each');
+    if (what !== null) {
+      flaws.add(at.at, [...path, 'redact', index], withoutReferences(what, at));
+    }
   }
 }
 

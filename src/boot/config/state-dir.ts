@@ -6,7 +6,7 @@
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { databaseName } from '../../hold/database.ts';
+import { databaseName } from '../../hold/schema.ts';
 import type { Surroundings } from './references.ts';
 
 /** Where the state is. */

@@ -1,0 +1,158 @@
+// Filters: CEL expressions over the OCSF event (https://cel.dev), with the event's source and stream beside it. Here they are
+// compiled, and taken apart into the paths of the event that they look at, so that a path that no event has is told
+// before anything runs: in CEL it is a failure, and an event on which a filter fails passes. This is the only file that
+// knows the CEL library, which is loaded by the first filter: most configs have none, and start sooner without it.
+
+import { createRequire } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
+import type { ASTNode } from '@marcbachmann/cel-js';
+import type { Event } from '../contracts/event.ts';
+
+/** True where the event passes. */
+export type Filter = (event: Event) => boolean;
+
+/** Names from the event down; null stands for any element of a list. */
+export type EventPath = readonly (string | null)[];
+
+/** What an expression is about. */
+export interface FilterParts {
+  /** Each path that is looked at, with those that lead to it. */
+  readonly paths: readonly EventPath[];
+  /** The path whose value the whole expression is, which must then be true or false; null: it is worked out. */
+  readonly result: EventPath | null;
+}
+
+const cel = () =>
+  createRequire(import.meta.url)('@marcbachmann/cel-js') as typeof import('@marcbachmann/cel-js');
+
+/**
+ * Compiles a `where`. Throws with what is wrong in its message when it is not CEL, names what there is not, is neither true
+ * nor false, or holds a regular expression that is not bounded. `failed` is told why of each event that it cannot judge.
+ */
+export function compileFilter(expression: string, failed: (why: string) => void): Filter {
+  const evaluate = parsed(expression);
+  return (event) => {
+    try {
+      const verdict: unknown = evaluate({
+        event: event.ocsf,
+        source: event.source,
+        stream: event.stream,
+      });
+      if (typeof verdict === 'boolean') return verdict;
+      failed('it is neither true nor false');
+    } catch (error) {
+      // What follows the first line repeats the expression.
+      failed(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
+    }
+    return true;
+  };
+}
+
+function parsed(expression: string) {
+  const { Environment } = cel();
+  const evaluate = new Environment({ unlistedVariablesAreDyn: false, enableOptionalTypes: true })
+    .registerVariable('event', 'map')
+    .registerVariable('source', 'string')
+    .registerVariable('stream', 'string')
+    .parse(expression);
+  boundPatterns(evaluate.ast);
+  const { valid, type, error } = evaluate.check();
+  if (!valid) throw new Error(error?.message);
+  if (type !== 'bool' && type !== 'dyn') throw new Error(`it gives ${type}, and not true or false`);
+  return evaluate;
+}
+
+/** Takes an expression apart. Throws as `compileFilter` does. */
+export function filterParts(expression: string): FilterParts {
+  const paths: EventPath[] = [];
+  const { ast } = parsed(expression);
+  const place = placeOf(ast, new Map([['event', []]]), paths);
+  return { paths, result: place };
+}
+
+/** Variables that stand for a place in the event. */
+type Scope = ReadonlyMap<string, EventPath>;
+
+/** Where in the event a value stands, null where it is none of the event's own. What it looks at is added to `paths`. */
+function placeOf(node: ASTNode, scope: Scope, paths: EventPath[]): EventPath | null {
+  const place = ownPlace(node, scope, paths);
+  if (place !== null) paths.push(place);
+  return place;
+}
+
+function ownPlace(node: ASTNode, scope: Scope, paths: EventPath[]): EventPath | null {
+  switch (node.op) {
+    case 'id':
+      return scope.get(node.args) ?? null;
+    case '.':
+    case '.?':
+      return below(placeOf(node.args[0], scope, paths), node.args[1]);
+    case '[]':
+    case '[?]': {
+      const [whole, at] = node.args;
+      const place = placeOf(whole, scope, paths);
+      placeOf(at, scope, paths);
+      if (at.op !== 'value') return null;
+      return below(place, typeof at.args === 'string' ? at.args : null);
+    }
+    case 'rcall': {
+      const [name, receiver, args] = node.args;
+      const inner = new Map(scope);
+      const place = placeOf(receiver, scope, paths);
+      const [variable, ...rest] = args;
+      if (variable?.op !== 'id' || !(name === 'bind' || loops.has(name))) {
+        for (const arg of args) placeOf(arg, scope, paths);
+        return null;
+      }
+      inner.delete(variable.args);
+      const bound = name === 'bind' ? rest.shift() : undefined;
+      const stands = bound === undefined ? below(place, null) : placeOf(bound, scope, paths);
+      if (stands !== null) inner.set(variable.args, stands);
+      const last = rest.map((arg) => placeOf(arg, inner, paths)).at(-1) ?? null;
+      if (name === 'bind') return last;
+      return name === 'filter' ? place : null;
+    }
+    default:
+      for (const inner of nodesIn(node.args)) placeOf(inner, scope, paths);
+      return null;
+  }
+}
+
+/** What CEL calls macros: their first argument is a variable that stands for each element. */
+const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+
+function below(place: EventPath | null, step: string | null): EventPath | null {
+  return place === null ? null : [...place, step];
+}
+
+/**
+ * `matches` runs JavaScript's regular expressions, on which an event's text could go back and forth for hours. So V8 is told to go
+ * on with its linear engine where one does, and a pattern that this engine cannot run (look-ahead, back references, vast
+ * repetitions) is refused, as RE2 does, whose patterns CEL means. A pattern taken from an event is refused as well.
+ */
+function boundPatterns(node: ASTNode): void {
+  if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches') {
+    checkPattern(node.args.at(-1));
+  }
+  for (const inner of nodesIn(node.args)) boundPatterns(inner);
+}
+
+function checkPattern(given: unknown): void {
+  const pattern = Array.isArray(given) ? given.at(-1)?.args : undefined;
+  if (typeof pattern !== 'string') throw new Error('matches() takes a pattern written in quotes');
+  setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
+  setFlagsFromString('--enable-experimental-regexp-engine');
+  try {
+    // The flag that asks for the linear engine alone; only the check uses it.
+    new RegExp(pattern, 'l');
+  } catch {
+    throw new Error(
+      'matches() takes patterns that run in linear time (RE2): no look-ahead, no back references',
+    );
+  }
+}
+
+function nodesIn(args: unknown): readonly ASTNode[] {
+  if (Array.isArray(args)) return args.flatMap(nodesIn);
+  return typeof args === 'object' && args !== null && 'op' in args ? [args as ASTNode] : [];
+}
