@@ -8,7 +8,6 @@ import { timetable } from '../fetch/schedule.ts';
 import { StreamRunner } from '../fetch/stream-runner.ts';
 import { turnsOf } from '../fetch/turns.ts';
 import type { PlannedSource } from '../pipeline.ts';
-import { backOff } from '../tools/back-off.ts';
 import { type PaceMeans, paceFor } from './backfill-pace.ts';
 import { type BackfillRequest, keyOf } from './backfill-requests.ts';
 import type { BootTools } from './tools.ts';
@@ -77,7 +76,7 @@ function partOf(
     turns: turnsOf(1),
     clock,
     log,
-    backOff: backOff({ random }),
+    random,
     jitterMs: 0,
     // The live stream's note is not this one's to write.
     note: () => undefined,

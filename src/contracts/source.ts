@@ -4,6 +4,7 @@
 
 import type { ExportError } from './errors.ts';
 import type { ParsedRecord, RecordKind } from './event.ts';
+import type { Wait } from './wait.ts';
 
 /** Where in a list a page starts. A cursor is upstream's own text and is handed back byte for byte; null: the first page. */
 export type Place =
@@ -40,22 +41,24 @@ export interface Page {
 }
 
 /**
- * The answer to one request, a closed union. `retry`: nothing is known; asked again after a wait. `refused`: upstream
+ * The answer to one request, a closed union. `retry`: nothing is known; asked again after `wait`, or one that grows. `refused`: upstream
  * does not take this request, `about` what as far as it says. `denied`: credentials or rights. `blocked`: HTTP 451.
  */
 export type Fetched =
   | { readonly outcome: 'page'; readonly page: Page }
-  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
+  | { readonly outcome: 'retry'; readonly wait?: Wait; readonly cause: ExportError }
   | {
       readonly outcome: 'refused';
       readonly about: 'cursor' | 'limit' | 'sort' | 'request';
+      /** Upstream has named what it is about; else that is a guess. */
+      readonly isNamed?: boolean;
       readonly status: number;
       readonly cause: ExportError;
     }
   | {
       readonly outcome: 'denied';
       readonly status: number;
-      readonly afterMs?: number;
+      readonly wait?: Wait;
       readonly cause: ExportError;
     }
   | { readonly outcome: 'blocked'; readonly cause: ExportError };
@@ -113,7 +116,9 @@ export type Reading =
       /** Why it is not complete. */
       readonly cause?: ExportError;
     }
-  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
+  | { readonly outcome: 'retry'; readonly wait?: Wait; readonly cause: ExportError }
+  /** Upstream refuses the credential. */
+  | { readonly outcome: 'denied'; readonly wait?: Wait; readonly cause: ExportError }
   /** The company itself is denied or gone: never a removal. */
   | { readonly outcome: 'scope_lost'; readonly cause: ExportError };
 

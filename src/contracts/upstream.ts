@@ -2,6 +2,7 @@
 // says which path and query it wants; whether, when and with which token the request goes out is not its concern.
 
 import type { ExportError } from './errors.ts';
+import type { Wait } from './wait.ts';
 
 /** One GET request. */
 export interface UpstreamRequest {
@@ -25,7 +26,7 @@ export type UpstreamAnswer =
       readonly body: Uint8Array;
       readonly headers: Readonly<Record<string, string>>;
     }
-  | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
+  | { readonly outcome: 'retry'; readonly wait?: Wait; readonly cause: ExportError }
   | {
       readonly outcome: 'refused';
       readonly status: number;
@@ -36,7 +37,7 @@ export type UpstreamAnswer =
   | {
       readonly outcome: 'denied';
       readonly status: number;
-      readonly afterMs?: number;
+      readonly wait?: Wait;
       readonly cause: ExportError;
     };
 

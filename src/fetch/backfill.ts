@@ -17,7 +17,7 @@ import {
 } from './backfill-spool.ts';
 import { samePlace } from './checkpoint.ts';
 import { ListReader, type Taken } from './list-reader.ts';
-import { NoPage, type PollResult, resultOf } from './outcome.ts';
+import { mismatch, NoPage, type PollResult, resultOf } from './outcome.ts';
 import { firstPlace } from './pager.ts';
 import { timeOf } from './record-time.ts';
 import { follow, type Walk } from './walk.ts';
@@ -88,7 +88,7 @@ export class Backfill {
       if (error instanceof NoPage) return await this.#failed(error);
       if (!(error instanceof ExportError)) throw error;
       if (error.code !== 'checkpoint_mismatch') return { outcome: 'retry', cause: error };
-      return { outcome: 'halted', waitMs: 0, cause: this.#mismatch(error) };
+      return mismatch(this.#mismatch(error));
     }
   }
 

@@ -16,7 +16,7 @@ import { ExportError } from '../contracts/errors.ts';
 import { knowsEnd, type ListCheckpoint, samePlace } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
-import { deniedWaitMs, haltedWaitMs, NoPage, type PollResult, resultOf } from './outcome.ts';
+import { denied, mismatch, NoPage, type PollResult, passingMsMax, resultOf } from './outcome.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
@@ -33,6 +33,7 @@ export class ListPoller {
     triedBackAt: null,
     polledAt: null,
     failed: false,
+    lostAt: null,
   };
 
   constructor(reader: ListReader, settings: ListSettings) {
@@ -48,15 +49,17 @@ export class ListPoller {
   /** One poll: up to the tail, or until others should have their turn. Never throws for what upstream did. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
+    const before = this.#reader.steps;
     try {
-      return await this.#read(poll);
+      const result = await this.#read(poll);
+      if (result.outcome === 'done') return result;
+      return { ...result, advanced: this.#reader.steps > before };
     } catch (error) {
       this.#memory.failed = true;
       this.#reader.discard();
       if (signal.aborted || !(error instanceof ExportError)) throw error;
-      const halted = error.code === 'checkpoint_mismatch';
-      return halted
-        ? { outcome: 'halted', waitMs: haltedWaitMs, cause: error }
+      return error.code === 'checkpoint_mismatch'
+        ? mismatch(error)
         : { outcome: 'retry', cause: error };
     } finally {
       this.#memory.polledAt = poll.begunAt;
@@ -70,6 +73,7 @@ export class ListPoller {
       await readEnds(poll);
       await lookFurther(poll);
       await poll.commit({ scopeLost: false });
+      this.#memory.lostAt = null;
       this.#memory.failed = false;
       return { outcome: 'done', fresh: poll.fresh, more: poll.more };
     } catch (error) {
@@ -93,9 +97,11 @@ export class ListPoller {
       return { outcome: 'done', fresh: poll.fresh, more: true };
     }
     if (await isScopeLost(this.#reader, error, poll)) {
-      const told = poll.checkpoint.scopeLost;
-      await poll.commit({ scopeLost: true }, told ? [] : [scopeFinding(stream.name, cause)]);
-      return { outcome: 'halted', waitMs: deniedWaitMs, cause };
+      this.#memory.lostAt ??= poll.begunAt;
+      const { scopeLost: told } = poll.checkpoint;
+      if (told || poll.begunAt - this.#memory.lostAt < passingMsMax) return denied({ cause });
+      await poll.commit({ scopeLost: true }, [scopeFinding(stream.name, cause)]);
+      return { ...denied({ cause }), isDefinite: true };
     }
     const dead = fetched.outcome === 'refused' && fetched.about === 'cursor';
     const again = dead && this.#settings.onCursorInvalid !== 'halt';

@@ -53,6 +53,7 @@ export class ListReader {
   #unsaved = false;
   readonly #group: Group;
   #block = 0;
+  #steps = 0;
 
   constructor(means: ListMeans) {
     this.means = means;
@@ -75,6 +76,11 @@ export class ListReader {
   /** The checkpoint, where it is loaded. */
   get loaded(): ListCheckpoint | null {
     return this.#checkpoint;
+  }
+
+  /** Steps that became durable. */
+  get steps(): number {
+    return this.#steps;
   }
 
   /** Loads checkpoint and memory, once, and again after a failed commit. Throws `checkpoint_mismatch`. */
@@ -239,6 +245,7 @@ export class ListReader {
     try {
       const block = await this.means.spool.append(entry);
       if (block > 0) this.#block = block;
+      this.#steps += 1;
     } catch (error) {
       this.#checkpoint = null;
       throw error;

@@ -5,7 +5,7 @@
 import { ExportError } from '../contracts/errors.ts';
 import type { Fetched, ListStream, Page, Place } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
-import type { Log } from '../contracts/tools.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { NoPage } from './outcome.ts';
 
@@ -32,6 +32,9 @@ export interface Asked {
 
 /** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
 const limitSteps = [100, 50, 25, 0];
+/** A larger limit is tried again after this, at the start of the list: a cursor may hold for one limit only. */
+const tryMoreMsMin = 60_000;
+const tryMoreMsMax = 3_600_000;
 /** Taken for the size of a blocked page that was asked for without a limit. */
 const blockedLimit = 100;
 
@@ -46,17 +49,30 @@ const noRows: Page = {
   total: null,
 };
 
+interface PageMeans {
+  readonly stream: ListStream;
+  readonly spool: Spool;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
 /** Asks for the pages of one stream. */
 export class PageAsker {
   traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
   readonly #stream: ListStream;
   readonly #spool: Spool;
   readonly #log: Log;
+  readonly #clock: Clock;
+  /** When a limit above the learned one is tried again; with each refusal in twice the time. */
+  #tryMoreAt: number;
+  #tryMoreMs = tryMoreMsMin;
 
-  constructor(means: { readonly stream: ListStream; readonly spool: Spool; readonly log: Log }) {
+  constructor(means: PageMeans) {
     this.#stream = means.stream;
     this.#spool = means.spool;
     this.#log = means.log;
+    this.#clock = means.clock;
+    this.#tryMoreAt = means.clock.monotonic() + tryMoreMsMin;
   }
 
   /**
@@ -79,6 +95,14 @@ export class PageAsker {
         this.traits = before;
         throw isRefusal(again) ? error : again;
       }
+      // What refused everything for a moment may have ended in between.
+      const { traits } = this;
+      const slipped = await this.#ask(wanted, signal).catch((again) => {
+        if (!isRefusal(again)) throw again;
+        this.traits = traits;
+        return null;
+      });
+      if (slipped !== null) return slipped;
       this.#log.warn('upstream refuses the sorting; asking without it', { error: cause.message });
       throw new NoPage({ outcome: 'refused', about: 'sort', status, cause });
     }
@@ -87,8 +111,7 @@ export class PageAsker {
   /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
   #maybeSort({ place, unsorted }: Wanted, { fetched: { about, status } }: Refusal): boolean {
     if (this.#stream.sorted !== true || unsorted) return false;
-    const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
-    return about === 'sort' || (isFirst && (status === 400 || status === 422));
+    return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
   }
 
   async #ask({ place, overlap, isEnd, unsorted }: Wanted, signal: AbortSignal): Promise<Asked> {
@@ -96,7 +119,7 @@ export class PageAsker {
     let smaller: number | null = null;
     let blocked: Blocked | null = null;
     for (;;) {
-      const limit: number | null = smaller ?? this.#limit();
+      const limit: number | null = smaller ?? this.#limit(place);
       await this.#spool.room(signal);
       const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
       const fetched = await this.#stream.fetchPage(query, signal);
@@ -114,30 +137,52 @@ export class PageAsker {
         if (smaller > overlap) continue;
         throw new NoPage(blocked);
       }
-      if (fetched.outcome === 'refused' && fetched.about === 'limit' && this.#stepDown(limit)) {
-        continue;
+      if (fetched.outcome === 'refused' && fetched.about === 'limit') {
+        if (this.#stepDown(limit, fetched.isNamed === true)) continue;
       }
       if (fetched.outcome !== 'page') throw new NoPage(fetched);
       const { page } = fetched;
+      this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
       if (this.#isWhole(page, mayEnd)) return { page, hidden };
       mayEnd = true;
     }
   }
 
-  #limit(): number | null {
+  #limit(place: Place): number | null {
     const asked = this.#stream.pageLimit;
     const { limitMax } = this.traits;
-    if (asked === null || limitMax === 0) return null;
-    return limitMax === null ? asked : Math.min(asked, limitMax);
+    const triesMore =
+      limitMax !== null && isFirst(place) && this.#clock.monotonic() >= this.#tryMoreAt;
+    if (asked === null || limitMax === null || triesMore) return asked;
+    return limitMax === 0 ? null : Math.min(asked, limitMax);
   }
 
-  #stepDown(limit: number | null): boolean {
+  /** The next smaller limit, which is kept; where upstream has not named the limit, others are tried again later. */
+  #stepDown(limit: number | null, isNamed: boolean): boolean {
     const lower = limitSteps.find((step) => limit !== null && step < limit);
     if (lower === undefined) return false;
+    this.#tryMoreAt = isNamed
+      ? Number.POSITIVE_INFINITY
+      : this.#clock.monotonic() + this.#tryMoreMs;
+    const known = this.traits.limitMax;
+    // It was tried again, and is known.
+    if (known !== null && limit !== null && limit > known) {
+      this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
+      return true;
+    }
     this.#log.warn('upstream refuses the page limit; asking for less', { limit, instead: lower });
     this.traits = { ...this.traits, limitMax: lower };
     return true;
+  }
+
+  /** A limit that works again was refused for another reason. */
+  #noteTaken(limit: number | null): void {
+    const { limitMax } = this.traits;
+    if (limitMax === null || limit === null || limit <= limitMax) return;
+    this.#log.info('upstream takes a larger page limit again', { limit, instead_of: limitMax });
+    this.traits = { ...this.traits, limitMax: null };
+    this.#tryMoreMs = tryMoreMsMin;
   }
 
   /**
@@ -162,6 +207,10 @@ export class PageAsker {
       ),
     });
   }
+}
+
+function isFirst(place: Place): boolean {
+  return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
 }
 
 function isRefusal(error: unknown): error is Refusal {

@@ -27,6 +27,8 @@ export interface PollMemory {
   polledAt: number | null;
   /** It failed. */
   failed: boolean;
+  /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
+  lostAt: number | null;
 }
 
 /** One poll. */

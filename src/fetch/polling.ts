@@ -7,7 +7,6 @@ import { asExportError, type ExportError, invariant } from '../contracts/errors.
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
-import { backOff } from '../tools/back-off.ts';
 import { ListPoller } from './list-poller.ts';
 import { ListReader } from './list-reader.ts';
 import type { PollResult } from './outcome.ts';
@@ -134,7 +133,7 @@ export class Polling {
       turns: this.#turns,
       clock: tools.clock,
       log: tools.log.with({ stream: stream.name }),
-      backOff: backOff({ random }),
+      random,
       jitterMs: random() * jitterMs,
       note: (facts) => spool.note('stream', stream.name, facts),
     });

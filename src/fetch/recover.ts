@@ -22,9 +22,9 @@ export async function isDead(
   { resume, first, signal }: { resume: Place; first: Place; signal: AbortSignal },
 ): Promise<boolean> {
   if (isIgnored(refusal)) return true;
-  if (await answers(reader, resume, signal)) return false;
+  // The list's start first: where the endpoint has refused everything for a while, the cursor is asked again after that.
   await reader.ask(first, 0, signal);
-  return true;
+  return !(await answers(reader, resume, signal));
 }
 
 async function answers(reader: ListReader, place: Place, signal: AbortSignal): Promise<boolean> {

@@ -14,7 +14,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { Spool } from '../contracts/spool.ts';
 import { Identifier } from './identity.ts';
-import { deniedWaitMs, haltedWaitMs, type PollResult } from './outcome.ts';
+import { denied, mismatch, type PollResult, passingMsMax } from './outcome.ts';
 import { conditionRecord } from './own-pages.ts';
 import { Generation, type GenerationMeans, type Seen } from './snapshot-generation.ts';
 import type { Known } from './snapshot-judge.ts';
@@ -51,6 +51,8 @@ export class SnapshotPoller {
   readonly #identifier: Identifier;
   /** The reading to come is to confirm what the one before has shown. */
   #isSecondLook = false;
+  /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
+  #lostAt: number | null = null;
 
   constructor(means: SnapshotMeans) {
     this.#means = means;
@@ -73,6 +75,8 @@ export class SnapshotPoller {
       switch (reading.outcome) {
         case 'retry':
           return reading;
+        case 'denied':
+          return denied(reading);
         case 'scope_lost':
           return await this.#loseScope(held, reading.cause);
         case 'reading':
@@ -81,7 +85,7 @@ export class SnapshotPoller {
     } catch (error) {
       if (signal.aborted || !(error instanceof ExportError)) throw error;
       return error.code === 'checkpoint_mismatch'
-        ? { outcome: 'halted', waitMs: haltedWaitMs, cause: error }
+        ? mismatch(error)
         : { outcome: 'retry', cause: error };
     }
   }
@@ -104,8 +108,10 @@ export class SnapshotPoller {
   }
 
   async #loseScope(held: Held, cause: ExportError): Promise<PollResult> {
-    const { stream } = this.#means;
-    if (!held.checkpoint.scopeLost) {
+    const { stream, clock } = this.#means;
+    this.#lostAt ??= clock.now();
+    const isLasting = clock.now() - this.#lostAt >= passingMsMax;
+    if (isLasting && !held.checkpoint.scopeLost) {
       const generation = new Generation(this.#means, held.entities);
       generation.findings.push({
         condition: 'source.scope_lost',
@@ -114,12 +120,13 @@ export class SnapshotPoller {
       });
       await this.#commit(held, generation, { ...held.checkpoint, scopeLost: true });
     }
-    return { outcome: 'halted', waitMs: deniedWaitMs, cause };
+    return denied({ cause });
   }
 
   async #look(held: Held, reading: Seen, signal: AbortSignal): Promise<PollResult> {
     const { log, stream } = this.#means;
     const before = held.checkpoint;
+    this.#lostAt = null;
     const incomplete = reading.complete ? 0 : before.incomplete + 1;
     const generation = new Generation(this.#means, held.entities);
     const isFirst = before.baseline === 'open';

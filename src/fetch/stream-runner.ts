@@ -1,11 +1,14 @@
-// The loop of one stream: poll, wait until it is due again, poll. It is the only place that decides how long a stream waits:
-// until its schedule says so, until upstream's own Retry-After, or a growing back-off. One poll at a time per stream, and no
-// more than a fixed number over all streams. A stream that fails, fails alone.
+// The loop of one stream: poll, wait until it is due again, poll. A wait that was decided on the way here (wait.ts) is
+// obeyed; where none was, it lasts until the schedule says so, or grows from failure to failure. An operator may cut it
+// short, but not what upstream asked for. One poll at a time per stream, and no more than a fixed number over all streams.
+// A stream that fails, fails alone.
 
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import type { PollResult } from './outcome.ts';
+import type { Wait } from '../contracts/wait.ts';
+import { backOff, lastingBackOff } from '../tools/back-off.ts';
+import { type PollResult, passingMsMax } from './outcome.ts';
 import type { Timetable } from './schedule.ts';
 import type { Turns } from './turns.ts';
 
@@ -18,7 +21,8 @@ export interface RunnerSettings {
   readonly turns: Turns;
   readonly clock: Clock;
   readonly log: Log;
-  readonly backOff: { next(): number; reset(): void };
+  /** From 0 up to 1, for jitter. */
+  readonly random: () => number;
   /** Wait before the first poll, so that thousands of streams do not start at once. */
   readonly jitterMs: number;
   /** Told after each poll, for status. */
@@ -45,9 +49,24 @@ const idleWaitMsMin = 100;
 /** Polls that failed wait at least this long, whatever upstream says. */
 const retryWaitMsMin = 1_000;
 
+interface Work {
+  readonly run: () => Promise<void>;
+  readonly drop: (why: unknown) => void;
+}
+
+const notDecided: Wait = { ms: 0, cut: () => undefined };
+
 /** Polls one stream. */
 export class StreamRunner {
   readonly #settings: RunnerSettings;
+  readonly #failures;
+  readonly #refusals;
+  /** Ends the wait under way. */
+  #wake: (() => void) | null = null;
+  /** Work that wants nothing of the stream under way, and what ends a poll or wait for it. */
+  readonly #works: Work[] = [];
+  #interrupt = new AbortController();
+  #isRunning = false;
   #state: RunnerState['state'] = 'waiting';
   #polls = 0;
   #records = 0;
@@ -57,6 +76,8 @@ export class StreamRunner {
 
   constructor(settings: RunnerSettings) {
     this.#settings = settings;
+    this.#failures = backOff(settings);
+    this.#refusals = lastingBackOff(settings);
   }
 
   get state(): RunnerState {
@@ -75,16 +96,16 @@ export class StreamRunner {
 
   /** Polls until aborted. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#isRunning = true;
     try {
-      await this.#wait(this.#settings.jitterMs, signal);
-      while (!signal.aborted) {
-        const { waitMs } = await this.#poll(signal);
-        await this.#wait(waitMs, signal);
-      }
+      let wait: Wait = { ...notDecided, ms: this.#settings.jitterMs };
+      while (!signal.aborted) wait = await this.#turn(wait, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
+      this.#isRunning = false;
       this.#nextPollAt = null;
+      for (const { drop } of this.#works.splice(0)) drop(signal.reason);
     }
   }
 
@@ -92,24 +113,71 @@ export class StreamRunner {
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
     try {
       for (;;) {
-        const { result, waitMs } = await this.#poll(signal);
-        if (result.outcome === 'halted') return result.cause;
+        const { result, wait } = await this.#poll(signal);
+        if (result.outcome === 'refused' && this.#state === 'halted') return result.cause;
         if (result.outcome === 'done' && !result.more && result.againMs === undefined) return null;
-        await this.#wait(waitMs, signal);
+        await this.#wait(wait, signal);
       }
     } finally {
       this.#nextPollAt = null;
     }
   }
 
-  async #wait(waitMs: number, signal: AbortSignal): Promise<void> {
+  /** Polls now rather than when the wait is over, unless upstream has asked for the wait. */
+  askNow(): void {
+    this.#beginWaitsAnew();
+    this.#wake?.();
+  }
+
+  /** Does work while nothing of the stream is under way: a poll is broken off for it, and is made anew after it. */
+  whileStill<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.#isRunning) return work();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#works.push({ run: () => work().then(resolve, reject), drop: reject });
+    this.#interrupt.abort(new Error('interrupted'));
+    return promise;
+  }
+
+  /** A wait and the poll after it, or the work that breaks them off; resolves with the next wait. */
+  async #turn(before: Wait, signal: AbortSignal): Promise<Wait> {
+    const interrupted = AbortSignal.any([signal, this.#interrupt.signal]);
+    try {
+      await this.#wait(before, interrupted);
+      return (await this.#poll(interrupted)).wait;
+    } catch (error) {
+      if (signal.aborted || !interrupted.aborted) throw error;
+      this.#interrupt = new AbortController();
+      for (const { run } of this.#works.splice(0)) await run();
+      return notDecided;
+    }
+  }
+
+  async #wait({ ms, cut, mended }: Wait, signal: AbortSignal): Promise<void> {
     const { clock } = this.#settings;
-    this.#nextPollAt = clock.now() + waitMs;
-    await clock.sleep(waitMs, signal);
+    this.#nextPollAt = clock.now() + ms;
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    if (cut !== undefined) {
+      this.#wake = () => {
+        cut();
+        over.abort(new Error('asked now'));
+      };
+    }
+    try {
+      await Promise.race([
+        clock.sleep(ms, either),
+        ...(mended === undefined ? [] : [mended(either)]),
+      ]);
+    } catch (error) {
+      if (signal.aborted || !over.signal.aborted) throw error;
+    } finally {
+      this.#wake = null;
+      over.abort(new Error('waited'));
+    }
   }
 
   /** One poll, and how long to wait after it. */
-  async #poll(signal: AbortSignal): Promise<{ result: PollResult; waitMs: number }> {
+  async #poll(signal: AbortSignal): Promise<{ result: PollResult; wait: Wait }> {
     const { turns, poll, name, clock } = this.#settings;
     const begunAt = clock.monotonic();
     const release = await turns.take(signal);
@@ -122,71 +190,76 @@ export class StreamRunner {
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
       });
       this.#polls += 1;
-      const waitMs = this.#waitAfter(result, begunAt);
-      this.#observe(result, waitMs);
-      return { result, waitMs };
+      const wait = this.#observe(result, begunAt);
+      this.#note(wait.ms);
+      return { result, wait };
     } finally {
       release();
     }
   }
 
-  #observe(result: PollResult, waitMs: number): void {
-    const { clock, log, note } = this.#settings;
+  /** What a poll's end means for the stream, and for how long it waits. */
+  #observe(result: PollResult, begunAt: number): Wait {
+    const { clock, log, timetable } = this.#settings;
     switch (result.outcome) {
-      case 'done':
+      case 'done': {
         this.#records += result.fresh;
         if (!result.more) this.#caughtUpAt = clock.now();
         if (this.#error !== null) log.info('the stream can be read again');
         this.#error = null;
         this.#state = 'waiting';
-        break;
-      case 'retry':
+        if (result.fresh > 0 || !result.more) this.#beginWaitsAnew();
+        // A list that goes on and on without a record must not become a hot loop.
+        if (result.more) return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
+        const ms = result.againMs ?? timetable.untilNext(begunAt);
+        return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
+      }
+      case 'retry': {
+        if (result.advanced === true) this.#beginWaitsAnew();
         this.#state = 'retrying';
-        this.#tell(result.cause, waitMs);
-        break;
-      case 'halted':
-        this.#state = 'halted';
-        this.#tell(result.cause, waitMs);
-        break;
+        return this.#failed(result, () => this.#failures.next());
+      }
+      case 'refused': {
+        if (result.advanced === true) this.#beginWaitsAnew();
+        const { lastedMs, waitMs } = this.#refusals.next(result.waitMsMax);
+        this.#state = result.isDefinite || lastedMs >= passingMsMax ? 'halted' : 'retrying';
+        return this.#failed(result, () => waitMs);
+      }
     }
+  }
+
+  #beginWaitsAnew(): void {
+    this.#failures.reset();
+    this.#refusals.reset();
+  }
+
+  /** A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again and again it grows. */
+  #failed(
+    { cause, wait = notDecided }: Exclude<PollResult, { outcome: 'done' }>,
+    growing: () => number,
+  ): Wait {
+    this.#error = cause;
+    const decided = wait.ms >= retryWaitMsMin ? wait : { ...notDecided, ...wait, ms: growing() };
+    const { code, message, next, details } = cause;
+    const ours = { code, error: message, next };
+    // First for who reads, and last since no detail may go by one of these names.
+    const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
+    if (this.#state === 'halted') this.#settings.log.error('the stream is halted', fields);
+    else this.#settings.log.warn('the stream could not be read; it is tried again', fields);
+    return decided;
+  }
+
+  #note(waitMs: number): void {
+    const { clock, note, source } = this.#settings;
+    const error = this.#error;
     note({
-      source: this.#settings.source,
+      source,
       state: this.#state,
       caught_up_at: this.#caughtUpAt,
       next_poll_at: clock.now() + waitMs,
       polls: this.#polls,
       records: this.#records,
-      error:
-        this.#error === null
-          ? null
-          : { code: this.#error.code, message: this.#error.message, next: this.#error.next },
+      error: error && { code: error.code, message: error.message, next: error.next },
     });
-  }
-
-  #tell(cause: ExportError, waitMs: number): void {
-    this.#error = cause;
-    const { code, message, next, details } = cause;
-    const ours = { code, error: message, next };
-    // First for who reads, and last since no detail may go by one of these names.
-    const fields = { ...ours, ...details, ...ours, wait_ms: waitMs };
-    if (this.#state === 'halted') this.#settings.log.error('the stream is halted', fields);
-    else this.#settings.log.warn('the stream could not be read; it is tried again', fields);
-  }
-
-  #waitAfter(result: PollResult, begunAt: number): number {
-    const { timetable, backOff } = this.#settings;
-    switch (result.outcome) {
-      case 'done':
-        if (result.fresh > 0 || !result.more) backOff.reset();
-        if (!result.more) {
-          return Math.max(idleWaitMsMin, result.againMs ?? timetable.untilNext(begunAt));
-        }
-        // A list that goes on and on without a record must not become a hot loop.
-        return result.fresh > 0 ? 0 : backOff.next();
-      case 'retry':
-        return Math.max(retryWaitMsMin, result.afterMs ?? backOff.next());
-      case 'halted':
-        return result.waitMs;
-    }
   }
 }

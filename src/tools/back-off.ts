@@ -2,6 +2,8 @@
 // so that a thousand streams that failed together do not return together; and never below a floor, so that no path
 // without progress becomes a hot loop.
 
+import type { Clock } from '../contracts/tools.ts';
+
 /** A growing wait. One per thing that is tried again; `reset` it on success. */
 export interface BackOff {
   /** Milliseconds to wait before the next try; each call without a reset may wait longer. */
@@ -36,6 +38,40 @@ export function backOff(options: BackOffOptions): BackOff {
     },
     reset() {
       doublings = 0;
+    },
+  };
+}
+
+/** A wait that grows with how long something has lasted, so that it is never longer than that by much. */
+export interface LastingBackOff {
+  /** How long it has lasted, and the wait before the next try: at least a second, at most `maxMs`. */
+  next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number };
+  /** It is over. */
+  reset(): void;
+}
+
+const lastingMsMin = 1_000;
+
+/** Half jitter: between half of what it has lasted since the first call, and all of that. */
+export function lastingBackOff({
+  clock,
+  random,
+}: {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly random: () => number;
+}): LastingBackOff {
+  let since: number | null = null;
+  return {
+    next(maxMs) {
+      const now = clock.monotonic();
+      since ??= now;
+      const lastedMs = now - since;
+      const boundMs = Math.min(maxMs, Math.max(2 * lastingMsMin, lastedMs));
+      const waitMs = Math.max(lastingMsMin, boundMs * (0.5 + random() / 2));
+      return { lastedMs, waitMs };
+    },
+    reset() {
+      since = null;
     },
   };
 }

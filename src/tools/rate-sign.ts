@@ -98,7 +98,8 @@ function budgetOf(
   resetMs: number | undefined,
 ): Budget | undefined {
   const limit = smallest(limitText);
-  const remaining = smallest(remainingText);
+  // Some servers count on below zero: then nothing is left either.
+  const remaining = smallest(remainingText?.replace(/(?<![^\s,])-\d+/g, '0'));
   if (limit === undefined && remaining === undefined && resetMs === undefined) return undefined;
   return {
     ...(limit === undefined ? {} : { limit }),
@@ -141,7 +142,7 @@ function readStructured(headers: Headers): Budget | undefined {
   if (text === undefined) return undefined;
   let tightest: { name: unknown; remaining: number; seconds: number | undefined } | undefined;
   for (const item of parseList(text) ?? []) {
-    const remaining = integer(item.parameters.get('r'));
+    const remaining = left(item.parameters.get('r'));
     if (remaining === undefined) continue;
     const seconds = integer(item.parameters.get('t'));
     const tighter =
@@ -161,7 +162,7 @@ function readStructured(headers: Headers): Budget | undefined {
 
 function readDictionary(text: string): Budget | undefined {
   const members = parseDictionary(text);
-  const remaining = integer(members?.get('remaining'));
+  const remaining = left(members?.get('remaining'));
   if (remaining === undefined) return undefined;
   const limit = integer(members?.get('limit'));
   const seconds = integer(members?.get('reset'));
@@ -175,6 +176,12 @@ function readDictionary(text: string): Budget | undefined {
 function policyQuota(text: string | undefined, name: unknown): number | undefined {
   const policy = parseList(text ?? '')?.find((item) => item.value === name);
   return integer(policy?.parameters.get('q'));
+}
+
+/** What is left, where some servers count on below zero. */
+function left(item: Parameters<typeof integer>[0]): number | undefined {
+  const isOverdrawn = item?.type === 'integer' && typeof item.value === 'number' && item.value < 0;
+  return isOverdrawn ? 0 : integer(item);
 }
 
 function integer(item: { readonly type: string; readonly value: unknown } | undefined) {

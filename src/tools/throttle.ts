@@ -30,8 +30,8 @@ export interface Throttle {
   delayAt(nowMs: number): number;
   /** Counts a request that goes now; call it only when `delayAt` is 0. */
   take(nowMs: number): void;
-  /** Learns from an answer. */
-  observe(sign: RateSign, nowMs: number): void;
+  /** Learns from an answer; `request` tells one request on the path from another. */
+  observe(sign: RateSign, nowMs: number, request?: string): void;
   /** What upstream last said; empty when it said nothing. */
   budget(): Budget;
 }
@@ -45,23 +45,30 @@ const spreadMsMax = 5_000;
 
 /**
  * A throttle with the given ceilings (all hold). After a 429 it is parked for Retry-After, or for growing jittered
- * waits from 1 s to 5 min; refusals of requests that were already under way do not make the wait grow.
+ * waits from 1 s to 5 min; refusals of requests that were already under way do not make the wait grow. They begin anew once
+ * the request that was refused is answered, or nothing was refused for as long again: others may be answered all the time.
  */
 export function createThrottle(options: ThrottleOptions): Throttle {
   const windows = (options.ceilings ?? []).map(slidingWindow);
   const waits = backOff({ random: options.random });
   let parkedUntilMs = Number.NEGATIVE_INFINITY;
   let budget: Budget = {};
+  let refusedRequest = '';
+  let ownWaitMs = 0;
 
   const park = (ms: number, nowMs: number) => {
     parkedUntilMs = Math.max(parkedUntilMs, nowMs + ms);
   };
-  const parkRefused = (retryAfterMs: number | undefined, nowMs: number) => {
-    if (retryAfterMs !== undefined && retryAfterMs >= refusedMsMin) {
-      const spreadMs = Math.min(retryAfterMs * spreadShare, spreadMsMax);
-      park(retryAfterMs + options.random() * spreadMs, nowMs);
+  const parkRefused = ({ retryAfterMs = 0, resetMs = 0 }: RateSign, nowMs: number) => {
+    // A reset that is past was made a second: it is not what upstream asks for.
+    const untilResetMs = resetMs > refusedMsMin ? resetMs : 0;
+    const askedMs = retryAfterMs >= refusedMsMin ? retryAfterMs : untilResetMs;
+    if (askedMs > 0) {
+      const spreadMs = Math.min(askedMs * spreadShare, spreadMsMax);
+      park(askedMs + options.random() * spreadMs, nowMs);
     } else if (nowMs >= parkedUntilMs) {
-      park(waits.next(), nowMs);
+      ownWaitMs = waits.next();
+      park(ownWaitMs, nowMs);
     }
   };
 
@@ -74,7 +81,7 @@ export function createThrottle(options: ThrottleOptions): Throttle {
     take(nowMs) {
       for (const window of windows) window.take(nowMs);
     },
-    observe(sign, nowMs) {
+    observe(sign, nowMs, request = '') {
       if (sign.limit !== undefined || sign.remaining !== undefined) {
         budget = {
           ...(sign.limit === undefined ? {} : { limit: sign.limit }),
@@ -82,11 +89,12 @@ export function createThrottle(options: ThrottleOptions): Throttle {
         };
       }
       if (sign.refused) {
-        parkRefused(sign.retryAfterMs ?? sign.resetMs, nowMs);
+        parkRefused(sign, nowMs);
+        refusedRequest = request;
         return;
       }
       if (sign.retryAfterMs !== undefined) park(sign.retryAfterMs, nowMs);
-      else waits.reset();
+      else if (request === refusedRequest || nowMs >= parkedUntilMs + ownWaitMs) waits.reset();
       if (sign.remaining === 0) park(sign.resetMs ?? options.pauseMs ?? defaultPauseMs, nowMs);
     },
     budget: () => budget,

@@ -40,8 +40,8 @@ export interface Gate {
   acquire(lane: Lane, signal: AbortSignal): Promise<void>;
   /** Milliseconds that a request on this lane would wait now, others' turns left aside. */
   delay(lane: Lane): number;
-  /** Learns from an answer on this lane. */
-  observe(lane: Lane, sign: RateSign): void;
+  /** Learns from an answer on this lane; `request` tells one request on it from another. */
+  observe(lane: Lane, sign: RateSign, request?: string): void;
   /** Paths with a budget or a wait. */
   state(): readonly ThrottleState[];
 }
@@ -124,20 +124,21 @@ class CredentialGate implements Gate {
     return delayMs;
   }
 
-  observe(lane: Lane, sign: RateSign): void {
+  observe(lane: Lane, sign: RateSign, request = ''): void {
     const nowMs = this.#clock.monotonic();
     const [own, ...above] = levelsOf(lane);
-    this.#level(own).throttle.observe(sign, nowMs);
+    const asked = `${own}${request}`;
+    this.#level(own).throttle.observe(sign, nowMs, asked);
     let below = own;
     for (const name of above) {
       const level = this.#level(name);
       if (!sign.refused) {
-        level.throttle.observe({ refused: false }, nowMs);
+        level.throttle.observe({ refused: false }, nowMs, asked);
       } else {
         const another = level.refusedPath !== below && level.refusedPath !== '';
         if (another && nowMs - level.refusedAtMs < wideningMs) {
           // Without Retry-After: a wait of days for one path must not become everybody's.
-          level.throttle.observe({ refused: true }, nowMs);
+          level.throttle.observe({ refused: true }, nowMs, asked);
         }
         level.refusedPath = below;
         level.refusedAtMs = nowMs;

@@ -11,7 +11,7 @@ import { describeProblem, parseObject, problemDetails, readProblem } from './ups
 
 /** How requests prove who they are. */
 export type Credential =
-  | { readonly kind: 'api_key'; readonly key: Secret }
+  | { readonly kind: 'api_key'; readonly key: Secret /** Where it is for. */; readonly url: string }
   | {
       readonly kind: 'client';
       readonly url: string;
@@ -96,8 +96,11 @@ export function readGrant(response: HttpResponse, credential: ClientCredential):
     const grant = body === null ? null : grantOf(body, credential);
     return grant ?? failed('retry', 'upstream_nonsense', response, credential);
   }
-  const code = status >= 400 ? 'token_refused' : 'upstream_nonsense';
-  return failed('refused', code, response, credential);
+  if (status === 400 || status === 401 || status === 403) {
+    return failed('refused', 'token_refused', response, credential);
+  }
+  // No answer that RFC 6749 knows: something else answers there, for a moment perhaps.
+  return failed('retry', 'upstream_nonsense', response, credential);
 }
 
 function grantOf(body: JsonObject, credential: ClientCredential): GrantReading | null {

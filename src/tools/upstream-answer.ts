@@ -6,6 +6,7 @@
 import { ExportError } from '../contracts/errors.ts';
 import type { HttpFailure, HttpResponse } from '../contracts/tools.ts';
 import type { UpstreamAnswer } from '../contracts/upstream.ts';
+import type { Wait } from '../contracts/wait.ts';
 import { cleanText } from './clean-text.ts';
 import {
   describeProblem,
@@ -27,21 +28,17 @@ export interface Asked {
   readonly scopes: { readonly asked: string | undefined; readonly granted: string | null };
 }
 
-/** What the client knows besides the answer itself. */
-export interface Circumstances {
-  /** What upstream asked to wait. */
-  readonly afterMs: number | undefined;
-  /** How long a denied request is left alone. */
-  readonly deniedMs: number;
-}
-
 /** An error body is small: a larger one is a page, and is not parsed twice to make sure. */
 const disguiseBytesMax = 16 * 1024;
 
-/** Judges a whole answer. */
-export function judge(response: HttpResponse, asked: Asked, known: Circumstances): UpstreamAnswer {
+/** Judges a whole answer; `wait`: what upstream asks for with it. */
+export function judge(
+  response: HttpResponse,
+  asked: Asked,
+  wait: Wait | undefined,
+): UpstreamAnswer {
   const { status } = response;
-  if (status === 200) return judgeBody(response, asked, known);
+  if (status === 200) return judgeBody(response, asked, wait);
   const problem = readProblem(response.body, asked.hidden);
   const failure = (code: ExportError['code'], next: string) =>
     errorOf(code, asked, {
@@ -51,34 +48,29 @@ export function judge(response: HttpResponse, asked: Asked, known: Circumstances
       problem,
     });
   if (status === 401 || status === 403) {
-    return {
-      outcome: 'denied',
-      status,
-      afterMs: known.deniedMs,
-      cause: deniedCause(status, asked, problem),
-    };
+    return { outcome: 'denied', status, cause: deniedCause(status, asked, problem) };
   }
   if (status === 429) {
     return retry(
       failure('upstream_throttled', 'Nothing is to be done; a ceiling under throttle avoids it.'),
-      known,
+      wait,
     );
   }
   if (status === 408 || status >= 500) {
     return retry(
       failure('upstream_unreachable', 'It is tried again by itself; nothing is lost.'),
-      known,
+      wait,
     );
   }
   if (status < 300) {
-    return retry(nonsense(`${status} where a body was due`, status, asked), known);
+    return retry(nonsense(`${status} where a body was due`, status, asked), wait);
   }
   const cause =
     status < 400
       ? redirectCause(response, asked)
       : failure(
           'upstream_refused',
-          'Check path and parameters of the source; it is asked again within the hour, and at once when its config changes. Nothing is lost.',
+          'Check path and parameters of the source; it is asked again by itself, and at once when its config changes. Nothing is lost.',
         );
   return {
     outcome: 'refused',
@@ -106,7 +98,7 @@ export function judgeFailure(failure: HttpFailure, asked: Asked): UpstreamAnswer
   return { outcome: 'retry', cause };
 }
 
-function judgeBody(response: HttpResponse, asked: Asked, known: Circumstances): UpstreamAnswer {
+function judgeBody(response: HttpResponse, asked: Asked, wait: Wait | undefined): UpstreamAnswer {
   const { status, headers, body } = response;
   const first = firstByte(body);
   if (first !== 0x7b && first !== 0x5b) {
@@ -116,17 +108,17 @@ function judgeBody(response: HttpResponse, asked: Asked, known: Circumstances): 
       body.length === 0
         ? 'an empty body'
         : `no JSON but ${body.length} bytes of ${type}${describeProblem(problem)}`;
-    return retry(nonsense(`200 with ${what}`, status, asked, problem), known);
+    return retry(nonsense(`200 with ${what}`, status, asked, problem), wait);
   }
   if (body.length <= disguiseBytesMax && first === 0x7b) {
     const parsed = parseObject(body);
-    if (parsed === null) return retry(nonsense('200 with damaged JSON', status, asked), known);
+    if (parsed === null) return retry(nonsense('200 with damaged JSON', status, asked), wait);
     if (Object.keys(parsed).length === 0)
-      return retry(nonsense('200 with {}', status, asked), known);
+      return retry(nonsense('200 with {}', status, asked), wait);
     if (parsed.data === undefined && isDisguised(parsed, headers['content-type'])) {
       const problem = problemOf(parsed, asked.hidden);
       const what = `200 with an error in its body${describeProblem(problem)}`;
-      return retry(nonsense(what, status, asked, problem), known);
+      return retry(nonsense(what, status, asked, problem), wait);
     }
   }
   return { outcome: 'ok', headers, body };
@@ -153,12 +145,8 @@ function firstByte(body: Uint8Array): number {
   return -1;
 }
 
-function retry(cause: ExportError, known: Circumstances): UpstreamAnswer {
-  return {
-    outcome: 'retry',
-    ...(known.afterMs === undefined ? {} : { afterMs: known.afterMs }),
-    cause,
-  };
+function retry(cause: ExportError, wait: Wait | undefined): UpstreamAnswer {
+  return { outcome: 'retry', ...(wait === undefined ? {} : { wait }), cause };
 }
 
 function nonsense(what: string, status: number, asked: Asked, problem: Problem = {}): ExportError {

@@ -15,10 +15,12 @@ import {
   type TlsSettings,
 } from '../contracts/tools.ts';
 import type { UpstreamAnswer, UpstreamRequest } from '../contracts/upstream.ts';
+import type { Wait } from '../contracts/wait.ts';
 import type { TokenAnswer, Tokens } from './access-token.ts';
 import { type EndOfLife, watchEndOfLife } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
+import type { Refused } from './suspicion.ts';
 import type { ThrottleState, Throttles } from './throttles.ts';
 import type { Credential } from './token-request.ts';
 import { type Asked, judge, judgeFailure } from './upstream-answer.ts';
@@ -52,11 +54,6 @@ export interface UpstreamTools {
   readonly tokens: Tokens;
 }
 
-/** How long a denied request is left alone: rights change by hand, and hammering locks accounts. */
-const deniedMs = 900_000;
-/** After a refused token; sooner, since a credential may be rotated at any moment. */
-const unauthorisedMs = 60_000;
-
 /** Opens the client without connecting. Throws an ExportError when a secret cannot be read. */
 export function openUpstream(
   name: string,
@@ -77,19 +74,27 @@ export function openUpstream(
 
   /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
   const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
-    const early = await source.token(signal);
+    const path = suspectPath(lane);
+    const early = refusalOf(source.held(path)) ?? (await source.token(signal));
     if (early.outcome !== 'token') return early;
     await gate.acquire(lane, signal);
-    return await source.token(signal);
+    return refusalOf(source.admit(path)) ?? (await source.token(signal));
   };
+  // Two upstreams may share a token and have paths of the same name.
+  const suspectPath = ({ path }: Lane) => `${settings.base_url}${path}`;
 
-  const learn = (lane: Lane, response: HttpResponse): number | undefined => {
+  const learn = (
+    lane: Lane,
+    response: HttpResponse,
+    query: UpstreamRequest['query'],
+  ): Wait | undefined => {
     const nowMs = tools.clock.now();
     const names = settings.rate_limit_headers;
     const sign = readRateSign(response.status, response.headers, { nowMs, names });
-    gate.observe(lane, sign);
+    gate.observe(lane, sign, queryText(query));
     endOfLife.notice(lane.template, response.headers);
-    return sign.refused ? gate.delay(lane) : sign.retryAfterMs;
+    const ms = sign.refused ? gate.delay(lane) : sign.retryAfterMs;
+    return ms === undefined ? undefined : { ms };
   };
 
   const get = async (request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> => {
@@ -113,14 +118,12 @@ export function openUpstream(
         if (error instanceof HttpFailure) return judgeFailure(error, asked);
         throw error;
       }
-      const afterMs = learn(lane, response);
-      const unauthorised = response.status === 401;
-      if (!unauthorised) source.accepted(pass.token);
-      else if (source.invalidate(pass.token) && !renewed) continue;
-      return judge(response, asked, {
-        afterMs,
-        deniedMs: unauthorised ? unauthorisedMs : deniedMs,
-      });
+      const answer = judge(response, asked, learn(lane, response, request.query));
+      if (showsCredentialTaken(response)) source.accepted(pass.token, suspectPath(lane));
+      if (response.status !== 401) return answer;
+      if (source.invalidate(pass.token) && !renewed) continue;
+      invariant(answer.outcome === 'denied', 'a 401 is a denial');
+      return { ...answer, wait: source.refused(suspectPath(lane), answer.cause) };
     }
   };
 
@@ -138,6 +141,15 @@ export function openUpstream(
       grantedScope: source.granted(),
     }),
   };
+}
+
+/** Whoever answers otherwise may stand before the upstream, or know nothing about the credential yet. */
+function showsCredentialTaken({ status }: HttpResponse): boolean {
+  return status === 200 || status === 403;
+}
+
+function refusalOf(refused: Refused | null): TokenAnswer | null {
+  return refused && { outcome: 'refused', ...refused };
 }
 
 function requestFor(
@@ -179,18 +191,20 @@ function encoded(text: string): string {
 }
 
 function withoutToken(answer: Exclude<TokenAnswer, { outcome: 'token' }>): UpstreamAnswer {
-  const { outcome, afterMs, cause } = answer;
+  const { outcome, wait, cause } = answer;
   switch (outcome) {
     case 'retry':
-      return { outcome: 'retry', afterMs, cause };
+      return { outcome: 'retry', wait, cause };
     case 'refused':
-      return { outcome: 'denied', status: 401, afterMs, cause };
+      return { outcome: 'denied', status: 401, wait, cause };
   }
 }
 
 function credentialOf(settings: UpstreamSettings): Credential {
   const { auth } = settings;
-  if (auth.api_key !== undefined) return { kind: 'api_key', key: auth.api_key };
+  if (auth.api_key !== undefined) {
+    return { kind: 'api_key', key: auth.api_key, url: settings.base_url };
+  }
   const { client_id: clientId, client_secret: clientSecret } = auth;
   invariant(
     clientId !== undefined && clientSecret !== undefined,

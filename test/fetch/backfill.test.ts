@@ -175,7 +175,7 @@ describe('a backfill', () => {
 
     const result = await new Backfill({ ...means, stream }).poll(never);
 
-    expect(result).toMatchObject({ outcome: 'halted', cause: { code: 'checkpoint_mismatch' } });
+    expect(result).toMatchObject({ outcome: 'refused', cause: { code: 'checkpoint_mismatch' } });
     expect(result).toMatchObject({ cause: { next: expect.stringContaining('--restart') } });
   });
 });

@@ -190,7 +190,7 @@ describe('cursors', () => {
     const polled = await list.poll();
     const after = await list.spool.recall('src');
 
-    expect(polled.outcome).toBe('halted');
+    expect(polled.outcome).toBe('refused');
     expect(after.checkpoint).toEqual(before.checkpoint);
     expect(await list.conditions()).toEqual([]);
   });
@@ -205,7 +205,7 @@ describe('cursors', () => {
 
     const polled = await list.poll();
 
-    expect(polled).toMatchObject({ outcome: 'halted', waitMs: hourMs });
+    expect(polled).toMatchObject({ outcome: 'refused', waitMsMax: hourMs });
   });
 
   test('one that dies in the middle of a walk from the top is walked around', async () => {
@@ -487,6 +487,38 @@ describe('limits', () => {
     expect(limits).toEqual(asked);
   });
 
+  test('one that was refused for seconds, with everything else, is forgotten when it works again', async () => {
+    const world = await standingSandbox({ events: 90 });
+    const { sandbox, clock } = world;
+    const limits: (number | null)[] = [];
+    let refusals = 2;
+    const list = await aList(world, {
+      settings: { page_limit: 100 },
+      wrap: (stream) => ({
+        ...stream,
+        async fetchPage(query, signal) {
+          limits.push(query.limit);
+          if (refusals === 0) return await stream.fetchPage(query, signal);
+          refusals -= 1;
+          const cause = new ExportError('upstream_refused', 'answered 400', { next: 'Wait.' });
+          return { outcome: 'refused', about: 'limit', status: 400, cause };
+        },
+      }),
+    });
+    await list.readToTail();
+    const learned = limits.at(-1);
+
+    await clock.advance(hourMs);
+    limits.length = 0;
+    await list.readToTail();
+    list.restart();
+    await list.readToTail();
+
+    expect(learned).toBe(25);
+    expect(new Set(limits.slice(limits.indexOf(100)))).toEqual(new Set([100]));
+    expect(differences(await idsOf(list), ledgerIds(sandbox))).toEqual(none);
+  });
+
   test('A09: a limit that is silently clamped is no short page', async () => {
     const world = await standingSandbox();
     world.sandbox.control.setFaults({ lists: [{ path: AUDIT, limit_max: 7 }] });
@@ -504,7 +536,7 @@ describe('limits', () => {
 
     const polled = await list.poll();
 
-    expect(polled).toMatchObject({ outcome: 'halted', waitMs: hourMs });
+    expect(polled).toMatchObject({ outcome: 'refused', waitMsMax: hourMs });
     expect(await idsOf(list)).toEqual(ledgerIds(world.sandbox).slice(0, 17));
   });
 });
@@ -684,7 +716,7 @@ describe('records', () => {
 
     const next = expect.stringContaining('npx sluice checkpoint reset -c FILE --stream src');
     expect(polled).toMatchObject({
-      outcome: 'halted',
+      outcome: 'refused',
       cause: { code: 'checkpoint_mismatch', next },
     });
     expect(await heldIn(list.spool)).toEqual(held);

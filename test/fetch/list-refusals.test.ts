@@ -98,56 +98,67 @@ describe('A32: a sorting that is refused', () => {
     sandbox.control.setFaults({});
     await list.readToTail();
 
-    expect(polled).toMatchObject({ outcome: 'halted', cause: { code: 'upstream_refused' } });
+    expect(polled).toMatchObject({ outcome: 'refused', cause: { code: 'upstream_refused' } });
     expect(await checkpointOf(list)).toMatchObject({ unsorted: false, limitMax: null });
     expect(differences(await idsOf(list), ledgerIds(sandbox, WEB))).toEqual(none);
   });
 });
 
 describe('2.8: a company that is denied or gone', () => {
-  test.for([403, 404])('is told once per loss, and the others are read on: %d', async (status) => {
-    const world = await standingSandbox();
-    const { sandbox, clock } = world;
-    const logs = {
-      type: 'logs',
-      settings: { path: '/api/logs/v1/companies/{company_id}/events' },
-    };
-    const [list, other] = [
-      await aList(world, logs),
-      await aList(world, { ...logs, company: 'c-2' }),
-    ];
-    await list.readToTail();
-    await other.readToTail();
-    const rules = [{ path: LOGS, fault: { kind: 'status' as const, status } }];
-    const lose = async () => {
-      sandbox.control.setFaults({ rules });
-      sandbox.control.grow(LOGS, 3);
-      await clock.advance(minuteMs);
-      return await list.poll();
-    };
-    const comeBack = async () => {
-      sandbox.control.setFaults({});
-      await clock.advance(minuteMs);
+  test.for([403, 404])(
+    'is told once per loss that lasts, and the others are read on: %d',
+    async (status) => {
+      const world = await standingSandbox();
+      const { sandbox, clock } = world;
+      const logs = {
+        type: 'logs',
+        settings: { path: '/api/logs/v1/companies/{company_id}/events' },
+      };
+      const [list, other] = [
+        await aList(world, logs),
+        await aList(world, { ...logs, company: 'c-2' }),
+      ];
       await list.readToTail();
-    };
+      await other.readToTail();
+      const rules = [{ path: LOGS, fault: { kind: 'status' as const, status } }];
+      const lose = async () => {
+        sandbox.control.setFaults({ rules });
+        sandbox.control.grow(LOGS, 3);
+        await clock.advance(minuteMs);
+        const polled = await list.poll();
+        await clock.advance(2_000);
+        await list.poll();
+        await clock.advance(3_000);
+        await list.poll();
+        return polled;
+      };
+      const comeBack = async () => {
+        sandbox.control.setFaults({});
+        await clock.advance(minuteMs);
+        await list.readToTail();
+      };
 
-    const first = await lose();
-    list.restart();
-    await lose();
-    const toldOnce = await list.told();
-    const read = await other.poll();
-    await comeBack();
-    await lose();
-    await comeBack();
+      const first = await lose();
+      list.restart();
+      await lose();
+      const toldOnce = await list.told();
+      const read = await other.poll();
+      await comeBack();
+      await lose();
+      await comeBack();
 
-    expect(first).toMatchObject({ outcome: 'halted', waitMs: 15 * minuteMs });
-    expect(read).toMatchObject({ outcome: 'done' });
-    expect(toldOnce).toMatchObject([
-      { condition: 'source.scope_lost', details: { reason: expect.stringContaining(`${status}`) } },
-    ]);
-    expect(await list.conditions()).toEqual(['source.scope_lost', 'source.scope_lost']);
-    expect(differences(await idsOf(list), ledgerIds(sandbox, LOGS))).toEqual(none);
-  });
+      expect(first).toMatchObject({ outcome: 'refused', waitMsMax: 15 * minuteMs });
+      expect(read).toMatchObject({ outcome: 'done' });
+      expect(toldOnce).toMatchObject([
+        {
+          condition: 'source.scope_lost',
+          details: { reason: expect.stringContaining(`${status}`) },
+        },
+      ]);
+      expect(await list.conditions()).toEqual(['source.scope_lost', 'source.scope_lost']);
+      expect(differences(await idsOf(list), ledgerIds(sandbox, LOGS))).toEqual(none);
+    },
+  );
 
   const [events, web] = ['events', 'web'].map((name) => ({
     type: 'logs',
@@ -156,7 +167,7 @@ describe('2.8: a company that is denied or gone', () => {
   const offset = { ...web, settings: { ...web?.settings, pagination: { style: 'offset' } } };
   test.for([
     { what: 'a cursor', list: events, path: LOGS, outcome: 'retry' },
-    { what: 'an offset', list: offset, path: WEB, outcome: 'halted' },
+    { what: 'an offset', list: offset, path: WEB, outcome: 'refused' },
   ])('is not what a 404 for $what is', async ({ list: choices, path, outcome }) => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
@@ -174,6 +185,25 @@ describe('2.8: a company that is denied or gone', () => {
     expect(differences(await idsOf(list), ledgerIds(sandbox, path))).toEqual(none);
   });
 
+  test.for([403, 404])('is not what passes within seconds: %d', async (status) => {
+    const world = await standingSandbox();
+    const { sandbox, clock } = world;
+    const list = await aList(world, {
+      type: 'logs',
+      settings: { path: '/api/logs/v1/companies/{company_id}/events' },
+    });
+    sandbox.control.setFaults({ rules: [{ path: LOGS, fault: { kind: 'status', status } }] });
+    await list.poll();
+    await clock.advance(2_000);
+    await list.poll();
+    sandbox.control.setFaults({});
+
+    await list.readToTail();
+
+    expect(await list.conditions()).toEqual([]);
+    expect(differences(await idsOf(list), ledgerIds(sandbox, LOGS))).toEqual(none);
+  });
+
   test('is not what a path without a company is', async () => {
     const world = await standingSandbox();
     const { sandbox } = world;
@@ -183,7 +213,7 @@ describe('2.8: a company that is denied or gone', () => {
 
     const polled = await list.poll();
 
-    expect(polled).toMatchObject({ outcome: 'halted' });
+    expect(polled).toMatchObject({ outcome: 'refused' });
     expect(await list.conditions()).toEqual([]);
   });
 });

@@ -114,8 +114,8 @@ test('A06 A36: a cursor that holds for one limit is not given up for a blocked r
   await list.readToTail();
 
   expect(polled).toMatchObject([
-    { outcome: 'halted', waitMs: hourMs },
-    { outcome: 'halted', waitMs: hourMs },
+    { outcome: 'refused', waitMsMax: hourMs },
+    { outcome: 'refused', waitMsMax: hourMs },
   ]);
   expect(await list.conditions()).toEqual([]);
   expect(differences(await idsOf(list), ledgerIds(sandbox))).toEqual(none);
@@ -150,7 +150,7 @@ test('A15: a checkpoint of one base address is never gone on with at another', a
   const moved = await aList(there, { spool: list.spool });
   const polled = await moved.poll();
 
-  expect(polled).toMatchObject({ outcome: 'halted', cause: { code: 'checkpoint_mismatch' } });
+  expect(polled).toMatchObject({ outcome: 'refused', cause: { code: 'checkpoint_mismatch' } });
   expect(there.sandbox.control.requests()).toEqual({});
   expect(await list.spool.recall('src')).toEqual(before);
 });
@@ -222,7 +222,7 @@ test('A38: each company is a stream of its own, and one that is denied keeps no 
   const polled = await denied.poll();
   await other.readToTail();
 
-  expect(polled).toMatchObject({ outcome: 'halted', waitMs: 15 * minuteMs });
+  expect(polled).toMatchObject({ outcome: 'refused', waitMsMax: 15 * minuteMs });
   expect([denied.stream.name, other.stream.name]).toEqual(['src/c-1', 'src/c-2']);
   expect(differences(await idsOf(other), ledgerIds(sandbox, second))).toEqual(none);
 });

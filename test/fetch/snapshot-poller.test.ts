@@ -167,7 +167,7 @@ describe('against the sandbox', () => {
       sandbox.control.setFaults({});
       const back = await snapshot.poll();
 
-      expect(denied).toMatchObject({ outcome: 'halted', waitMs: 15 * minuteMs });
+      expect(denied).toMatchObject({ outcome: 'refused', waitMsMax: 15 * minuteMs });
       expect(back).toMatchObject({ outcome: 'done', fresh: 0 });
       expect(await snapshot.conditions()).toEqual(['source.scope_lost']);
       expect(await snapshot.changes()).toEqual([]);
@@ -525,6 +525,6 @@ describe('readings', () => {
 
     const polled = await moved.poll();
 
-    expect(polled).toMatchObject({ outcome: 'halted', cause: { code: 'checkpoint_mismatch' } });
+    expect(polled).toMatchObject({ outcome: 'refused', cause: { code: 'checkpoint_mismatch' } });
   });
 });

@@ -5,11 +5,10 @@ import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { Log } from '../../src/contracts/tools.ts';
-import type { PollResult } from '../../src/fetch/outcome.ts';
+import type { PollResult, Refusal } from '../../src/fetch/outcome.ts';
 import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
-import { backOff } from '../../src/tools/back-off.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
@@ -17,6 +16,10 @@ import { aSnapshot, firewallStream, quickly, standingSandbox } from './reading.t
 
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };
+const haltedFor = (ms: number): Refusal => ({
+  ...{ outcome: 'refused', isDefinite: true, waitMsMax: 3_600_000, cause },
+  wait: { ms },
+});
 const days30Ms = 30 * 24 * 3_600_000;
 
 type Poll = (turn: number, signal: AbortSignal) => PollResult | Promise<PollResult>;
@@ -47,7 +50,7 @@ function runnerWith(
     turns: more.turns ?? turnsOf(4),
     clock,
     log: { ...silent, warn: write, error: write },
-    backOff: backOff({ random: () => 1 }),
+    random: () => 1,
     jitterMs: more.jitterMs ?? 0,
     note: (facts) => notes.push(facts),
   });
@@ -93,7 +96,7 @@ test('A54: StreamRunner polls once at a time and skips what a long poll ran over
 
 test('StreamRunner waits as long as upstream says, thirty days if need be', async () => {
   const { clock, polledAt, start } = runnerWith((turn) =>
-    turn === 1 ? { outcome: 'retry', afterMs: days30Ms, cause } : done,
+    turn === 1 ? { outcome: 'retry', wait: { ms: days30Ms }, cause } : done,
   );
   void start();
   await clock.advance(0);
@@ -119,20 +122,20 @@ test('StreamRunner waits ever longer where upstream says nothing, and anew after
   expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 30_000]);
 });
 
-test('StreamRunner waits a second at least, also where upstream says none', async () => {
-  const { clock, start } = runnerWith(() => ({ outcome: 'retry', afterMs: 0, cause }));
+test('StreamRunner waits ever longer where upstream says again and again that no wait is needed', async () => {
+  const { clock, start } = runnerWith(() => ({ outcome: 'retry', wait: { ms: 0 }, cause }));
   void start();
   await clock.advance(0);
 
   const waits: (number | null)[] = [];
   for (let i = 0; i < 4; i += 1) waits.push(await clock.advanceToNext());
 
-  expect(waits).toEqual([1_000, 1_000, 1_000, 1_000]);
+  expect(waits).toEqual([2_000, 4_000, 8_000, 16_000]);
 });
 
 test('StreamRunner asks a halted stream again after its long wait', async () => {
   const { clock, runner, polledAt, start } = runnerWith((turn) =>
-    turn === 1 ? { outcome: 'halted', waitMs: 3_600_000, cause } : done,
+    turn === 1 ? haltedFor(3_600_000) : done,
   );
   void start();
   await clock.advance(0);
@@ -143,6 +146,105 @@ test('StreamRunner asks a halted stream again after its long wait', async () => 
   expect(halted).toMatchObject({ state: 'halted', error: cause, caughtUpAt: null });
   expect(polledAt).toEqual([0, 3_600_000]);
   expect(runner.state).toMatchObject({ state: 'waiting', error: null, records: 1 });
+});
+
+test('StreamRunner begins its waits anew where a poll that failed has held something', async () => {
+  const { clock, polledAt, start } = runnerWith((turn) => ({
+    ...{ outcome: 'retry', cause, advanced: turn % 3 === 0 },
+  }));
+  void start();
+
+  for (let i = 0; i < 8; i += 1) await clock.advanceToNext();
+
+  const waits = polledAt.slice(1).map((at, i) => at - (polledAt[i] ?? 0));
+  expect(waits).toEqual([2_000, 4_000, 2_000, 4_000, 8_000, 2_000, 4_000]);
+});
+
+test('StreamRunner halts a stream only once a refusal has lasted, and waits no longer than it has', async () => {
+  const { clock, polledAt, runner, start } = runnerWith(() => ({
+    ...{ outcome: 'refused', cause, isDefinite: false, waitMsMax: 3_600_000 },
+  }));
+  void start();
+  await clock.advance(0);
+
+  const states: [number, string][] = [];
+  for (let i = 0; i < 16; i += 1) {
+    states.push([clock.monotonic() / 1_000, runner.state.state]);
+    await clock.advanceToNext();
+  }
+
+  expect(states.slice(0, 4)).toEqual([
+    [0, 'retrying'],
+    [2, 'retrying'],
+    [4, 'retrying'],
+    [8, 'halted'],
+  ]);
+  const waits = polledAt.slice(1).map((at, i) => [at - (polledAt[i] ?? 0), polledAt[i] ?? 0]);
+  expect(waits.every(([wait = 0, lasted = 0]) => wait <= Math.max(2_000, lasted))).toBe(true);
+  expect(waits.at(-1)?.[0]).toBe(3_600_000);
+});
+
+test('StreamRunner cuts a wait short where its operator asks, but not one that upstream asked for', async () => {
+  const cut: string[] = [];
+  const results: PollResult[] = [
+    done,
+    { outcome: 'retry', cause },
+    { ...haltedFor(60_000), wait: { ms: 60_000, cut: () => cut.push('cut') } },
+    { outcome: 'retry', wait: { ms: 60_000 }, cause },
+  ];
+  const { clock, polledAt, runner, start } = runnerWith((turn) => results[turn - 1] ?? done);
+  void start();
+  await clock.advance(0);
+
+  for (let n = 0; n < 5; n += 1) {
+    await clock.advance(10);
+    runner.askNow();
+    await clock.settle();
+  }
+
+  expect(polledAt).toEqual([0, 10, 20, 30]);
+  expect(cut).toEqual(['cut']);
+});
+
+test('StreamRunner polls as soon as what was refused is mended', async () => {
+  const mended = Promise.withResolvers<void>();
+  const wait = { ms: 60_000, mended: () => mended.promise };
+  const { clock, polledAt, start } = runnerWith((turn) =>
+    turn === 1 ? { ...haltedFor(60_000), wait } : done,
+  );
+  void start();
+  await clock.advance(700);
+
+  mended.resolve();
+  await clock.settle();
+
+  expect(polledAt).toEqual([0, 700]);
+});
+
+test('StreamRunner breaks a poll off for work that wants nothing under way, and polls after it', async () => {
+  let underWay = 0;
+  const { clock, polledAt, runner, start } = runnerWith(async (turn, signal) => {
+    if (turn > 1) return done;
+    underWay += 1;
+    await clock.sleep(50_000, signal).finally(() => (underWay -= 1));
+    return done;
+  });
+  void start();
+  await clock.advance(100);
+
+  const seen: number[] = [];
+  const work = async () => seen.push(underWay);
+  const answers = await Promise.all([runner.whileStill(work), runner.whileStill(work)]);
+  await clock.settle();
+  await clock.advance(100);
+  answers.push(await runner.whileStill(work));
+  await clock.advance(0);
+
+  expect([seen, answers]).toEqual([
+    [0, 0, 0],
+    [1, 2, 3],
+  ]);
+  expect(polledAt).toEqual([0, 100, 200]);
 });
 
 test('StreamRunner goes on at once while there is more to read, unless nothing comes of it', async () => {
@@ -198,7 +300,7 @@ test('StreamRunner gives its turn back after any poll', async () => {
   const { clock, start } = runnerWith(
     (turn) => {
       if (turn === 1) throw new Error('fault');
-      return turn === 2 ? { outcome: 'halted', waitMs: 5_000, cause } : done;
+      return turn === 2 ? haltedFor(5_000) : done;
     },
     { turns },
   );
@@ -211,7 +313,7 @@ test('StreamRunner gives its turn back after any poll', async () => {
 test('StreamRunner reads once up to the tail, over failures that pass', async () => {
   const results: PollResult[] = [
     { outcome: 'done', fresh: 5, more: true },
-    { outcome: 'retry', afterMs: 7_000, cause },
+    { outcome: 'retry', wait: { ms: 7_000 }, cause },
     { outcome: 'done', fresh: 2, more: false },
   ];
   const { clock, runner, polledAt } = runnerWith((turn) => results[turn - 1] ?? done);
@@ -252,7 +354,7 @@ test('StreamRunner looks a second time also where it reads once', async () => {
 });
 
 test('StreamRunner ends once-reading with what halted it, and rejects when its time is over', async () => {
-  const halted = runnerWith(() => ({ outcome: 'halted', waitMs: 1_000, cause }));
+  const halted = runnerWith(() => haltedFor(1_000));
   const failing = runnerWith(() => ({ outcome: 'retry', cause }));
   const limit = new AbortController();
   const late = failing.runner.runOnce(limit.signal);
@@ -283,8 +385,8 @@ test('StreamRunner notes after each poll what status shows', async () => {
 test('StreamRunner tells when it polls next, whatever the poll before came to', async () => {
   const results: PollResult[] = [
     done,
-    { outcome: 'retry', afterMs: 7_000, cause },
-    { outcome: 'halted', waitMs: 3_600_000, cause },
+    { outcome: 'retry', wait: { ms: 7_000 }, cause },
+    haltedFor(3_600_000),
     { ...done, againMs: 45_000 },
   ];
   const seen: (number | null)[] = [];
@@ -332,8 +434,8 @@ test('StreamRunner keeps the moment that is past while it waits for its turn', a
 test('StreamRunner logs how long it waits after a failure, whoever says so', async () => {
   const results: PollResult[] = [
     { outcome: 'retry', cause },
-    { outcome: 'retry', afterMs: 70_000, cause },
-    { outcome: 'halted', waitMs: 3_600_000, cause },
+    { outcome: 'retry', wait: { ms: 70_000 }, cause },
+    haltedFor(3_600_000),
   ];
   const { clock, lines, start } = runnerWith((turn) => results[turn - 1] ?? done);
   void start();
@@ -350,7 +452,7 @@ test('StreamRunner logs how long it waits after a failure, whoever says so', asy
 test.for([
   { second: 'whole', waits: [30_000, 1_800_000], told: ['updated'] },
   { second: 500, waits: [30_000, 2_000], told: [] },
-  { second: 403, waits: [30_000, 900_000], told: [] },
+  { second: 403, waits: [30_000, 2_000], told: [] },
 ] as const)(
   'StreamRunner frees its turn while a change of a snapshot waits to be confirmed, and the second look may end anyhow: $second',
   async ({ second, waits, told }) => {

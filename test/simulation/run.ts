@@ -176,8 +176,8 @@ class World {
         ]);
       case 'retry':
         return 1_000 + this.#random.below(minuteMs);
-      case 'halted':
-        return result.waitMs;
+      case 'refused':
+        return this.#random.pick([1_000, minuteMs, result.waitMsMax]);
     }
   }
 

@@ -91,7 +91,11 @@ describe('token requests', () => {
 
   test('A16: an API key is used as it is, read anew each time, and cannot be renewed', async () => {
     let key = 'key-1';
-    const source = open().tokens.source({ kind: 'api_key', key: new Secret(() => key) });
+    const source = open().tokens.source({
+      kind: 'api_key',
+      key: new Secret(() => key),
+      url: 'http://a',
+    });
 
     const first = tokenOf(await source.token(never()));
     key = 'key-2';
@@ -112,6 +116,20 @@ describe('token life', () => {
 
     expect(new Set(answers.map(tokenOf))).toEqual(new Set(['token-1']));
     expect(asked).toHaveLength(1);
+  });
+
+  test('another secret under the same client id is another token', async () => {
+    const { url, asked } = await endpoint();
+    const { tokens } = open();
+    const other = credential(url, { clientSecret: secretOf('another') });
+
+    const answers = [
+      await tokens.source(credential(url)).token(never()),
+      await tokens.source(other).token(never()),
+    ];
+
+    expect(answers.map(tokenOf)).toEqual(['token-1', 'token-2']);
+    expect(asked[1]?.body).toContain('another');
   });
 
   test('another scope is another token', async () => {
@@ -303,7 +321,7 @@ describe('token failures', () => {
 
     expect(first).toMatchObject({
       outcome: 'refused',
-      afterMs: 60_000,
+      wait: { ms: 60_000 },
       cause: {
         code: 'token_refused',
         message: expect.stringMatching(
@@ -318,7 +336,51 @@ describe('token failures', () => {
     expect(JSON.stringify([first, second, third, log.lines])).not.toContain('wrong-secret');
   });
 
-  test('A51: the wait after refusals grows to a quarter of an hour', async () => {
+  test('A51: who waits for a refused secret hears within a second that it was changed', async () => {
+    let secret = 'wrong-secret';
+    const { url, asked } = await serve((one, response) =>
+      json(response, one.body.includes('right-secret') ? 200 : 401, { access_token: 't' }),
+    );
+    const clock = manualClock();
+    const { tokens } = open(clock);
+    const source = tokens.source(credential(url, { clientSecret: new Secret(() => secret) }));
+    const refused = await source.token(never());
+    if (refused.outcome === 'token') throw new Error('it was taken');
+    const heard: number[] = [];
+    const waiting = [1, 2].map(async () => {
+      await refused.wait.mended?.(never());
+      heard.push(clock.monotonic());
+    });
+
+    await clock.advance(5_500);
+    secret = 'right-secret';
+    await clock.advance(1_000);
+    await Promise.all(waiting);
+
+    expect(heard).toEqual([6_000, 6_000]);
+    expect(clock.sleepers).toBe(0);
+    expect(asked).toHaveLength(1);
+    expect(tokenOf(await source.token(never()))).toBe('t');
+  });
+
+  test('a secret that cannot be read is asked for as soon as it can', async () => {
+    let secret: string | null = null;
+    const { url, asked } = await endpoint();
+    const clientSecret = new Secret(() => {
+      if (secret === null) throw new Error('there is no such file');
+      return secret;
+    });
+    const source = open().tokens.source(credential(url, { clientSecret }));
+
+    const before = await source.token(never());
+    secret = 's3cr3t';
+    const after = await source.token(never());
+
+    expect(before).toMatchObject({ outcome: 'refused', wait: { ms: 60_000 } });
+    expect([tokenOf(after), asked.length]).toEqual(['token-1', 1]);
+  });
+
+  test('A51: after refusals there is one probe a minute', async () => {
     const { url } = await serve((_, response) => json(response, 400, { error: 'invalid_scope' }));
     const clock = manualClock();
     const http = openHttpClient();
@@ -329,12 +391,12 @@ describe('token failures', () => {
     const waits: number[] = [];
     for (let time = 0; time < 6; time++) {
       const answer = await source.token(never());
-      const waitMs = answer.outcome === 'token' ? 0 : answer.afterMs;
+      const waitMs = answer.outcome === 'token' ? 0 : answer.wait.ms;
       waits.push(Math.round(waitMs / 1_000));
       await clock.advance(waitMs);
     }
 
-    expect(waits).toEqual([120, 240, 480, 900, 900, 900]);
+    expect(waits).toEqual([60, 60, 60, 60, 60, 60]);
   });
 
   test('429 and 5xx are tried again, not before Retry-After', async () => {
@@ -356,7 +418,7 @@ describe('token failures', () => {
 
     expect(first).toMatchObject({
       outcome: 'retry',
-      afterMs: 120_000,
+      wait: { ms: 120_000 },
       cause: { code: 'upstream_throttled' },
     });
     expect(askedEarly).toBe(1);
@@ -387,7 +449,7 @@ describe('token failures', () => {
 
     const answer = await open().tokens.source(credential(url)).token(never());
 
-    expect(answer).toMatchObject({ outcome: 'refused', cause: { code: 'upstream_nonsense' } });
+    expect(answer).toMatchObject({ outcome: 'retry', cause: { code: 'upstream_nonsense' } });
     expect(elsewhere.asked).toHaveLength(0);
   });
 

@@ -132,11 +132,23 @@ describe('readRateSign: families', () => {
     expect(sign(200, headers).resetMs).toBe(ms);
   });
 
-  test.each(['', '-1', '0x10', '1.5', 'none', '٣'])('A20: a remaining of %j is ignored', (text) => {
-    expect(sign(200, { 'x-ratelimit-remaining': text })).toEqual({ refused: false });
+  test.each(['', '--1', '0x10', '1.5', 'none', '٣'])(
+    'A20: a remaining of %j is ignored',
+    (text) => {
+      expect(sign(200, { 'x-ratelimit-remaining': text })).toEqual({ refused: false });
+    },
+  );
+
+  test.each([
+    { 'x-ratelimit-remaining': '-3' },
+    { 'ratelimit-remaining': '12, -3;w=60' },
+    { ratelimit: '"a";r=-3' },
+    { ratelimit: 'limit=60, remaining=-3' },
+  ])('A20: a remaining below zero counts as none: %j', (headers) => {
+    expect(sign(200, headers)).toMatchObject({ refused: false, remaining: 0 });
   });
 
-  test.each(['"a";r=-1', '"a";r=1.5', '"a";r=', 'r=1;', '"a"', ',', '"a;r=0'])(
+  test.each(['"a";r=1.5', '"a";r=', 'r=1;', '"a"', ',', '"a;r=0'])(
     'a malformed RateLimit %j is ignored',
     (ratelimit) => {
       expect(sign(200, { ratelimit })).toEqual({ refused: false });

@@ -88,6 +88,41 @@ describe('createThrottle: answers', () => {
     expect(throttle.delayAt(now)).toBe(1_500);
   });
 
+  test('waits grow on where another request is answered each time, and begin anew where the refused one is', () => {
+    const throttle = createThrottle({ random: () => 0.5 });
+    let now = 0;
+    const waits: number[] = [];
+    const refuse = (request: string) => {
+      throttle.observe(refused, now, request);
+      waits.push(throttle.delayAt(now));
+      now += throttle.delayAt(now);
+    };
+
+    for (let time = 0; time < 3; time++) {
+      throttle.observe(served, now, 'page 1');
+      refuse('page 2');
+    }
+    throttle.observe(served, now, 'page 2');
+    refuse('page 3');
+    now += 60_000;
+    throttle.observe(served, now, 'page 1');
+    refuse('page 4');
+
+    expect(waits).toEqual([1_500, 2_500, 4_500, 1_500, 1_500]);
+  });
+
+  test('a reset that is past is no licence to hammer', () => {
+    const throttle = createThrottle({ random: () => 0.5 });
+    const waits: number[] = [];
+    for (let time = 0, now = 0; time < 3; time++) {
+      throttle.observe({ refused: true, resetMs: 1_000 }, now);
+      waits.push(throttle.delayAt(now));
+      now += throttle.delayAt(now);
+    }
+
+    expect(waits).toEqual([1_500, 2_500, 4_500]);
+  });
+
   test('Retry-After: 0 is no licence to hammer', () => {
     const throttle = createThrottle({ random: () => 0 });
 

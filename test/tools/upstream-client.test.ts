@@ -14,7 +14,11 @@ import { type Answering, json, keepingLog, never, serve } from './serving.ts';
 const oauth = { client_id: 'client-1', client_secret: 's3cr3t-value', scope: 'events:read' };
 
 /** An upstream at a server that hands out numbered tokens and answers everything else with `answer`. */
-async function upstream(answer: Answering, more: Record<string, unknown> = {}) {
+async function upstream(
+  answer: Answering,
+  more: Record<string, unknown> = {},
+  apiKey?: () => string,
+) {
   let number = 0;
   const server = await serve((asked, response, request) => {
     if (!asked.path.endsWith('/token')) answer(asked, response, request);
@@ -27,22 +31,28 @@ async function upstream(answer: Answering, more: Record<string, unknown> = {}) {
   });
   const clock = manualClock();
   const log = keepingLog();
-  const client = openAt(server.url, { clock, log, more });
+  const client = openAt(server.url, { clock, log, more, ...(apiKey && { apiKey }) });
   const pages = () => server.asked.filter((one) => !one.path.endsWith('/token'));
   return { client, clock, log, pages, tokens: () => server.asked.length - pages().length };
 }
 
 function openAt(
   url: string,
-  with_: { clock: ManualClock; log: ReturnType<typeof keepingLog>; more: Record<string, unknown> },
+  with_: {
+    clock: ManualClock;
+    log: ReturnType<typeof keepingLog>;
+    more: Record<string, unknown>;
+    apiKey?: () => string;
+  },
 ) {
-  const { clock, log, more } = with_;
+  const { clock, log, more, apiKey } = with_;
   const http = openHttpClient();
   afterThisTest(() => http.close());
   const random = () => 0;
   const settings = z
     .strictObject(upstreamFields)
     .parse({ api: 'unified', base_url: `${url}/v1`, allow_http: true, auth: oauth, ...more });
+  if (apiKey) settings.auth.api_key?.bind(apiKey);
   return openUpstream('edge', settings, {
     clock,
     log,
@@ -142,7 +152,7 @@ describe('get: the token', () => {
     expect(answer).toMatchObject({
       outcome: 'denied',
       status: 401,
-      afterMs: 60_000,
+      wait: { ms: 60_000 },
       cause: {
         message:
           'asking edge for /audit/events: upstream answered 401 (code unauthorized: no; request_id r-1)',
@@ -151,24 +161,72 @@ describe('get: the token', () => {
     expect([pages().length, tokens()]).toEqual([2, 2]);
   });
 
-  test('a credential of which every token is refused is renewed at growing intervals only', async () => {
+  test('a credential of which every token is refused is tried once a minute, by all who ask together', async () => {
     let refusing = true;
-    const { client, clock, tokens } = await upstream((_, response) =>
+    const { client, clock, tokens, pages } = await upstream((_, response) =>
       json(response, refusing ? 401 : 200, page),
     );
     const ask = () => client.get(asking('/audit/events'), never());
 
     const meanwhile = [await ask(), ...(await Promise.all(Array.from({ length: 20 }, ask)))];
-    const asked = tokens();
+    const asked = [tokens(), pages().length];
     await clock.advance(60_000);
     await Promise.all(Array.from({ length: 20 }, ask));
-    const askedLater = tokens();
+    const askedLater = [tokens(), pages().length];
     refusing = false;
+    await clock.advance(60_000);
     const mended = await ask();
 
     expect(new Set(meanwhile.map((answer) => answer.outcome))).toEqual(new Set(['denied']));
-    expect([asked, askedLater]).toEqual([2, 3]);
+    expect([asked, askedLater]).toEqual([
+      [2, 2],
+      [3, 3],
+    ]);
     expect(mended.outcome).toBe('ok');
+  });
+
+  test('a refused API key is tried once a minute, on each of its paths in turn, and at once when it was changed', async () => {
+    let key = 'revoked';
+    const { clock, pages, client } = await upstream(
+      (asked, response) =>
+        json(response, asked.headers.authorization === 'Bearer good' ? 200 : 401, page),
+      { auth: { api_key: 'given' } },
+      () => key,
+    );
+    const paths = Array.from({ length: 20 }, (_, at) => `/audit/${at}`);
+    const askAll = () => Promise.all(paths.map((path) => client.get(asking(path), never())));
+    for (const path of paths) await client.get(asking(path), never());
+    const asked = [pages().length];
+    for (let minute = 0; minute < 3; minute++) {
+      await clock.advance(60_000);
+      await askAll();
+      asked.push(pages().length);
+    }
+
+    key = 'good';
+    const mended = await askAll();
+    const after = await askAll();
+
+    expect(asked).toEqual([2, 3, 4, 5]);
+    expect(mended.filter(({ outcome }) => outcome === 'ok')).toHaveLength(1);
+    expect(after.every(({ outcome }) => outcome === 'ok')).toBe(true);
+  });
+
+  test('an operator may have a refused credential tried now', async () => {
+    let refusing = true;
+    const { client, pages } = await upstream((_, response) =>
+      json(response, refusing ? 401 : 200, page),
+    );
+    const ask = () => client.get(asking('/audit/events'), never());
+    const denied = await ask();
+    refusing = false;
+    const held = await ask();
+
+    if (held.outcome === 'denied') held.wait?.cut?.();
+    const answered = await ask();
+
+    expect([denied.outcome, held.outcome, answered.outcome]).toEqual(['denied', 'denied', 'ok']);
+    expect(pages()).toHaveLength(3);
   });
 
   test('a 401 of one path alone does not stop the others', async () => {
@@ -207,7 +265,7 @@ describe('get: the token', () => {
 
     expect(answer).toMatchObject({
       outcome: 'denied',
-      afterMs: 60_000,
+      wait: { ms: 60_000 },
       cause: { code: 'token_refused' },
     });
     expect(await client.authorise(never())).toMatchObject({ code: 'token_refused' });
@@ -221,7 +279,7 @@ describe('get: the token', () => {
 
     const answer = await client.get(asking('/audit/events'), never());
 
-    expect(answer).toMatchObject({ outcome: 'denied', status: 403, afterMs: 900_000 });
+    expect(answer).toMatchObject({ outcome: 'denied', status: 403 });
     expect(answer.outcome !== 'ok' && answer.cause.message).toContain(
       '403 (Forbidden; trace_id t-1); scope asked for: events:read, granted: mc:read',
     );
@@ -264,7 +322,7 @@ describe('get: outcomes', () => {
     const answer = await client.get(asking('/audit/events'), never());
 
     expect(answer).toMatchObject({ outcome: 'retry', cause: { code: 'upstream_unreachable' } });
-    expect(answer.outcome === 'retry' && answer.afterMs).toBe(status === 408 ? undefined : 7_000);
+    expect(answer.outcome === 'retry' && answer.wait?.ms).toBe(status === 408 ? undefined : 7_000);
     expect(pages()).toHaveLength(1);
   });
 
@@ -372,7 +430,7 @@ describe('get: outcomes', () => {
 
     const answer = await client.get(asking('/audit/events'), never());
 
-    const next = expect.stringMatching(/asked again within the hour.*when its config changes/);
+    const next = expect.stringMatching(/asked again by itself.*when its config changes/);
     expect(answer).toMatchObject({ outcome: 'refused', status: 404, cause: { next } });
   });
 
@@ -495,7 +553,7 @@ describe('get: limits', () => {
 
     expect(answer).toMatchObject({
       outcome: 'retry',
-      afterMs: month,
+      wait: { ms: month },
       cause: { code: 'upstream_throttled' },
     });
     expect([elsewhere.outcome, after.outcome, early]).toEqual(['ok', 'ok', 2]);

@@ -42,8 +42,6 @@ const totalKey = 'total';
 const scansMax = 3;
 /** A list longer than this many pages is not a list but a circle. */
 const pagesMax = 10_000;
-/** After missing rights or a refused token: they are given by hand. */
-const deniedWaitMs = 15 * 60_000;
 
 /** Reads a list whole. */
 export async function readListing(listed: Listed): Promise<Listing> {
@@ -144,9 +142,7 @@ function failure(
     case 'retry':
       return answer;
     case 'denied':
-      return answer.status === 403
-        ? { outcome: 'scope_lost', cause }
-        : { outcome: 'retry', afterMs: deniedWaitMs, cause };
+      return answer.status === 403 ? { outcome: 'scope_lost', cause } : answer;
     case 'refused':
       return answer.status === 404 ? { outcome: 'scope_lost', cause } : { outcome: 'retry', cause };
   }

@@ -35,9 +35,8 @@ export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
     case 'ok':
       return readPage(answer.body, asked);
     case 'retry':
-      return answer;
     case 'denied':
-      return { outcome: 'denied', status: answer.status, cause: answer.cause };
+      return answer;
     case 'refused':
       return readRefusal(answer, asked);
   }
@@ -114,7 +113,7 @@ function numberOf(value: Json | undefined): number | null {
 function readRefusal(answer: Refused, { doing, query, pagination, sorting }: Asked): Fetched {
   const { status, cause } = answer;
   if (status === 451) return { outcome: 'blocked', cause };
-  const refused = (about: RefusedAbout, why: ExportError = cause): Fetched => ({
+  const refused = (about: RefusedAbout, why = cause): Extract<Fetched, { outcome: 'refused' }> => ({
     outcome: 'refused',
     about,
     status,
@@ -125,7 +124,8 @@ function readRefusal(answer: Refused, { doing, query, pagination, sorting }: Ask
   const { place, limit } = query;
   const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
   if (field === 'limit' || (field !== undefined && field === pagination.limit_param)) {
-    return refused(validationStatuses.has(status) && limit !== null ? 'limit' : 'request');
+    const isLimit = validationStatuses.has(status) && limit !== null;
+    return isLimit ? { ...refused('limit'), isNamed: true } : refused('request');
   }
   if (validationStatuses.has(status) && sorting.some(([name]) => name === field)) {
     return refused('sort');

@@ -209,7 +209,7 @@ function nextPollText(known: Known): string {
   }
   if (noted === 'retrying') return 'after a wait that grows from failure to failure';
   if (noted === 'halted') {
-    return 'within the hour, in case it was mended meanwhile; at once when its config changes';
+    return 'by itself, in case it was mended meanwhile; at once when its config changes';
   }
   const { schedule } = source;
   if (!('everyMs' in schedule)) {

@@ -125,7 +125,7 @@ describe('A40: a list is followed as it is paged', () => {
   test.for([
     [403, 'scope_lost'],
     [404, 'scope_lost'],
-    [401, 'retry'],
+    [401, 'denied'],
     [451, 'retry'],
     [503, 'retry'],
   ] as const)('%i on the list is %s', async ([status, outcome]) => {

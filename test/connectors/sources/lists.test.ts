@@ -256,9 +256,9 @@ describe('fetchPage: refusals', () => {
   test('retry and denied pass through', async () => {
     const cause = new ExportError('upstream_throttled', 'slow down', { next: '' });
 
-    expect(await fetched({ outcome: 'retry', afterMs: 5_000, cause })).toEqual({
+    expect(await fetched({ outcome: 'retry', wait: { ms: 5_000 }, cause })).toEqual({
       outcome: 'retry',
-      afterMs: 5_000,
+      wait: { ms: 5_000 },
       cause,
     });
     expect(await fetched({ outcome: 'denied', status: 403, cause })).toEqual({

@@ -1,0 +1,152 @@
+// A credential that upstream has refused. Asking on with it would lock the account, so all who share it send one probe a
+// minute together, and the rest is answered from memory until upstream takes it again. The secret is looked at meanwhile,
+// once a second for all who wait: another one is tried at once. Upstream may refuse a credential on some paths only: one other
+// path is tried at once, and where it is taken, those that were refused are alone under suspicion.
+
+import type { ExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
+import type { Wait } from '../contracts/wait.ts';
+
+/** What is answered from memory. */
+export interface Refused {
+  readonly cause: ExportError;
+  readonly wait: Wait;
+}
+
+/** `fingerprint`: of the secret as it is now, a digest. */
+export interface SuspicionMeans {
+  readonly clock: Clock;
+  readonly fingerprint: () => string;
+}
+
+const probeEveryMs = 60_000;
+const lookEveryMs = 1_000;
+
+/** See the head of this file. */
+export class Suspicion {
+  readonly #means: SuspicionMeans;
+  /** Null while there is none. */
+  #cause: ExportError | null = null;
+  readonly #refusedPaths = new Set<string>();
+  /** Another path is being tried, and was taken since. */
+  #isTriedElsewhere = false;
+  #isTakenElsewhere = false;
+  #fingerprint = '';
+  #probeAtMs = Number.NEGATIVE_INFINITY;
+  readonly #waiting = new Set<() => void>();
+  #watching: AbortController | null = null;
+
+  constructor(means: SuspicionMeans) {
+    this.#means = means;
+  }
+
+  /** The answer to a request on this path that is not to be sent; null: it may be. */
+  held(path = ''): Refused | null {
+    const cause = this.#causeOn(path);
+    if (cause === null || this.isDue() || this.#isSecondOpinion(path)) return null;
+    return { cause, wait: this.#wait() };
+  }
+
+  /** As `held`, for a request that goes now where it may: under suspicion it is the probe. */
+  admit(path: string): Refused | null {
+    const held = this.held(path);
+    if (held !== null || this.#causeOn(path) === null) return held;
+    if (this.isDue()) this.#probeAtMs = this.#now + probeEveryMs;
+    this.#isTriedElsewhere ||= !this.#refusedPaths.has(path);
+    return null;
+  }
+
+  /** Upstream has refused the credential, whose secret had this fingerprint. */
+  refuse(cause: ExportError, fingerprint: string, path = ''): Wait {
+    if (this.#cause === null) {
+      this.#isTriedElsewhere = false;
+      this.#isTakenElsewhere = false;
+    }
+    this.#cause = cause;
+    this.#fingerprint = fingerprint;
+    this.#refusedPaths.add(path);
+    // A probe has its minute counted from when it went, so that who waits longest is the next.
+    if (this.#probeAtMs <= this.#now) this.#probeAtMs = this.#now + probeEveryMs;
+    return this.#wait();
+  }
+
+  /** Upstream has taken it. */
+  accept(path = ''): void {
+    if (this.#cause === null) return;
+    const wasRefused = this.#refusedPaths.has(path);
+    if (!wasRefused && this.#isTakenElsewhere) return;
+    this.#isTakenElsewhere = true;
+    if (wasRefused) {
+      this.#cause = null;
+      this.#refusedPaths.clear();
+      this.#probeAtMs = Number.NEGATIVE_INFINITY;
+    }
+    this.#release();
+  }
+
+  /** True where a probe may go: its minute has come, or the secret is another one. */
+  isDue(): boolean {
+    const fingerprint = this.#means.fingerprint();
+    if (fingerprint !== this.#fingerprint) {
+      this.#fingerprint = fingerprint;
+      this.#probeAtMs = this.#now;
+    }
+    return this.#now >= this.#probeAtMs;
+  }
+
+  get #now(): number {
+    return this.#means.clock.monotonic();
+  }
+
+  #causeOn(path: string): ExportError | null {
+    return this.#isTakenElsewhere && !this.#refusedPaths.has(path) ? null : this.#cause;
+  }
+
+  #isSecondOpinion(path: string): boolean {
+    return !this.#isTriedElsewhere && !this.#refusedPaths.has(path);
+  }
+
+  #wait(): Wait {
+    return {
+      ms: Math.max(0, this.#probeAtMs - this.#now),
+      cut: () => {
+        this.#probeAtMs = this.#now;
+      },
+      mended: (signal) => this.#mended(signal),
+    };
+  }
+
+  async #mended(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    this.#waiting.add(resolve);
+    void this.#watch();
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+      this.#waiting.delete(resolve);
+      if (this.#waiting.size === 0) this.#watching?.abort();
+    }
+  }
+
+  /** Looks at the secret for as long as anybody waits. */
+  async #watch(): Promise<void> {
+    if (this.#watching !== null) return;
+    const watching = new AbortController();
+    this.#watching = watching;
+    while (!watching.signal.aborted) {
+      await this.#means.clock.sleep(lookEveryMs, watching.signal).catch(() => undefined);
+      const before = this.#fingerprint;
+      if (this.isDue() && this.#fingerprint !== before) this.#release();
+    }
+    this.#watching = null;
+    if (this.#waiting.size > 0) void this.#watch();
+  }
+
+  #release(): void {
+    for (const resolve of this.#waiting) resolve();
+  }
+}
