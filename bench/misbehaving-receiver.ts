@@ -10,9 +10,10 @@ import { FrameSplitter } from '../test/support/syslog-frames.ts';
 /**
  * `resets`: a connection lives for 0.8 to 2 s; each fifth then hangs and is reset, with what is unread, the others are closed in order.
  * `restarts`: each 3 s the receiver hangs, resets all connections, and is back half a second later.
+ * `hangs`: each 3 s it reads nothing for 6 s, longer than senders wait, while its kernel goes on taking; then it resets all connections.
  * `shutdown`: it reads everything, and more slowly than it is sent; the sender is told to end meanwhile.
  */
-export type Schedule = 'resets' | 'restarts' | 'shutdown';
+export type Schedule = 'resets' | 'restarts' | 'hangs' | 'shutdown';
 
 /** What has arrived. */
 export interface Tally {
@@ -26,6 +27,8 @@ export interface Tally {
 const hangMs = 150;
 const restartEveryMs = 3_000;
 const downMs = 500;
+const hangEveryMs = 3_000;
+const longHangMs = 6_000;
 const slowBytesPerSecond = 150_000;
 const lifeMs = (connection: number) => 800 + ((connection * 617) % 1_200);
 const isDoomed = (connection: number) => connection % 5 === 2;
@@ -46,6 +49,7 @@ export class MisbehavingReceiver {
   #resets = 0;
   /** From here on it behaves, so that what is still held can be delivered. */
   #behaves = false;
+  #hangs = false;
 
   constructor(schedule: Schedule, tls: Certificates | null) {
     this.#schedule = schedule;
@@ -68,11 +72,13 @@ export class MisbehavingReceiver {
   async open(): Promise<void> {
     await this.#listen();
     if (this.#schedule === 'restarts') this.#after(restartEveryMs, () => this.#restart());
+    if (this.#schedule === 'hangs') this.#after(hangEveryMs, () => this.#hang());
   }
 
   /** Reads at full speed from now on, and neither hangs nor resets. */
   behave(): void {
     this.#behaves = true;
+    this.#hangs = false;
     for (const socket of this.#sockets) socket.resume();
   }
 
@@ -128,6 +134,18 @@ export class MisbehavingReceiver {
     });
   }
 
+  #hang(): void {
+    if (this.#behaves) return;
+    this.#hangs = true;
+    for (const socket of this.#sockets) socket.pause();
+    this.#after(longHangMs, () => {
+      if (this.#behaves) return;
+      this.#hangs = false;
+      for (const socket of this.#sockets) this.#reset(socket);
+      this.#after(hangEveryMs, () => this.#hang());
+    });
+  }
+
   #reset(socket: Socket): void {
     this.#resets += 1;
     this.#carriers.get(socket.remotePort)?.resetAndDestroy();
@@ -153,6 +171,7 @@ export class MisbehavingReceiver {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#sockets.delete(socket));
     if (this.#schedule === 'resets') this.#endAfter(socket, this.#connections);
+    if (this.#hangs) socket.pause();
   }
 
   #endAfter(socket: Socket, connection: number): void {

@@ -1,5 +1,5 @@
 // `npx node bench/syslog-loss.ts --seconds 15 --rate 2000`: what is lost on the way to a syslog receiver that resets connections,
-// restarts, or is slow while the sender ends. sluice is the real program over TCP and TLS, ended with SIGTERM and started
+// restarts, hangs, or is slow while the sender ends (`--schedule hangs`: only this one). sluice is the real program over TCP and TLS, ended with SIGTERM and started
 // again, as an operator would; beside it syslog-client, alone and with a program that sends again what the library
 // reports as failed. All meet the same schedule (misbehaving-receiver.ts). Ends with 1 if sluice has lost anything.
 
@@ -16,6 +16,7 @@ const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '15' },
     rate: { type: 'string', default: '2000' },
+    schedule: { type: 'string' },
   },
 });
 const seconds = Number(values.seconds);
@@ -98,7 +99,8 @@ const senders: readonly (readonly [string, Sender, Certificates | null])[] = [
 
 const rows: Record<string, string | number>[] = [];
 let lostBySluice = 0;
-for (const schedule of ['resets', 'restarts', 'shutdown'] as const) {
+for (const schedule of ['resets', 'restarts', 'hangs', 'shutdown'] as const) {
+  if ((values.schedule ?? schedule) !== schedule) continue;
   for (const [name, send, tls] of senders) {
     const receiver = new MisbehavingReceiver(schedule, tls);
     await receiver.open();

@@ -237,10 +237,14 @@ export class Pipeline {
   }
 
   #note(): void {
-    for (const { name, error, ...facts } of this.state.sinks) {
+    for (const { name, error, notice, ...facts } of this.state.sinks) {
       const told =
         error === null ? null : { code: error.code, message: error.message, next: error.next };
-      this.#means.spool.note('sink', name, { ...facts, error: told });
+      this.#means.spool.note('sink', name, {
+        ...facts,
+        error: told,
+        notice: notice && { ...notice },
+      });
     }
   }
 }

@@ -1,9 +1,9 @@
 // The syslog sink: complete syslog messages over UDP, TCP or TLS. It stands at the end of the journey; formats/syslog.ts
 // has made the messages, here they are framed and sent. Syslog has no acknowledgement, so over TCP and TLS delivery is
-// settled (see syslog/connection.ts): what was flushed and on a connection that stayed healthy for `resend_window`, or,
-// with `confirm: close`, what the receiver has read to the end. Whatever is younger when a connection breaks goes again
-// with the same uid. Over UDP nothing can be known. What must stay true: a batch is never told delivered because a write
-// succeeded.
+// settled (see syslog/connection.ts): what a receiver has read to the end of a connection that we ended, or, with one
+// that never ends its side, what was on a connection that stayed healthy for `resend_window`. Whatever is younger when a
+// connection breaks goes again with the same uid. Over UDP nothing can be known. What must stay true: a batch is never
+// told delivered because a write succeeded.
 
 import { lookup } from 'node:dns/promises';
 import { z } from 'zod';
@@ -11,13 +11,14 @@ import { defineSink, type FormatChoice } from '../../src/contracts/definition.ts
 import { ExportError } from '../../src/contracts/errors.ts';
 import { count, duration, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, EncodedLines, Sink } from '../../src/contracts/sink.ts';
-import type { Clock } from '../../src/contracts/tools.ts';
+import type { Tools } from '../../src/contracts/tools.ts';
 import { type Address, parseAddress } from './syslog/address.ts';
 import type { Waiter } from './syslog/connection.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
 import type { Receiver } from './syslog/dial.ts';
 import { connectFailure } from './syslog/failures.ts';
 import { type Framer, type Frames, framerFor } from './syslog/framing.ts';
+import { Habit } from './syslog/habit.ts';
 
 const facilities = [
   ...['kern', 'user', 'mail', 'daemon', 'auth', 'syslog', 'lpr', 'news', 'uucp', 'cron'],
@@ -35,6 +36,16 @@ function headerName(lengthMax: number) {
 }
 
 const windowMsDefault = 2_000;
+const framingDefault = 'octet_counting';
+
+const framingAdvice = {
+  octet_counting:
+    'framing is octet_counting: the length of each message stands before it, and no line end behind it. A receiver that expects lines joins many events into one message, with numbers such as “612 <134>1” between them: then write framing: newline',
+  newline:
+    'framing is newline: each message is a line. A receiver that expects octet counting drops messages or ends the connection: then write framing: octet_counting',
+} as const;
+const confirmAdvice =
+  'what was sent counts as delivered when the far side closes the connection after sluice has. A load balancer or proxy in between that answers by itself proves nothing of the receiver: send to the receiver itself where events matter';
 
 const fields = {
   address: z
@@ -72,13 +83,13 @@ const fields = {
   resend_window: duration()
     .optional()
     .describe(
-      'over TCP and TLS, how long a connection must stay healthy before what was sent on it counts as delivered; 2s unless set',
+      'over TCP and TLS, how long after its first byte a connection is ended, to see that the receiver has read everything; with confirm: window, how long it must stay healthy before what was sent on it counts as delivered; 2s unless set',
     ),
   confirm: z
-    .enum(['window', 'close'])
+    .enum(['auto', 'close', 'window'])
     .optional()
     .describe(
-      'window (unless set): delivered after resend_window. close: a connection is ended every resend_window, and what it carried is delivered when the receiver ends it too; loses nothing even if the receiver hangs',
+      'what makes a message delivered over TCP and TLS. close: the receiver ends its side of the connection after sluice has ended its own. window: the connection stayed healthy for resend_window. auto (unless set): close, and window only with a receiver that never ends its side',
     ),
   connect_timeout: duration()
     .prefault('10s')
@@ -108,10 +119,17 @@ export const syslogSink = defineSink({
   format: wrapFormat,
   flaw,
   assurance: (settings) => (settings.address.transport === 'udp' ? 'none' : 'settled'),
+  advice: ({ address, framing, confirm }) =>
+    address.transport === 'udp'
+      ? []
+      : [
+          framingAdvice[framing ?? framingDefault],
+          ...(confirm === 'window' ? [] : [confirmAdvice]),
+        ],
   async open(settings, { tools }) {
     return settings.address.transport === 'udp'
       ? openDatagrams(settings.address)
-      : await openStream(settings, tools.clock);
+      : await openStream(settings, tools);
   },
   async probe(settings, tools, signal) {
     if (settings.address.transport !== 'udp') {
@@ -163,16 +181,17 @@ function receiver(settings: SyslogSettings): Receiver {
   return { address, tls: settings.tls ?? {}, connectTimeoutMs: connect_timeout };
 }
 
-async function openStream(settings: SyslogSettings, clock: Clock): Promise<Sink> {
+async function openStream(settings: SyslogSettings, { clock, log }: Tools): Promise<Sink> {
   // Not by those who have no such sink: TLS alone takes long to load.
   const { SyslogStream } = await import('./syslog/stream.ts');
   const settling = {
-    confirm: settings.confirm ?? 'window',
+    confirm: settings.confirm ?? 'auto',
     windowMs: settings.resend_window ?? windowMsDefault,
     stallMs: settings.stall_timeout,
   } as const;
-  const stream = new SyslogStream(receiver(settings), settling, clock);
-  const framer = framerFor(settings.framing ?? 'octet_counting');
+  const habit = new Habit(settling, log.with({ address: settings.address.text }));
+  const stream = new SyslogStream(receiver(settings), habit, clock);
+  const framer = framerFor(settings.framing ?? framingDefault);
   return {
     // Only the lines: events would keep whole pages in memory while a receiver takes nothing.
     send: ({ lines }, signal) =>
@@ -182,6 +201,7 @@ async function openStream(settings: SyslogSettings, clock: Clock): Promise<Sink>
         stream.send({ frames: () => framesOf(lines, framer, waiter), waiter });
       }),
     ready: (signal) => stream.ready(signal),
+    notice: () => habit.notice,
     close: () => stream.close(),
   };
 }

@@ -44,7 +44,7 @@ const assurances: Readonly<Record<Assurance, string>> = {
   answered:
     '**at least once**: the receiver has answered that it has the event; a repeat has the same `uid`',
   settled:
-    '**at least once**, as long as the connection tells of failures: flushed, and healthy for `resend_window` since; a repeat has the same `uid`',
+    '**at least once**: the receiver has closed the connection after sluice had, or, where it never does, the connection stayed healthy for `resend_window`; a repeat has the same `uid`',
   none: '**best effort**: nobody can know whether an event has arrived',
 };
 

@@ -2,6 +2,7 @@
 // `status` reads from the state directory and those that a running process tells of itself, which are the same as far as
 // they are needed here. What must stay true: a thousand streams that fail for one reason are one matter, not a thousand.
 
+import type { Notice } from '../contracts/sink.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { commandText } from './command.ts';
 import type { NotedError } from './state.ts';
@@ -21,6 +22,7 @@ export interface Standing {
     readonly backlog: number;
     readonly dead_letters: number;
     readonly error: NotedError | null;
+    readonly notice: Notice | null;
   }[];
 }
 
@@ -105,7 +107,7 @@ function streamMatters({ streams }: Standing): readonly Matter[] {
 }
 
 function sinkMatters({ sinks }: Standing, configFile: string): readonly Matter[] {
-  return sinks.flatMap(({ name, state, backlog, dead_letters: letters, error }) => {
+  return sinks.flatMap(({ name, state, backlog, dead_letters: letters, error, notice }) => {
     const refuses = state === 'refused';
     const how = refuses ? 'refuses everything' : 'takes nothing';
     const failing: Matter | null = error && {
@@ -121,6 +123,11 @@ function sinkMatters({ sinks }: Standing, configFile: string): readonly Matter[]
             what: `${name} has refused ${counted(letters, 'event')} for good (dead letters)`,
             next: `Look why: ${commandText('dead-letters list', configFile, '--sink', name)}; then retry or drop them.`,
           };
-    return [failing, refused].filter((matter) => matter !== null);
+    const noticed: Matter | null = notice && {
+      mood: 'warn',
+      what: `${name}: ${notice.what}`,
+      next: notice.next,
+    };
+    return [failing, refused, noticed].filter((matter) => matter !== null);
   });
 }

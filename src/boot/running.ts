@@ -68,6 +68,7 @@ const report = z.object({
       events_per_s: z.number(),
       dead_letters: z.number(),
       error: failure,
+      notice: z.object({ what: z.string(), next: z.string() }).nullable().default(null),
     }),
   ),
   conditions: z.array(

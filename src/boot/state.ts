@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { Notice } from '../contracts/sink.ts';
 import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { Store } from '../hold/store.ts';
@@ -48,6 +49,8 @@ export interface SinkState {
   readonly deadLetters: number;
   readonly state: string | null;
   readonly error: NotedError | null;
+  /** What it says of its far side though events go there. */
+  readonly notice: Notice | null;
 }
 
 /** The state directory at one moment. */
@@ -180,6 +183,7 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
         deadLetters: letters.get(name) ?? 0,
         state: text(note.state),
         error: errorOf(note.error),
+        notice: noticeOf(note.notice),
       };
       return [name, state];
     }),
@@ -237,6 +241,11 @@ function text(value: Json | undefined): string | null {
 
 function number(value: unknown): number | null {
   return typeof value === 'number' ? value : null;
+}
+
+function noticeOf(value: Json | undefined): Notice | null {
+  if (!isObject(value)) return null;
+  return { what: text(value.what) ?? '', next: text(value.next) ?? '' };
 }
 
 function errorOf(value: Json | undefined): NotedError | null {

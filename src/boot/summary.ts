@@ -59,7 +59,7 @@ function standingOf({ failed, behind }: Summary, { streams, sinks }: After['stat
       state: states.get(stream) ?? 'retrying',
       error: cause,
     })),
-    sinks: sinks.map(({ name, deadLetters }) => {
+    sinks: sinks.map(({ name, deadLetters, notice }) => {
       const late = behind.find(({ sink }) => sink === name);
       const error = late?.cause ?? null;
       return {
@@ -68,6 +68,7 @@ function standingOf({ failed, behind }: Summary, { streams, sinks }: After['stat
         backlog: late?.held ?? 0,
         dead_letters: deadLetters,
         error,
+        notice,
       };
     }),
   };

@@ -209,7 +209,7 @@ function watchedUpstream(client: Upstream): WatchedUpstream {
   };
 }
 
-const noted = { deadLetters: 0, state: null, error: null };
+const noted = { deadLetters: 0, state: null, error: null, notice: null };
 
 function watchedError(error: ExportError | null): WatchedError | null {
   if (error === null) return null;

@@ -70,6 +70,8 @@ export interface SinkSpec<F extends Fields> {
   /** What it must have for itself, so that a second sink of its kind with the same is a flaw (`null`: nothing). */
   own?(settings: Settings<F>): OwnThing | null;
   assurance(settings: Settings<F>): Assurance;
+  /** What an author of a config should know though nothing is wrong with it: sentences, for `check`. */
+  advice?(settings: Settings<F>): readonly string[];
   /** Batch bounds where the config gives none. */
   readonly batch?: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   /** Opens without waiting for the far side: what is unreachable shows as `retry` when sending. */
@@ -81,12 +83,13 @@ export interface SinkSpec<F extends Fields> {
 /** A sink as the engine sees it. */
 export type SinkDefinition = Omit<
   SinkSpec<Fields>,
-  'format' | 'flaw' | 'own' | 'assurance' | 'open' | 'probe'
+  'format' | 'flaw' | 'own' | 'assurance' | 'advice' | 'open' | 'probe'
 > & {
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
   flaw?(settings: SinkSettings): string | null;
   own?(settings: SinkSettings): OwnThing | null;
   assurance(settings: SinkSettings): Assurance;
+  advice?(settings: SinkSettings): readonly string[];
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
   probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;
 };

@@ -65,8 +65,16 @@ export interface Sink {
    * committed, or null. Asked after open and before a batch is sent again, since an answer can be lost.
    */
   committed?(signal: AbortSignal): Promise<Offset | null>;
+  /** What an operator should know though events go there; null: nothing. */
+  notice?(): Notice | null;
   /** Lets go of the connection; resolves when nothing is in flight any more. */
   close(): Promise<void>;
+}
+
+/** Something of the far side that an operator should know, and what to do about it. Sentences of ours. */
+export interface Notice {
+  readonly what: string;
+  readonly next: string;
 }
 
 /** What a sink is given when it opens. */

@@ -10,7 +10,7 @@
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
-import type { Batch, Delivery, Sink } from '../contracts/sink.ts';
+import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
 import type { DeadLetter, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { pickLines, subLines } from './encode.ts';
@@ -44,6 +44,8 @@ export interface SenderState {
   readonly deadLetters: number;
   readonly retries: number;
   readonly error: ExportError | null;
+  /** What the sink says of its far side though events go there. */
+  readonly notice: Notice | null;
 }
 
 /** The two ways to end a sender: take no further batch, and give up on what is under way. */
@@ -83,6 +85,7 @@ export class Sender {
       deadLetters: this.#deadLetters,
       retries: this.#retries,
       error: this.#error,
+      notice: this.#settings.sink.notice?.() ?? null,
     };
   }
 

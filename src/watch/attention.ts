@@ -29,6 +29,7 @@ export function mattersOf(
     ...ailingMatters(ailments),
     ...spoolMatters(watched, ailments),
     ...letterMatters(watched),
+    ...noticeMatters(watched),
     ...conditionMatters(watched, now),
     ...filterMatters(watched),
     ...endOfLifeMatters(watched, now),
@@ -85,6 +86,12 @@ function letterMatters({ sinks }: Watched): readonly Matter[] {
     const message = letterReasons[0]?.reason ?? null;
     return [{ mood: 'warn', who: `Sink ${name}`, what, message, next }];
   });
+}
+
+function noticeMatters({ sinks }: Watched): readonly Matter[] {
+  return sinks.flatMap(({ name, notice }): readonly Matter[] =>
+    notice === null ? [] : [{ mood: 'warn', who: `Sink ${name}`, message: null, ...notice }],
+  );
 }
 
 /** Conditions cannot be acknowledged; after this they are history. */

@@ -100,6 +100,7 @@ export function reportOf(parts: ReportParts) {
         last_at: timeText(lastAt),
       })),
       error: errorOf(sink.error),
+      notice: sink.notice,
     })),
     conditions: watched.conditions.map(({ condition, stream, observedAt, message }) => ({
       condition,

@@ -2,6 +2,8 @@
 // by boot, so that watching knows no stage. What must stay true: nothing here is a secret, a token or a cursor, and
 // looking costs little, since it happens every few seconds for as long as the program runs.
 
+import type { Notice } from '../contracts/sink.ts';
+
 /** The failure that a stream or sink is in. */
 export interface WatchedError {
   readonly code: string;
@@ -65,6 +67,8 @@ export interface WatchedSink {
   readonly letterReasons: readonly WatchedReason[];
   readonly retries: number;
   readonly error: WatchedError | null;
+  /** What the sink says of its far side though events go there. */
+  readonly notice: Notice | null;
 }
 
 /** Why events became dead letters. */

@@ -13,7 +13,8 @@ function aStream(name: string, parts: Partial<Standing['streams'][number]> = {})
 }
 
 function aSink(name: string, parts: Partial<Standing['sinks'][number]> = {}) {
-  return { name, state: 'idle', backlog: 0, dead_letters: 0, error: null, ...parts };
+  const well = { error: null, notice: null };
+  return { name, state: 'idle', backlog: 0, dead_letters: 0, ...well, ...parts };
 }
 
 function lines(parts: Partial<Standing>): readonly string[] {
@@ -43,6 +44,17 @@ describe('attention', () => {
       'Ask again.',
       '! a is not read: it said no',
       'Ask again.',
+    ]);
+  });
+
+  test('tells what a sink says of a far side that takes its events', () => {
+    const notice = { what: 'the receiver never closes', next: 'Look at confirm.' };
+
+    const told = lines({ sinks: [aSink('siem', { notice })] });
+
+    expect(told.map((line) => line.trim())).toEqual([
+      '! siem: the receiver never closes',
+      'Look at confirm.',
     ]);
   });
 
@@ -144,6 +156,7 @@ describe('a screen of top', () => {
           events_per_s: 2,
           dead_letters: 0,
           error: null,
+          notice: null,
         },
       ],
       conditions: [],

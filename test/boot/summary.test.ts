@@ -30,6 +30,7 @@ function aSink(name: string, deadLetters = 0): After['state']['sinks'][number] {
   return {
     ...{ name, state: 'stopped', position: 5, delivered: 5, deadLetters, retries: 0 },
     error: null,
+    notice: null,
   };
 }
 

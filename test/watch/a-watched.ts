@@ -74,6 +74,7 @@ export function aSink(parts: Partial<WatchedSink> = {}): WatchedSink {
     letterReasons: [],
     retries: 0,
     error: null,
+    notice: null,
     ...parts,
   };
 }

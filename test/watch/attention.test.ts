@@ -110,3 +110,11 @@ function aSunset(sunsetMs: number | null): Partial<Watched> {
   const endOfLife = [{ endpoint: '/v1/x', deprecationMs: null, sunsetMs }];
   return { upstreams: [{ name: 'edge', baseUrl: '', throttles: [], endOfLife }] };
 }
+
+test('mattersOf tells what a sink says of a far side that takes its events', () => {
+  const notice = { what: 'the receiver never closes', next: 'Look at confirm.' };
+
+  expect(matters({ sinks: [aSink({ notice })] })).toEqual([
+    { mood: 'warn', who: 'Sink siem', message: null, ...notice },
+  ]);
+});

@@ -1,8 +1,9 @@
 // One open connection to a syslog receiver and the batches that travel on it. Syslog over TCP has no acknowledgement, so
-// a batch's fate is the connection's: a batch is settled once it was flushed, the far kernel has acknowledged it (where
-// this machine can tell), and the connection has stayed healthy for the resend window since; when the connection breaks
-// before, the batch is to be sent again. A reset can take away bytes that the far kernel had acknowledged and its program
-// not read: that is what the window is for.
+// a batch's fate is the connection's. A reset can take away bytes that the far kernel had acknowledged and its program
+// not read; so a batch is settled when we have ended our side and the receiver has then ended its own, having read to
+// the end. With a receiver that never does (habit.ts), once the batch was flushed, the far kernel has acknowledged it
+// (where this machine can tell), and the connection has stayed healthy for the window since. When the connection breaks
+// before, the batch is to be sent again.
 //
 //   open ──finish()──▶ finishing ──our FIN, then the receiver's──▶ over   all settled: it has read to the end
 //     └──error, FIN, stall──┴──error, stall, no FIN──▶ over               what is unsettled goes again
@@ -17,21 +18,17 @@ import type { Clock } from '../../../src/contracts/tools.ts';
 import type { Address } from './address.ts';
 import { broken, brokenConnection } from './failures.ts';
 import type { Frames } from './framing.ts';
-import { type Ports, portsOf, sendQueue } from './send-queue.ts';
-
-/** When a batch counts as delivered. */
-export interface Settling {
-  /** `window`: healthy for `windowMs` after the flush. `close`: only when the receiver answers our FIN with its own. */
-  readonly confirm: 'window' | 'close';
-  readonly windowMs: number;
-  /** A connection on which nothing moves for so long, though something should, is given up. */
-  readonly stallMs: number;
-}
+import type { Habit } from './habit.ts';
+import { Arrival } from './send-queue.ts';
 
 /** What the owner of a connection is told. */
 export interface ConnectionEvents {
   /** More may be written. */
   room(): void;
+  /** `isDue`; told again until `finish`. */
+  due(): void;
+  /** Our side is ended, and everything before it at the far kernel; not told of a connection that carried nothing. */
+  ended(): void;
   /** The connection is gone and every batch has its fate. Called once, with the cause if it broke. */
   over(cause: ExportError | null): void;
 }
@@ -47,6 +44,7 @@ export interface Waiter {
 interface Carried {
   /** Bytes written up to and with this batch. */
   readonly end: number;
+  readonly writtenMs: number;
   flushedMs: number;
   readonly waiter: Waiter;
 }
@@ -56,7 +54,7 @@ const writeBytesMax = 128 * 1024;
 // So many bytes may wait for the kernel before the next batch is held back. Counted here: Node tells 'drain' once for
 // each write of a batch, and each would let in another batch.
 const aheadBytesMax = writeBytesMax;
-const drainLookMs = 10;
+const drainLookMs = 2;
 const drainLookMsMax = 160;
 // Looking costs up to tens of milliseconds where a machine has many connections: at most one part in so many of the time.
 const lookShareMax = 50;
@@ -66,35 +64,38 @@ const notYet = Number.POSITIVE_INFINITY;
 export class Connection {
   readonly #socket: Socket;
   readonly #address: Address;
-  readonly #settling: Settling;
+  readonly #habit: Habit;
   readonly #clock: Clock;
   readonly #events: ConnectionEvents;
-  readonly #ports: Ports;
+  readonly #arrival: Arrival;
   readonly #ended = new AbortController();
   readonly #carried: Carried[] = [];
   #state: 'open' | 'finishing' | 'over' = 'open';
   #watching = false;
   #written = 0;
   #flushed = 0;
-  /** Bytes that are known to have left, by the far kernel's word or else by our own kernel's. */
-  #reached = 0;
-  /** Whether the kernel's table has shown this connection. */
-  #listed = false;
+  /** Of these, what had arrived when progress was last looked for. */
+  #seen = 0;
+  readonly #openedMs: number;
+  #writtenMs = Number.NEGATIVE_INFINITY;
   #progressMs: number;
   #healthySinceMs = Number.NEGATIVE_INFINITY;
+  /** When our side was ended. */
+  #finMs: number | null = null;
 
   constructor(
     socket: Socket,
-    to: { readonly address: Address; readonly settling: Settling },
+    to: { readonly address: Address; readonly habit: Habit },
     world: { readonly clock: Clock; readonly events: ConnectionEvents },
   ) {
     this.#socket = socket;
     this.#address = to.address;
-    this.#settling = to.settling;
+    this.#habit = to.habit;
     this.#clock = world.clock;
     this.#events = world.events;
-    this.#ports = portsOf(socket);
-    this.#progressMs = world.clock.monotonic();
+    this.#arrival = new Arrival(socket);
+    this.#openedMs = world.clock.monotonic();
+    this.#progressMs = this.#openedMs;
     socket.on('end', () => this.#peerEnded());
     socket.on('error', (error) => this.#break(() => brokenConnection(this.#address, error)));
     socket.on('close', () => this.#break(() => broken(this.#address, 'the connection was closed')));
@@ -104,14 +105,35 @@ export class Connection {
 
   /** Whether a batch may be written now. */
   get hasRoom(): boolean {
-    return this.#state === 'open' && this.#written - this.#flushed < aheadBytesMax;
+    const ahead = this.#written - this.#flushed;
+    return this.#state === 'open' && ahead < aheadBytesMax && this.#written < this.#habit.bytesMax;
+  }
+
+  /** Whether the receiver should be asked, by `finish`, to confirm what it has read. */
+  get isDue(): boolean {
+    if (this.#state !== 'open') return false;
+    const [oldest] = this.#carried;
+    const nowMs = this.#clock.monotonic();
+    const { settling, settlesBy, bytesMax, ageMsMax } = this.#habit;
+    if (settlesBy === 'window') return nowMs - this.#openedMs >= ageMsMax;
+    if (oldest === undefined) return false;
+    // While nothing moves, another connection would only be filled as well.
+    const sinceMs = Math.max(oldest.writtenMs, this.#healthySinceMs);
+    return nowMs - sinceMs >= settling.windowMs || this.#written >= bytesMax;
+  }
+
+  /** Whether nothing was written lately, so that its end would keep nobody waiting. */
+  get isQuiet(): boolean {
+    return this.#clock.monotonic() - this.#writtenMs > this.#habit.settling.windowMs / 2;
   }
 
   /** Writes a batch's frames, of which there is at least one, and releases them once the kernel has them. */
   write({ bytes, release }: Frames, waiter: Waiter): void {
-    if (this.#carried.length === 0) this.#progressMs = this.#clock.monotonic();
+    const writtenMs = this.#clock.monotonic();
+    if (this.#carried.length === 0) this.#progressMs = writtenMs;
+    this.#writtenMs = writtenMs;
     this.#written += bytes.length;
-    const carried: Carried = { end: this.#written, flushedMs: notYet, waiter };
+    const carried: Carried = { end: this.#written, writtenMs, flushedMs: notYet, waiter };
     this.#carried.push(carried);
     for (let start = 0; start < bytes.length; start += writeBytesMax) {
       const part = bytes.subarray(start, start + writeBytesMax);
@@ -125,13 +147,14 @@ export class Connection {
       });
     }
     void this.#watch();
+    if (this.isDue) this.#events.due();
   }
 
   /**
    * Ends our side and waits for the receiver to end its own, which it does when it has read everything (RFC 9293,
-   * section 3.6). Every batch has its fate after `waitMs` at the latest. Called again, the shorter wait holds.
+   * section 3.6). With `withinMs` every batch has its fate after that at the latest; may be called again to set it.
    */
-  finish(waitMs: number): void {
+  finish(withinMs: number | null = null): void {
     if (this.#state === 'over') return;
     if (this.#state === 'open') {
       this.#state = 'finishing';
@@ -143,7 +166,13 @@ export class Connection {
       }
       void this.#endOurSide();
     }
-    void this.#awaitFin(waitMs);
+    if (withinMs !== null) void this.#endWithin(withinMs);
+  }
+
+  /** Tells what it carries to be sent again, for a fault that is not its own, and ends. */
+  giveUp(cause: ExportError): void {
+    this.#sendBack(cause);
+    this.finish();
   }
 
   // Only once the far kernel has everything does a FIN in answer to ours mean that all was read: a program that closes
@@ -151,31 +180,55 @@ export class Connection {
   async #endOurSide(): Promise<void> {
     try {
       for (let waitMs = drainLookMs; this.#state === 'finishing'; waitMs *= 2) {
-        if ((await this.#reachedBytes()) >= this.#written) break;
+        if ((await this.#arrival.look(this.#flushed)) >= this.#written) break;
         await this.#clock.sleep(Math.min(waitMs, drainLookMsMax), this.#ended.signal);
       }
-      if (this.#state === 'finishing') this.#socket.end();
+      if (this.#state !== 'finishing') return;
+      this.#socket.end();
+      this.#finMs = this.#clock.monotonic();
+      this.#events.ended();
+      await this.#clock.sleep(this.#habit.answerMsMax, this.#ended.signal);
+      this.#unanswered();
     } catch {
       // The connection is over: everything has its fate.
     }
   }
 
-  async #awaitFin(waitMs: number): Promise<void> {
+  #unanswered(): void {
+    const waitMs = this.#habit.answerMsMax;
+    switch (this.#habit.unanswered()) {
+      case 'delivered':
+        this.#settle(this.#carried.length);
+        this.#letGo();
+        break;
+      case 'retry':
+        this.#break(() => this.#notClosed(waitMs));
+        break;
+    }
+  }
+
+  async #endWithin(waitMs: number): Promise<void> {
     try {
       await this.#clock.sleep(waitMs, this.#ended.signal);
     } catch {
       return; // over: everything has its fate
     }
+    this.#break(() => this.#notClosed(waitMs));
+  }
+
+  #notClosed(waitMs: number): ExportError {
     const what = `the receiver has not closed its side within ${waitMs / 1000} s of ours`;
-    const { confirm } = this.#settling;
+    const { confirm } = this.#habit.settling;
     const hint = confirm === 'close' ? 'If it never does that, use confirm: window.' : '';
-    this.#break(() => broken(this.#address, what, { hint }));
+    return broken(this.#address, what, { hint });
   }
 
   #peerEnded(): void {
     if (!this.#socket.writableEnded) {
       this.#break(() => broken(this.#address, 'the receiver closed the connection'));
     } else if (this.#state === 'finishing') {
+      const nowMs = this.#clock.monotonic();
+      this.#habit.answered(nowMs - (this.#finMs ?? nowMs), this.#written);
       this.#settle(this.#carried.length);
       this.#letGo();
     }
@@ -185,16 +238,15 @@ export class Connection {
   async #watch(): Promise<void> {
     if (this.#watching) return;
     this.#watching = true;
-    const { windowMs, stallMs } = this.#settling;
+    const { windowMs, stallMs } = this.#habit.settling;
     const shortestMs = Math.max(5, Math.min(windowMs, stallMs) / 4);
     let tickMs = shortestMs;
     try {
       for (let oldest = this.#carried[0]; oldest !== undefined; oldest = this.#carried[0]) {
         // All flushed: nothing to see before the oldest is due, and looking has its price (send-queue.ts).
+        const fromMs = this.#habit.settlesBy === 'close' ? oldest.writtenMs : oldest.flushedMs;
         const idleMs =
-          this.#flushed < this.#written
-            ? tickMs
-            : oldest.flushedMs + windowMs - this.#clock.monotonic();
+          this.#flushed < this.#written ? tickMs : fromMs + windowMs - this.#clock.monotonic();
         await this.#clock.sleep(Math.max(idleMs, tickMs), this.#ended.signal);
         const begunMs = this.#clock.monotonic();
         await this.#look();
@@ -209,16 +261,16 @@ export class Connection {
   }
 
   async #look(): Promise<void> {
-    const reached = await this.#reachedBytes();
+    const reached = await this.#arrival.look(this.#flushed);
     if (this.#state === 'over') return;
     const nowMs = this.#clock.monotonic();
-    const moved = reached > this.#reached || reached === this.#written;
-    this.#reached = Math.max(this.#reached, reached);
+    const moved = reached > this.#seen || reached === this.#written;
+    this.#seen = reached;
     // While nothing moves the receiver may be hung, and what it has not read would go with a reset.
     if (moved) this.#progressMs = nowMs;
     else this.#healthySinceMs = nowMs;
 
-    const { stallMs } = this.#settling;
+    const { stallMs } = this.#habit.settling;
     if (nowMs - this.#progressMs >= stallMs) {
       this.#break(() => broken(this.#address, `nothing has moved for ${stallMs / 1000} s`));
     } else {
@@ -226,34 +278,15 @@ export class Connection {
     }
   }
 
-  async #reachedBytes(): Promise<number> {
-    // Taken before the queue is: what is flushed meanwhile only makes the queue look longer.
-    const flushed = this.#flushed;
-    const queue = await sendQueue(this.#ports);
-    if (queue !== null) {
-      this.#listed = true;
-      return flushed - queue;
-    }
-    // Gone from the table is no news, or bad news that an 'error' will tell.
-    return this.#listed ? this.#reached : flushed;
-  }
-
   #settleDue(nowMs: number): void {
-    const { confirm, windowMs, stallMs } = this.#settling;
-    const isDue = ({ end, flushedMs }: Carried) =>
-      end <= this.#reached && Math.max(flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
-    const firstOpen = this.#carried.findIndex((batch) => !isDue(batch));
-    const count = firstOpen === -1 ? this.#carried.length : firstOpen;
-    if (count === 0) return;
-    switch (confirm) {
-      case 'window':
-        this.#settle(count);
-        if (this.#state === 'finishing' && this.#carried.length === 0) this.#letGo();
-        break;
-      case 'close':
-        if (this.#state === 'open') this.finish(stallMs);
-        break;
-    }
+    if (this.isDue) this.#events.due();
+    if (this.#habit.settlesBy === 'close') return;
+    const { windowMs } = this.#habit.settling;
+    const isSettled = ({ end, flushedMs }: Carried) =>
+      end <= this.#arrival.bytes && Math.max(flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
+    const firstOpen = this.#carried.findIndex((batch) => !isSettled(batch));
+    this.#settle(firstOpen === -1 ? this.#carried.length : firstOpen);
+    if (this.#state === 'finishing' && this.#carried.length === 0) this.#letGo();
   }
 
   #settle(count: number): void {
@@ -269,9 +302,13 @@ export class Connection {
     if (this.#state === 'over') return;
     this.#socket.destroy();
     const why = cause();
-    const delivery = { outcome: 'retry', cause: why } as const;
-    for (const batch of this.#carried.splice(0)) batch.waiter.tell(delivery);
+    if (this.#finMs !== null) this.#habit.broke(this.#clock.monotonic() - this.#finMs);
+    this.#sendBack(why);
     this.#end(why);
+  }
+
+  #sendBack(cause: ExportError): void {
+    for (const { waiter } of this.#carried.splice(0)) waiter.tell({ outcome: 'retry', cause });
   }
 
   #end(cause: ExportError | null): void {

@@ -6,14 +6,42 @@
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 
+/** What of a connection's bytes has arrived. */
+export class Arrival {
+  readonly #ports: Ports;
+  /** Whether the kernel's table has shown this connection. */
+  #listed = false;
+  #bytes = 0;
+
+  /** To be made while the connection is open. */
+  constructor(socket: Socket) {
+    this.#ports = portsOf(socket);
+  }
+
+  /** Bytes that were known to have arrived at the last look, by the far kernel's word or else by our own kernel's. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Looks again, where our kernel has taken so many bytes. Never less than before. */
+  async look(flushed: number): Promise<number> {
+    // What is flushed while the queue is read only makes the queue look longer.
+    const queue = await sendQueue(this.#ports);
+    if (queue !== null) this.#listed = true;
+    // Gone from the table is no news, or bad news that an 'error' will tell.
+    else if (this.#listed) return this.#bytes;
+    this.#bytes = Math.max(this.#bytes, flushed - (queue ?? 0));
+    return this.#bytes;
+  }
+}
+
 /** What tells a connection from the others in the kernel's table. */
-export interface Ports {
+interface Ports {
   readonly table: '/proc/net/tcp' | '/proc/net/tcp6';
   readonly row: RegExp;
 }
 
-/** To be asked while the connection is open; the answer outlives it. */
-export function portsOf(socket: Socket): Ports {
+function portsOf(socket: Socket): Ports {
   const hex = (port: number | undefined) => (port ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return {
     table: socket.localFamily === 'IPv6' ? '/proc/net/tcp6' : '/proc/net/tcp',
@@ -29,7 +57,7 @@ export function portsOf(socket: Socket): Ports {
  * Bytes not acknowledged now; null where there is no table, or the connection is not in it. Addresses are not compared:
  * should another connection have the same pair of ports, the longer queue counts, which can only delay.
  */
-export async function sendQueue(ports: Ports): Promise<number | null> {
+async function sendQueue(ports: Ports): Promise<number | null> {
   let table: string;
   try {
     table = await readFile(ports.table, 'latin1');

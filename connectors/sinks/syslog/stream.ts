@@ -4,16 +4,22 @@
 //
 //   idle ──a batch──▶ connecting ──made──▶ connected ──over──▶ idle
 //                         └──failed, all waiting go again──▶ idle
-// A connection that breaks sends back what waits behind it too; one that was finished leaves it for the next.
+//   connected ──due──▶ connecting a successor ──made──▶ connected, the one before is confirmed meanwhile
+// A connection that breaks sends back what came behind it too, on a later connection as well; one that was finished
+// leaves what waits for the next. Two are open at most: one that is written to, one that is being confirmed.
 //
-// What must stay true: batches are written in the order in which they came, and every batch gets one fate.
+// What must stay true: batches are written in the order in which they came, and every batch gets one fate. A receiver
+// reads two connections as it likes, so the successor waits a moment for the one before to be confirmed, and only with
+// a receiver that takes longer may later events be seen first.
 
+import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
-import { Connection, type Settling, type Waiter } from './connection.ts';
+import { Connection, type Waiter } from './connection.ts';
 import { dial, type Receiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';
 import type { Frames } from './framing.ts';
+import type { Habit } from './habit.ts';
 
 /** A batch to send. */
 export interface Outgoing {
@@ -28,21 +34,30 @@ const finishMs = 5_000;
 /** Batches that may stand in line for the connection; more would only pile up while a receiver takes nothing. */
 const waitingMax = 4;
 
+/** Of the window: how long a successor waits. It is what keeping the order may cost where the way is long. */
+const waitShare = 0.04;
+const waitMsLeast = 50;
+
 /** See the head of this file. */
 export class SyslogStream {
   readonly #to: Receiver;
-  readonly #settling: Settling;
+  readonly #habit: Habit;
   readonly #clock: Clock;
   readonly #waiting: Outgoing[] = [];
   readonly #closed = new AbortController();
   #relief = Promise.withResolvers<void>();
   #connecting = false;
+  /** The one that is written to. */
   #connection: Connection | null = null;
+  /** The one before, until the receiver has confirmed it. */
+  #confirming: Connection | null = null;
+  /** The successor waits. */
+  #holding = false;
   readonly #idle = Promise.withResolvers<void>();
 
-  constructor(to: Receiver, settling: Settling, clock: Clock) {
+  constructor(to: Receiver, habit: Habit, clock: Clock) {
     this.#to = to;
-    this.#settling = settling;
+    this.#habit = habit;
     this.#clock = clock;
   }
 
@@ -73,13 +88,14 @@ export class SyslogStream {
   }
 
   /**
-   * Ends the connection by the closing handshake. Batches on it get their fate by it; what was not written yet is to be
+   * Ends what is open by the closing handshake. Batches on it get their fate by it; what was not written yet is to be
    * sent again. Resolves when all is told and nothing is open; may be called again.
    */
   close(): Promise<void> {
     this.#closed.abort();
     this.#pump();
     this.#connection?.finish(finishMs);
+    this.#confirming?.finish(finishMs);
     this.#rest();
     return this.#idle.promise;
   }
@@ -91,7 +107,7 @@ export class SyslogStream {
         if (!this.#connecting) void this.#connect();
         return;
       }
-      if (!this.#connection.hasRoom) return;
+      if (this.#holding || !this.#connection.hasRoom) return;
       const batch = this.#waiting.shift();
       this.#relieve();
       if (batch === undefined || batch.waiter.signal.aborted) continue;
@@ -104,14 +120,12 @@ export class SyslogStream {
     this.#connecting = true;
     try {
       const socket = await dial(this.#to, this.#clock, this.#closed.signal);
-      const events = {
-        room: () => this.#pump(),
-        over: (cause: ExportError | null) => this.#over(cause),
-      };
-      const to = { address: this.#to.address, settling: this.#settling };
-      this.#connection = new Connection(socket, to, { clock: this.#clock, events });
+      this.#confirm();
+      this.#connection = this.#connectionOn(socket);
     } catch (error) {
-      this.#sendBack(connectFailure(this.#to.address, error));
+      // Where it was to be a successor, what waits is told by the next attempt.
+      if (this.#connection === null) this.#sendBack(connectFailure(this.#to.address, error));
+      else this.#confirm();
     }
     this.#connecting = false;
     if (this.#closed.signal.aborted) this.#connection?.finish(finishMs);
@@ -119,16 +133,61 @@ export class SyslogStream {
     this.#pump();
   }
 
-  // What stands behind a batch that goes again goes again too, so that the order of events holds.
-  #over(cause: ExportError | null): void {
+  #connectionOn(socket: Socket): Connection {
+    const events = {
+      room: () => this.#pump(),
+      due: () => this.#rotate(),
+      ended: () => void this.#letGoOn(connection),
+      over: (cause: ExportError | null) => this.#over(connection, cause),
+    };
+    const to = { address: this.#to.address, habit: this.#habit };
+    const connection = new Connection(socket, to, { clock: this.#clock, events });
+    return connection;
+  }
+
+  // The successor comes first where there is something to send, so that sending goes on.
+  #rotate(): void {
+    if (this.#confirming !== null || this.#connecting || this.#connection?.isDue !== true) return;
+    if (this.#waiting.length > 0 || !this.#connection.isQuiet) void this.#connect();
+    else this.#confirm();
+  }
+
+  #confirm(): void {
+    const ended = this.#connection;
+    if (ended === null) return;
     this.#connection = null;
-    if (cause) this.#sendBack(cause);
+    this.#confirming = ended;
+    this.#holding = true;
+    ended.finish();
+  }
+
+  // Until then the receiver has enough to read.
+  async #letGoOn(confirming: Connection): Promise<void> {
+    const waitMs = Math.max(waitMsLeast, this.#habit.settling.windowMs * waitShare);
+    await this.#clock.sleep(waitMs);
+    if (this.#confirming !== confirming) return;
+    this.#holding = false;
+    this.#pump();
+  }
+
+  // What stands behind a batch that goes again goes again too, so that the order of events holds.
+  #over(ended: Connection, cause: ExportError | null): void {
+    const wasFirst = ended === this.#confirming;
+    if (wasFirst) {
+      this.#confirming = null;
+      this.#holding = false;
+    } else this.#connection = null;
+    if (cause) {
+      this.#sendBack(cause);
+      if (wasFirst) this.#connection?.giveUp(cause);
+    }
     this.#rest();
+    this.#rotate();
     this.#pump();
   }
 
   #rest(): void {
-    const idle = this.#connection === null && !this.#connecting;
+    const idle = this.#connection === null && this.#confirming === null && !this.#connecting;
     if (idle && this.#closed.signal.aborted) this.#idle.resolve();
   }
 

@@ -90,7 +90,7 @@ function scheduleText({ schedule }: PlannedSource): string {
 const assuranceTexts = {
   once: 'each event once',
   answered: 'at least once, as the far side answers',
-  settled: 'at least once, as long as the connection stays healthy',
+  settled: 'at least once, as far as a connection shows what was read',
   none: 'best effort',
 } as const satisfies Record<ReturnType<SinkDefinition['assurance']>, string>;
 
@@ -115,9 +115,19 @@ function adviceLines(config: Config): readonly string[] {
         ]
       : [],
   );
+  const advice = Object.entries(config.sinks).flatMap(([name, { definition, settings }]) =>
+    (definition.advice?.(settings) ?? []).map((line) => `sinks.${name}: ${line}`),
+  );
   const notices = config.notices.map((notice) => flawText(config.file, notice));
   const { warning } = config.state;
-  return [...(warning === null ? [] : [warning]), ...notices, ...plain, ...learned, ...lossy];
+  return [
+    ...(warning === null ? [] : [warning]),
+    ...notices,
+    ...plain,
+    ...learned,
+    ...lossy,
+    ...advice,
+  ];
 }
 
 /** Asks one after the other, telling each answer as it comes; true when all answered as they should. */

@@ -14,6 +14,7 @@
 // before anything was read or sent. `error` is { code, message, next } of the last failure, null once it has passed.
 // Orphans have state and are not in the config.
 
+import type { Notice } from '../../contracts/sink.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { attentionLines } from '../attention.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
@@ -95,6 +96,7 @@ interface Report {
     readonly dead_letters: number;
     readonly state: string;
     readonly error: NotedError | null;
+    readonly notice: Notice | null;
   }[];
   readonly orphans: { readonly streams: readonly string[]; readonly sinks: readonly string[] };
 }
@@ -141,6 +143,7 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
         dead_letters: held?.deadLetters ?? 0,
         state: stateNow(held?.state),
         error: held?.error ?? null,
+        notice: held?.notice ?? null,
       };
     }),
     orphans: {

@@ -56,13 +56,14 @@ test.each(['tcp', 'tls'] as const)(
   'rsyslog answers our close with its own over %s',
   async (way) => {
     const rsyslog = await startRsyslog();
-    const config = { ...(await configFor(rsyslog, way)), confirm: 'close', resend_window: '50ms' };
+    const config = { ...(await configFor(rsyslog, way)), resend_window: '50ms' };
     const opened = await openSink(syslogSink, config);
     const events = someEvents(3000);
 
     const { retries } = await deliverAll(opened, events, { batchSize: 20, ahead: 8 });
 
     expect(retries).toBe(0);
+    expect(opened.sink.notice?.()).toBeNull();
     expect(uidsOf(rsyslog)).toEqual(new Set(events.map(({ uid }) => uid)));
   },
 );

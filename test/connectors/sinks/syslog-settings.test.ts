@@ -74,6 +74,16 @@ test('syslogSink promises settled delivery over TCP and TLS, and nothing over UD
   expect(assurances).toEqual(['none', 'settled', 'settled']);
 });
 
+test('syslogSink advises about framing and what confirms over TCP and TLS, and about neither over UDP', () => {
+  const adviceOf = (config: Record<string, unknown>) =>
+    syslogSink.advice?.(parseSettings(syslogSink, config)).join(' ');
+
+  expect(adviceOf(tcp)).toMatch(/framing is octet_counting:.*framing: newline.*load balancer/);
+  expect(adviceOf({ ...secure, framing: 'newline' })).toMatch(/framing is newline:/);
+  expect(adviceOf({ ...tcp, confirm: 'window' })).not.toContain('load balancer');
+  expect(adviceOf(udp)).toBe('');
+});
+
 test('syslogSink.format puts the chosen format into a syslog message of its own settings', () => {
   const settings = parseSettings(syslogSink, {
     ...tcp,
