@@ -1,26 +1,39 @@
-// Pages lately appended or read, by offset, within a bound on their bodies' bytes. Readers that stand at the same
-// place get the same page object, so what is computed from it (parsed records, events, encoded lines) is shared.
+// Pages lately appended or read, by offset, within a bound on their bodies' bytes that follows their size. Readers that
+// stand at the same place get the same page object, or the same part of it where it is large (page-parts.ts), so what is
+// computed from it (parsed records, events, encoded lines) is shared.
 // What must stay true: a page in here is on disk already, and forgetting one costs only a read.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage } from '../contracts/spool.ts';
+import { partsFrom } from './page-parts.ts';
+
+/** So many of the largest pages are remembered where the bound allows. */
+const pagesMin = 4;
 
 /** A small memory of pages, oldest offset first. */
 export class RecentPages {
-  readonly #bytesMax: number;
+  readonly #bounds: { readonly least: number; readonly most: number };
   #pages: HeldPage[] = [];
   #bytes = 0;
+  /** Size of the largest page remembered. */
+  #largest = 0;
   /** Pages read back from behind the newest ones, by their first offset, in order of reading. */
   readonly #cold = new Map<Offset, HeldPage>();
   #coldBytes = 0;
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+  /** `least`: the bound where pages are small; `most`: how far it follows larger ones. */
+  constructor(least: number, most: number = least) {
+    this.#bounds = { least, most };
+  }
+
+  /** The bound on the bytes remembered; the newest page is, whatever its size. */
+  get bytesMax(): number {
+    return Math.max(this.#bounds.least, Math.min(pagesMin * this.#largest, this.#bounds.most));
   }
 
   /** Bytes of pages from behind that are remembered; more than this at a time is read in vain. */
   get coldBytesMax(): number {
-    return this.#bytesMax / 2;
+    return this.bytesMax / 2;
   }
 
   /** Bytes of the bodies remembered, those read back from behind left out. */
@@ -41,7 +54,13 @@ export class RecentPages {
       this.#bytes -= page.body.length;
       drop += 1;
     }
-    if (drop > 0) this.#pages = this.#pages.slice(drop);
+    this.#forget(drop);
+  }
+
+  #forget(count: number): void {
+    if (count === 0) return;
+    this.#pages = this.#pages.slice(count);
+    this.#largest = this.#pages.reduce((most, { body }) => Math.max(most, body.length), 0);
   }
 
   /** Remembers the newest page, forgetting the oldest ones beyond the bound. */
@@ -51,12 +70,13 @@ export class RecentPages {
     if (last !== undefined && page.first <= last.first) return;
     this.#pages.push(page);
     this.#bytes += page.body.length;
+    this.#largest = Math.max(this.#largest, page.body.length);
     let drop = 0;
-    while (this.#bytes > this.#bytesMax && drop < this.#pages.length - 1) {
+    while (this.#bytes > this.bytesMax && drop < this.#pages.length - 1) {
       this.#bytes -= this.#pages[drop]?.body.length ?? 0;
       drop += 1;
     }
-    if (drop > 0) this.#pages = this.#pages.slice(drop);
+    this.#forget(drop);
   }
 
   /**
@@ -76,7 +96,7 @@ export class RecentPages {
     return page;
   }
 
-  /** Pages in a row from the one that holds `from`, up to about `bytesMax`; empty where it is not remembered. */
+  /** Pages in a row, large ones in parts, from the one that holds `from`, up to about `bytesMax`; empty where it is not remembered. */
   from(from: Offset, bytesMax: number): readonly HeldPage[] {
     const found: HeldPage[] = [];
     let bytes = 0;
@@ -84,10 +104,10 @@ export class RecentPages {
     while (page !== undefined && bytes < bytesMax) {
       found.push(page);
       bytes += page.body.length;
-      const next = page.first + page.count;
+      const next: Offset = page.first + page.count;
       page = this.#find(next) ?? this.#cold.get(next);
     }
-    return found;
+    return partsFrom(found, from, bytesMax);
   }
 
   #holding(offset: Offset): HeldPage | undefined {

@@ -44,6 +44,8 @@ export interface Answer {
   readonly id: number;
   readonly result?: unknown;
   readonly error?: ToldError;
+  /** Of an append: the memory that its pages came in. */
+  readonly memory?: readonly ArrayBuffer[];
 }
 
 /** What the worker says after a commit: the answers that it covers, and how full the spool is by then. */
@@ -52,8 +54,6 @@ export interface Answers {
   readonly gauge?: SpoolGauge;
   /** With the first word. */
   readonly numbering?: Numbering;
-  /** Memory that pages came in, to be used again. */
-  readonly spare?: readonly ArrayBuffer[];
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
   /** The database is damaged: nothing can be relied on any more until the next start has mended it. */

@@ -101,7 +101,7 @@ function flush(): void {
   });
   if (tidying) noteDelivered(now, ending);
   const read = questions.filter((question) => !writes(question)).map(readAnswer);
-  post([...written, ...read], questions.flatMap(memoryOf));
+  post([...written.map(withMemory(questions)), ...read]);
   if (ending) close();
 }
 
@@ -168,15 +168,14 @@ function writeNotes(now: number): void {
   for (const { kind, name, facts } of last.values()) store.note(kind, name, facts, now);
 }
 
-function post(answers: readonly Answer[], spare: readonly ArrayBuffer[]): void {
+function post(answers: readonly Answer[]): void {
   const told: Answers = {
     answers,
-    spare,
     ...measured(),
     diskFull: refusing && !reserve.held,
     ...(damage === null ? {} : { damage }),
   };
-  port.postMessage(told, [...answers.flatMap(transferable), ...spare]);
+  port.postMessage(told, answers.flatMap(transferable));
 }
 
 function measured(): Pick<Answers, 'gauge'> {
@@ -251,12 +250,28 @@ function read(question: Question): unknown {
   }
 }
 
-function memoryOf(question: Question): readonly ArrayBuffer[] {
-  if (question.op !== 'append') return [];
-  return question.entry.pages.map(({ body }) => body.buffer as ArrayBuffer);
+/** Hands the memory that pages came in back with the answer, where there was one for each. */
+function withMemory(questions: readonly Question[]): (answer: Answer) => Answer {
+  const memory = new Map(
+    questions.flatMap((question) =>
+      question.op === 'append'
+        ? [
+            [
+              question.id,
+              question.entry.pages.map(({ body }) => body.buffer as ArrayBuffer),
+            ] as const,
+          ]
+        : [],
+    ),
+  );
+  return (answer) => {
+    const own = memory.get(answer.id);
+    return own === undefined ? answer : { ...answer, memory: own };
+  };
 }
 
 function transferable(answer: Answer): ArrayBuffer[] {
+  if (answer.memory !== undefined) return [...answer.memory];
   if (!Array.isArray(answer.result)) return [];
   const buffers = new Set<ArrayBuffer>();
   for (const page of answer.result as readonly Partial<HeldPage>[]) {

@@ -22,6 +22,7 @@ import type {
 } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { type Lock, takeLock } from './lock.ts';
+import { partsFrom } from './page-parts.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
 import type { Answer, Answers, Ask, Question, WorkerSettings } from './spool-messages.ts';
@@ -31,7 +32,7 @@ import type { Landed } from './store.ts';
 export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
   /** Polling pauses while the pages held are larger than this. */
   readonly bytesMax: number;
-  /** Bodies remembered in memory, in bytes; their parsed form needs about four times that. */
+  /** Bodies remembered in memory, in bytes, also where pages are large; left out: as many as suit their size. */
   readonly recentBytesMax?: number;
 }
 
@@ -41,7 +42,9 @@ export interface OwnSpool extends Spool {
   retainFor(sinks: readonly string[]): Promise<void>;
 }
 
-const recentBytesMaxDefault = 3 * 1024 * 1024;
+const recentBytesDefault = 3 * 1024 * 1024;
+/** As far as that follows large pages; one that is larger still is remembered alone. */
+const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
 /** A sink that has not read for this long is not at work: it waits for its far side, and polling does not wait for it. */
@@ -82,7 +85,7 @@ export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
 
 /** Who waits for an answer. */
 interface Waiter {
-  readonly resolve: (result: unknown) => void;
+  readonly resolve: (result: unknown, memory: readonly ArrayBuffer[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -100,7 +103,6 @@ class WorkerSpool implements OwnSpool {
   readonly #reached: Reached;
   #sinks: readonly string[];
   readonly #recent: RecentPages;
-  readonly #recentBytesMax: number;
   /** Size of the page appended last. */
   #pageBytes = 0;
   /** Where each sink read last, and when. */
@@ -131,8 +133,10 @@ class WorkerSpool implements OwnSpool {
     this.#gauge = opened.gauge ?? { bytes: 0, oldest: 0, end: 0 };
     this.#full = this.#gauge.bytes >= settings.bytesMax;
     this.#diskFull = opened.diskFull === true;
-    this.#recentBytesMax = settings.recentBytesMax ?? recentBytesMaxDefault;
-    this.#recent = new RecentPages(this.#recentBytesMax);
+    this.#recent =
+      settings.recentBytesMax === undefined
+        ? new RecentPages(recentBytesDefault, recentLargeBytesMax)
+        : new RecentPages(settings.recentBytesMax);
     worker.on('message', (said: Answers) => this.#settle(said));
     worker.on('error', (error) => this.#fail(ended(error as Error)));
     worker.on('exit', () => this.#fail(ended(new Error('it exited'))));
@@ -151,23 +155,33 @@ class WorkerSpool implements OwnSpool {
   async append(entry: Append): Promise<number> {
     const pages = entry.pages.map(({ slices: _, ...page }) => ({
       ...page,
-      body: this.#lend(page.body),
+      body: travels(page.body) ? page.body : this.#lend(page.body),
     }));
+    const bodies = entry.pages.map(({ body }) => (travels(body) ? body.length : body));
     return this.#ask(
       { op: 'append', entry: { ...entry, pages } },
       {
         transfer: pages.map((page) => page.body.buffer as ArrayBuffer),
         // At once, before any sink is told that there is more: it would read the page back from disk.
-        onAnswer: (result) => this.#remember(entry, result as Landed),
+        onAnswer: (result, memory) => {
+          const back = bodies.map((body, index) =>
+            typeof body === 'number'
+              ? new Uint8Array(memory[index] ?? new ArrayBuffer(body), 0, body)
+              : body,
+          );
+          this.#takeBack(memory.filter((_, index) => typeof bodies[index] !== 'number'));
+          return this.#remember(entry, back, result as Landed);
+        },
       },
     );
   }
 
-  #remember(entry: Append, { firsts, block }: Landed): number {
+  #remember(entry: Append, bodies: readonly Uint8Array[], { firsts, block }: Landed): number {
     for (const [index, page] of entry.pages.entries()) {
+      const body = bodies[index] ?? page.body;
       const first = firsts[index] ?? 0;
-      this.#recent.add({ ...page, first, count: page.uids.length / uidBytes });
-      this.#pageBytes = page.body.length;
+      this.#recent.add({ ...page, body, first, count: page.uids.length / uidBytes });
+      this.#pageBytes = body.length;
     }
     return block;
   }
@@ -179,7 +193,8 @@ class WorkerSpool implements OwnSpool {
     if (from >= this.#gauge.end) return [];
     const bytes = Math.min(bytesMax, this.#recent.coldBytesMax);
     const pages = await this.#ask<readonly HeldPage[]>({ op: 'read', from, bytesMax: bytes });
-    return pages.map((page) => this.#recent.addCold(page));
+    const kept = pages.map((page) => this.#recent.addCold(page));
+    return partsFrom(kept, from, bytesMax);
   }
 
   #noteReader(sink: string, at: Offset): void {
@@ -192,8 +207,8 @@ class WorkerSpool implements OwnSpool {
 
   /** A sink at work has fallen behind what is remembered, or is about to: more pages would have to be read back for it. */
   #crowded(): boolean {
-    const { oldest, bytes } = this.#recent;
-    const brimming = bytes >= this.#recentBytesMax * crowdedShare;
+    const { oldest, bytes, bytesMax } = this.#recent;
+    const brimming = bytes >= bytesMax * crowdedShare;
     const now = performance.now();
     return [...this.#readers.values()].some(
       ({ at, when }) =>
@@ -266,7 +281,10 @@ class WorkerSpool implements OwnSpool {
   /** Asks the worker; resolves with what `onAnswer` makes of the result, at the moment it comes. */
   #ask<T>(
     ask: Ask,
-    how: { transfer?: ArrayBuffer[]; onAnswer?: (result: unknown) => T } = {},
+    how: {
+      transfer?: ArrayBuffer[];
+      onAnswer?: (result: unknown, memory: readonly ArrayBuffer[]) => T;
+    } = {},
   ): Promise<T> {
     if (this.#over !== null) return Promise.reject(this.#over);
     const { transfer = [], onAnswer = (result: unknown) => result as T } = how;
@@ -277,7 +295,10 @@ class WorkerSpool implements OwnSpool {
         this.#lingering.push({ id, ...ask });
         this.#linger ??= setTimeout(() => this.#post([]), lingerMs);
       } else this.#post([{ id, ...ask }], transfer);
-      this.#unanswered.set(id, { resolve: (result) => resolve(onAnswer(result)), reject });
+      this.#unanswered.set(id, {
+        resolve: (result, memory) => resolve(onAnswer(result, memory)),
+        reject,
+      });
     });
   }
 
@@ -307,14 +328,13 @@ class WorkerSpool implements OwnSpool {
     this.#spare.push(...small.slice(0, sparesMax - this.#spare.length));
   }
 
-  #settle({ answers, gauge, diskFull, damage, spare = [] }: Answers): void {
-    this.#takeBack(spare);
+  #settle({ answers, gauge, diskFull, damage }: Answers): void {
     this.#diskFull = diskFull === true;
-    for (const { id, result, error } of answers) {
+    for (const { id, result, error, memory = [] } of answers) {
       const waiter = this.#unanswered.get(id);
       this.#unanswered.delete(id);
       if (error !== undefined) waiter?.reject(revived(error));
-      else waiter?.resolve(result);
+      else waiter?.resolve(result, memory);
     }
     if (gauge !== undefined) this.#measure(gauge);
     if (damage !== undefined) this.#fail(revived(damage));
@@ -373,6 +393,14 @@ function canLinger(ask: Ask): boolean {
   if (ask.op === 'note') return true;
   if (ask.op !== 'acknowledge') return false;
   return ask.step.mark === undefined && ask.step.deadLetters === undefined;
+}
+
+/**
+ * True for a body so large that a copy would count: it goes to the worker itself, and comes back with the answer. Bodies of
+ * this size have memory to themselves.
+ */
+function travels(body: Uint8Array): boolean {
+  return body.length > spareBytesMax && body.byteOffset === 0;
 }
 
 function roundUp(bytes: number): number {

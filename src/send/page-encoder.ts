@@ -33,8 +33,17 @@ export interface Reader {
   expects(page: HeldPage): boolean;
 }
 
+/** What was encoded of a page, which is let go as soon as it is remembered nowhere else. */
+interface Kept {
+  readonly page: WeakRef<DecodedPage>;
+  readonly key: string;
+  readonly bytes: number;
+}
+
 const nothing: Selected = { events: [], lines: noLines };
 
+/** What was encoded is kept for other sinks up to so many bytes of lines, the latest first. */
+const keptBytesMax = 32 * 1024 * 1024;
 /** How long events are encoded before the event loop turns. */
 const stretchMs = 4;
 /** The clock is looked at after each so many events: often enough for large ones, and seldom enough to cost nothing. */
@@ -48,6 +57,9 @@ export class PageEncoder {
   readonly #growth = new Map<string, number>();
   /** Settles when no pass is under way. */
   #passes: Promise<void> = Promise.resolve();
+  /** What was encoded last of pages that are still remembered, oldest first. */
+  readonly #kept: Kept[] = [];
+  #keptBytes = 0;
   /** When the event loop is to turn, on the clock of `performance`. */
   #stretchEnd = 0;
 
@@ -104,9 +116,23 @@ export class PageEncoder {
       const selected = pass.then(() => task.selected());
       page.encoded.set(key, selected);
       selected.then(
-        ({ lines }) => this.#growth.set(key, lines.bytes.length / page.held.body.length),
+        ({ lines }) => {
+          this.#growth.set(key, lines.bytes.length / page.held.body.length);
+          this.#keep(page, key, lines.bytes.length);
+        },
         () => undefined,
       );
+    }
+  }
+
+  /** A sink that comes later than others works it out for itself, also where the page is still remembered. */
+  #keep(page: DecodedPage, key: string, bytes: number): void {
+    this.#kept.push({ page: new WeakRef(page), key, bytes });
+    this.#keptBytes += bytes;
+    while (this.#keptBytes > keptBytesMax && this.#kept.length > 1) {
+      const oldest = this.#kept.shift();
+      oldest?.page.deref()?.encoded.delete(oldest.key);
+      this.#keptBytes -= oldest?.bytes ?? 0;
     }
   }
 

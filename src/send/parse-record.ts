@@ -3,7 +3,7 @@
 // text that upstream wrote: a string is safe in every format and with every reader, where a long number literal
 // would be rounded by the next one. Integers beyond 2^53 become text also where a double happens to keep one, so
 // that a field of ids has one type. What must stay true: a record without such numbers costs nothing here; the scan
-// that reads a page says so beforehand (`Slices.exact`), and else one pass over the bytes does.
+// that reads a page says so beforehand (`Slices.exact`), and else a search does.
 
 import type { ParsedRecord } from '../contracts/event.ts';
 import { digitsKept } from '../tools/json-scan.ts';
@@ -13,8 +13,16 @@ const minus = 0x2d;
 const nine = 0x39;
 const backslash = 0x5c;
 
+/**
+ * Found in every record with a number that a double may not keep, and in few others: one that is long or has an exponent,
+ * behind what stands before a value. Looking for it costs a tenth of going through the bytes one by one.
+ */
+const mayBeLong = new RegExp(`(?:^|[:[,])\\s*(?:[-+.\\d]{${digitsKept + 1}}|[-+.\\d]+[eE])`);
+
 /** The record that stands at `body[start, end)` and is well-formed; numbers that a double cannot keep are their text. */
 export function parseRecord(body: Buffer, start: number, end: number): ParsedRecord {
+  const whole = body.toString('utf8', start, end);
+  if (!mayBeLong.test(whole)) return JSON.parse(whole) as ParsedRecord;
   let text = '';
   let at = start;
   for (let number = longNumber(body, start, end); number !== null; ) {
