@@ -1,8 +1,11 @@
 // The work that is measured: seeded pages of 1,000 audit events (or SLUICE_BENCH_PAGE) of about 700 bytes each, nested, with some unicode and
-// some characters that formats must escape. Pages are numbered, so that a cursor is a number and each event is new.
+// some characters that formats must escape; or of SLUICE_BENCH_EVENT_BYTES, filled up with changed fields. Pages are numbered, so that a cursor is a number and each event is new.
 
 /** Events on a page. */
 export const pageEvents = Number(process.env.SLUICE_BENCH_PAGE ?? 1_000);
+const eventBytes = Number(process.env.SLUICE_BENCH_EVENT_BYTES ?? 0);
+/** Of a record that is not filled up, about. */
+const plainBytes = 700;
 
 const actions = [
   'policy.update',
@@ -41,6 +44,17 @@ function random(seed: number): () => number {
   };
 }
 
+/** Changed fields of about so many bytes together. */
+function filling(bytes: number): object {
+  if (bytes <= 0) return {};
+  const fields = Array.from({ length: Math.ceil(bytes / 100) }, (_, i) => ({
+    path: `rules.${i}.destination`,
+    before: `${cities[i % cities.length]} 192.0.2.${i % 256}`,
+    after: `allowed since revision ${i}`,
+  }));
+  return { fields };
+}
+
 /** One page's records; the same for the same number. */
 export function recordsOf(page: number): readonly object[] {
   const next = random(page + 1);
@@ -72,6 +86,7 @@ export function recordsOf(page: number): readonly object[] {
         before: { revision: i, rules: 40 },
         after: { revision: i + 1, rules: 41 },
         note: one(notes),
+        ...filling(eventBytes - plainBytes),
       },
       network: {
         site: one(cities),
