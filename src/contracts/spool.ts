@@ -108,7 +108,7 @@ export interface Spool {
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**
-   * Pages from the one that holds `from`, large ones in parts, up to about `bytesMax`; empty at the end. A sink gives its name, so that pages which
+   * Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. A sink gives its name, so that pages which
    * all sinks have read need not be remembered, and polling does not run away from those that keep up.
    */
   read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]>;

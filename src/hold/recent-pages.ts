@@ -1,11 +1,10 @@
 // Pages lately appended or read, by offset, within a bound on their bodies' bytes that follows their size. Readers that
-// stand at the same place get the same page object, or the same part of it where it is large (page-parts.ts), so what is
-// computed from it (parsed records, events, encoded lines) is shared.
+// stand at the same place get the same page object, so what is computed from it (parsed records, events, encoded lines) is
+// shared.
 // What must stay true: a page in here is on disk already, and forgetting one costs only a read.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage } from '../contracts/spool.ts';
-import { partsFrom } from './page-parts.ts';
 
 /** So many of the largest pages are remembered where the bound allows. */
 const pagesMin = 4;
@@ -96,7 +95,7 @@ export class RecentPages {
     return page;
   }
 
-  /** Pages in a row, large ones in parts, from the one that holds `from`, up to about `bytesMax`; empty where it is not remembered. */
+  /** Pages in a row from the one that holds `from`, up to about `bytesMax`; empty where it is not remembered. */
   from(from: Offset, bytesMax: number): readonly HeldPage[] {
     const found: HeldPage[] = [];
     let bytes = 0;
@@ -107,7 +106,7 @@ export class RecentPages {
       const next: Offset = page.first + page.count;
       page = this.#find(next) ?? this.#cold.get(next);
     }
-    return partsFrom(found, from, bytesMax);
+    return found;
   }
 
   #holding(offset: Offset): HeldPage | undefined {

@@ -22,7 +22,6 @@ import type {
 } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { type Lock, takeLock } from './lock.ts';
-import { partsFrom } from './page-parts.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
 import type { Answer, Answers, Ask, Question, WorkerSettings } from './spool-messages.ts';
@@ -193,8 +192,7 @@ class WorkerSpool implements OwnSpool {
     if (from >= this.#gauge.end) return [];
     const bytes = Math.min(bytesMax, this.#recent.coldBytesMax);
     const pages = await this.#ask<readonly HeldPage[]>({ op: 'read', from, bytesMax: bytes });
-    const kept = pages.map((page) => this.#recent.addCold(page));
-    return partsFrom(kept, from, bytesMax);
+    return pages.map((page) => this.#recent.addCold(page));
   }
 
   #noteReader(sink: string, at: Offset): void {

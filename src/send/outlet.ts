@@ -7,6 +7,7 @@ import type { Batch } from '../contracts/sink.ts';
 import type { HeldPage, Spool } from '../contracts/spool.ts';
 import { indexAt, joinLines, noLines, subLines } from './encode.ts';
 import type { PageEncoder, Reader, Selected } from './page-encoder.ts';
+import { partsFrom } from './page-parts.ts';
 
 /** Bounds of one batch. A single event larger than `bytesMax` still makes a batch of its own. */
 export interface BatchBounds {
@@ -65,7 +66,8 @@ export class Outlet {
   async #cut(from: Offset): Promise<Batch | null> {
     const { bounds, spool } = this.#settings;
     const { end: held } = spool.gauge;
-    const pages = await spool.read(from, bounds.bytesMax, this.#settings.sink);
+    const read = await spool.read(from, bounds.bytesMax, this.#settings.sink);
+    const pages = partsFrom(read, from, bounds.bytesMax);
     // A sink that is new finds the pages of before gone, which all others had passed.
     if (pages.length === 0) return held > from ? this.#batch(from, held, []) : null;
     // Lines of two pages have to be copied into one piece, so a batch that is half full ends with its page; documents are

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { HeldPage, Spool } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { DecodedPage } from '../../src/send/held-event.ts';
+import { partsFrom } from '../../src/send/page-parts.ts';
 import { scanBody } from '../../src/tools/record-list.ts';
 import { aPage } from '../support/a-page.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
@@ -15,7 +16,7 @@ const normalise = () => ({}) as never;
 async function pagesOf(spool: Spool): Promise<readonly HeldPage[]> {
   const pages: HeldPage[] = [];
   for (let from = 0; from < spool.gauge.end; ) {
-    const some = await spool.read(from, 512 * 1024);
+    const some = partsFrom(await spool.read(from, 512 * 1024), from, 512 * 1024);
     pages.push(...some);
     const last = some.at(-1);
     from = last === undefined ? spool.gauge.end : last.first + last.count;
