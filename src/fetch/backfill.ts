@@ -20,6 +20,7 @@ import { ListReader, type Taken } from './list-reader.ts';
 import { mismatch, NoPage, type PollResult, resultOf } from './outcome.ts';
 import { firstPlace } from './pager.ts';
 import { timeOf } from './record-time.ts';
+import { EmptyRuns } from './tail.ts';
 import { follow, type Walk } from './walk.ts';
 
 /** What one stream's backfill is read with. */
@@ -47,6 +48,7 @@ export class Backfill {
   readonly #means: BackfillMeans;
   readonly #spool: BackfillSpool;
   readonly #reader: ListReader;
+  readonly #empties = new EmptyRuns();
   #order: Order | 'unknown' = 'unknown';
 
   constructor(means: BackfillMeans) {
@@ -78,7 +80,10 @@ export class Backfill {
       const { swept } = await this.#reader.load();
       if (swept) return { outcome: 'done', fresh: 0, more: false };
       this.#order = await this.#orderOfLive();
-      const { fresh, paused } = await follow(this.#reader, this.#walk(), signal);
+      const walk = this.#walk();
+      const empties = this.#empties.before(walk.from.resume);
+      const { fresh, paused, next } = await follow(this.#reader, { ...walk, empties }, signal);
+      this.#empties.keep(next, empties);
       if (paused !== null) return { outcome: 'done', fresh, more: true };
       await this.#reader.commit({ swept: true });
       return { outcome: 'done', fresh, more: false };

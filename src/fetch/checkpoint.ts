@@ -78,6 +78,10 @@ const listCheckpoint = z.object({
   hasNext: z.boolean(),
   /** Upstream has been seen to end the list with null, so that the key's absence is an error. */
   endsWithNull: z.boolean(),
+  /** Upstream leads on with a new cursor from the list's very end: to empty pages, or to the last one again (tail.ts). */
+  endless: z.enum(['empty', 'again']).nullable().default(null),
+  /** Most empty pages in a row that a record stood behind. */
+  gap: z.int().default(0),
   /** Keys of the first records of a list of several pages, to notice that a cursor is ignored; base64. */
   firstPage: z.string().nullable(),
   /** Keys of the last records before an offset `resume`, which must reappear; base64. */
@@ -135,6 +139,8 @@ export function freshCheckpoint(parts: {
     unsorted: false,
     hasNext: false,
     endsWithNull: false,
+    endless: null,
+    gap: 0,
     firstPage: null,
     overlap: null,
     resumePage: null,

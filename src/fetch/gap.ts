@@ -4,7 +4,7 @@
 import type { ExportError } from '../contracts/errors.ts';
 import { keyBytes } from './judge.ts';
 import type { Finding } from './own-pages.ts';
-import type { Stage } from './walk.ts';
+import type { Stage } from './stage.ts';
 
 /** Gaps remembered; one that is forgotten is told again if it is met again. */
 const gapsMax = 64;

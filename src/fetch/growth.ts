@@ -3,7 +3,7 @@
 
 import { type ListCheckpoint, samePlace } from './checkpoint.ts';
 import { firstPlace } from './pager.ts';
-import type { Stage } from './walk.ts';
+import type { Stage } from './stage.ts';
 
 /** What one walk shows of it. */
 export class Growth {

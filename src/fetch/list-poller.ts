@@ -23,6 +23,7 @@ import { readEnd } from './read-end.ts';
 import { isBlind, readRound, roundEveryMs, roundWanted } from './read-round.ts';
 import { readStart } from './read-start.ts';
 import { isScopeLost, resetFinding, scopeFinding } from './recover.ts';
+import { EmptyRuns } from './tail.ts';
 
 /** Reads one list stream, a poll at a time. */
 export class ListPoller {
@@ -30,6 +31,7 @@ export class ListPoller {
   readonly #settings: ListSettings;
   readonly #memory: PollMemory = {
     tally: { counts: new Map(), at: null },
+    empties: new EmptyRuns(),
     triedBackAt: null,
     polledAt: null,
     failed: false,

@@ -134,6 +134,11 @@ export class ListReader {
     return this.#asker.ask({ place, overlap, isEnd, unsorted }, signal);
   }
 
+  /** Records a page that are asked for; null: upstream is not told. */
+  get limit(): number | null {
+    return this.#asker.limit;
+  }
+
   /** The keys of a page's records. */
   identify(page: Page): Identified {
     return this.#identifier.identify(listOf(page, this.means.stream.id));

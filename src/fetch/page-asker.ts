@@ -149,13 +149,17 @@ export class PageAsker {
     }
   }
 
-  #limit(place: Place): number | null {
+  /** Records a page that upstream is known to take; null: the parameter is left out. */
+  get limit(): number | null {
     const asked = this.#stream.pageLimit;
     const { limitMax } = this.traits;
-    const triesMore =
-      limitMax !== null && isFirst(place) && this.#clock.monotonic() >= this.#tryMoreAt;
-    if (asked === null || limitMax === null || triesMore) return asked;
+    if (asked === null || limitMax === null) return asked;
     return limitMax === 0 ? null : Math.min(asked, limitMax);
+  }
+
+  #limit(place: Place): number | null {
+    const triesMore = isFirst(place) && this.#clock.monotonic() >= this.#tryMoreAt;
+    return triesMore ? this.#stream.pageLimit : this.limit;
   }
 
   /** The next smaller limit, which is kept; where upstream has not named the limit, others are tried again later. */

@@ -7,7 +7,9 @@ import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
 import type { Finding } from './own-pages.ts';
 import { firstPlace } from './pager.ts';
-import { follow, type Tally, type Walk, type Walked } from './walk.ts';
+import type { Tally } from './stage.ts';
+import type { EmptyRuns } from './tail.ts';
+import { follow, type Walk, type Walked } from './walk.ts';
 
 /** The times that a list is read by, and what to do when its cursor has died. */
 export interface ListSettings {
@@ -21,6 +23,7 @@ export interface ListSettings {
 export interface PollMemory {
   /** Of the round under way. */
   tally: Tally;
+  readonly empties: EmptyRuns;
   /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
   triedBackAt: number | null;
   /** When the poll before began, epoch milliseconds; null before the first. */
@@ -98,7 +101,9 @@ export class Poll {
 
   /** Walks; `growth` has noted the walk's pages. */
   async follow(walk: Walk, growth: Growth | null = null): Promise<Walked> {
-    const walked = await follow(this.reader, walk, this.signal);
+    const empties = this.memory.empties.before(walk.from.resume);
+    const walked = await follow(this.reader, { ...walk, empties }, this.signal);
+    this.memory.empties.keep(walked.paused === null ? null : walked.next, empties);
     this.fresh += walked.fresh;
     this.more ||= walked.paused === 'empty';
     if (growth !== null && !walked.restarted) {

@@ -4,7 +4,7 @@
 import { knowsEnd } from './checkpoint.ts';
 import type { Poll } from './poll.ts';
 import { leadsNowhere } from './recover.ts';
-import { resumeAfter } from './walk.ts';
+import { resumeAfter } from './stage.ts';
 
 /** Places tried when the one wanted is refused. */
 const stepsBackMax = 5;
@@ -23,7 +23,7 @@ export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
     let found = false;
     try {
       const resume = { by: 'cursor' as const, cursor };
-      await poll.follow({
+      const { paused } = await poll.follow({
         from: { resume, overlap: null },
         reading: 'known',
         // It may die with something between unread.
@@ -36,7 +36,7 @@ export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
           return stage.next === null && (found || !endIsKnown) ? resumeAfter(stage) : {};
         },
       });
-      return true;
+      return paused === null;
     } catch (error) {
       if (!leadsNowhere(error)) throw error;
     }

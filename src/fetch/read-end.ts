@@ -3,10 +3,11 @@
 
 import { knowsEnd, samePlace } from './checkpoint.ts';
 import { Growth } from './growth.ts';
+import type { Identified } from './identity.ts';
 import type { NoPage } from './outcome.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
-import { readRound, roundWanted } from './read-round.ts';
+import { begin, readRound, roundWanted } from './read-round.ts';
 import {
   checkHeeded,
   fromNowFindings,
@@ -15,7 +16,8 @@ import {
   isRefused,
   resetFinding,
 } from './recover.ts';
-import { keyCount, keysWithout, resumeAfter, type Walk } from './walk.ts';
+import { keyCount, keysWithout, resumeAfter, type Seen } from './stage.ts';
+import type { Walk } from './walk.ts';
 
 /** Reads the list's end. */
 export async function readEnd(poll: Poll): Promise<void> {
@@ -31,13 +33,16 @@ export async function readEnd(poll: Poll): Promise<void> {
   const isFirst = samePlace(resume, poll.first);
   // Behind the last record nothing that is known is met; in an empty list, nothing is known.
   const growth = new Growth(!isFirst && again === 0 && poll.checkpoint.remembered.length > 0);
+  const anew = isFirst ? begin(poll) : null;
   const walk: Walk = {
     from: { resume, overlap },
+    isPoll: !isFirst,
+    ...(isFirst ? { tally: poll.memory.tally } : {}),
     // Counting from the list's start is exact wherever new records turn up.
     reading: isFirst ? 'known' : 'resume',
     anchored: true,
     trail: true,
-    ...(isFirst ? {} : { check: (...page) => checkEnd(poll, ...page) }),
+    ...(isFirst ? {} : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
     step: (stage) => {
       growth.note(stage);
       // What was the only page may have been pushed on to the next one: until the end nothing behind it is unread.
@@ -55,7 +60,10 @@ export async function readEnd(poll: Poll): Promise<void> {
     },
   };
   try {
-    await poll.follow(walk, growth);
+    const { next, paused } = await poll.follow(walk, growth);
+    if (anew === null || next === null || paused === null) return;
+    // A gap that is too long for one poll: a round goes on behind it.
+    await poll.commit({ resume: null, round: { ...anew, next, known: true } });
   } catch (error) {
     if (isFirst || !isRefused(error)) throw error;
     await recover(poll, error);
@@ -89,10 +97,11 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
  */
 function checkEnd(
   { checkpoint, reader }: Poll,
-  ...[identified, isFirst, left]: Parameters<NonNullable<Walk['check']>>
+  identified: Identified,
+  { isFirst, left, overlap }: Seen,
 ): void {
   checkHeeded(reader, identified, isFirst);
-  if (!checkpoint.nameless) return;
+  if (!checkpoint.nameless || overlap > 0) return;
   const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
   const known = reader.countKnown(identified) - met;
   if (known * 2 > identified.count - met) throw ignoredCursor(reader.means.stream.name);

@@ -11,7 +11,7 @@ import { noHorizon } from './horizon.ts';
 import { NoPage } from './outcome.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
-import { resumeAfter } from './walk.ts';
+import { resumeAfter } from './stage.ts';
 
 /** As the time of the last round: rows were seen to have come in where they are not read, so one is due at once. */
 export const roundWanted = 0;
@@ -73,7 +73,8 @@ export async function readRound(
   }
 }
 
-function begin(poll: Poll): Round {
+/** A round from the list's start, where nothing is counted yet. */
+export function begin(poll: Poll): Round {
   poll.memory.tally = { counts: new Map(), at: null };
   const { watermark, horizon } = poll.checkpoint;
   const { begunAt, first: next } = poll;
@@ -106,7 +107,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
     horizon: before.swept ? round.horizon : null,
     tally,
     until,
-    check: (identified, isFirst) => {
+    check: (identified, { isFirst }) => {
       if (round.begunAt !== poll.begunAt) checkHeeded(poll.reader, identified, isFirst);
     },
     step: (stage) => {
@@ -117,8 +118,9 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       current = { ...current, ...reach, next: resume, overlap, spentMs };
       growth.note(stage);
       atEnd = resumeAfter(stage);
-      // A page that is committed anyway takes the round's progress with it.
-      return taken.judged.fresh.length > 0 && next !== null ? { round: current } : {};
+      // A page that is committed anyway takes the round's progress with it. Empty ones may be many.
+      const isStep = taken.judged.fresh.length > 0 || taken.page.records.length === 0;
+      return isStep && next !== null ? { round: current } : {};
     },
   });
   const walked = await follow.catch(async (error: unknown) => {

@@ -6,13 +6,21 @@ import { Growth } from './growth.ts';
 import type { Resume } from './pager.ts';
 import type { Poll } from './poll.ts';
 import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
-import { resumeAfter, type Stage, type Walk } from './walk.ts';
+import { resumeAfter, type Stage } from './stage.ts';
+import type { Walk } from './walk.ts';
 
 /** Reads the list's start. */
 export async function readStart(poll: Poll): Promise<void> {
+  const { reader, begunAt, settings, memory } = poll;
+  const { openWalk: before } = poll.checkpoint;
+  const hasPaused = before !== null && memory.empties.before(before.next).count > 0;
   await goOnWithOpenWalk(poll);
   if (poll.more) return;
-  const { reader, begunAt, settings } = poll;
+  if (hasPaused) {
+    // It was in the midst of empty pages, and is through now: the next poll looks at the start again.
+    reader.anchorAll();
+    return await poll.commit({ openWalk: null });
+  }
   const { name } = reader.means.stream;
   const { order, watermark, rewoundAt, openWalk, countAnew } = poll.checkpoint;
   // Late records stand further down: now and then the walk goes on to where none is looked for.

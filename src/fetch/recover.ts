@@ -10,7 +10,7 @@ import { keyBytes, keysOf } from './judge.ts';
 import type { ListReader } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import type { Finding } from './own-pages.ts';
-import type { Stage } from './walk.ts';
+import type { Stage } from './stage.ts';
 
 /**
  * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next poll goes on as before.

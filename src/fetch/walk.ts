@@ -6,14 +6,16 @@
 import { ExportError } from '../contracts/errors.ts';
 import type { Page, Place } from '../contracts/source.ts';
 import { type ListCheckpoint, samePlace } from './checkpoint.ts';
-import { CircleWatch } from './circle.ts';
+import { CircleWatch, type Sameness } from './circle.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
-import { headOf, keyBytes, keysOf, overlapEnd, type Reading, type WalkCounts } from './judge.ts';
+import { headOf, keysOf, overlapEnd, type Reading } from './judge.ts';
 import type { ListReader, Taken } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import type { Asked } from './page-asker.ts';
 import { firstPlace, overlapMax, type Pager, pagerFor, type Resume } from './pager.ts';
+import { keysWithout, type Seen, type Stage, type Tally } from './stage.ts';
+import { type EmptyRun, TailWatch } from './tail.ts';
 
 /** One strategy's walk. */
 export interface Walk {
@@ -26,40 +28,22 @@ export interface Walk {
   readonly trail: boolean;
   /** Records up to this event time count as known: it goes where all was read, and they may be forgotten. */
   readonly horizon?: number | null;
+  /** It asks where the list ended when it was asked before. */
+  readonly isPoll?: boolean;
   /** Counting of records without ids that this walk goes on with. */
   readonly tally?: Tally;
+  /** Empty pages met right before its first one. */
+  readonly empties?: EmptyRun;
   /** Epoch milliseconds after which it pauses, with a page read at least. */
   readonly until?: number;
   /**
-   * Looks at a page before it is taken, and throws where it cannot be what was asked for. `isFirst`: no page before had
-   * records; `left`: as in Stage, before this page.
+   * Looks at a page before it is taken, and throws where it cannot be what was asked for.
    */
-  check?(identified: Identified, isFirst: boolean, left: string | null): void;
+  check?(identified: Identified, seen: Seen): void;
   /** Ends the walk before the end of the list. */
   stopAt?(taken: Taken): boolean;
   /** The checkpoint's step with a page, after which the walk goes on at `next` or has ended at `place`. */
   step(stage: Stage): Partial<ListCheckpoint>;
-}
-
-/** A page on its way into the spool, and what is around it. */
-export interface Stage {
-  readonly place: Place;
-  readonly next: Place | null;
-  readonly taken: Taken;
-  readonly pager: Pager;
-  /** Leading records of the page that this walk has met on the one before: by offset they are asked for again. */
-  readonly overlap: number;
-  /** Keys of records that were on the page the walk began at and are still to be met: pages may have become shorter. */
-  readonly left: string | null;
-  /** Records without ids were met, now or before. */
-  readonly nameless: boolean;
-}
-
-/** What was counted of records without ids in walks that follow each other. */
-export interface Tally {
-  readonly counts: WalkCounts;
-  /** The place up to which that is so; null where a page was counted and not committed. */
-  at: Place | null;
 }
 
 /** How a walk ended. */
@@ -67,12 +51,12 @@ export interface Walked {
   readonly fresh: number;
   /** The rest of the list is still to be read: it met many empty pages, or its time was over. */
   readonly paused: 'empty' | 'time' | null;
+  /** Where that begins; null where all was read. */
+  readonly next: Place | null;
   /** Rows moved, so that it began anew at the list's start: what was new says nothing about where. */
   readonly restarted: boolean;
 }
 
-/** Empty pages with a new cursor that are followed before others have their turn. */
-const emptyPagesMax = 100;
 /** Records by which the list's first page is known again. */
 const headMax = 8;
 /** Walks begun anew because rows moved, before the poll gives up. */
@@ -111,47 +95,6 @@ function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
   };
 }
 
-/** Where the list's end is asked for next, after a page. */
-export function resumeAfter(stage: Stage): Partial<ListCheckpoint> {
-  const { place, next, taken, pager, left, nameless } = stage;
-  const { identified } = taken.judged;
-  const { resume, overlap } = pager.resume(place, next);
-  // Only records without ids need to know what was on the page that is asked again; by offset the overlap says it.
-  const wanted = next === null && overlap === null && nameless;
-  const resumePage = wanted ? keysOf(identified, 0, identified.count) : null;
-  return {
-    resume,
-    atEnd: next === null,
-    again: overlap !== null ? keyCount(overlap) : next === null ? identified.count : 0,
-    overlap,
-    countAnew: false,
-    resumePage: next === null ? resumePage : left,
-  };
-}
-
-/** How many keys a checkpoint's text holds. */
-export function keyCount(keys: string): number {
-  return Buffer.byteLength(keys, 'base64') / keyBytes;
-}
-
-/** The keys that are left when those of a page are met, each once; null where none is. */
-export function keysWithout(keys: string, identified: Identified): string | null {
-  const met = new Map<string, number>();
-  for (let i = 0; i < identified.count; i += 1) {
-    const key = keysOf(identified, i, i + 1);
-    met.set(key, (met.get(key) ?? 0) + 1);
-  }
-  const all = Buffer.from(keys, 'base64');
-  const left: Buffer[] = [];
-  for (let at = 0; at < all.length; at += keyBytes) {
-    const key = all.subarray(at, at + keyBytes);
-    const count = met.get(key.toString('base64')) ?? 0;
-    if (count === 0) left.push(key);
-    else met.set(key.toString('base64'), count - 1);
-  }
-  return left.length === 0 ? null : Buffer.concat(left).toString('base64');
-}
-
 /** One walk under way. */
 class Following {
   readonly #reader: ListReader;
@@ -160,14 +103,16 @@ class Following {
   readonly #pager: Pager;
   readonly #tally: Tally;
   readonly #circle: CircleWatch;
+  readonly #tail: TailWatch;
   #reading: Reading;
   #left: string | null;
   /** No page with records was met so far. */
   #isFirst = true;
+  /** The list's first page was met, and had less than was asked for. */
+  #isShort = false;
   /** Keys of the last records of the page before. */
   #before: Buffer = Buffer.alloc(0);
   #fresh = 0;
-  #emptyPages = 0;
 
   constructor(reader: ListReader, walk: Walk, signal: AbortSignal) {
     const { name, paging } = reader.means.stream;
@@ -177,6 +122,10 @@ class Following {
     this.#pager = pagerFor(paging, walk.from);
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
     this.#circle = new CircleWatch(name);
+    this.#tail = new TailWatch(reader.checkpoint, {
+      isPoll: walk.isPoll === true,
+      run: walk.empties ?? { count: 0 },
+    });
     this.#reading = walk.reading;
     this.#left = walk.reading === 'resume' ? reader.checkpoint.resumePage : null;
   }
@@ -193,19 +142,24 @@ class Following {
     let upcoming = ask(place);
     try {
       for (;;) {
-        const { page, hidden } = await this.#arrival(upcoming);
+        const { page, hidden } = await this.#surely(await this.#arrival(upcoming), () =>
+          ask(place),
+        );
         const identified = this.#reader.identify(page);
-        const overlap = this.#pager.accept(identified);
-        if (overlap === null) {
+        const accepted = this.#pager.accept(identified);
+        if (accepted === null) {
           await this.#flush();
           return 'shifted';
         }
-        this.#walk.check?.(identified, this.#isFirst, this.#left);
+        const sameness = this.#sameness(place, identified);
+        const overlap = Math.max(accepted, this.#again(identified, sameness));
+        this.#walk.check?.(identified, { isFirst: this.#isFirst, left: this.#left, overlap });
         this.#isFirst &&= identified.count === 0;
         const taken = this.#take(page, identified, overlap);
-        const next = this.#next(place, taken, hidden !== null);
+        const onward = this.#onward(place, taken, hidden !== null);
+        const next = this.#goesOn(onward, taken, sameness) ? onward : null;
         const ended = next === null || this.#walk.stopAt?.(taken) === true;
-        const paused = this.#pause(page.records.length);
+        const paused = this.#pause();
         const goesOn = !ended && paused === null;
         if (goesOn) {
           upcoming = ask(next);
@@ -213,9 +167,9 @@ class Following {
           upcoming.catch(() => undefined);
         }
         if (this.#left !== null) this.#left = keysWithout(this.#left, identified);
-        this.#stage(this.#stageOf(place, next, { taken, overlap }), hidden);
+        this.#stage(this.#stageOf(place, { next, onward, taken, overlap }), hidden);
         if (!goesOn || this.#reader.isWhole) await this.#flush();
-        if (!goesOn) return { fresh: this.#fresh, paused: ended ? null : paused };
+        if (!goesOn) return { fresh: this.#fresh, paused: ended ? null : paused, next };
         place = next;
         if (this.#reading === 'resume' && this.#left === null) this.#reading = 'onward';
       }
@@ -245,7 +199,6 @@ class Following {
 
   #take(page: Page, identified: Identified, overlap: number): Taken {
     const { counts } = this.#tally;
-    this.#tally.at = null;
     const taken = this.#reader.take(page, identified, {
       reading: this.#reading,
       counts,
@@ -258,17 +211,51 @@ class Following {
     return taken;
   }
 
-  #next(place: Place, taken: Taken, isBeforeHidden: boolean): Place | null {
-    const { page, judged } = taken;
-    const next = isBeforeHidden
-      ? this.#pager.past(place, page, judged.identified)
-      : this.#pager.next(place, page, judged.identified);
-    // Rows that are counted go nowhere but on, and some of them are asked for twice.
-    if (place.by === 'offset') return next;
-    return this.#circle.isStill(taken, next, this.#reading) ? null : next;
+  /** An answer, or a second one where the first leaves open whether its cursor leads on. */
+  async #surely(asked: Asked, askAgain: () => Promise<Asked>): Promise<Asked> {
+    if (!this.#tail.doubts(asked.page)) return asked;
+    const second = await askAgain();
+    this.#tail.compare(asked.page.next, second.page);
+    return second;
   }
 
-  #stageOf(place: Place, next: Place | null, met: Pick<Stage, 'taken' | 'overlap'>): Stage {
+  #sameness(place: Place, identified: Identified): Sameness {
+    this.#tally.at = null;
+    // Rows that are counted go nowhere but on, and some of them are asked for twice.
+    return place.by === 'offset'
+      ? 'other'
+      : this.#circle.look(identified, this.#isFull(identified));
+  }
+
+  /** How many leading records came on the page before; without ids they would look new. */
+  #again(identified: Identified, sameness: Sameness): number {
+    if (sameness !== 'other') return identified.count;
+    const mayBegin = this.#reader.checkpoint.endless === 'again' && this.#before.length > 0;
+    return mayBegin ? Math.max(0, overlapEnd(identified, this.#before)) : 0;
+  }
+
+  #isFull({ count }: Identified): boolean {
+    const { limit } = this.#reader;
+    return count >= (limit ?? 2);
+  }
+
+  #onward(place: Place, taken: Taken, isBeforeHidden: boolean): Place | null {
+    const { page, judged } = taken;
+    return isBeforeHidden
+      ? this.#pager.past(place, page, judged.identified)
+      : this.#pager.next(place, page, judged.identified);
+  }
+
+  #goesOn(onward: Place | null, { judged }: Taken, sameness: Sameness): boolean {
+    if (onward === null || onward.by === 'offset') return onward !== null;
+    const { identified, fresh } = judged;
+    if (this.#tail.isEnd(identified.count, fresh.length, sameness)) return false;
+    const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
+    this.#circle.follow(onward, fresh.some(isSure));
+    return true;
+  }
+
+  #stageOf(place: Place, met: Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'>): Stage {
     const { taken } = met;
     const { identified } = taken.judged;
     const { count, named } = identified;
@@ -277,29 +264,26 @@ class Following {
     const tail = keysOf(identified, Math.max(0, count - overlapMax), count);
     this.#before = Buffer.from(tail, 'base64');
     const nameless = this.#reader.checkpoint.nameless || named.includes(0);
-    return { place, next, taken, pager: this.#pager, overlap, left: this.#left, nameless };
+    return { ...met, place, pager: this.#pager, overlap, left: this.#left, nameless };
   }
 
-  #pause(records: number): Walked['paused'] {
+  #pause(): Walked['paused'] {
     const { until } = this.#walk;
-    this.#emptyPages = records === 0 ? this.#emptyPages + 1 : 0;
-    if (this.#emptyPages >= emptyPagesMax) return 'empty';
+    if (this.#tail.isPause) return 'empty';
     return until !== undefined && this.#reader.means.clock.now() >= until ? 'time' : null;
   }
 
   #stage(stage: Stage, hidden: ExportError | null): void {
     const { place, next, taken } = stage;
     const { identified, fresh, changed, identities } = taken.judged;
-    const { paging, name } = this.#reader.means.stream;
-    const isFirst = samePlace(place, firstPlace(paging));
-    const head = isFirst && next !== null ? headOf(identified, headMax) : '';
+    const { name } = this.#reader.means.stream;
     const step = this.#walk.step(stage);
     const gap =
       hidden === null ? null : gapAt(stage, { hidden, name, told: this.#reader.checkpoint.gaps });
     const ahead = this.#reading === 'known' && step.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
     const change = {
-      ...(head === '' ? {} : { firstPage: head }),
+      ...this.#learned(stage),
       nameless: stage.nameless,
       ...(countAnew ? { countAnew } : {}),
       ...(gap === null ? {} : { gaps: gap.gaps }),
@@ -312,5 +296,22 @@ class Following {
       this.#reader.stage(taken, change, { trail, findings });
     }
     this.#tally.at = next;
+  }
+
+  /** What a page shows of the server: how the list begins, and how it ends. */
+  #learned({ place, next, onward, taken }: Stage): Partial<ListCheckpoint> {
+    const { identified } = taken.judged;
+    const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
+    const endless = next === null ? ended : this.#reader.checkpoint.endless;
+    const isFirst = samePlace(place, firstPlace(this.#reader.means.stream.paging));
+    // What is not full may be the last page as well, which comes again by right.
+    if (isFirst) this.#isShort = !this.#isFull(identified);
+    const head = isFirst && next !== null ? headOf(identified, headMax) : '';
+    const mayEnd = endless !== null && this.#isShort;
+    return {
+      ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),
+      endless,
+      gap: this.#tail.gap,
+    };
   }
 }

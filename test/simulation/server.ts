@@ -17,9 +17,11 @@ interface CursorText {
   readonly issuedAt: number | null;
   /** Empty pages before it, so that each has a cursor of its own. */
   readonly empty: number;
+  /** Tells cursors apart that lead on for ever. */
+  readonly nonce: number;
 }
 
-const start: CursorText = { after: null, asOf: null, issuedAt: null, empty: 0 };
+const start: CursorText = { after: null, asOf: null, issuedAt: null, empty: 0, nonce: 0 };
 
 /** One server. */
 export class ModelServer {
@@ -33,6 +35,7 @@ export class ModelServer {
   #firstNext: string | null = null;
   #outageUntil = 0;
   #withoutNext = false;
+  #nonce = 0;
 
   constructor(traits: Traits, list: ModelList, random: Random) {
     this.#traits = traits;
@@ -80,9 +83,12 @@ export class ModelServer {
     const again = from === 0 ? 0 : Math.min(repeat, limit - 1, from);
     const isEmpty = this.#random.chance(empty) && cursor.empty < 3;
     const count = isEmpty ? 0 : this.#sizeOf(limit);
-    const page = isEmpty ? [] : rows.slice(from - again, from - again + Math.max(count, again + 1));
+    const isAgain = traits.end === 'again' && from === rows.length;
+    const fetched = rows.slice(from - again, from - again + Math.max(count, again + 1));
+    const last = rows.slice(-Math.min(limit, traits.again));
+    const page = isEmpty ? [] : isAgain ? last : fetched;
     if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
-    const to = isEmpty ? from : from - again + page.length;
+    const to = isEmpty || isAgain ? from : from - again + page.length;
     const next = this.#next({ text, cursor, to, rows, isEmpty, now, asOf });
     if (text === null && typeof next === 'string') this.#firstNext = next;
     // The cursor that was sent would mean the end.
@@ -107,7 +113,9 @@ export class ModelServer {
     const { by, bound, end, lifetimeMs } = this.#traits.cursor;
     const more = to < rows.length;
     const moved = to > this.#startOf(cursor, rows);
-    const goesOn = more || isEmpty || (end === 'same' && moved) || (end === 'empty' && moved);
+    const isEndless = end === 'endless' || end === 'again';
+    const isTold = end !== 'same' && end !== 'empty';
+    const goesOn = more || isEmpty || isEndless || (!isTold && moved);
     if (!goesOn) {
       if (end === 'missing') return undefined;
       if (end === 'same' && text !== null) return text;
@@ -123,6 +131,7 @@ export class ModelServer {
       asOf: bound === 'live' ? null : bound === 'walk' || isEmpty ? asOf : now,
       issuedAt: lifetimeMs === null ? null : now,
       empty: isEmpty ? cursor.empty + 1 : 0,
+      nonce: isEndless ? ++this.#nonce : 0,
     } satisfies CursorText);
   }
 

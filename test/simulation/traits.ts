@@ -53,8 +53,13 @@ export interface CursorTraits {
   readonly by: 'place' | 'row';
   /** Rows that a cursor shows: all, those when its walk began, or those when it was given out. */
   readonly bound: 'live' | 'walk' | 'issue';
-  /** How the end is told; `same`: by the cursor that was sent, `empty`: by an empty page. */
-  readonly end: 'null' | 'missing' | 'same' | 'empty';
+  /**
+   * How the end is told; `same`: by the cursor that was sent, `empty`: by an empty page. `endless` and `again`: not at all,
+   * there is a new cursor for ever, to empty pages or to the last rows again.
+   */
+  readonly end: 'null' | 'missing' | 'same' | 'empty' | 'endless' | 'again';
+  /** How many of the last rows come again. */
+  readonly again: number;
   readonly lifetimeMs: number | null;
   /** Statuses for a dead cursor, or the first page instead. */
   readonly refusal: 400 | 404 | 409 | 410 | 422 | 'ignored';
@@ -141,10 +146,13 @@ function anyTraitsOf(random: Random): Traits {
 }
 
 function cursorTraitsOf(random: Random, named: boolean): CursorTraits {
+  // Without ids the last row again could be another one that looks the same.
+  const again: readonly CursorTraits['end'][] = named ? ['again'] : [];
   return {
     by: named ? random.pick(['place', 'place', 'place', 'row']) : 'place',
     bound: random.pick(['live', 'live', 'live', 'walk', 'issue']),
-    end: random.pick(['null', 'null', 'missing', 'same', 'empty']),
+    end: random.pick(['null', 'null', 'missing', 'same', 'empty', 'endless', ...again]),
+    again: random.pick([1, 2, 3, 8]),
     lifetimeMs: random.chance(0.25) ? random.pick([3 * minuteMs, 40 * minuteMs, 5 * hourMs]) : null,
     refusal: random.pick([400, 404, 409, 410, 422, 'ignored', 'ignored']),
   };
