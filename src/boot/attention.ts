@@ -10,6 +10,8 @@ import { counted, painted, sizeText } from './table.ts';
 
 /** What is known, by part. Bytes; counts of events. */
 export interface Standing {
+  /** Why the config as it stands in its file does not run. */
+  readonly reload_refused?: NotedError | null | undefined;
   readonly streams: readonly {
     readonly name: string;
     readonly state: string;
@@ -47,6 +49,7 @@ export function attentionLines(
   { most = mattersMax, stream = process.stdout }: Telling = {},
 ): readonly string[] {
   const matters = [
+    ...reloadMatters(standing),
     ...spoolMatters(standing),
     ...streamMatters(standing),
     ...sinkMatters(standing, configFile),
@@ -71,6 +74,12 @@ const fullShare = 0.8;
 
 function rank({ mood }: Matter): number {
   return mood === 'bad' ? 0 : 1;
+}
+
+function reloadMatters({ reload_refused: refused }: Standing): readonly Matter[] {
+  if (!refused) return [];
+  const what = `the config in its file is not taken, and sluice goes on with the one before: ${refused.message}`;
+  return [{ mood: 'bad', what, next: refused.next }];
 }
 
 function spoolMatters({ spool, sinks }: Standing): readonly Matter[] {

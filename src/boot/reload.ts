@@ -11,6 +11,7 @@ import type { Journey } from './journey.ts';
 import { type Changes, changesBetween, type Made, type PartChanges } from './reload-changes.ts';
 import { planWith, type SharedByUpstream, sharedAfter, sharedAtStart } from './reload-plan.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
+import type { ReloadRefusal } from './running-config.ts';
 import type { BootTools } from './tools.ts';
 
 /** What reloads are made with. */
@@ -25,6 +26,8 @@ export interface ReloadMeans {
   readonly removalAllowed: boolean;
   /** Told of what runs now, after each change. */
   readonly changed: (made: Made) => void;
+  /** Told why the config in its file does not run; null where it does. */
+  readonly refused: (refusal: ReloadRefusal | null) => void;
 }
 
 /** Of a config with so many flaws the first ones say what is wrong. */
@@ -66,6 +69,7 @@ class Reloader {
       await this.#change(next, changes);
       this.#current = next;
       this.#means.changed(next);
+      this.#means.refused(null);
       log.info(
         isNone(changes) ? 'the config was read again: no change' : 'the config is reloaded',
         {
@@ -103,9 +107,12 @@ class Reloader {
   }
 
   #tell(error: unknown, reason: ReloadReason): void {
-    const { log } = this.#means.tools;
+    const { log, clock } = this.#means.tools;
     const text = 'the config is not reloaded; sluice goes on with the one it has';
     const { code, message, next } = asExportError(error, 'reloading the config');
+    const [first = '', ...others] = message.split('\n');
+    const more = others.length === 0 ? '' : `; and ${others.length} more`;
+    this.#means.refused({ at: clock.now(), code, message: `${first}${more}`, next });
     if (!(error instanceof ConfigError)) {
       log.error(text, { code, error: message, next, reason });
       return;

@@ -32,6 +32,7 @@ const report = z.object({
   at: z.iso.datetime(),
   started_at: z.iso.datetime(),
   ready: z.boolean(),
+  reload_refused: z.object({ code: z.string(), message: z.string(), next: z.string() }).nullish(),
   records_per_s: z.number(),
   streams: z.array(
     z.object({

@@ -42,7 +42,7 @@ const readEveryMs = 5_000;
 const readShareMax = 0.005;
 
 /** A function that looks at the journey. */
-export function watching(sights: Sights): () => Watched {
+export function watching(sights: Sights): () => Omit<Watched, 'reloadRefused'> {
   const { config, plan, pipeline, spool, conditions } = sights;
   const fixed = streamFacts(sights);
   const remembered = remembering(sights);

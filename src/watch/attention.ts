@@ -27,6 +27,7 @@ export function mattersOf(
 ): readonly Matter[] {
   return [
     ...ailingMatters(ailments),
+    ...reloadMatters(watched),
     ...spoolMatters(watched, ailments),
     ...letterMatters(watched),
     ...noticeMatters(watched),
@@ -34,6 +35,13 @@ export function mattersOf(
     ...filterMatters(watched),
     ...endOfLifeMatters(watched, now),
   ];
+}
+
+function reloadMatters({ reloadRefused: refused }: Watched): readonly Matter[] {
+  if (refused === null) return [];
+  const at = new Date(refused.at).toISOString();
+  const what = `as it now stands was not taken at ${at}: what runs is the one before`;
+  return [{ mood: 'bad', who: 'The config', what, message: refused.message, next: refused.next }];
 }
 
 const namesMax = 5;

@@ -6,6 +6,7 @@
 //
 //   sluice_ready                                1 while nothing keeps the journey from going on
 //   sluice_start_time_seconds                   when this process started
+//   sluice_config_reload_refused                1 while the config as it stands in its file was refused
 //   sluice_stream_records_total                 {source, stream} new records read
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
@@ -48,7 +49,7 @@ export function metricsText(watched: Watched, facts: ProcessFacts): string {
 /** Every number of the list above. */
 export function metricFamilies(watched: Watched, facts: ProcessFacts): readonly Family[] {
   return [
-    ...processFamilies(facts),
+    ...processFamilies(watched, facts),
     ...streamFamilies(watched),
     ...sinkFamilies(watched),
     ...spoolFamilies(watched),
@@ -100,7 +101,7 @@ function familiesOf<T>(
   });
 }
 
-function processFamilies(facts: ProcessFacts): readonly Family[] {
+function processFamilies({ reloadRefused }: Watched, facts: ProcessFacts): readonly Family[] {
   return familiesOf([facts], () => ({}), [
     [
       'sluice_ready',
@@ -113,6 +114,12 @@ function processFamilies(facts: ProcessFacts): readonly Family[] {
       'gauge',
       'Start of the process.',
       ({ startedAt }) => startedAt / 1_000,
+    ],
+    [
+      'sluice_config_reload_refused',
+      'gauge',
+      'The config in its file was refused.',
+      () => Number(reloadRefused !== null),
     ],
     ['sluice_process_resident_memory_bytes', 'gauge', 'Resident memory.', (f) => f.residentBytes],
     ['sluice_process_cpu_seconds_total', 'counter', 'CPU time used.', (f) => f.cpuSeconds],

@@ -110,8 +110,13 @@ export function reportOf(parts: ReportParts) {
     })),
     filter_failures: watched.filterFailures.reduce((sum, { failures }) => sum + failures, 0),
     filters: watched.filterFailures,
+    reload_refused: reloadOf(watched),
     tail_forms: parts.forms,
   };
+}
+
+function reloadOf({ reloadRefused: refused }: Watched) {
+  return refused && { ...refused, at: timeText(refused.at) };
 }
 
 /** Why the journey does not go on, as reports tell it. */

@@ -135,6 +135,13 @@ export interface Watched {
     readonly stream: string;
     readonly count: number;
   }[];
+  /** Why the config as it stands in its file does not run; null: it does. `at` is in epoch milliseconds. */
+  readonly reloadRefused: {
+    readonly at: number;
+    readonly code: string;
+    readonly message: string;
+    readonly next: string;
+  } | null;
   /** Each filter of the routes by source, with the events that it could not judge and that were delivered for it. */
   readonly filterFailures: readonly WatchedFilter[];
 }

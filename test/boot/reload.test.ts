@@ -49,7 +49,17 @@ async function aJourney({
     release: () => undefined,
   };
   const env = {};
-  const means = { config, plan, journey, tools, env, requests, removalAllowed, changed: () => {} };
+  const means = {
+    config,
+    plan,
+    journey,
+    tools,
+    env,
+    requests,
+    removalAllowed,
+    changed: () => {},
+    refused: () => {},
+  };
   const reloading = serveReloads(means, stop.signal);
   const running = journey.pipeline.run(stop.signal, 2_000);
   afterThisTest(async () => {

@@ -90,7 +90,7 @@ describe('what is loaded', () => {
     expect(main.modules).toContain('commander');
     expect(main.modules).not.toContain('zod');
     expect(main.modules).not.toContain('yaml');
-    expect(main.modules.filter((name) => name.startsWith('src/')).length).toBeLessThan(10);
+    expect(main.modules.filter((name) => name.startsWith('src/')).length).toBeLessThan(12);
     expect(thread.modules).toEqual([]);
   });
 

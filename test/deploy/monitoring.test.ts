@@ -56,7 +56,8 @@ beforeAll(async () => {
   const journey = await openJourney(plan, config.state, tools);
   try {
     await journey.pipeline.once(new AbortController().signal, 10_000);
-    const look = watching({ config, plan, ...journey, clock: tools.clock, log: noLog });
+    const seen = watching({ config, plan, ...journey, clock: tools.clock, log: noLog });
+    const look = () => ({ ...seen(), reloadRefused: null });
     const server = await aServer(look);
     const { body } = await ask(`${server.url}/metrics`);
     await server.close();

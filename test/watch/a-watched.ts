@@ -89,6 +89,7 @@ export function aWatched(parts: Partial<Watched> = {}): Watched {
     conditions: [],
     conditionCounts: [],
     filterFailures: [],
+    reloadRefused: null,
     ...parts,
   };
 }

@@ -5,6 +5,7 @@
 import { holderOf } from '../../hold/lock.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { systemClock } from '../../tools/clock.ts';
+import { readConfigAtWork, whereItRuns } from '../at-work.ts';
 import {
   type BackfillProgress,
   type BackfillRequest,
@@ -22,7 +23,6 @@ import {
   UsageError,
 } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
-import { readConfigToLook } from '../looking.ts';
 import { notHere } from '../state.ts';
 import { counted, type Mood, painted, spanText } from '../table.ts';
 
@@ -48,8 +48,9 @@ const lookEveryMs = 100;
 const idLength = 8;
 
 /** Prints what was begun, oldest first. */
-export async function list(options: ListOptions, { env, out }: Means): Promise<ExitCode> {
-  const { config } = readConfigToLook(options.config, env);
+export async function list(options: ListOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const { out } = means;
   const begun = begunIn(config.state.dir);
   if (options.json === true) for (const one of begun) out(JSON.stringify(factsOf(one)));
   else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
@@ -63,7 +64,7 @@ export async function cancel(
   options: ConfigOptions,
   { env, out }: Means,
 ): Promise<ExitCode> {
-  const config = readConfig(options.config, { env });
+  const { config } = whereItRuns(readConfig(options.config, { env }));
   const { request, progress, state } = found(id, config);
   const { source } = request;
   if (state === 'done') {

@@ -8,6 +8,7 @@ import { holderOf } from '../../hold/lock.ts';
 import type { Summary } from '../../pipeline.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
+import { whereItRuns } from '../at-work.ts';
 import { runAlone } from '../backfill-alone.ts';
 import { besideMeter, type Meter, meterFor } from '../backfill-meter.ts';
 import { listStreams } from '../backfill-reading.ts';
@@ -49,7 +50,7 @@ const stoppedWithinMs = 10_000;
 
 /** 0: read and delivered; 1: not, or not all of it, saying why. */
 export async function backfill(options: BackfillOptions, means: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env: means.env });
+  const { config } = whereItRuns(readConfig(options.config, { env: means.env }));
   const wish = wishOf(options, config, Date.now());
   const form = logForm(process.stderr);
   const level = options.logLevel ?? (form === 'text' ? 'warn' : config.log.level);

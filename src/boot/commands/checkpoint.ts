@@ -13,6 +13,7 @@ import { forgetDelivered } from '../../hold/delivered.ts';
 import { takeLock } from '../../hold/lock.ts';
 import type { Store } from '../../hold/store.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { readConfigAtWork } from '../at-work.ts';
 import {
   type ConfigOptions,
   commandText,
@@ -22,7 +23,6 @@ import {
 } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
-import { readConfigToLook } from '../looking.ts';
 import {
   digestOf,
   hasState,
@@ -43,7 +43,7 @@ export interface CheckpointOptions extends ConfigOptions {
 
 /** Prints what is known of a stream. */
 export async function show(options: CheckpointOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigToLook(options.config, means.env);
+  const { config } = readConfigAtWork(options.config, means);
   const { stream, state } = await find(config, options);
   if (state === null || !hasState(config.state.dir)) {
     means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);

@@ -8,10 +8,10 @@ import type { NewPage } from '../../contracts/spool.ts';
 import type { Store } from '../../hold/store.ts';
 import { selectionFor } from '../../send/route.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { readConfigAtWork } from '../at-work.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
-import { type Config, readConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
-import { readConfigToLook } from '../looking.ts';
 import { hasState, notHere, openForLooking, openForMending } from '../state.ts';
 import { painted, tableLines } from '../table.ts';
 
@@ -38,8 +38,9 @@ const reasonLengthMax = 300;
 const uidLengthShown = 12;
 
 /** Prints the letters. */
-export async function list(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
-  const { config } = readConfigToLook(options.config, env);
+export async function list(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const { out } = means;
   const letters = looking(config, (store) => lettersIn(store, chosenSink(options, config, store)));
   if (options.json === true) {
     for (const { id, sink, uid, at, reason, context } of letters) {
@@ -72,8 +73,9 @@ function shortLines({ id, sink, uid, reason, at, context }: Letter): readonly st
 }
 
 /** Puts letters back for their sink. */
-export async function retry(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env });
+export async function retry(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const { out } = means;
   const counts = new Map<string, number>();
   const stuck = new Map<string, number>();
   mending(config, (store) => {
@@ -98,8 +100,9 @@ export async function retry(options: DeadLetterOptions, { env, out }: Means): Pr
 }
 
 /** Deletes letters. */
-export async function drop(options: DeadLetterOptions, { env, out }: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env });
+export async function drop(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const { out } = means;
   const dropped = mending(config, (store) => {
     const letters = lettersIn(store, chosenSink(options, config, store));
     store.transaction(() => {

@@ -8,6 +8,7 @@ import { timetable } from '../../fetch/schedule.ts';
 import type { PlannedSource } from '../../pipeline.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { systemClock } from '../../tools/clock.ts';
+import { readConfigAtWork } from '../at-work.ts';
 import {
   type ConfigOptions,
   commandText,
@@ -17,7 +18,7 @@ import {
 } from '../command.ts';
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
-import { planToLook, readConfigToLook } from '../looking.ts';
+import { planToLook } from '../looking.ts';
 import { type Asked, askRunning, type RunningReport } from '../running.ts';
 import {
   hasState,
@@ -34,9 +35,10 @@ import { counted, factLines, painted, spanText } from '../table.ts';
 export async function explain(
   name: string,
   options: ConfigOptions,
-  { env, out }: Means,
+  means: Means,
 ): Promise<ExitCode> {
-  const { config } = readConfigToLook(options.config, env);
+  const { config } = readConfigAtWork(options.config, means);
+  const { out } = means;
   const { sources } = await planToLook(config);
   const found = find(name, sources);
   const state = readState(config.state.dir);

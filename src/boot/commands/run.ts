@@ -23,6 +23,7 @@ import { type ReloadMeans, serveReloads } from '../reload.ts';
 import type { Made } from '../reload-changes.ts';
 import { listenForReloads } from '../reload-requests.ts';
 import { resumeLines } from '../resume-lines.ts';
+import { noteRunning, type ReloadRefusal } from '../running-config.ts';
 import { listenForShutdown, type Shutdown } from '../shutdown.ts';
 import { isWhole, summaryLines } from '../summary.ts';
 import { type BootTools, openTools } from '../tools.ts';
@@ -76,7 +77,9 @@ async function runJourney(
     try {
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
       const sight = sightOf({ config, plan }, journey, tools);
-      const running = { config, plan, journey, tools, shutdown, means, sight };
+      const refused = null;
+      const running = { config, plan, journey, tools, shutdown, means, sight, refused };
+      noteRunning(config, tools.clock.now(), null, log);
       const status = await openStatus(running);
       try {
         return await go(running);
@@ -104,10 +107,12 @@ interface Running {
   readonly means: Means;
   /** What the status shows: of another config once that runs. */
   sight: Sight;
+  /** Why the config in its file does not run; null: it does. */
+  refused: ReloadRefusal | null;
 }
 
 interface Sight {
-  readonly look: () => Watched;
+  readonly look: () => Omit<Watched, 'reloadRefused'>;
   readonly tap: EventTap | null;
 }
 
@@ -125,7 +130,7 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
   const { serveStatus } = await import('../../watch/status-server.ts');
   const { clock, log, http } = running.tools;
   const { tap: first } = running.sight;
-  const look = () => running.sight.look();
+  const look = () => ({ ...running.sight.look(), reloadRefused: running.refused });
   const tap = first && {
     get forms() {
       return (running.sight.tap ?? first).forms;
@@ -168,13 +173,19 @@ async function runOn(
     log.info('stopping: what is held goes out first', { why, within_ms: timeoutMs });
   });
   let current: Made = { config, plan };
+  let since = tools.clock.now();
   const changed = (made: Made) => {
     current = made;
+    since = tools.clock.now();
     running.sight = sightOf(made, journey, tools);
+  };
+  const refused = (refusal: ReloadRefusal | null) => {
+    running.refused = refusal;
+    noteRunning(current.config, since, refusal, log);
   };
   const over = new AbortController();
   const reloading = serveReloads(
-    { ...running, ...reloads, env: means.env, changed },
+    { ...running, ...reloads, env: means.env, changed, refused },
     AbortSignal.any([shutdown.stop, over.signal]),
   );
   try {

@@ -4,6 +4,7 @@
 //
 //   { running: string | null,
 //     state_dir: string,
+//     reload_refused: { at, code, message, next } | null,
 //     streams: [{ name, source, order, checkpoint_at, caught_up_at, lag_ms, next_poll_at, waits_for, state, error }],
 //     spool: { bytes, max_bytes, events, oldest_at },
 //     sinks: [{ name, type, position, backlog, dead_letters, state, error }],
@@ -11,15 +12,17 @@
 //
 // `lag_ms` is the time since the stream was last read to its tail. `next_poll_at` is null while no process runs and before
 // the first poll. `waits_for` is `room in the spool` where that is full, else null. `state` is `stopped` while no process runs, `new`
-// before anything was read or sent. `error` is { code, message, next } of the last failure, null once it has passed.
+// before anything was read or sent. `reload_refused` says why the config as it stands in its file does not run. `error` is { code, message, next } of the last failure, null once it has passed.
 // Orphans have state and are not in the config.
 
 import type { Notice } from '../../contracts/sink.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { readConfigAtWork } from '../at-work.ts';
 import { attentionLines } from '../attention.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
 import type { Config } from '../config/config.ts';
-import { planToLook, readConfigToLook } from '../looking.ts';
+import { planToLook } from '../looking.ts';
+import type { ReloadRefusal } from '../running-config.ts';
 import {
   backlogOf,
   hasState,
@@ -45,9 +48,11 @@ export interface StatusOptions extends ConfigOptions {
 }
 
 /** Prints the status. */
-export async function status(options: StatusOptions, { env, out }: Means): Promise<ExitCode> {
-  const { config, unread } = readConfigToLook(options.config, env);
-  const report = reportOf(config, await streamsOf(config), readState(config.state.dir));
+export async function status(options: StatusOptions, means: Means): Promise<ExitCode> {
+  const { config, unread, refused } = readConfigAtWork(options.config, means);
+  const { out } = means;
+  const state = readState(config.state.dir);
+  const report = reportOf(config, await streamsOf(config), { state, refused });
   if (options.json === true) out(JSON.stringify(report, null, 2));
   else for (const line of [...reportLines(report, config), ...unreadLines(unread)]) out(line);
   return 0;
@@ -70,6 +75,7 @@ export async function streamsOf(config: Config): Promise<readonly NamedStream[]>
 interface Report {
   readonly running: string | null;
   readonly state_dir: string;
+  readonly reload_refused: (NotedError & { readonly at: string | null }) | null;
   readonly streams: readonly {
     readonly name: string;
     readonly source: string;
@@ -101,7 +107,11 @@ interface Report {
   readonly orphans: { readonly streams: readonly string[]; readonly sinks: readonly string[] };
 }
 
-function reportOf(config: Config, streams: readonly NamedStream[], state: State): Report {
+function reportOf(
+  config: Config,
+  streams: readonly NamedStream[],
+  { state, refused }: { readonly state: State; readonly refused: ReloadRefusal | null },
+): Report {
   const now = Date.now();
   const known = new Set(streams.map(({ name }) => name));
   const stateNow = (noted: string | null | undefined) => {
@@ -111,6 +121,7 @@ function reportOf(config: Config, streams: readonly NamedStream[], state: State)
   return {
     running: state.holder,
     state_dir: config.state.dir,
+    reload_refused: refused && { ...refused, at: timeText(refused.at) },
     streams: streams.map(({ name, source }) => {
       const held = state.streams.get(name);
       const caughtUpAt = held?.caughtUpAt ?? null;

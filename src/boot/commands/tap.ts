@@ -19,6 +19,7 @@ import { PageDecoder } from '../../send/held-event.ts';
 import { type Route, selectionFor } from '../../send/route.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
+import { readConfigAtWork } from '../at-work.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
@@ -46,7 +47,10 @@ const drainMs = 1_000;
 
 /** Shows events until a signal, or until nobody reads them any more. */
 export async function tap(options: TapOptions, means: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env: means.env });
+  const looked = readConfigAtWork(options.config, means).config;
+  const holder = holderOf(looked.state.dir);
+  // Who follows needs no secret; who fetches does.
+  const config = holder === null ? readConfig(options.config, { env: means.env }) : looked;
   const { source, sink } = options;
   refuseUnknown('source', source, config.sources);
   refuseUnknown('sink', sink, config.sinks);
@@ -61,7 +65,6 @@ export async function tap(options: TapOptions, means: Means): Promise<ExitCode> 
     const routes = sink === undefined ? routesTo(screen.name, plan.routes) : plan.routes;
     const tapped = { ...plan, sources: wanted, sinks: [screen], routes };
     for (const line of unroutedLines(tapped)) means.err(line);
-    const holder = holderOf(config.state.dir);
     if (holder === null) {
       means.err('nothing runs with this config: fetching here; Ctrl-C ends it');
       await fetchHere(tapped, { config, tools, stop });

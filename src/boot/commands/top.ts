@@ -4,9 +4,9 @@
 
 import { cleanText } from '../../tools/clean-text.ts';
 import { systemClock } from '../../tools/clock.ts';
+import { readConfigAtWork } from '../at-work.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
 import type { Config } from '../config/config.ts';
-import { readConfigToLook } from '../looking.ts';
 import { type Asked, askRunning } from '../running.ts';
 import { listenForShutdown } from '../shutdown.ts';
 import { painted } from '../table.ts';
@@ -20,7 +20,7 @@ const rowsUsual = 24;
 
 /** Shows until told to stop. 0; 3 where nobody can be asked. */
 export async function top(options: ConfigOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigToLook(options.config, means.env);
+  const { config } = readConfigAtWork(options.config, means);
   const first = await askRunning(config);
   if (first.outcome !== 'report') {
     for (const line of silenceLines(first)) means.err(line);

@@ -229,6 +229,7 @@ function put(written: Written, path: Path, value: unknown): void {
 /** Ties each secret to what it was written as, so that `reveal` reads references anew. */
 function bindSecrets(parsed: unknown, written: Written, around: Surroundings): void {
   if (parsed instanceof Secret) {
+    written.isSecret = true;
     if (written.template !== null) parsed.bind(readerOf(written.template, around));
     return;
   }

@@ -4,6 +4,7 @@
 
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
+import type { Json } from '../../contracts/json.ts';
 import type { Secret } from '../../contracts/settings.ts';
 import type { Route } from '../../send/route.ts';
 import {
@@ -14,6 +15,7 @@ import {
 import type { Telemetry } from '../../watch/telemetry.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
+import { keptOf } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { unknownKey } from './nearest.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
@@ -63,6 +65,8 @@ export interface Config {
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
   readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error' };
+  /** The same as it was written, without its secrets, for who looks at what runs. */
+  readonly kept: Json;
   /** What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to show. */
   readonly notices: readonly Flaw[];
 }
@@ -93,15 +97,15 @@ export function parseConfig(text: string, file: string, around: Surroundings): C
   const notices = new Flaws(lines);
   const top = readWritten(text, { lines, flaws, around });
   const config = top === null ? null : readTop(top, file, { flaws, around, notices });
-  if (config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
-  return { file, ...config, notices: notices.list };
+  if (top === null || config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
+  return { file, ...config, kept: keptOf(top), notices: notices.list };
 }
 
 function readTop(
   top: Written,
   file: string,
   reading: BlockReading & { readonly notices: Flaws },
-): Omit<Config, 'file' | 'notices'> | null {
+): Omit<Config, 'file' | 'kept' | 'notices'> | null {
   const { flaws } = reading;
   if (top.children === null || Array.isArray(top.value)) {
     const empty = top.value === null || top.value === undefined;

@@ -38,6 +38,8 @@ export interface Written {
   readonly template: Template | null;
   /** Values below, by key or position; null for scalars. */
   readonly children: ReadonlyMap<string | number, Written> | null;
+  /** Set once the value turns out to be a secret. */
+  isSecret: boolean;
   /** True where it could not be read; a flaw has said why, and the value is undefined. */
   readonly broken: boolean;
 }
@@ -223,7 +225,15 @@ class Walk {
       value[key.name] = child.value;
       children.set(key.name, child);
     }
-    return { value, at, keyAt: place.keyAt, template: null, children, broken: false };
+    return {
+      value,
+      at,
+      keyAt: place.keyAt,
+      template: null,
+      children,
+      isSecret: false,
+      broken: false,
+    };
   }
 
   #list(node: YAMLSeq, at: number, place: Place): Written {
@@ -235,7 +245,15 @@ class Walk {
       children.set(value.length, child);
       value.push(child.value);
     }
-    return { value, at, keyAt: place.keyAt, template: null, children, broken: false };
+    return {
+      value,
+      at,
+      keyAt: place.keyAt,
+      template: null,
+      children,
+      isSecret: false,
+      broken: false,
+    };
   }
 
   #key(pair: Pair, at: number, place: Place): { name: string; at: number } | null {
@@ -275,11 +293,19 @@ class Walk {
 }
 
 function leaf(value: unknown, at: number, { keyAt }: Place): Written {
-  return { value, at, keyAt, template: null, children: null, broken: false };
+  return { value, at, keyAt, template: null, children: null, isSecret: false, broken: false };
 }
 
 function broken({ keyAt }: Place): Written {
-  return { value: undefined, at: keyAt ?? 0, keyAt, template: null, children: null, broken: true };
+  return {
+    value: undefined,
+    at: keyAt ?? 0,
+    keyAt,
+    template: null,
+    children: null,
+    isSecret: false,
+    broken: true,
+  };
 }
 
 /** Where a node begins; one that is left empty begins where its key does. */
