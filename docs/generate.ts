@@ -4,6 +4,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { cefKeyTable } from './generate/cef.ts';
 import { commandSections } from './generate/commands.ts';
 import { factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
@@ -18,6 +19,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   block: (_, of) => blockTable(of),
   shared: (_, of) => sharedTable(of),
   commands: commandSections,
+  'cef keys': cefKeyTable,
   classes: classesTable,
   names: namesTable,
   'every name': everyName,

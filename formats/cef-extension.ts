@@ -1,260 +1,319 @@
-// Which OCSF attribute goes to which CEF extension key. CEF is a projection: it carries what security teams search by,
-// under the dictionary's keys, and the JSON formats carry the whole. Each key stands at most once; empty values are left
-// out, since decoders fall over them; times are epoch milliseconds. What decides a doubtful case:
-//
-//   cs1 rule, else policy    cs2 tenant    cs3 resource type    cs4 resource name, else uid    cs5 resource uid
-//   cs6 uid, always whole    cn1 HTTP status    c6a1 device, c6a2 source, c6a3 destination where the address is IPv6
-//   deviceFacility stream    in: bytes source to destination (OCSF bytes_out), out: the other way
-//   suser who acts, duser who is acted on; at a login without another actor both are the one who logs in
-//   sluiceRequestId, sluiceCorrelationId, sluiceDnsQueryType, sluiceUnmapped: our own, where the dictionary has no key
-//
-// The allotment of cs1 to cs6 is the same for every kind of event, so that a SIEM's column means one thing.
+// Writes an event as CEF: one walk over its attributes, each of which goes to the key that the table has for it
+// (cef-keys.ts), or to a key of its own where it has none, where a better source has taken it, or where it does not fit.
+// What can have no key (lists, empty values, names that make no key) stands in one value as JSON, `sluiceUnmapped`. So
+// every value of an event is in its CEF, within the lengths; where one is not, `sluiceTruncated` says so. A key stands
+// at most once. Times are epoch milliseconds.
 
 import type { Event } from '../src/contracts/event.ts';
-import type { JsonObject } from '../src/contracts/json.ts';
-import {
-  type AddressKeys,
-  addressPair,
-  labelled,
-  macPair,
-  numberPair,
-  type Pen,
-  wholePair,
-} from './cef-pairs.ts';
-import { jsonText } from './json-text.ts';
-import { actionOf, countOf, firstOf, part, portOf, statusOf, textOf, timeOf } from './parts.ts';
+import { isObject } from '../src/contracts/json.ts';
+import { cefKeys, ownLengthMax } from './cef-keys.ts';
+import { type Place, Places } from './cef-places.ts';
+import { type Pen, writeText, writeValue } from './cef-values.ts';
+import { actionOf, countOf, part, statusOf, textOf } from './parts.ts';
 
 type Ocsf = Event['ocsf'];
 
-const baseEvent = 0;
+/** One value that has no key. */
+interface Left {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+const depthMax = 16;
+// More keys than this are no event that somebody searches, and receivers that index every key have bounds of their own.
+const ownKeysMax = 128;
 const authentication = 3002;
 const dnsActivity = 4003;
+const detectionFinding = 2004;
+const findings = 2;
+const signatureMax = 24;
+const nothing = '';
+const noTexts = cefKeys.map(() => nothing);
+const noPlaces = cefKeys.map((): Place | null => null);
+const slots = new Map(cefKeys.map(({ key }, slot) => [key, slot]));
+const beginnings = cefKeys.map(({ key, kind }) => (kind === 'address' ? '' : ` ${key}=`));
+const ends = cefKeys.map(({ key, label }) => (label === '' ? '' : ` ${key}Label=${label}`));
+const custom = { key: '', length: ownLengthMax };
 
-/** The extension of an event: pairs with a blank between them, the uid first. */
-export function extensionOf(event: Event, pen: Pen): string {
-  const { ocsf } = event;
-  const evidence = firstOf(ocsf.evidences);
-  return (
-    identity(event, pen) +
-    people(ocsf, pen) +
-    endpoint(part(ocsf.src_endpoint ?? evidence.src_endpoint), sourceKeys, pen) +
-    endpoint(part(ocsf.dst_endpoint ?? evidence.dst_endpoint), targetKeys, pen) +
-    device(part(ocsf.device), pen) +
-    network(ocsf, part(ocsf.connection_info ?? evidence.connection_info), pen) +
-    request(ocsf, pen) +
-    subject(ocsf, pen) +
-    finding(ocsf, part(ocsf.file ?? evidence.file), pen) +
-    pen.pair(' msg=', ocsf.message, pen.lengths.msg) +
-    (pen.unmapped || ocsf.class_uid === baseEvent ? unmapped(ocsf, pen) : '')
-  );
+function slotOf(key: string): number {
+  const slot = slots.get(key);
+  if (slot === undefined) throw new Error(`the table has no key ${key}`);
+  return slot;
 }
 
-function identity(event: Event, pen: Pen): string {
-  const { ocsf } = event;
-  const { lengths } = pen;
-  const metadata = part(ocsf.metadata);
-  const count = countOf(ocsf.count);
-  return (
+const slot = {
+  classId: slotOf('deviceEventClassId'),
+  name: slotOf('name'),
+  act: slotOf('act'),
+  suser: slotOf('suser'),
+  suid: slotOf('suid'),
+  spriv: slotOf('spriv'),
+  duser: slotOf('duser'),
+  duid: slotOf('duid'),
+  dpriv: slotOf('dpriv'),
+  service: slotOf('sourceServiceName'),
+  app: slotOf('app'),
+  reason: slotOf('reason'),
+  kind: slotOf('cs3'),
+  resource: slotOf('cs4'),
+  resourceUid: slotOf('cs5'),
+  attack: slotOf('threatAttackID'),
+  severity: slotOf('sluiceSeverity'),
+} as const;
+
+/** An event in pieces, from which a line is put together. */
+export interface Pieces {
+  readonly classId: string;
+  readonly name: string;
+  /** The pairs under the table's keys, the uid first. */
+  readonly pairs: string;
+  /** The pairs under keys of their own. */
+  readonly own: readonly string[];
+  readonly left: readonly Left[];
+  /** A value was cut that stands nowhere else whole. */
+  readonly cut: boolean;
+}
+
+/** Takes events apart. Not re-entrant: it holds the event that it is at. */
+export class Writer {
+  #pen: Pen = { lengthMax: 0, replacePipe: false };
+  #withRest = false;
+  readonly #places = new Places();
+  #ocsf: Ocsf | null = null;
+  #texts: string[] = [];
+  #from: (Place | null)[] = [];
+  #values: unknown[] = [];
+  #own: string[] = [];
+  #left: Left[] = [];
+  #cut = false;
+  #written = 0;
+  readonly #strays = new Set<string>();
+
+  /** The pieces of an event; `withRest`: also of what has no key of the table. */
+  pieces(event: Event, pen: Pen, withRest: boolean): Pieces {
+    const { ocsf } = event;
+    this.#pen = pen;
+    this.#withRest = withRest;
+    this.#begin(ocsf);
+    if (ocsf.class_uid === dnsActivity) this.#texts[slot.app] = 'DNS';
+    this.#walk(this.#places.event, ocsf, 0);
+    const { unmapped } = ocsf;
+    if (isObject(unmapped)) {
+      this.#walk(event.kind === 'log' ? this.#places.ofLog : this.#places.ofOther, unmapped, 0);
+    }
+    this.#conclude(ocsf);
+    return {
+      classId: this.#texts[slot.classId] ?? '',
+      name: this.#texts[slot.name] ?? '',
+      pairs: this.#pairs(event),
+      own: this.#own,
+      left: this.#left,
+      cut: this.#cut,
+    };
+  }
+
+  #begin(ocsf: Ocsf): void {
+    this.#ocsf = ocsf;
+    this.#texts = noTexts.slice();
+    this.#from = noPlaces.slice();
+    this.#values = [];
+    this.#own = [];
+    this.#left = [];
+    this.#cut = false;
+    this.#written += 1;
+    if (this.#strays.size > 0) this.#strays.clear();
+  }
+
+  #walk(above: Place, object: object, depth: number): void {
+    const members = object as Readonly<Record<string, unknown>>;
+    const { order } = above;
+    let position = 0;
+    for (const name in members) {
+      const value = members[name];
+      const guess = order[position];
+      const place = guess !== undefined && guess.name === name ? guess : above.find(name, position);
+      position += 1;
+      if (!place.told && value !== undefined) this.#visit(place, value, depth);
+    }
+  }
+
+  #visit(place: Place, value: unknown, depth: number): void {
+    if (typeof value === 'object' && value !== null) {
+      this.#enter(place, value, depth);
+    } else if (value === null || value === '') {
+      this.#leave(place, value);
+    } else if (place.slot < 0 || !this.#offer(place, value)) {
+      this.#writeOwn(place, value);
+    }
+  }
+
+  /** Of a list that the table knows, the first member has keys of the table. */
+  #enter(place: Place, value: object, depth: number): void {
+    const gives = place.insteadOf !== '' && this.#ocsf?.[place.insteadOf] !== undefined;
+    const here = gives ? place.plain : place;
+    if (!Array.isArray(value)) {
+      if (depth < depthMax) this.#walk(here, value, depth + 1);
+      else this.#leave(place, value);
+      return;
+    }
+    const [first] = value;
+    if (!here.inTable || !isObject(first)) {
+      this.#leave(place, value);
+      return;
+    }
+    this.#walk(here, first, depth + 1);
+    if (value.length > 1) this.#leave(place, value.slice(1));
+  }
+
+  /** True where the value stands under the key of the table, or is what stands there. */
+  #offer(place: Place, value: unknown): boolean {
+    const row = cefKeys[place.slot];
+    if (row === undefined) return false;
+    const { text, cut } = writeValue(row, value, this.#pen);
+    if (text === '') return false;
+    const held = this.#texts[place.slot];
+    const before = this.#from[place.slot];
+    if (held !== '' && held !== undefined) {
+      if (held === text && !cut) return true;
+      if (before === null || before === undefined || before.rank <= place.rank) return false;
+      this.#writeOwn(before, this.#values[place.slot]);
+    }
+    this.#texts[place.slot] = text;
+    this.#from[place.slot] = place;
+    this.#values[place.slot] = value;
+    // The beginning stands where it is searched, and the whole where there is room for it.
+    if (cut) this.#writeOwn(place, value);
+    return true;
+  }
+
+  #writeOwn(place: Place, value: unknown): void {
+    if (!this.#withRest) return;
+    const { own } = place;
+    if (own === null || this.#own.length >= ownKeysMax || this.#taken(own.pair, place)) {
+      this.#leave(place, value);
+      return;
+    }
+    const { text, cut } = writeText(String(value), custom, this.#pen);
+    if (text === '') {
+      this.#leave(place, value);
+      return;
+    }
+    if (own.remembered) own.writtenIn = this.#written;
+    else this.#strays.add(own.pair);
+    if (cut) this.#cut = true;
+    this.#own.push(own.pair + text);
+  }
+
+  #taken(pair: string, { own }: Place): boolean {
+    if (own?.remembered === true) return own.writtenIn === this.#written;
+    return this.#strays.has(pair);
+  }
+
+  #leave({ path }: Place, value: unknown): void {
+    if (this.#withRest) this.#left.push({ path, value });
+  }
+
+  /** What follows from several attributes together. */
+  #conclude(ocsf: Ocsf): void {
+    const texts = this.#texts;
+    if (texts[slot.classId] === '') this.#put(slot.classId, classIdOf(ocsf));
+    if (texts[slot.name] === '') this.#put(slot.name, nameOf(ocsf));
+    if (texts[slot.act] === '') this.#put(slot.act, actionOf(ocsf));
+    this.#concludeReason(ocsf);
+    if (ocsf.class_uid === authentication && texts[slot.suser] === '' && texts[slot.suid] === '') {
+      // Who logs in is both who acts and who is acted on.
+      texts[slot.suser] = texts[slot.duser] ?? '';
+      texts[slot.suid] = texts[slot.duid] ?? '';
+      texts[slot.spriv] = texts[slot.dpriv] ?? '';
+    }
+    this.#concludeAgent(ocsf);
+    if (texts[slot.resource] === '') texts[slot.resource] = texts[slot.resourceUid] ?? '';
+    const acts = texts[slot.duser] === '' && texts[slot.duid] === '';
+    if (acts && texts[slot.kind]?.toLowerCase() === 'user') {
+      texts[slot.duser] = texts[slot.resource] ?? '';
+      texts[slot.duid] = texts[slot.resourceUid] ?? '';
+    }
+    const level = ocsf.severity_id;
+    if (texts[slot.severity] === '' && level !== 0 && level !== 1) {
+      this.#put(slot.severity, ocsf.severity);
+    }
+  }
+
+  /** The source's own word for the outcome is no reason for it. */
+  #concludeReason(ocsf: Ocsf): void {
+    const status = textOf(ocsf.status);
+    const place = this.#from[slot.reason];
+    const text = this.#texts[slot.reason] ?? '';
+    if (!place || status === undefined || text.toLowerCase() !== status.toLowerCase()) return;
+    this.#texts[slot.reason] = '';
+    if (text !== outcomeOf(ocsf)) this.#writeOwn(place, text);
+  }
+
+  /** A program that acts by itself is who acts; one that somebody acts with is the service that it is done through. */
+  #concludeAgent(ocsf: Ocsf): void {
+    const actor = part(ocsf.actor);
+    const name = textOf(actor.app_name);
+    const uid = textOf(actor.app_uid);
+    if (name === undefined && uid === undefined) return;
+    const texts = this.#texts;
+    if (texts[slot.suser] === '' && texts[slot.suid] === '') {
+      this.#put(slot.suser, name ?? uid);
+      this.#put(slot.suid, uid);
+    } else if (uid !== undefined) {
+      this.#writeOwn(this.#placeOfAgent('app_uid'), uid);
+    }
+    if (texts[slot.service] === '') this.#put(slot.service, name);
+    else if (name !== undefined) this.#writeOwn(this.#placeOfAgent('app_name'), name);
+  }
+
+  #placeOfAgent(name: string): Place {
+    return this.#places.event.find('actor', ownKeysMax).find(name, ownKeysMax);
+  }
+
+  #put(at: number, value: unknown): void {
+    const row = cefKeys[at];
+    if (row !== undefined) this.#texts[at] = writeValue(row, value, this.#pen).text;
+  }
+
+  #pairs({ uid, stream, ocsf }: Event): string {
+    const texts = this.#texts;
     // Hexadecimal digits: nothing to escape, and never shortened with the other values.
-    `cs6=${event.uid} cs6Label=uid` +
-    numberPair(' rt=', timeOf(ocsf.time)) +
-    wholePair(' externalId=', metadata.original_event_uid, lengths.externalId) +
-    pen.pair(' cat=', ocsf.class_name, lengths.cat) +
-    pen.pair(' act=', actionOf(ocsf), lengths.act) +
-    pen.pair(' outcome=', outcomeOf(ocsf), lengths.outcome) +
-    pen.pair(' reason=', reasonOf(ocsf), lengths.reason) +
-    numberPair(' start=', timeOf(ocsf.start_time)) +
-    numberPair(' end=', timeOf(ocsf.end_time)) +
-    numberPair(' cnt=', count !== undefined && count > 1 ? count : undefined) +
-    pen.pair(' deviceFacility=', event.stream, lengths.deviceFacility) +
-    labelled(pen.pair(' cs2=', metadata.tenant_uid, lengths.cs2), ' cs2Label=tenant') +
-    pen.pair(' sluiceCorrelationId=', metadata.correlation_uid, lengths.sluiceCorrelationId)
-  );
+    let pairs = `cs6=${uid} cs6Label=uid`;
+    for (let at = slot.name + 1; at < texts.length; at++) {
+      const text = texts[at];
+      if (text !== '') pairs += (beginnings[at] ?? '') + text + (ends[at] ?? '');
+    }
+    const facility = writeText(stream, { key: 'deviceFacility', length: 1023 }, this.#pen).text;
+    if (facility !== '') pairs += ` deviceFacility=${facility}`;
+    const outcome = writeText(outcomeOf(ocsf), { key: 'outcome', length: 63 }, this.#pen).text;
+    if (outcome !== '') pairs += ` outcome=${outcome}`;
+    return texts[slot.attack] === '' ? pairs : `${pairs} frameworkName=MITRE ATT&CK`;
+  }
 }
 
-function outcomeOf(ocsf: Ocsf): string | undefined {
-  if (ocsf.status_id === 1) return 'success';
-  if (ocsf.status_id === 2) return 'failure';
-  return statusOf(ocsf);
+/** A finding's own id where many can share it, being short and not that of the one record; else class and activity. */
+function classIdOf({ class_uid, activity_id, finding_info, metadata }: Ocsf): string {
+  const uid = textOf(part(finding_info).uid);
+  const shared =
+    class_uid === detectionFinding &&
+    uid !== undefined &&
+    uid.length <= signatureMax &&
+    uid !== part(metadata).original_event_uid;
+  return shared ? uid : `${countOf(class_uid) ?? 0}:${countOf(activity_id) ?? 0}`;
 }
 
-function reasonOf(ocsf: Ocsf): string | undefined {
-  return textOf(ocsf.status_detail) ?? textOf(ocsf.status_code) ?? textOf(ocsf.rcode);
+/** How it ended; a finding's status is how far somebody is with it. */
+function outcomeOf(ocsf: Ocsf): string {
+  if (ocsf.category_uid !== findings) {
+    if (ocsf.status_id === 1) return 'success';
+    if (ocsf.status_id === 2) return 'failure';
+  }
+  return statusOf(ocsf) ?? '';
 }
 
-function people(ocsf: Ocsf, pen: Pen): string {
-  const { lengths } = pen;
-  const actor = part(ocsf.actor);
-  const target = part(ocsf.user ?? part(ocsf.entity).user);
-  const acting = ocsf.class_uid === authentication && !actor.user ? target : part(actor.user);
-  const service =
-    textOf(part(part(ocsf.api).service).name) ?? textOf(actor.app_name) ?? textOf(actor.invoked_by);
-  return (
-    pen.pair(' suser=', nameOf(acting), lengths.suser) +
-    pen.pair(' suid=', acting.uid, lengths.suid) +
-    pen.pair(' spriv=', privilegesOf(acting), lengths.spriv) +
-    pen.pair(' duser=', nameOf(target), lengths.duser) +
-    pen.pair(' duid=', target.uid, lengths.duid) +
-    pen.pair(' sourceServiceName=', service, lengths.sourceServiceName) +
-    pen.pair(' destinationServiceName=', part(ocsf.service).name, lengths.destinationServiceName)
-  );
-}
-
-function nameOf(user: JsonObject): string | undefined {
-  return textOf(user.name) ?? textOf(user.email_addr);
-}
-
-function privilegesOf(user: JsonObject): string | undefined {
-  if (user.type_id === 1) return 'User';
-  if (user.type_id === 2) return 'Administrator';
-  return textOf(user.type);
-}
-
-interface EndpointKeys extends AddressKeys {
-  readonly host: string;
-  readonly hostLength: 'shost' | 'dhost';
-  readonly port: string;
-  readonly mac: string;
-  readonly interface: string;
-  readonly interfaceLength: 'deviceInboundInterface' | 'deviceOutboundInterface';
-}
-
-const sourceKeys: EndpointKeys = {
-  ip4: ' src=',
-  ip6: ' c6a2=',
-  ip6Label: ' c6a2Label=Source IPv6 Address',
-  host: ' shost=',
-  hostLength: 'shost',
-  port: ' spt=',
-  mac: ' smac=',
-  interface: ' deviceInboundInterface=',
-  interfaceLength: 'deviceInboundInterface',
-};
-
-const targetKeys: EndpointKeys = {
-  ip4: ' dst=',
-  ip6: ' c6a3=',
-  ip6Label: ' c6a3Label=Destination IPv6 Address',
-  host: ' dhost=',
-  hostLength: 'dhost',
-  port: ' dpt=',
-  mac: ' dmac=',
-  interface: ' deviceOutboundInterface=',
-  interfaceLength: 'deviceOutboundInterface',
-};
-
-const deviceKeys: AddressKeys = {
-  ip4: ' dvc=',
-  ip6: ' c6a1=',
-  ip6Label: ' c6a1Label=Device IPv6 Address',
-};
-
-function endpoint(end: JsonObject, keys: EndpointKeys, pen: Pen): string {
-  return (
-    addressPair(end.ip, keys) +
-    pen.pair(keys.host, hostOf(end), pen.lengths[keys.hostLength]) +
-    numberPair(keys.port, portOf(end.port)) +
-    macPair(keys.mac, end.mac) +
-    pen.pair(keys.interface, end.interface_name, pen.lengths[keys.interfaceLength])
-  );
-}
-
-function device(device: JsonObject, pen: Pen): string {
-  return (
-    addressPair(device.ip, deviceKeys) +
-    pen.pair(' dvchost=', hostOf(device), pen.lengths.dvchost) +
-    pen.pair(' deviceExternalId=', device.uid, pen.lengths.deviceExternalId)
-  );
-}
-
-function hostOf(end: JsonObject): string | undefined {
-  return textOf(end.hostname) ?? textOf(end.name);
-}
-
-function network(ocsf: Ocsf, connection: JsonObject, pen: Pen): string {
-  const { lengths } = pen;
-  const traffic = part(ocsf.traffic);
-  const query = part(ocsf.query);
-  return (
-    pen.pair(' proto=', connection.protocol_name, lengths.proto) +
-    pen.pair(' app=', applicationOf(ocsf), lengths.app) +
-    numberPair(' in=', countOf(traffic.bytes_out)) +
-    numberPair(' out=', countOf(traffic.bytes_in)) +
-    numberPair(' deviceDirection=', directionOf(connection.direction_id)) +
-    pen.pair(' destinationDnsDomain=', query.hostname, lengths.destinationDnsDomain) +
-    pen.pair(' sluiceDnsQueryType=', query.type, lengths.sluiceDnsQueryType)
-  );
-}
-
-function applicationOf(ocsf: Ocsf): string | undefined {
-  if (ocsf.class_uid === dnsActivity) return 'DNS';
-  return (
-    textOf(ocsf.app_protocol_name) ??
-    textOf(ocsf.app_name) ??
-    textOf(part(ocsf.dst_endpoint).svc_name)
-  );
-}
-
-/** CEF counts inbound 0 and outbound 1 where OCSF has 1 and 2. */
-function directionOf(directionId: unknown): number | undefined {
-  return directionId === 1 || directionId === 2 ? directionId - 1 : undefined;
-}
-
-function request(ocsf: Ocsf, pen: Pen): string {
-  const { lengths } = pen;
-  const http = part(ocsf.http_request);
-  const url = part(http.url ?? ocsf.url);
-  const status = countOf(part(ocsf.http_response).code);
-  const requestId = textOf(part(part(ocsf.api).request).uid) ?? http.uid;
-  return (
-    pen.pair(' request=', textOf(url.url_string) ?? url.path, lengths.request) +
-    pen.pair(' requestMethod=', http.http_method, lengths.requestMethod) +
-    pen.pair(' requestClientApplication=', http.user_agent, lengths.requestClientApplication) +
-    pen.pair(' requestContext=', http.referrer, lengths.requestContext) +
-    pen.pair(' sluiceRequestId=', requestId, lengths.sluiceRequestId) +
-    labelled(numberPair(' cn1=', status), ' cn1Label=http_status')
-  );
-}
-
-/** What was acted on, and the rule that decided. */
-function subject(ocsf: Ocsf, pen: Pen): string {
-  const { lengths } = pen;
-  const resource = part(ocsf.entity ?? firstOf(ocsf.resources));
-  const rule = part(ocsf.firewall_rule ?? ocsf.policy);
-  return (
-    labelled(pen.pair(' cs1=', titleOf(rule), lengths.cs1), ' cs1Label=rule') +
-    labelled(pen.pair(' cs3=', resource.type, lengths.cs3), ' cs3Label=resource_type') +
-    labelled(pen.pair(' cs4=', titleOf(resource), lengths.cs4), ' cs4Label=resource') +
-    labelled(pen.pair(' cs5=', resource.uid, lengths.cs5), ' cs5Label=resource_uid')
-  );
-}
-
-function titleOf(thing: JsonObject): string | undefined {
-  return textOf(thing.name) ?? textOf(thing.uid);
-}
-
-/** What a detection adds: the file, and the technique (CEF 1.2). */
-function finding(ocsf: Ocsf, file: JsonObject, pen: Pen): string {
-  const { lengths } = pen;
-  const attack = firstOf(ocsf.attacks ?? part(ocsf.finding_info).attacks);
-  const technique = pen.pair(
-    ' threatAttackID=',
-    part(attack.technique).uid,
-    lengths.threatAttackID,
-  );
-  return (
-    pen.pair(' fname=', file.name, lengths.fname) +
-    pen.pair(' filePath=', file.path, lengths.filePath) +
-    numberPair(' fsize=', countOf(file.size)) +
-    pen.pair(' fileHash=', firstOf(file.hashes).value, lengths.fileHash) +
-    (technique === ''
-      ? ''
-      : technique + pen.pair(' frameworkName=', 'MITRE ATT&CK', lengths.frameworkName))
-  );
-}
-
-/** What the mapping did not place, as JSON: on request, and of a Base Event, which tells nothing without it. */
-function unmapped(ocsf: Ocsf, pen: Pen): string {
-  if (ocsf.unmapped === undefined) return '';
-  return pen.pair(' sluiceUnmapped=', jsonText(ocsf.unmapped), pen.lengths.sluiceUnmapped);
+/** What happened, readable and without particulars: class and activity. */
+function nameOf(ocsf: Ocsf): string {
+  const activity = textOf(ocsf.activity_name) ?? 'Event';
+  const className = textOf(ocsf.class_name);
+  return className === undefined ? activity : `${className}: ${activity}`;
 }

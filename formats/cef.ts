@@ -8,10 +8,11 @@ import { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event } from '../src/contracts/event.ts';
 import { escapeHeader } from './cef-escape.ts';
-import { extensionOf } from './cef-extension.ts';
-import { headerLengths, lengthsUpTo } from './cef-lengths.ts';
-import { penOf } from './cef-pairs.ts';
-import { countOf, part, severityOf, textOf } from './parts.ts';
+import { type Pieces, Writer } from './cef-extension.ts';
+import { headerLengths, ownLengthMax } from './cef-keys.ts';
+import { restPair } from './cef-rest.ts';
+import type { Pen } from './cef-values.ts';
+import { severityOf } from './parts.ts';
 import { cutEscaped, cutToBytes, fits } from './text.ts';
 
 /** The settings of `cef`, also where it is the message of a syslog line. */
@@ -25,9 +26,9 @@ export const cefFields = {
     .describe('replaces `|` in extension values, for receivers that split on every pipe'),
   unmapped: z
     .boolean()
-    .default(false)
+    .default(true)
     .describe(
-      'adds what the mapping did not place, as JSON, in `sluiceUnmapped`; Base Events always have it',
+      'whether what the dictionary has no key for is sent too, in keys of sluice’s own and in `sluiceUnmapped`',
     ),
 };
 
@@ -48,18 +49,22 @@ export const cef = defineFormat({
   },
 });
 
+const severities = ['0|', '2|', '3|', '5|', '8|', '10|', '10|'];
+
 /** Writes events as CEF. */
 interface CefWriter {
   /** The whole event. */
   write(event: Event): string;
-  /** The event in at most `bytesMax` bytes: the longest values give way first, the uid stays, and it is marked. */
+  /**
+   * The event in at most `bytesMax` bytes, marked. What stands in `sluiceUnmapped` gives way first, then keys of sluice's
+   * own, then the longest values of the dictionary's keys; the uid stays.
+   */
   shorten(event: Event, bytesMax: number): string;
 }
 
 // From "nothing below the dictionary's own limits would help" down to "the uid alone".
 const shorterLengths = [1024, 512, 256, 128, 64, 32, 16, 8, 0];
-// A class id and a name that are shorter than this say nothing at all.
-const headerLengthMin = 8;
+const baseEvent = 0;
 const truncationMark = ' sluiceTruncated=true';
 
 /** Makes a writer of CEF events. */
@@ -68,45 +73,40 @@ export function cefWriter(settings: CefSettings): CefWriter {
     `CEF:0|${escapeHeader(settings.vendor, headerLengths.deviceVendor)}` +
     `|${escapeHeader(settings.product, headerLengths.deviceProduct)}` +
     `|${escapeHeader(settings.version, headerLengths.deviceVersion)}|`;
-  const penUpTo = (lengthMax: number) => penOf(lengthsUpTo(lengthMax), settings);
-  const full = penUpTo(Number.POSITIVE_INFINITY);
-  const shorter = shorterLengths.map((lengthMax) => ({ lengthMax, pen: penUpTo(lengthMax) }));
+  const penUpTo = (lengthMax: number): Pen => ({ lengthMax, replacePipe: settings.replace_pipe });
+  const fullPen = penUpTo(Number.POSITIVE_INFINITY);
+  const writer = new Writer();
+  // A Base Event tells nothing without what was not mapped.
+  const piecesOf = (event: Event) =>
+    writer.pieces(event, fullPen, settings.unmapped || event.ocsf.class_uid === baseEvent);
+  const start = ({ classId, name, pairs }: Pieces, { ocsf }: Event) =>
+    `${device}${classId}|${name}|${severities[severityOf(ocsf.severity_id)]}${pairs}`;
   return {
-    write: (event) =>
-      device + description(event, headerLengths.deviceEventClassId) + extensionOf(event, full),
+    write: (event) => {
+      const pieces = piecesOf(event);
+      const rest = restPair(pieces.left, fullPen, { lengthMax: ownLengthMax });
+      const mark = pieces.cut || !rest.whole ? truncationMark : '';
+      return start(pieces, event) + pieces.own.join('') + rest.pair + mark;
+    },
     shorten: (event, bytesMax) => {
-      let line = '';
-      for (const { lengthMax, pen } of shorter) {
-        const what = description(event, Math.max(lengthMax, headerLengthMin));
-        line = device + what + extensionOf(event, pen) + truncationMark;
+      const pieces = piecesOf(event);
+      let line = start(pieces, event);
+      let room = bytesMax - Buffer.byteLength(line) - truncationMark.length;
+      if (room >= 0) {
+        for (const pair of pieces.own) {
+          const bytes = Buffer.byteLength(pair);
+          if (bytes > room) continue;
+          room -= bytes;
+          line += pair;
+        }
+        const rest = restPair(pieces.left, fullPen, { lengthMax: ownLengthMax, bytesMax: room });
+        return line + rest.pair + truncationMark;
+      }
+      for (const most of shorterLengths) {
+        line = start(writer.pieces(event, penUpTo(most), false), event) + truncationMark;
         if (fits(line, bytesMax)) return line;
       }
       return cutEscaped(line, (text) => cutToBytes(text, bytesMax));
     },
   };
-}
-
-const severities = ['0|', '2|', '3|', '5|', '8|', '10|', '10|'];
-
-/** The three header fields that tell what happened: class id, name and severity, each with its pipe. */
-function description(event: Event, lengthMax: number): string {
-  const { ocsf } = event;
-  const classId =
-    textOf(part(ocsf.metadata).event_code) ??
-    `${countOf(ocsf.class_uid) ?? 0}:${countOf(ocsf.activity_id) ?? 0}`;
-  const idLength = Math.min(lengthMax, headerLengths.deviceEventClassId);
-  const nameLength = Math.min(lengthMax, headerLengths.name);
-  return (
-    `${escapeHeader(classId, idLength)}|${escapeHeader(nameOf(ocsf), nameLength)}|` +
-    severities[severityOf(ocsf.severity_id)]
-  );
-}
-
-/** What happened, readable and without particulars: a detection's title, else class and activity. */
-function nameOf(ocsf: Event['ocsf']): string {
-  const title = textOf(part(ocsf.finding_info).title);
-  if (title !== undefined) return title;
-  const activity = textOf(ocsf.activity_name) ?? 'Event';
-  const className = textOf(ocsf.class_name);
-  return className === undefined ? activity : `${className}: ${activity}`;
 }

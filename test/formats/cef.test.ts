@@ -70,6 +70,8 @@ describe('cef extension', () => {
       suser: 'Anna Schmidt',
       suid: 'usr-17',
       spriv: 'Administrator',
+      sluiceActorUserType: 'Admin',
+      sluiceActorUserEmailAddr: 'anna.schmidt@example.com',
       src: '203.0.113.7',
       cs3: 'policy',
       cs3Label: 'resource_type',
@@ -78,6 +80,9 @@ describe('cef extension', () => {
       cs5: 'pol-9',
       cs5Label: 'resource_uid',
       msg: 'Policy updated',
+      sluiceOriginalTime: '2026-03-04T05:06:07.089Z',
+      sluiceRequestId: 'req-55',
+      sluiceSessionMfa: 'true',
     });
   });
 
@@ -262,16 +267,18 @@ describe('cef extension', () => {
     expect(extension).toMatchObject({ msg: 'a¦b', request: 'https://h/?q=a%7Cb' });
   });
 
-  test('has what the mapping did not place on request, and always in a Base Event', () => {
-    const unmapped = { changed: ['a=b'] };
-    const write = textEncoder('cef', { unmapped: true });
+  test('has nothing of what the mapping did not place where that is not wanted, save in a Base Event', () => {
+    const unmapped = { changed: ['a=b'], flow: { state: 'new' } };
+    const write = textEncoder('cef', { unmapped: false });
+    const keys = (ocsf: object) => {
+      const { extension } = decodeCef(write(anEvent({ ocsf: { unmapped, ...ocsf } })));
+      return Object.fromEntries([...extension].filter(([key]) => /^sluice[FU]/.test(key)));
+    };
 
-    const asked = decodeCef(write(anEvent({ ocsf: { unmapped } })));
-    const base = decode(anEvent({ ocsf: { unmapped, class_uid: 0 } }));
-
-    for (const { extension } of [asked, base]) {
-      expect(JSON.parse(extension.get('sluiceUnmapped') ?? '')).toEqual(unmapped);
-    }
-    expect(extensionOf(anEvent({ ocsf: { unmapped } }))).not.toHaveProperty('sluiceUnmapped');
+    expect(keys({})).toEqual({});
+    expect(keys({ class_uid: 0 })).toEqual({
+      sluiceFlowState: 'new',
+      sluiceUnmapped: '{"changed":["a=b"]}',
+    });
   });
 });

@@ -1,7 +1,8 @@
 // How much of a record is to be found at the far end: records go through the real normaliser and format, what was written
 // is read by a decoder that is not the formatter's, and each value of the record as upstream sent it is looked for. A
 // value is a text that is not empty, a number or a boolean. It counts as found where its whole text is a value there: one
-// that was cut does not count, nor does anything in JSON that was cut. A reader cannot get back white space at a value's
+// that was cut does not count, nor does anything in JSON that was cut. Case does not count, since OCSF's captions stand
+// for the words they are of (`high` becomes `High`). A reader cannot get back white space at a value's
 // ends nor control characters (cef-escape.ts), so those are compared as they arrive (carried.ts).
 
 import { formats } from '../../formats/index.ts';
@@ -95,12 +96,16 @@ function count(found: Found, record: Json, texts: Texts): void {
   }
 }
 
+function carried(text: string): string {
+  return carriedValue(text).toLowerCase();
+}
+
 /** The texts of all values in a JSON value, as they arrive. */
 function valuesOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(valuesOf);
   if (isObject(value)) return Object.values(value).flatMap(valuesOf);
   if (value === null || value === undefined) return [];
-  const text = carriedValue(String(value));
+  const text = carried(String(value));
   return text === '' ? [] : [text];
 }
 
@@ -123,12 +128,12 @@ function read(written: Buffer, { format, settings }: Way): Texts {
 
 function readCef(text: string): Texts {
   const { extension, deviceEventClassId, name } = decodeCef(text);
-  const standard = new Set([deviceEventClassId, name].map(carriedValue));
+  const standard = new Set([deviceEventClassId, name].map(carried));
   const own = new Set<string>();
   let rest = none;
   for (const [key, value] of extension) {
     if (key === 'sluiceUnmapped') rest = new Set(valuesOf(parsed(value)));
-    else (key.startsWith('sluice') ? own : standard).add(carriedValue(value));
+    else (key.startsWith('sluice') ? own : standard).add(carried(value));
   }
   return { standard, own, rest };
 }

@@ -67,6 +67,13 @@ function* textsIn(value: unknown): Generator<string> {
   }
 }
 
+/** Every text, number and boolean that a value holds, as text; keys are not. */
+export function* scalarsIn(value: unknown): Generator<string> {
+  if (typeof value === 'object' && value !== null) {
+    for (const member of Object.values(value)) yield* scalarsIn(member);
+  } else if (value !== null && value !== undefined) yield String(value);
+}
+
 /** The marked texts of `record` that `event` does not hold as often. */
 export function lostTexts(record: unknown, event: unknown): readonly string[] {
   const held = new Map<string, number>();
@@ -87,7 +94,7 @@ export class CefTexts {
 
   constructor(...values: readonly unknown[]) {
     this.#texts = new Set(
-      values.flatMap((value) => [...textsIn(value)].map((text) => cefText(text))),
+      values.flatMap((value) => [...textsIn(value), ...scalarsIn(value)].map(cefText)),
     );
   }
 

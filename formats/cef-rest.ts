@@ -1,0 +1,52 @@
+// The one value that holds what has no key of its own: a JSON object of values by their paths. It is always whole JSON: a value
+// that does not fit any more is left out, never cut, since half of a document can be read by nobody.
+
+import { escapeValue } from './cef-escape.ts';
+import type { Pen } from './cef-values.ts';
+import { jsonText, visibleJson } from './json-text.ts';
+
+const beginning = ' sluiceUnmapped=';
+// The least that a member takes: `"a":1,`.
+const memberMin = 6;
+
+/** How long the value may be: in characters, and the pair in bytes. */
+interface Room {
+  readonly lengthMax: number;
+  readonly bytesMax?: number;
+}
+
+/** The pair that holds these values; empty where there are none, `whole` where all of them fit. */
+export function restPair(
+  left: readonly { readonly path: string; readonly value: unknown }[],
+  { replacePipe }: Pick<Pen, 'replacePipe'>,
+  { lengthMax, bytesMax = Number.POSITIVE_INFINITY }: Room,
+): { readonly pair: string; readonly whole: boolean } {
+  if (left.length === 0) return { pair: '', whole: true };
+  let members = '';
+  let whole = true;
+  let length = lengthMax - 1;
+  let bytes = bytesMax - beginning.length - 1;
+  const names = new Set<string>();
+  for (const { path, value } of left) {
+    if (length < memberMin || bytes < memberMin) return { pair: pairOf(members), whole: false };
+    let name = path;
+    // A record can have `a.b` and an `a` with a `b`.
+    while (names.has(name)) name = `unmapped.${name}`;
+    const json = visibleJson(`${JSON.stringify(name)}:${jsonText(value)}`);
+    const member = escapeValue(replacePipe ? json.replaceAll('|', '¦') : json, Infinity);
+    const memberBytes = Buffer.byteLength(member) + 1;
+    if (member.length + 1 > length || memberBytes > bytes) {
+      whole = false;
+      continue;
+    }
+    length -= member.length + 1;
+    bytes -= memberBytes;
+    names.add(name);
+    members += members === '' ? member : `,${member}`;
+  }
+  return { pair: pairOf(members), whole };
+}
+
+function pairOf(members: string): string {
+  return members === '' ? '' : `${beginning}{${members}}`;
+}

@@ -1,0 +1,123 @@
+// How one value is written under a key of the table: checked against what the key takes, escaped, and cut to its length.
+// What a key does not take is not written under it, since decoders fall over values of another type and over empty ones.
+
+import { isIPv4, isIPv6 } from 'node:net';
+import { escapeHeader, escapeValue } from './cef-escape.ts';
+import type { CefKey } from './cef-keys.ts';
+import { countOf, portOf, timeOf } from './parts.ts';
+import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
+
+/** How texts are written. */
+export interface Pen {
+  /** No value is longer, whatever its key allows. */
+  readonly lengthMax: number;
+  /** Pipes become `%7C` in a URL and `¦` elsewhere, for receivers that split on every pipe: CEF has no escape there. */
+  readonly replacePipe: boolean;
+}
+
+/** What of a value is written: nothing where it is empty, and `cut` where it is not the whole value as it was. */
+export interface Written {
+  text: string;
+  cut: boolean;
+}
+
+const written: Written = { text: '', cut: false };
+const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
+
+/** A value under a row's key. What is returned is overwritten by the next call. */
+export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
+  switch (row.kind) {
+    case 'text':
+      return writeText(textOf(value), row, pen);
+    case 'privilege': {
+      const admin = value === 'Admin';
+      writeText(admin ? 'Administrator' : textOf(value), row, pen);
+      written.cut ||= admin;
+      return written;
+    }
+    case 'header':
+      written.text = escapeHeader(textOf(value), Math.min(row.length, Math.max(pen.lengthMax, 8)));
+      written.cut = written.text.length < textOf(value).length;
+      return written;
+    case 'whole':
+      writeText(textOf(value), { key: row.key, length: ownLength }, pen);
+      // Half an identifier would match the wrong record.
+      return written.cut || cutToCodePoints(written.text, row.length) !== written.text
+        ? whole('')
+        : written;
+    case 'address':
+      return whole(typeof value === 'string' ? addressOf(value, row.key) : '');
+    case 'mac':
+      return whole(
+        typeof value === 'string' && macAddress.test(value) ? value.replaceAll('-', ':') : '',
+      );
+    case 'port':
+      return whole(portOf(numberOf(value)));
+    case 'count':
+      return whole(countOf(numberOf(value)));
+    case 'several': {
+      const count = countOf(value);
+      return whole(count !== undefined && count > 1 ? count : '');
+    }
+    case 'time':
+      return whole(timeOf(value));
+    case 'direction':
+      // CEF counts inbound 0 and outbound 1 where OCSF has 1 and 2.
+      return whole(value === 1 || value === 2 ? value - 1 : '');
+  }
+}
+
+/** A text, escaped and at most as long as its key and the pen allow. */
+export function writeText(
+  text: string,
+  { key, length }: { readonly key: string; readonly length: number },
+  { lengthMax, replacePipe }: Pen,
+): Written {
+  const plain =
+    replacePipe && text.includes('|')
+      ? text.replaceAll('|', key === 'request' ? '%7C' : '¦')
+      : text;
+  const escaped = escapeValue(plain, Number.POSITIVE_INFINITY);
+  const most = length < lengthMax ? length : lengthMax;
+  written.text =
+    escaped.length <= most
+      ? escaped
+      : cutEscaped(escaped, (whole) => trimBlanks(cutToCodePoints(whole, most)));
+  written.cut = written.text.length !== escaped.length;
+  return written;
+}
+
+const ownLength = Number.POSITIVE_INFINITY;
+
+function whole(value: string | number | undefined): Written {
+  written.text = value === undefined ? '' : String(value);
+  written.cut = false;
+  return written;
+}
+
+/** A text, or a number that parsing has not changed. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' && Number.isFinite(value) ? String(value) : '';
+}
+
+/** Records have numbers as text as well. */
+function numberOf(value: unknown): unknown {
+  return typeof value === 'string' && /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value;
+}
+
+/** The keys for an address that is not IPv4, each with its label. */
+const keysOfIp6: Readonly<Record<string, readonly [key: string, label: string]>> = {
+  src: ['c6a2', 'Source IPv6 Address'],
+  dst: ['c6a3', 'Destination IPv6 Address'],
+  dvc: ['c6a1', 'Device IPv6 Address'],
+};
+
+/** The pair of an address under the key of its family; a zone (`%eth0`) means nothing elsewhere and is left out. */
+function addressOf(ip: string, key: string): string {
+  if (isIPv4(ip)) return ` ${key}=${ip}`;
+  const [ip6Key, label] = keysOfIp6[key] ?? [];
+  if (ip6Key === undefined || !isIPv6(ip)) return '';
+  const zone = ip.indexOf('%');
+  return ` ${ip6Key}=${zone < 0 ? ip : ip.slice(0, zone)} ${ip6Key}Label=${label}`;
+}
