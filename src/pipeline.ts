@@ -57,6 +57,13 @@ export interface Summary {
   readonly records: number;
 }
 
+/** What was asked now. */
+export interface Asked {
+  readonly part: 'stream' | 'sink';
+  /** Epoch milliseconds until which the far side has asked to wait, which nobody cuts short; null: it is asked now. */
+  readonly waitsUntil: number | null;
+}
+
 /** How often sinks' states are noted for `status`. */
 const noteEveryMs = 2_000;
 /** How long the sinks may take to catch up before a stop settles for what is under way: this share of the time given. */
@@ -182,6 +189,21 @@ export class Pipeline {
       await adopt(before).catch((worse) => sending.fail(worse));
       throw error;
     }
+  }
+
+  /** Has the stream and the sink of this name asked now that wait; empty: there is neither. */
+  askNow(name: string): readonly Asked[] {
+    const [stream, sink] = [this.#polling.askNow(name), this.#sending?.askNow(name)];
+    return [
+      ...(stream === undefined ? [] : [{ part: 'stream', waitsUntil: stream } as const]),
+      ...(sink === undefined ? [] : [{ part: 'sink', waitsUntil: sink } as const]),
+    ];
+  }
+
+  /** Does work while nothing of a stream is under way, and no other config is put in place. */
+  async whileStill<T>(stream: string, work: () => Promise<T>): Promise<T> {
+    await this.#opened.promise;
+    return await this.#polling.whileStill(stream, work);
   }
 
   /** Opens all sinks and sends. */

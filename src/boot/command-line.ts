@@ -28,6 +28,7 @@ export function commandLine(means: Means, end: End): Command {
   addRun(program, means, end);
   addConfig(program, means, end);
   addLooking(program, means, end);
+  addRetry(program, means, end);
   addCheckpoint(program, means, end);
   addBackfill(program, means, end);
   addDeadLetters(program, means, end);
@@ -158,6 +159,17 @@ function addLooking(program: Command, means: Means, end: End): void {
     .addOption(configOption())
     .action(async (stream, options) =>
       end(await (await import('./commands/explain.ts')).explain(stream, options, means)),
+    );
+}
+
+function addRetry(program: Command, means: Means, end: End): void {
+  program
+    .command('retry')
+    .description('ask a waiting or halted stream or sink now; what it was told to wait is kept')
+    .argument('<stream|sink>', 'which, as status names it')
+    .addOption(configOption())
+    .action(async (name, options) =>
+      end(await (await import('./commands/retry.ts')).retry(name, options, means)),
     );
 }
 

@@ -3,7 +3,7 @@
 // is opened, so that a run can say what it resumes from; and closing settles the spool before the lock is let go.
 
 import type { Spool } from '../contracts/spool.ts';
-import { openSpool } from '../hold/spool.ts';
+import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
 import type { Config } from './config/config.ts';
 import { mendState } from './mend-state.ts';
@@ -19,8 +19,8 @@ export interface Journey {
   readonly before: State;
   /** Conditions of sources found since the start, for the status. */
   readonly conditions: ConditionNotes;
-  /** Names the sinks anew whose positions hold pages back. */
-  retainFor(sinks: readonly string[]): Promise<void>;
+  /** The spool as who has opened it. */
+  readonly held: OwnSpool;
   /** Closes spool and connections. */
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export async function openJourney(
       spool,
       before,
       conditions,
-      retainFor: (sinks) => held.retainFor(sinks),
+      held,
       close: async () => {
         await spool.close();
         await tools.http.close();

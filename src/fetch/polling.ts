@@ -46,10 +46,21 @@ const jitterMsMax = 30_000;
 
 interface Polled {
   readonly runner: StreamRunner;
+  /** The next poll begins with what is durable. */
+  readonly forget: () => void;
   readonly stop: AbortController;
   /** Null until it is started. */
   ended: Promise<void> | null;
 }
+
+interface RunnerWishes {
+  readonly source: PlannedSource;
+  readonly stream: Stream;
+  readonly poll: Poll;
+  readonly jitterMs: number;
+}
+
+type Poll = (signal: AbortSignal) => Promise<PollResult>;
 
 /** All streams of the config. */
 export class Polling {
@@ -83,8 +94,13 @@ export class Polling {
     );
     const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
     for (const { source, stream } of added) {
-      const runner = this.#runnerFor(source, stream, jitterMs);
-      this.#streams.set(stream.name, { runner, stop: new AbortController(), ended: null });
+      let poll = this.#pollerFor(source, stream);
+      const forget = () => {
+        poll = this.#pollerFor(source, stream);
+      };
+      const runner = this.#runnerFor({ source, stream, poll: (signal) => poll(signal), jitterMs });
+      const stop = new AbortController();
+      this.#streams.set(stream.name, { runner, forget, stop, ended: null });
     }
   }
 
@@ -95,6 +111,18 @@ export class Polling {
       polled.ended = polled.runner.run(polled.stop.signal);
       polled.ended.catch((error) => this.#failed.reject(error));
     }
+  }
+
+  /** Has a stream polled now; when it will be where upstream has asked for its wait. Undefined: there is none of that name. */
+  askNow(name: string): number | null | undefined {
+    return this.#streams.get(name)?.runner.askNow();
+  }
+
+  /** Does work while nothing of a stream is under way; after it the stream goes on from what is durable by then. */
+  async whileStill<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const polled = this.#streams.get(name);
+    if (polled === undefined) return await work();
+    return await polled.runner.whileStill(() => work().finally(polled.forget));
   }
 
   /** Stops these streams, or all; resolves when nothing of them is under way. */
@@ -123,12 +151,12 @@ export class Polling {
     return failed;
   }
 
-  #runnerFor(source: PlannedSource, stream: Stream, jitterMs: number): StreamRunner {
+  #runnerFor({ source, stream, poll, jitterMs }: RunnerWishes): StreamRunner {
     const { tools, random, spool } = this.#means;
     return new StreamRunner({
       name: stream.name,
       source: source.name,
-      poll: this.#pollerFor(source, stream),
+      poll,
       timetable: timetable(source.schedule, tools.clock),
       turns: this.#turns,
       clock: tools.clock,
@@ -139,7 +167,7 @@ export class Polling {
     });
   }
 
-  #pollerFor(source: PlannedSource, stream: Stream): (signal: AbortSignal) => Promise<PollResult> {
+  #pollerFor(source: PlannedSource, stream: Stream): Poll {
     const { spool, tools } = this.#means;
     const log = tools.log.with({ stream: stream.name });
     if (stream.kind === 'snapshot') {

@@ -123,10 +123,15 @@ export class StreamRunner {
     }
   }
 
-  /** Polls now rather than when the wait is over, unless upstream has asked for the wait. */
-  askNow(): void {
+  /**
+   * Polls now rather than when the wait is over. Where upstream has asked for the wait that stays, and its end is returned,
+   * epoch milliseconds.
+   */
+  askNow(): number | null {
     this.#beginWaitsAnew();
+    const endsAt = this.#wake === null ? this.#nextPollAt : null;
     this.#wake?.();
+    return endsAt;
   }
 
   /** Does work while nothing of the stream is under way: a poll is broken off for it, and is made anew after it. */

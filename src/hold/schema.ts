@@ -49,8 +49,19 @@ const version2 = `
 ALTER TABLE page ADD COLUMN crc INTEGER;
 `;
 
+const version3 = `
+-- What an operator asks of the process that runs, or of the next one: retry, rewind.
+CREATE TABLE request (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,      -- a stream or sink
+  wish TEXT NOT NULL,      -- JSON
+  at INTEGER NOT NULL,
+  answer TEXT              -- JSON; NULL: not carried out yet
+);
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
-export const migrations: readonly string[] = [version1, version2];
+export const migrations: readonly string[] = [version1, version2, version3];
 
 /**
  * Run on each connection. Page size and auto-vacuum must come before the first table, and an older database keeps its own.

@@ -4,6 +4,7 @@
 
 import type { ErrorCode } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type { Acknowledgement, SpoolGauge } from '../contracts/spool.ts';
 import type { StoreAppend, StoreSettings } from './store.ts';
@@ -29,6 +30,9 @@ export type Ask =
   | { readonly op: 'trail'; readonly stream: string }
   | { readonly op: 'entities'; readonly stream: string }
   | { readonly op: 'retain'; readonly sinks: readonly string[] }
+  | { readonly op: 'requests' }
+  | { readonly op: 'answer'; readonly request: number; readonly answer: Json }
+  | { readonly op: 'moved'; readonly stream: string }
   | { readonly op: 'tick' }
   | { readonly op: 'close' };
 

@@ -11,6 +11,7 @@ import { ExportError, invariant } from '../contracts/errors.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
+import { answerTo, requestsIn } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
 import { type Landed, Store, type StoreAppend } from './store.ts';
@@ -188,7 +189,7 @@ function measured(): Pick<Answers, 'gauge'> {
 }
 
 function writes(question: Question): boolean {
-  return question.op === 'append' || question.op === 'acknowledge';
+  return ['append', 'acknowledge', 'answer'].includes(question.op);
 }
 
 function write(question: Question, now: number): unknown {
@@ -199,6 +200,8 @@ function write(question: Question, now: number): unknown {
       return store.append(question.entry, now);
     case 'acknowledge':
       return store.acknowledge(question.sink, question.step, now);
+    case 'answer':
+      return answerTo(store, question.request, question.answer);
     case 'note':
     case 'read':
     case 'progress':
@@ -206,6 +209,8 @@ function write(question: Question, now: number): unknown {
     case 'trail':
     case 'entities':
     case 'retain':
+    case 'requests':
+    case 'moved':
     case 'tick':
     case 'close':
       return undefined;
@@ -225,9 +230,15 @@ function read(question: Question): unknown {
   switch (question.op) {
     case 'append':
     case 'acknowledge':
+    case 'answer':
     case 'note':
     case 'close':
       return undefined;
+    case 'requests':
+      return requestsIn(store);
+    case 'moved':
+      delivered.forget(question.stream);
+      return store.countAnew();
     case 'read':
       return store.read(question.from, question.bytesMax);
     case 'progress':

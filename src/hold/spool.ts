@@ -24,6 +24,7 @@ import { uidBytes } from '../contracts/spool.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
+import type { Request } from './requests.ts';
 import type { Answer, Answers, Ask, Question, WorkerSettings } from './spool-messages.ts';
 import type { Landed } from './store.ts';
 
@@ -39,6 +40,12 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
 export interface OwnSpool extends Spool {
   /** Names the sinks anew whose positions hold pages back; resolves when no page goes by the names of before. */
   retainFor(sinks: readonly string[]): Promise<void>;
+  /** What operators ask for that is not carried out yet. */
+  requests(): Promise<readonly Request[]>;
+  /** Writes down what came of one. */
+  answer(request: number, answer: Json): Promise<void>;
+  /** A stream's checkpoint was moved by another connection, while nothing of it was under way. */
+  moved(stream: string): Promise<void>;
 }
 
 const recentBytesDefault = 3 * 1024 * 1024;
@@ -224,6 +231,18 @@ class WorkerSpool implements OwnSpool {
     const courtesyMs = Math.ceil(this.#pageBytes / pollBytesPerMsMin);
     const courtesy = AbortSignal.any([signal, AbortSignal.timeout(courtesyMs)]);
     await this.#until(() => !this.#crowded(), courtesy).catch(() => signal.throwIfAborted());
+  }
+
+  requests(): Promise<readonly Request[]> {
+    return this.#ask({ op: 'requests' });
+  }
+
+  answer(request: number, answer: Json): Promise<void> {
+    return this.#ask({ op: 'answer', request, answer });
+  }
+
+  moved(stream: string): Promise<void> {
+    return this.#ask({ op: 'moved', stream });
   }
 
   async retainFor(sinks: readonly string[]): Promise<void> {

@@ -246,6 +246,11 @@ export class Store {
     );
   }
 
+  /** Another connection has changed what is known of a stream. */
+  countAnew(): void {
+    this.#streams.goBack();
+  }
+
   /** Every row of a small table, for `status` and the mending commands. */
   rows(sql: string, ...values: (string | number)[]): readonly Row[] {
     return this.#statements.rows(sql, ...values);

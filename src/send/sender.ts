@@ -68,6 +68,10 @@ export class Sender {
   #retries = 0;
   /** What the far side has committed that is not ours. */
   #disbelieved: Offset | null = null;
+  /** Ends the wait under way. */
+  #wake: (() => void) | null = null;
+  /** Epoch milliseconds until which the far side has asked to wait. */
+  #toldToWaitUntil: number | null = null;
   /** Until the position is here, batches go one at a time. */
   #carefulUntil: Offset = 0;
 
@@ -87,6 +91,16 @@ export class Sender {
       error: this.#error,
       notice: this.#settings.sink.notice?.() ?? null,
     };
+  }
+
+  /**
+   * Sends now rather than when the wait is over. Where the far side has asked for the wait that stays, and its end is
+   * returned, epoch milliseconds.
+   */
+  askNow(): number | null {
+    this.#settings.backOff.reset();
+    this.#wake?.();
+    return this.#toldToWaitUntil;
   }
 
   /** Resolves after `stop`, when what was under way is settled or given up and the position is durable. */
@@ -350,12 +364,30 @@ export class Sender {
       next: cause.next,
       wait_ms: waitMs,
     });
+    if (afterMs === undefined) {
+      await this.#waitOrWake(waitMs, stop);
+      return;
+    }
+    this.#toldToWaitUntil = clock.now() + waitMs;
     await clock.sleep(waitMs, stop);
+    this.#toldToWaitUntil = null;
+  }
+
+  async #waitOrWake(ms: number, stop: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    this.#wake = () => over.abort(new Error('asked now'));
+    try {
+      await this.#settings.clock.sleep(ms, AbortSignal.any([stop, over.signal]));
+    } catch (error) {
+      if (stop.aborted) throw error;
+    } finally {
+      this.#wake = null;
+    }
   }
 
   /** The sink refuses everything: says so, and asks again after a long while, since a credential may be mended. */
   async #rest(cause: ExportError, stop: AbortSignal): Promise<void> {
-    const { log, clock, refusedWaitMs } = this.#settings;
+    const { log, refusedWaitMs } = this.#settings;
     this.#state = 'refused';
     this.#error = cause;
     log.error('the sink refuses everything; its events stay held', {
@@ -363,7 +395,7 @@ export class Sender {
       next: cause.next,
       wait_ms: refusedWaitMs,
     });
-    await clock.sleep(refusedWaitMs, stop);
+    await this.#waitOrWake(refusedWaitMs, stop);
   }
 }
 

@@ -129,6 +129,11 @@ export class Sending {
     }
   }
 
+  /** Has a sink sent to now; when it will be where its far side has asked for the wait. Undefined: there is none of that name. */
+  askNow(name: string): number | null | undefined {
+    return this.#sinks.get(name)?.sender.askNow();
+  }
+
   /**
    * Stops these sinks, or all: no further batch, and what is under way is given up after `withinMs`. Resolves with the
    * reasons of those that did not end as they should.

@@ -1,37 +1,21 @@
 // `sluice checkpoint`: where a stream stands, and the two ways to move it by hand. Both are for the rare day when a
-// checkpoint no longer fits: they are refused while a run holds the state directory, touch nothing that is held for the
-// sinks, and keep the identities of what was read, so that what is read again is not delivered again; `--forget` is for
-// those who want just that. Cursors are shown by their digest only.
+// checkpoint no longer fits: they touch nothing that is held for the sinks, and keep the identities of what was read, so that
+// what is read again is not delivered again; `--forget` is for those who want just that. A process that runs rewinds a stream
+// itself (requests-beside.ts), and has to be stopped for a reset. Cursors are shown by their digest only.
 
-import { ExportError } from '../../contracts/errors.ts';
-import { isObject, type JsonObject } from '../../contracts/json.ts';
-import { identityBytes, type TrailEntry } from '../../contracts/spool.ts';
-import type { ListCheckpoint } from '../../fetch/checkpoint.ts';
-import { noHorizon } from '../../fetch/horizon.ts';
-import { roundWanted } from '../../fetch/read-round.ts';
+import { z } from 'zod';
+import { identityBytes } from '../../contracts/spool.ts';
 import { forgetDelivered } from '../../hold/delivered.ts';
-import { takeLock } from '../../hold/lock.ts';
+import { holderOf, takeLock } from '../../hold/lock.ts';
 import type { Store } from '../../hold/store.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { askBeside } from '../asking.ts';
 import { readConfigAtWork } from '../at-work.ts';
-import {
-  type ConfigOptions,
-  commandText,
-  type ExitCode,
-  type Means,
-  UsageError,
-} from '../command.ts';
+import { type Rewind, type Rewound, resetStream, rewindStream } from '../checkpoint-moves.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
-import {
-  digestOf,
-  hasState,
-  notHere,
-  openForLooking,
-  openForMending,
-  readState,
-  type StreamState,
-} from '../state.ts';
+import { hasState, notHere, openForLooking, readState, type StreamState } from '../state.ts';
 import { counted, factLines } from '../table.ts';
 import { streamsOf } from './status.ts';
 
@@ -95,12 +79,9 @@ function factsOf(
 export async function reset(options: CheckpointOptions, means: Means): Promise<ExitCode> {
   const config = readConfig(options.config, { env: means.env });
   const { stream } = await find(config, options);
-  const forgotten = mend(config, stream, (store) => {
-    store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
-    // Its cursors belong to the list as it was asked for before.
-    store.change('DELETE FROM trail WHERE stream = ?', stream);
-    return options.forget === true ? forget(store, stream, 0) : null;
-  });
+  const forgotten = locked(config, stream, () =>
+    resetStream(config, stream, options.forget === true),
+  );
   means.out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
   means.out(
     forgotten === null
@@ -119,35 +100,23 @@ export async function rewind(
   means: Means,
 ): Promise<ExitCode> {
   const to = timeOf(options.to);
-  const config = readConfig(options.config, { env: means.env });
+  const { config } = readConfigAtWork(options.config, means);
   const { stream } = await find(config, options);
-  const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
-  const { place, forgotten } = mend(config, stream, (store) => {
-    const checkpoint = listCheckpointOf(store, { stream, reset });
-    const forgotten = options.forget === true ? forget(store, stream, to) : null;
-    // Records may have been read long after they happened: those forgotten can stand anywhere.
-    const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
-    const moved = {
-      ...checkpoint,
-      ...(place === null ? fromBeginning : resumingAt(place.cursor)),
-      ...(forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) }),
-    };
-    store.saveCheckpoint(stream, moved, Date.now());
-    return { place, forgotten };
-  });
-  for (const line of rewoundLines(place, forgotten, to)) means.out(`${stream}: ${line}`);
+  const wish: Rewind = { what: 'rewind', to, forget: options.forget === true };
+  const isRunning = holderOf(config.state.dir) !== null;
+  const rewound = isRunning
+    ? rewoundShape.parse(await askBeside(config, stream, wish))
+    : locked(config, stream, () => rewindStream(config, stream, wish));
+  const who = isRunning ? 'the running process' : 'the next run';
+  for (const line of rewoundLines(rewound, to, who)) means.out(`${stream}: ${line}`);
   return 0;
 }
 
-function rewoundLines(
-  place: TrailEntry | null,
-  forgotten: number | null,
-  to: number,
-): readonly string[] {
+function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): readonly string[] {
   return [
     place === null
-      ? 'the next run reads it again from its beginning'
-      : `resumes where it was at ${time(place.at)} (cursor with digest ${digestOf(place.cursor)})`,
+      ? `${who} reads it again from its beginning`
+      : `resumes where it was at ${time(place.at)} (cursor with digest ${place.digest})`,
     forgotten === null
       ? 'what was read is still known and not delivered again; --forget would deliver again what was read since'
       : `${counted(forgotten, 'record')} read since ${time(to)} forgotten: what upstream still has of them is delivered again, and nothing else is`,
@@ -171,91 +140,20 @@ async function find(config: Config, { stream }: CheckpointOptions): Promise<Foun
   return { stream, state: streams.get(stream) ?? null };
 }
 
-/** Runs one transaction on the state while no run can: a runner's memory would overrule what is changed under it. */
-function mend<T>(config: Config, stream: string, work: (store: Store) => T): T {
+const rewoundShape = z.object({
+  place: z.object({ at: z.number(), digest: z.string() }).nullable(),
+  forgotten: z.number().nullable(),
+});
+
+/** Moves a checkpoint while no run can: a runner's memory would overrule what is changed under it. */
+function locked<T>(config: Config, stream: string, move: () => T): T {
   const lock = takeLock(config.state.dir);
   try {
     forgetDelivered(config.state.dir, stream);
-    const store = openForMending(config);
-    try {
-      return store.transaction(() => work(store));
-    } finally {
-      store.close();
-    }
+    return move();
   } finally {
     lock.release();
   }
-}
-
-/** Forgets the identities of records read at or after a time; returns how many. */
-function forget(store: Store, stream: string, since: number): number {
-  const sum = store.rows(
-    'SELECT coalesce(sum(length(keys)), 0) AS n FROM identities WHERE stream = ? AND at >= ?',
-    stream,
-    since,
-  )[0];
-  store.change('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, since);
-  return Number(sum?.n ?? 0) / identityBytes;
-}
-
-/** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
-function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | null {
-  if (!isObject(openWalk)) return null;
-  const next = Number(store.rows('SELECT coalesce(max(block), 0) + 1 AS n FROM identities')[0]?.n);
-  return { ...openWalk, block: Math.min(Number(openWalk.block), next) };
-}
-
-/** A stream that is to be rewound, and how to begin it anew where it cannot be. */
-interface Rewound {
-  readonly stream: string;
-  readonly reset: string;
-}
-
-function listCheckpointOf(store: Store, { stream, reset }: Rewound): JsonObject {
-  const { checkpoint } = store.recall(stream);
-  const isList = isObject(checkpoint) && checkpoint.kind === 'list';
-  // So many records without a time were read that repeats could not be told.
-  if (isList && checkpoint.horizon !== noHorizon) return checkpoint;
-  const why =
-    checkpoint === null
-      ? 'it was never read'
-      : isList
-        ? 'too much of what was read is no longer known'
-        : 'it is read whole each time';
-  throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
-    next: `To begin anew: ${reset}.`,
-  });
-}
-
-/** The whole list is due to be read, through what is known. What looks new at its end need not have come in there. */
-const fromBeginning = {
-  round: null,
-  sweptAt: roundWanted,
-  atEnd: false,
-} satisfies Partial<ListCheckpoint>;
-
-/** The list's end is asked for there, and shows what was there before. */
-function resumingAt(cursor: string) {
-  return {
-    resume: { by: 'cursor', cursor },
-    atEnd: false,
-    again: 0,
-    overlap: null,
-    resumePage: null,
-  } satisfies Partial<ListCheckpoint>;
-}
-
-/**
- * The newest place of before a time, where the list goes on behind it and repeats are told by their ids. Null: there is none.
- */
-function placeBefore(
-  store: Store,
-  to: number,
-  { stream, checkpoint }: { readonly stream: string; readonly checkpoint: JsonObject },
-): TrailEntry | null {
-  const { order, swept, nameless } = checkpoint;
-  if (order !== 'oldest_first' || swept !== true || nameless !== false) return null;
-  return store.trail(stream).findLast(({ at }) => at <= to) ?? null;
 }
 
 function timeOf(text: string): number {

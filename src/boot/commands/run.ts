@@ -22,6 +22,7 @@ import { type Journey, openJourney } from '../journey.ts';
 import { type ReloadMeans, serveReloads } from '../reload.ts';
 import type { Made } from '../reload-changes.ts';
 import { listenForReloads } from '../reload-requests.ts';
+import { serveRequests } from '../requests-beside.ts';
 import { resumeLines } from '../resume-lines.ts';
 import { noteRunning, type ReloadRefusal } from '../running-config.ts';
 import { listenForShutdown, type Shutdown } from '../shutdown.ts';
@@ -184,10 +185,11 @@ async function runOn(
     noteRunning(current.config, since, refusal, log);
   };
   const over = new AbortController();
-  const reloading = serveReloads(
-    { ...running, ...reloads, env: means.env, changed, refused },
-    AbortSignal.any([shutdown.stop, over.signal]),
-  );
+  const ending = AbortSignal.any([shutdown.stop, over.signal]);
+  const serving = Promise.all([
+    serveReloads({ ...running, ...reloads, env: means.env, changed, refused }, ending),
+    serveRequests({ ...journey, tools, config: () => current.config }, ending),
+  ]);
   try {
     await withBackfills(
       (stop) => pipeline.run(stop, timeoutMs),
@@ -196,7 +198,7 @@ async function runOn(
     );
   } finally {
     over.abort(new Error('the journey is over'));
-    await reloading;
+    await serving;
   }
   const { end } = journey.spool.gauge;
   for (const { name, position, error } of journey.pipeline.state.sinks) {
