@@ -1,6 +1,6 @@
 // Writes events as lines to a file, each once. The active file is exactly `path`; when it is full or old enough it is
 // finished by rename to a name with the spool offset of its first event, and compressed in the background. How each
-// event comes to stand once is told in file/segment-file.ts. Age is looked at when a batch comes, so a file that
+// event comes to stand once is told in file/segment-file.ts, and what the file knows of itself in file/segment-note.ts. Age is looked at when a batch comes, so a file that
 // nothing is written to any more stays active: the engine owns the timers, and an old file does no harm.
 
 import { constants } from 'node:fs';
@@ -12,6 +12,7 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import type { Log } from '../../src/contracts/tools.ts';
+import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
 import { errorCodeOf } from '../shared/system-error.ts';
 import { compressSegments } from './file/segment-compression.ts';
@@ -41,7 +42,6 @@ export const fileSink = defineSink({
   },
   formats: ['json', 'cef', 'syslog'],
   inFlightMax: 1,
-  marks: true,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',
   own: ({ path }) => ({ key: 'path', name: resolve(path) }),
@@ -52,7 +52,7 @@ export const fileSink = defineSink({
     const openFile = () =>
       openSegmentFile({
         path: settings.path,
-        spoolId: numbering.spool,
+        numbering,
         mark,
         rotateBytes: settings.rotate?.bytes,
         rotateEveryMs: settings.rotate?.every,
@@ -69,13 +69,21 @@ export const fileSink = defineSink({
         signal.throwIfAborted();
         try {
           file ??= await openFile();
-          const lines = linesOf(batch.lines, { from: 0, to: batch.events.length });
-          const next = await file.append(lines, batch.start, tools.clock.now());
-          return { outcome: 'delivered', mark: next };
+          if (file.reach.position > batch.start) return stoodThere(name);
+          const { events, lines } = withoutKnown(batch, file.known);
+          if (events.length > 0) {
+            const bytes = linesOf(lines, { from: 0, to: events.length });
+            const uids = events.map(keptUid).join('');
+            const { start: from, end: to } = batch;
+            await file.append({ bytes, from, to, uids }, tools.clock.now());
+          }
+          forget(batch, file.known);
+          return { outcome: 'delivered' };
         } catch (error) {
           return failureMeaning(error, `sending to ${name}: writing to ${settings.path}`);
         }
       },
+      committed: async () => file?.reach ?? null,
       async close() {
         await file?.close().catch((error: unknown) => tell(error, log));
         await compression?.done();
@@ -120,6 +128,14 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** It could not be looked at before: the engine asks how far it is, and goes on from there. */
+function stoodThere(name: string): Delivery {
+  const message = `sending to ${name}: events of the batch stand in the file`;
+  const next = 'Nothing: it goes on behind them.';
+  const cause = new ExportError('sink_unreachable', message, { next });
+  return { outcome: 'retry', afterMs: 0, cause };
 }
 
 /** A full disk and odd faults pass; what was never allowed does not. Either way the events stay held. */

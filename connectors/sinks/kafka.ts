@@ -7,10 +7,12 @@
 import { z } from 'zod';
 import { defineSink, type Settings } from '../../src/contracts/definition.ts';
 import { asExportError, ExportError } from '../../src/contracts/errors.ts';
+import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
 import { duration, parseHostPort, secret, size, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
 import type { Tools } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
+import { readCommittedNote } from './kafka/committed-note.ts';
 import { Connection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext, KafkaFailure } from './kafka/failure.ts';
 import type { KafkaDriver, KafkaOptions, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
@@ -154,6 +156,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   const connection = await connect(settings, tools, transactions);
   const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
   const maker = new RecordMaker(settings.key);
+  const epoch = presentEpoch(numbering);
 
   return {
     async send(batch, signal): Promise<Delivery> {
@@ -163,7 +166,8 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);
-        await connection.use((producer) => producer.transact(requests, batch.end), signal);
+        const place = { position: batch.end, note: JSON.stringify({ epoch }) };
+        await connection.use((producer) => producer.transact(requests, place), signal);
         return { outcome: 'delivered' };
       } catch (error) {
         signal.throwIfAborted();
@@ -173,7 +177,10 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
 
     async committed(signal) {
       try {
-        return await connection.use((producer) => producer.committed(), signal);
+        const found = await connection.use((producer) => producer.committed(), signal);
+        if (found === null) return null;
+        const { epoch } = readCommittedNote(found.note);
+        return reachOf({ spool: numbering.spool, epoch, next: found.position }, numbering);
       } catch (error) {
         signal.throwIfAborted();
         throw outcomeOf(error, { ...context, doing: `reading the position of ${name} from Kafka` })

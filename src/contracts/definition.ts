@@ -61,8 +61,6 @@ export interface SinkSpec<F extends Fields> {
   readonly documents?: boolean;
   /** Unresolved sends at a time. More than one only where an answer takes its time (settling). */
   readonly inFlightMax: number;
-  /** True where `delivered` carries a mark that must be durable before the next send (files). */
-  readonly marks?: boolean;
   /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
   format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
   /** Says what is wrong with settings that each are right (`null`: nothing), e.g. TLS keys on a plain address. */

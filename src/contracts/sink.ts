@@ -6,7 +6,7 @@ import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
 import type { Format } from './format.ts';
 import type { Json } from './json.ts';
-import type { Numbering } from './numbering.ts';
+import type { Numbering, Reach } from './numbering.ts';
 import type { Tools } from './tools.ts';
 
 /** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is an LF. */
@@ -61,10 +61,11 @@ export interface Sink {
    */
   ready?(signal: AbortSignal): Promise<void>;
   /**
-   * For a sink whose far side keeps the position itself (Kafka transactions): the offset up to which it has
-   * committed, or null. Asked after open and before a batch is sent again, since an answer can be lost.
+   * For a sink that can look how far its far side is (Kafka transactions, files): what that means in this numbering, or
+   * null where nothing is known. Asked after open and before a batch is sent again, since an answer can be lost. Where
+   * the far side is ahead the sink leaves out what stands there when it comes again.
    */
-  committed?(signal: AbortSignal): Promise<Offset | null>;
+  committed?(signal: AbortSignal): Promise<Reach | null>;
   /** What an operator should know though events go there; null: nothing. */
   notice?(): Notice | null;
   /** Lets go of the connection; resolves when nothing is in flight any more. */
@@ -84,7 +85,7 @@ export interface SinkOpening {
   readonly format: Format;
   /** What offsets stand for; a new state directory has a new one, and each start an epoch of its own. */
   readonly numbering: Numbering;
-  /** The offset this sink has reached, and the mark that it handed in with its last delivery. */
+  /** The offset this sink has reached, and the mark that it handed in with a delivery. */
   readonly position: Offset;
   readonly mark: Json | null;
   readonly tools: Tools;

@@ -27,8 +27,6 @@ export interface SenderSettings {
   readonly log: Log;
   readonly position: Offset;
   readonly inFlightMax: number;
-  /** True where a mark must be durable before the next send. */
-  readonly marks: boolean;
   /** How long to gather events before a batch is cut. */
   readonly waitMs: number;
   readonly backOff: { next(): number; reset(): void };
@@ -66,8 +64,7 @@ export class Sender {
   #delivered = 0;
   #deadLetters = 0;
   #retries = 0;
-  /** What the far side has committed that is not ours. */
-  #disbelieved: Offset | null = null;
+  #older = false;
   /** Ends the wait under way. */
   #wake: (() => void) | null = null;
   /** Epoch milliseconds until which the far side has asked to wait. */
@@ -89,7 +86,7 @@ export class Sender {
       deadLetters: this.#deadLetters,
       retries: this.#retries,
       error: this.#error,
-      notice: this.#settings.sink.notice?.() ?? null,
+      notice: this.#older ? olderState : (this.#settings.sink.notice?.() ?? null),
     };
   }
 
@@ -108,7 +105,7 @@ export class Sender {
     const { stop, kill } = signals;
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
     try {
-      await this.#adopt(this.#settings.spool.gauge.end, signals);
+      await this.#adopt(signals);
       while (!stop.aborted) {
         if (this.#careful) await this.#oneAtATime(signals);
         else await this.#pipelined(signals);
@@ -129,30 +126,29 @@ export class Sender {
     return this.#settings.inFlightMax <= 1 || this.#position.at < this.#carefulUntil;
   }
 
-  /**
-   * The far side may be further than we know: its answer to the last batch can have been lost. It cannot be further than
-   * what was tried; where it says so, the state directory is older than what was delivered from it (a backup put
-   * back), and the numbers beyond have come to stand for other events.
-   */
-  async #adopt(tried: Offset, { stop, kill }: StopSignals): Promise<void> {
-    const { sink, name, log } = this.#settings;
+  /** The far side may be further than we know: its answer to the last batch can have been lost, or the state is older. */
+  async #adopt({ stop, kill }: StopSignals): Promise<void> {
+    const { sink, name } = this.#settings;
     while (sink.committed !== undefined) {
       try {
-        const committed = await sink.committed(kill);
-        if (committed === null || committed <= this.#position.at) return;
-        // It stays there until a batch of ours is committed over it, also when that batch would reach it.
-        if (committed > tried) this.#disbelieved = committed;
-        if (committed === this.#disbelieved) {
-          log.warn('the far side tells of more than was held here; it is not believed', {
-            committed,
-          });
-        } else this.#position.advance(committed);
+        const reach = await sink.committed(kill);
+        if (reach?.ahead) this.#tellOlder();
+        if (reach !== null && reach.position > this.#position.at) {
+          this.#position.advance(reach.position);
+        }
         return;
       } catch (error) {
         if (stop.aborted) throw error;
         await this.#pause(asExportError(error, `asking ${name} how far it is`), stop);
       }
     }
+  }
+
+  #tellOlder(): void {
+    if (this.#older) return;
+    this.#older = true;
+    const { what, next } = olderState;
+    this.#settings.log.error(what, { code: 'state_older', next });
   }
 
   async #oneAtATime(signals: StopSignals): Promise<void> {
@@ -240,7 +236,6 @@ export class Sender {
       }
       const answer = await this.#send(part, signals);
       open.push(...(await this.#settle(part, answer, signals)));
-      if (this.#settings.marks) await this.#position.saved();
     }
   }
 
@@ -270,8 +265,8 @@ export class Sender {
         return this.#settlePartly(batch, answer, signals);
       case 'retry':
         await this.#pause(answer.cause, signals.stop, answer.afterMs);
-        await this.#adopt(batch.end, signals);
-        return this.#position.at >= batch.end ? [] : [batch];
+        await this.#adopt(signals);
+        return this.#position.at >= batch.end ? [] : [behind(batch, this.#position.at)];
       case 'refused':
         return this.#settleRefused(batch, answer, signals);
     }
@@ -399,6 +394,12 @@ export class Sender {
   }
 }
 
+/** Told while the process runs that has found it. */
+const olderState: Notice = {
+  what: 'its far side has more than the state knows of: the state is older than what was delivered (state_older)',
+  next: 'Nothing is lost or cut: reading goes on at the older place, and what stands there is left out when it comes again. Look why the state is older; sinks that cannot look get it once more, with the same uid.',
+};
+
 const deliveredNothing: Promise<Delivery> = Promise.resolve({ outcome: 'delivered' });
 
 function letterFor(event: Event, reason: string): DeadLetter {
@@ -416,17 +417,35 @@ function letterFor(event: Event, reason: string): DeadLetter {
 function halves(batch: Batch): readonly Batch[] {
   const middle = batch.events.length >> 1;
   const border = batch.events[middle]?.offset ?? batch.end;
-  const part = (from: number, to: number, start: Offset, end: Offset): Batch => ({
+  return [
+    partOf(batch, { from: middle, to: batch.events.length, start: border, end: batch.end }),
+    partOf(batch, { from: 0, to: middle, start: batch.start, end: border }),
+  ];
+}
+
+/** What a batch has at and after `start`. */
+function behind(batch: Batch, start: Offset): Batch {
+  if (start <= batch.start) return batch;
+  const from = batch.events.findIndex(({ offset }) => offset >= start);
+  const to = batch.events.length;
+  return partOf(batch, { from: from < 0 ? to : from, to, start, end: batch.end });
+}
+
+interface Part {
+  readonly from: number;
+  readonly to: number;
+  readonly start: Offset;
+  readonly end: Offset;
+}
+
+function partOf(batch: Batch, { from, to, start, end }: Part): Batch {
+  return {
     id: `${batch.id}/${start}-${end}`,
     events: batch.events.slice(from, to),
     lines: batch.lines.length === 0 ? batch.lines : subLines(batch.lines, from, to),
     start,
     end,
-  });
-  return [
-    part(middle, batch.events.length, border, batch.end),
-    part(0, middle, batch.start, border),
-  ];
+  };
 }
 
 /** A sink that has refused event after event: what it said of the last one stands for all. */

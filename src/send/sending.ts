@@ -183,7 +183,6 @@ export class Sending {
       log,
       position,
       inFlightMax: definition.inFlightMax,
-      marks: definition.marks === true,
       waitMs: planned.waitMs,
       backOff: backOff({ ...planned.retry, random }),
       refusedWaitMs: planned.retry.maxMs,

@@ -74,7 +74,7 @@ function refusalsOf(events: readonly Event[], reason: string): readonly Refusal[
 async function committed(sink: Sink): Promise<Offset> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await sink.committed?.(never)) ?? 0;
+      return (await sink.committed?.(never))?.position ?? 0;
     } catch (error) {
       if (attempt === 50) throw error;
       await delay(20); // not back yet: the engine asks again too

@@ -55,7 +55,6 @@ function senderTo(
     log: silent,
     position: 0,
     inFlightMax: 1,
-    marks: false,
     waitMs: 0,
     backOff: { next: () => 1, reset: () => undefined },
     refusedWaitMs: 1,

@@ -7,6 +7,7 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
 import type { Batch, Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
+import type { Log } from '../../src/contracts/tools.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { Outlet } from '../../src/send/outlet.ts';
@@ -65,7 +66,7 @@ async function heldEvents(count: number, perPage = 4): Promise<Spool> {
 function senderOn(
   spool: Spool,
   sink: Sink,
-  more: { inFlightMax?: number; eventsMax?: number; position?: number } = {},
+  more: { inFlightMax?: number; eventsMax?: number; position?: number; log?: Log } = {},
 ) {
   const outlet = new Outlet({
     sink: 's',
@@ -83,10 +84,9 @@ function senderOn(
     outlet,
     spool,
     clock: systemClock(),
-    log: silent,
+    log: more.log ?? silent,
     position: more.position ?? 0,
     inFlightMax: more.inFlightMax ?? 1,
-    marks: false,
     waitMs: 0,
     backOff: { next: () => 1, reset: () => undefined },
     refusedWaitMs: 1,
@@ -152,36 +152,21 @@ test('sender makes a dead letter of the one event that is refused and delivers t
   await spool.close();
 });
 
-test('sender does not skip what is held for a far side that tells of more, as after a backup was put back', async () => {
+test('sender believes a far side that is ahead as far as it may, and says once that the state is older', async () => {
   const spool = await heldEvents(8);
   const { sink, taken } = scripted((_, attempt) =>
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
   );
+  const told: unknown[] = [];
+  const log = { ...silent, error: (_: string, fields?: object) => told.push(fields) };
+  const committed = async () => ({ position: 2, ahead: true });
+  const sender = senderOn(spool, { ...sink, committed }, { log });
 
-  await drained(spool, senderOn(spool, { ...sink, committed: async () => 1_000 }));
+  await drained(spool, sender);
 
-  expect(taken).toEqual(numbers(8));
-  await spool.close();
-});
-
-test('sender does not take for its own what it disbelieved, once a batch reaches that far', async () => {
-  const spool = await heldEvents(4);
-  let attempts = 0;
-  const { sink, taken } = scripted(() => {
-    attempts += 1;
-    return attempts === 2 ? { outcome: 'retry', cause } : delivered;
-  });
-  const sender = senderOn(spool, { ...sink, committed: async () => 6 });
-  const stop = new AbortController();
-  const running = sender.run({ stop: stop.signal, kill: new AbortController().signal });
-  await waitUntil(() => sender.state.position === 4, { what: () => 'the first batch' });
-
-  await spool.append(anAppend({ ids: ['4', '5', '6', '7'] }));
-  await waitUntil(() => sender.state.position === 8, { what: () => 'the second batch' });
-  stop.abort(new Error('enough'));
-  await running;
-
-  expect(taken).toEqual(numbers(8));
+  expect(taken).toEqual(numbers(8).slice(2));
+  expect(told).toEqual([expect.objectContaining({ code: 'state_older' })]);
+  expect(sender.state.notice?.what).toContain('state_older');
   await spool.close();
 });
 
@@ -191,11 +176,25 @@ test('sender takes up what the far side says it has committed instead of sending
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
   );
   let asked = 0;
-  const committed = async () => (asked++ === 0 ? null : 6);
+  const committed = async () => (asked++ === 0 ? null : { position: 6, ahead: false });
 
   await drained(spool, senderOn(spool, { ...sink, committed }));
 
   expect(taken).toEqual(['6', '7']);
+  await spool.close();
+});
+
+test('sender sends the rest of a batch of which the far side has the beginning', async () => {
+  const spool = await heldEvents(8);
+  const { sink, taken } = scripted((_, attempt) =>
+    attempt === 1 ? { outcome: 'retry', cause } : delivered,
+  );
+  let asked = 0;
+  const committed = async () => (asked++ === 0 ? null : { position: 4, ahead: false });
+
+  await drained(spool, senderOn(spool, { ...sink, committed }));
+
+  expect(taken).toEqual(numbers(8).slice(4));
   await spool.close();
 });
 

@@ -1,8 +1,7 @@
-// Small file operations that survive a power cut: a name is durable only once its directory has been flushed, and
-// contents are replaced only through a new file and a rename.
+// Small file operations that survive a power cut: a name is durable only once its directory has been flushed.
 
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCodeOf } from '../../shared/system-error.ts';
 
@@ -22,20 +21,6 @@ export async function flushNames(path: string): Promise<void> {
   } finally {
     await directory.close();
   }
-}
-
-/** Replaces the file's contents at once: a reader, also after a crash, finds the old or the new. */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.part`;
-  const file = await open(temporary, 'w', fileMode);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-  await flushNames(path);
 }
 
 /** Writes all of `bytes` at `position`; the system may take them in pieces. */

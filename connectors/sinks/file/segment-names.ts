@@ -5,9 +5,11 @@
 // so on.
 
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { basename, dirname, join, parse } from 'node:path';
 import type { Offset } from '../../../src/contracts/event.ts';
+import { flushNames } from './durable-files.ts';
+import type { SegmentFileSettings } from './segment-settings.ts';
 
 const offsetDigits = 16;
 
@@ -24,6 +26,16 @@ export function finishedPath(path: string, first: Offset): string {
     const candidate = join(dir, `${stem}${turn === 1 ? '' : `-${turn}`}${ext}`);
     if (!existsSync(candidate) && !existsSync(`${candidate}.gz`)) return candidate;
   }
+}
+
+/** Gives the active file the name that it was finished under. */
+export async function renameFinished(
+  { path, flush, onFinished }: Pick<SegmentFileSettings, 'path' | 'flush' | 'onFinished'>,
+  finished: string,
+): Promise<void> {
+  await rename(path, finished);
+  if (flush) await flushNames(path);
+  onFinished(finished);
 }
 
 /** The finished segments of `path` that are not compressed, oldest first. */

@@ -16,12 +16,18 @@ import kafkajs, {
   type Transaction,
 } from 'kafkajs';
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { type Compression, compressed } from '../../shared/compression.ts';
 import { failureOf } from './kafkajs-errors.ts';
 import { checkAnswers, choosePartition } from './partition.ts';
-import type { KafkaDriver, KafkaOptions, KafkaProducer, KafkaRecord, KafkaSasl } from './port.ts';
+import type {
+  Committed,
+  KafkaDriver,
+  KafkaOptions,
+  KafkaProducer,
+  KafkaRecord,
+  KafkaSasl,
+} from './port.ts';
 import { Sockets } from './sockets.ts';
 
 const { CompressionCodecs, CompressionTypes, logLevel } = kafkajs;
@@ -48,7 +54,7 @@ class KafkajsProducer implements KafkaProducer {
   readonly #producer: Producer;
   #connected = false;
   #transaction: Transaction | null = null;
-  #position: Offset | null = null;
+  #committed: Committed | null = null;
   #turn = 0;
 
   constructor(options: KafkaOptions) {
@@ -70,14 +76,16 @@ class KafkajsProducer implements KafkaProducer {
     await told(this.#send(this.#producer, records));
   }
 
-  async transact(requests: readonly (readonly KafkaRecord[])[], position: Offset): Promise<void> {
+  async transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<void> {
     await this.#connect();
     const { topic, transactions } = this.#options;
     const transaction = this.#transaction;
     invariant(transaction !== null && transactions !== undefined, 'the producer has transactions');
     try {
       for (const records of requests) await this.#send(transaction, records);
-      const partitions = [{ partition: 0, offset: String(position) }];
+      const { position, note } = place;
+      // Written as it is (protocol/requests/txnOffsetCommit), though it is not among the types.
+      const partitions = [{ partition: 0, offset: String(position), metadata: note }];
       const topics = [{ topic, partitions }];
       await transaction.sendOffsets({ consumerGroupId: transactions.group, topics });
     } catch (error) {
@@ -87,24 +95,24 @@ class KafkajsProducer implements KafkaProducer {
       throw failure;
     }
     await told(transaction.commit(), 'the outcome of the commit is not known');
-    this.#position = position;
+    this.#committed = place;
     this.#transaction = await told(this.#producer.transaction());
   }
 
-  async committed(): Promise<Offset | null> {
+  async committed(): Promise<Committed | null> {
     const { topic, transactions } = this.#options;
     invariant(transactions !== undefined, 'the producer has transactions');
     await this.#connect();
     // Right after a commit the group may still show the position before it.
-    if (this.#position !== null) return this.#position;
+    if (this.#committed !== null) return this.#committed;
     const admin = this.#kafka.admin();
     try {
       await told(admin.connect());
       // Of all topics: asking for one topic's partitions would fail where the topic does not exist yet.
       const found = await told(admin.fetchOffsets({ groupId: transactions.group }));
       const partitions = found.find((each) => each.topic === topic)?.partitions ?? [];
-      const offset = Number(partitions.find((each) => each.partition === 0)?.offset ?? -1);
-      return offset < 0 ? null : offset;
+      const { offset = -1, metadata } = partitions.find((each) => each.partition === 0) ?? {};
+      return Number(offset) < 0 ? null : { position: Number(offset), note: metadata ?? '' };
     } finally {
       await admin.disconnect().catch(() => {});
     }

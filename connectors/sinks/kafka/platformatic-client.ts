@@ -27,8 +27,8 @@ import {
   txnOffsetCommitV3,
 } from '@platformatic/kafka';
 import { invariant } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
+import type { Committed } from './port.ts';
 
 /** Where a position in the spool is kept: under a consumer group, as the offset of the topic's partition 0. */
 export interface PositionPlace {
@@ -62,7 +62,10 @@ export class Client extends Producer {
   }
 
   /** Commits `position` as part of the transaction that is open. */
-  async commitPosition({ group, topic }: PositionPlace, position: Offset): Promise<void> {
+  async commitPosition(
+    { group, topic }: PositionPlace,
+    { position, note }: Committed,
+  ): Promise<void> {
     const { producerId, producerEpoch } = this;
     const id = this.transaction?.id;
     invariant(
@@ -71,7 +74,12 @@ export class Client extends Producer {
     );
     const { TRANSACTION, GROUP } = FindCoordinatorKeyTypes;
     const partitions = [
-      { partitionIndex: 0, committedOffset: BigInt(position), committedLeaderEpoch: -1 },
+      {
+        partitionIndex: 0,
+        committedOffset: BigInt(position),
+        committedLeaderEpoch: -1,
+        committedMetadata: note,
+      },
     ];
     const topics = [{ name: topic, partitions }];
     await this.#ask('AddOffsetsToTxn', async () => {
@@ -87,7 +95,7 @@ export class Client extends Producer {
   }
 
   /** The position as the last transaction has left it; waits for one whose end is under way. Null: there is none. */
-  async fetchPosition({ group, topic }: PositionPlace): Promise<Offset | null> {
+  async fetchPosition({ group, topic }: PositionPlace): Promise<Committed | null> {
     const asked = {
       groupId: group,
       memberEpoch: -1,
@@ -97,8 +105,8 @@ export class Client extends Producer {
       const coordinator = await this.#coordinatorOf(FindCoordinatorKeyTypes.GROUP, group);
       return await offsetFetchV8.api.async(coordinator, [asked], true);
     });
-    const offset = Number(groups[0]?.topics[0]?.partitions[0]?.committedOffset ?? -1);
-    return offset < 0 ? null : offset;
+    const { committedOffset = -1n, metadata } = groups[0]?.topics[0]?.partitions[0] ?? {};
+    return committedOffset < 0 ? null : { position: Number(committedOffset), note: metadata ?? '' };
   }
 
   /** Ends all connections in order. */

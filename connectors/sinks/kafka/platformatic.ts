@@ -6,12 +6,18 @@
 import { constants, zstdCompressSync } from 'node:zlib';
 import { compressionsAlgorithms, ProduceAcks } from '@platformatic/kafka';
 import { invariant } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
 import { compressed } from '../../shared/compression.ts';
 import { checkAnswers, choosePartition } from './partition.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { failureOf } from './platformatic-errors.ts';
-import type { KafkaDriver, KafkaOptions, KafkaProducer, KafkaRecord, KafkaSasl } from './port.ts';
+import type {
+  Committed,
+  KafkaDriver,
+  KafkaOptions,
+  KafkaProducer,
+  KafkaRecord,
+  KafkaSasl,
+} from './port.ts';
 
 const connectTimeoutMsMax = 10_000;
 const retries = 7;
@@ -45,11 +51,11 @@ class PlatformaticProducer implements KafkaProducer {
     await told(this.#send(this.#client, records));
   }
 
-  async transact(requests: readonly (readonly KafkaRecord[])[], position: Offset): Promise<void> {
+  async transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<void> {
     const transaction = await this.#begin();
     try {
       for (const records of requests) await this.#send(transaction, records);
-      await this.#client.commitPosition(this.#place, position);
+      await this.#client.commitPosition(this.#place, place);
     } catch (error) {
       const failure = failureOf(error);
       // Else readers wait for the transaction's end until it times out. Whether this works does not matter to us.
@@ -60,7 +66,7 @@ class PlatformaticProducer implements KafkaProducer {
     this.#transaction = null;
   }
 
-  async committed(): Promise<Offset | null> {
+  async committed(): Promise<Committed | null> {
     await this.#begin();
     return await told(this.#client.fetchPosition(this.#place));
   }

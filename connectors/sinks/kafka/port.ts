@@ -49,6 +49,13 @@ export interface KafkaOptions {
   readonly log: Log;
 }
 
+/** How far the sink has come, as it is committed with its records. */
+export interface Committed {
+  readonly position: Offset;
+  /** What else is kept with it; the brokers take 4,096 bytes. */
+  readonly note: string;
+}
+
 /** Makes a producer, without I/O. */
 export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
 
@@ -60,13 +67,13 @@ export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
 export interface KafkaProducer {
   /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
   produce(records: readonly KafkaRecord[]): Promise<void>;
-  /** Sends each of `requests` and commits `position` with them, in one transaction: all of it stands, or nothing. */
-  transact(requests: readonly (readonly KafkaRecord[])[], position: Offset): Promise<void>;
+  /** Sends each of `requests` and commits `place` with them, in one transaction: all of it stands, or nothing. */
+  transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<void>;
   /**
-   * The position that the last committed transaction of this group left; null if there is none, or if the brokers have
+   * What the last committed transaction of this group left; null if there is none, or if the brokers have
    * forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set otherwise).
    */
-  committed(): Promise<Offset | null>;
+  committed(): Promise<Committed | null>;
   /** Connects, authenticates and asks for the topic; changes nothing, creates nothing. */
   checkTopic(): Promise<void>;
   /** Disconnects; nothing may be in flight. */

@@ -1,12 +1,15 @@
-// The engine's part in the tests of the file sink: it keeps each mark, opens the sink anew with it, and sends again
-// what is not accounted for. And a look at everything that the sink has written.
+// The engine's part in the tests of the file sink: it opens the sink anew under an epoch of its own, and sends again what does
+// not stand in the file. And a look at everything that the sink has written.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { fileSink } from '../../../connectors/sinks/file.ts';
 import type { Json } from '../../../src/contracts/json.ts';
+import type { Epoch } from '../../../src/contracts/numbering.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
+import { nextEpoch } from '../../../src/hold/epochs.ts';
+import { anEvent } from '../../support/an-event.ts';
 import {
   type OpenedSink,
   type OpeningWishes,
@@ -19,14 +22,30 @@ const never = new AbortController().signal;
 /** Name of the active file in the directories of these tests. */
 export const name = 'events.ndjson';
 
-/** Remembers the last mark, and opens the sink anew with it, as the engine does after a restart. */
+/** What a state directory holds, as it would be copied. */
+interface CopiedState {
+  readonly spoolId: string;
+  readonly position: number;
+  readonly epochs: readonly Epoch[];
+  /** Which record each number stands for. */
+  readonly held: readonly number[];
+}
+
+/**
+ * Keeps the state and asks the sink how far it is when it opens it anew. Upstream's records are numbered from 0; those that a
+ * state put back from a copy does not know are read again, the last first, so that numbers come to stand for others.
+ */
 export class FakeEngine {
   readonly path: string;
   readonly #config: { readonly [setting: string]: unknown };
   readonly #wishes: OpeningWishes;
   #opened: OpenedSink | null = null;
+  #state: CopiedState = { spoolId: 'spool', position: 0, epochs: [], held: [] };
+  /** How many records upstream has. */
+  records = 0;
   mark: Json | null = null;
-  position = 0;
+  /** What the sink said when it was opened last. */
+  ahead = false;
 
   constructor(dir: string, config: object = {}, wishes: OpeningWishes = {}) {
     this.path = join(dir, name);
@@ -34,27 +53,70 @@ export class FakeEngine {
     this.#wishes = wishes;
   }
 
+  get position(): number {
+    return this.#state.position;
+  }
+
+  /** As each start does: numbers belong to an epoch of their own, and the sink is asked how far it is. */
   async open(): Promise<OpenedSink> {
-    const { position, mark } = this;
-    this.#opened ??= await openSink(fileSink, this.#config, { ...this.#wishes, position, mark });
+    if (this.#opened !== null) return this.#opened;
+    const { spoolId, position, held } = this.#state;
+    const epochs = nextEpoch(this.#state.epochs, held.length, Date.now());
+    const wishes = { ...this.#wishes, spoolId, epochs, position, mark: this.mark };
+    this.#opened = await openSink(fileSink, this.#config, wishes);
+    const reach = await this.#opened.sink.committed?.(never);
+    this.ahead = reach?.ahead === true;
+    this.#state = { ...this.#state, epochs, position: Math.max(position, reach?.position ?? 0) };
     return this.#opened;
   }
 
-  /** Sends the next `count` events. `keep: false`: the process dies before the answer is durable. */
+  /** Sends the next `count` events. `keep: false`: the process dies before the answer is noted. */
   async send(count: number, { keep = true } = {}): Promise<Delivery> {
     const { sink, batch } = await this.open();
-    const delivery = await sink.send(batch(someEvents(count, this.position)), never);
-    if (delivery.outcome === 'delivered' && keep) {
-      this.mark = delivery.mark ?? null;
-      this.position += count;
-    }
+    const { position } = this.#state;
+    const end = position + count;
+    this.#hold(end);
+    const records = this.#state.held.slice(position, end);
+    const events = records.map((record, i) => ({
+      ...anEvent({ offset: record }),
+      offset: position + i,
+    }));
+    const delivery = await sink.send(batch(events), never);
+    if (delivery.outcome === 'delivered' && keep) this.#state = { ...this.#state, position: end };
     return delivery;
+  }
+
+  #hold(end: number): void {
+    const held = [...this.#state.held];
+    for (let record = this.records - 1; record >= 0 && held.length < end; record -= 1) {
+      if (!held.includes(record)) held.push(record);
+    }
+    while (held.length < end) held.push(this.records++);
+    this.#state = { ...this.#state, held };
+  }
+
+  /** Sends whatever upstream has and the state does not know, some at a time. */
+  async catchUp(count = 2): Promise<void> {
+    await this.open();
+    while (this.#state.position < this.records) {
+      await this.send(Math.min(count, this.records - this.#state.position));
+    }
   }
 
   /** Lets go of the sink as it is; the next `send` opens it anew. Compression is waited for. */
   async restart(): Promise<void> {
     await this.#opened?.sink.close();
     this.#opened = null;
+  }
+
+  copy(): CopiedState {
+    return this.#state;
+  }
+
+  /** Puts a copy back in the place of the state; left out: the state is lost. */
+  async restore(state?: CopiedState): Promise<void> {
+    await this.restart();
+    this.#state = state ?? { spoolId: crypto.randomUUID(), position: 0, epochs: [], held: [] };
   }
 }
 

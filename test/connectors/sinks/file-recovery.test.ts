@@ -5,6 +5,7 @@ import {
   appendFileSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,12 +16,12 @@ import {
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { testTools } from '../../support/sink-opening.ts';
+import { type OpeningWishes, testTools } from '../../support/sink-opening.ts';
 import { tempDir } from '../../support/temp.ts';
 import { FakeEngine, name, uids, uidsIn, written } from './file-engine.ts';
 
-describe('file cuts away', () => {
-  test('a batch that was written and not accounted for, the first one too', async () => {
+describe('file counts', () => {
+  test('a batch that was written whole though its answer was lost, the first one too', async () => {
     const dir = tempDir();
     const engine = new FakeEngine(dir);
     await engine.send(2, { keep: false });
@@ -31,9 +32,23 @@ describe('file cuts away', () => {
 
     await engine.send(1);
 
-    expect(uidsIn(written(dir))).toEqual(uids(4));
+    expect(uidsIn(written(dir))).toEqual(uids(10));
   });
 
+  test('a new file whose only batch was written whole, and the finished one', async () => {
+    const dir = tempDir();
+    const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } });
+    await engine.send(2);
+    await engine.send(3, { keep: false });
+    await engine.restart();
+
+    await engine.send(1);
+
+    expect(uidsIn(written(dir))).toEqual(uids(6));
+  });
+});
+
+describe('file cuts away', () => {
   test('a torn line', async () => {
     const dir = tempDir();
     const engine = new FakeEngine(dir);
@@ -46,18 +61,123 @@ describe('file cuts away', () => {
     expect(uidsIn(written(dir))).toEqual(uids(3));
   });
 
-  test('a new file whose first batch was not accounted for, and keeps the finished one', async () => {
+  test('what there is of a batch that was not written whole, in a new file too', async () => {
     const dir = tempDir();
     const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } });
     await engine.send(2);
     await engine.send(3, { keep: false });
     await engine.restart();
+    truncateSync(engine.path, statSync(engine.path).size - 20);
     await engine.open();
     expect(statSync(engine.path).size).toBe(0);
 
     await engine.send(1);
 
     expect(uidsIn(written(dir))).toEqual(uids(3));
+  });
+});
+
+describe('file holds each event once, and cuts none, where the state', () => {
+  const configs: readonly {
+    readonly format?: NonNullable<OpeningWishes['format']>;
+    readonly [key: string]: unknown;
+  }[] = [
+    {},
+    { rotate: { bytes: '1B' } },
+    { rotate: { bytes: '4KiB' }, compress: 'gzip' },
+    { rotate: { every: '1ms' } },
+    { format: { type: 'json', schema: 'original' } },
+  ];
+  const sorted = (lines: readonly string[]) => [...lines].sort();
+  const engineFor = (dir: string, { format, ...config }: (typeof configs)[number]) =>
+    new FakeEngine(dir, config, format === undefined ? {} : { format });
+  const linesIn = (dir: string) => written(dir).split('\n').slice(0, -1);
+
+  test.each(configs)('was put back from a copy, more than once, with %j', async (config) => {
+    const dir = tempDir();
+    const engine = engineFor(dir, config);
+    await engine.send(3);
+    const copy = engine.copy();
+    await engine.send(2);
+    await engine.send(1);
+    await engine.restart();
+    const before = linesIn(dir);
+
+    await engine.restore(copy);
+    await engine.send(1);
+    const aheadFirst = engine.ahead;
+    await engine.restart();
+    await engine.catchUp();
+    await engine.send(2);
+    await engine.restore(copy);
+    await engine.catchUp(3);
+    await engine.send(1);
+    await engine.restart();
+
+    expect(aheadFirst).toBe(true);
+    expect(linesIn(dir).slice(0, before.length)).toEqual(before);
+    expect(linesIn(dir).length).toBe(engine.records);
+    if (!('format' in config)) expect(sorted(uidsIn(written(dir)))).toEqual(sorted(uids(9)));
+  });
+
+  test.each(configs)('is lost, with %j', async (config) => {
+    const dir = tempDir();
+    const engine = engineFor(dir, config);
+    await engine.send(3);
+    await engine.send(2);
+
+    await engine.restore();
+    await engine.catchUp();
+    await engine.send(1);
+    await engine.restart();
+
+    expect(linesIn(dir).length).toBe(6);
+  });
+
+  test('is older and its process is killed again and again before it has caught up', async () => {
+    const dir = tempDir();
+    const engine = new FakeEngine(dir, { rotate: { bytes: '3KiB' } });
+    const copy = engine.copy();
+    for (let i = 0; i < 5; i += 1) await engine.send(2);
+
+    await engine.restore(copy);
+    for (let i = 0; i < 8; i += 1) {
+      await engine.send(3, { keep: false });
+      await engine.restart();
+      await engine.send(1);
+    }
+    await engine.catchUp();
+    await engine.restart();
+
+    expect(sorted(uidsIn(written(dir)))).toEqual(sorted(uids(engine.records)));
+  });
+
+  test('and the note are lost: nothing is cut, what comes again has the same uid', async () => {
+    const dir = tempDir();
+    const tools = testTools();
+    const engine = new FakeEngine(dir, {}, { tools });
+    await engine.send(2);
+
+    await engine.restore();
+    rmSync(join(dir, `.${name}.sluice`));
+    await engine.catchUp();
+
+    expect(sorted(uidsIn(written(dir)))).toEqual(sorted([...uids(2), ...uids(2)]));
+    const said = tools.logged.find(({ fields }) => fields.code === 'state_older');
+    expect(said?.level).toBe('warn');
+  });
+
+  test('and all files are gone but for the note: all is written anew', async () => {
+    const dir = tempDir();
+    const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } });
+    await engine.send(2);
+    await engine.send(2);
+    await engine.restore();
+    for (const entry of readdirSync(dir)) if (!entry.startsWith('.')) rmSync(join(dir, entry));
+
+    await engine.catchUp();
+
+    expect(sorted(uidsIn(written(dir)))).toEqual(sorted(uids(4)));
   });
 });
 
@@ -73,36 +193,7 @@ describe('file respects what is not its own:', () => {
     await engine.restart();
     await engine.send(1);
 
-    expect(uidsIn(written(dir))).toEqual(['old', 'torn', ...uids(3)]);
-  });
-
-  test('a new state directory leaves an old one’s events alone', async () => {
-    const dir = tempDir();
-    const old = new FakeEngine(dir, {}, { spoolId: 'old' });
-    await old.send(2);
-    await old.send(3, { keep: false });
-    await old.restart();
-    const engine = new FakeEngine(dir, {}, { spoolId: 'new' });
-
-    await engine.send(1);
-
-    expect(uidsIn(written(dir))).toEqual([...uids(5), ...uids(1)]);
-  });
-
-  test('an older state brought back cuts nothing, and says so', async () => {
-    const dir = tempDir();
-    const tools = testTools();
-    const engine = new FakeEngine(dir, { rotate: { bytes: '1B' } }, { tools });
-    await engine.send(1);
-    const { mark, position } = engine;
-    for (let i = 0; i < 3; i++) await engine.send(1);
-    await engine.restart();
-    Object.assign(engine, { mark, position });
-
-    await engine.send(1);
-
-    expect([...uidsIn(written(dir))].sort()).toEqual([...uids(4), ...uids(1, 1)].sort());
-    expect(tools.logged).toContainEqual(expect.objectContaining({ level: 'warn' }));
+    expect(uidsIn(written(dir))).toEqual(['old', 'torn', ...uids(5)]);
   });
 
   test.each([
@@ -132,7 +223,7 @@ describe('file respects what is not its own:', () => {
       await engine.send(1);
 
       const found = uidsIn(written(dir)).filter((uid) => uid !== 'x');
-      expect(found).toEqual(what === 'written to' ? uids(6) : uids(4, 2));
+      expect(found).toEqual(what === 'written to' ? uids(8) : uids(6, 2));
       if (what === 'moved away') {
         expect(uidsIn(readFileSync(join(dir, 'moved.ndjson'), 'utf8'))).toEqual(uids(2));
       }
@@ -177,7 +268,7 @@ describe('file respects what is not its own:', () => {
   });
 });
 
-test('file holds each event once, whatever crashes come between', async () => {
+test('file holds each event once, whatever crashes, old states and lost ones come between', async () => {
   const root = tempDir();
   const aStep = fc.oneof(
     {
@@ -197,6 +288,9 @@ test('file holds each event once, whatever crashes come between', async () => {
       }),
     },
     { weight: 1, arbitrary: fc.constant({ kind: 'restart' as const }) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'copy' as const }) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'restore' as const }) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'lose' as const }) },
   );
   const aRun = fc.record({
     rotate: fc.constantFrom('1B', '2KiB', '6KiB', '1MiB'),
@@ -208,15 +302,20 @@ test('file holds each event once, whatever crashes come between', async () => {
     fc.asyncProperty(aRun, async ({ rotate, compress, steps }) => {
       const dir = mkdtempSync(join(root, 'run-'));
       const engine = new FakeEngine(dir, { rotate: { bytes: rotate }, compress, fsync: false });
+      let copy = engine.copy();
       for (const step of steps) {
+        if (step.kind === 'copy') copy = engine.copy();
+        if (step.kind === 'restore') await engine.restore(copy);
+        if (step.kind === 'lose') await engine.restore();
         if (step.kind === 'send') await engine.send(step.count);
         if (step.kind === 'crash') await crash(engine, step);
         if (step.kind === 'restart') await engine.restart();
       }
+      await engine.catchUp();
       await engine.send(1);
       await engine.restart();
 
-      expect(uidsIn(written(dir))).toEqual(uids(engine.position));
+      expect([...uidsIn(written(dir))].sort()).toEqual([...uids(engine.records)].sort());
       rmSync(dir, { recursive: true });
     }),
     { numRuns: 60 },

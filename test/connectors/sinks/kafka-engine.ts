@@ -70,7 +70,7 @@ export async function deliver(opened: OpenedSink, events: readonly Event[]): Pro
 export async function committedOf(opened: OpenedSink): Promise<Offset | null> {
   for (;;) {
     try {
-      return (await opened.sink.committed?.(goOn)) ?? null;
+      return (await opened.sink.committed?.(goOn))?.position ?? null;
     } catch (error) {
       if (!(error instanceof ExportError) || error.code !== 'sink_unreachable') throw error;
       await delay(20);

@@ -1,0 +1,162 @@
+// The note beside a file sink's file: what stands in its segments, batch by batch, so that a state which is older, damaged or
+// lost neither cuts nor repeats anything. Lines, each a JSON array, only ever appended:
+//
+//   ["segment", spool, epoch, first, since, inode, base]   from here on batches stand in the active file, from byte `base`
+//   ["batch", from, to, at, bytes, crc, uids]              these events, the bytes `at` to `bytes` with this CRC-32
+//   ["finished", name, bytes]                              the segment has this length, gets this name, never changes again
+//
+// A batch is noted before it is written: the last one may not stand in the file, or only in part. One that begins before
+// the end of another stands in its place. The newest notes are in one file and those before in a second, which goes when
+// the first is full, so that at least the newest 200,000 events are known, and half a million where batches are large.
+
+import { constants } from 'node:fs';
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
+import { z } from 'zod';
+import type { Offset } from '../../../src/contracts/event.ts';
+import type { Place } from '../../../src/contracts/numbering.ts';
+import { errorCodeOf } from '../../shared/system-error.ts';
+import { fileMode, flushNames } from './durable-files.ts';
+import { notePath } from './segment-names.ts';
+
+const noteBytesMax = 32 * 1024 * 1024;
+
+const count = z.number().int().nonnegative();
+const lineShape = z.union([
+  z.tuple([z.literal('segment'), z.string(), z.number(), count, z.number(), count, count]),
+  z.tuple([z.literal('batch'), count, count, count, count, count, z.string()]),
+  z.tuple([z.literal('finished'), z.string(), count]),
+]);
+/** One line of the note. */
+export type NoteLine = z.output<typeof lineShape>;
+
+/** A batch as it was noted. */
+export interface NotedBatch {
+  /** How far the sink had come with it. */
+  readonly place: Place;
+  /** Where in the file it stands. */
+  readonly at: number;
+  readonly bytes: number;
+  readonly crc: number;
+  /** What is kept of each event's uid, in one. */
+  readonly uids: string;
+}
+
+/** A segment as it was noted. */
+export interface NotedSegment {
+  readonly first: Offset;
+  /** When it began, epoch milliseconds. */
+  readonly since: number;
+  readonly inode: number;
+  /** Length of the file before what is noted. */
+  readonly base: number;
+  readonly batches: NotedBatch[];
+  /** Name of the finished file; null: it is the active one. */
+  readonly finished: string | null;
+}
+
+/** What the notes of the file at `path` say, oldest first. What cannot be read says nothing. */
+export async function readNotes(path: string): Promise<readonly NotedSegment[]> {
+  const segments: NotedSegment[] = [];
+  let place: Omit<Place, 'next'> = { spool: '', epoch: 0 };
+  for (const line of [...(await linesIn(olderPath(path))), ...(await linesIn(notePath(path)))]) {
+    const last = segments.at(-1);
+    switch (line[0]) {
+      case 'segment': {
+        const [, spool, epoch, first, since, inode, base] = line;
+        place = { spool, epoch };
+        const same = last?.first === first && last.since === since;
+        if (same) dropFrom(last.batches, base);
+        const known = same ? (segments.pop()?.batches ?? []) : [];
+        segments.push({ first, since, inode, base, batches: known, finished: null });
+        break;
+      }
+      case 'batch': {
+        const [, , to, at, bytes, crc, uids] = line;
+        dropFrom(last?.batches ?? [], at);
+        last?.batches.push({ place: { ...place, next: to }, at, bytes, crc, uids });
+        break;
+      }
+      case 'finished':
+        dropFrom(last?.batches ?? [], line[2]);
+        // A segment of before, which was left since others wrote to the file, stands in the same.
+        for (const [index, each] of segments.entries()) {
+          const isThere = each.finished === null && each.inode === last?.inode;
+          if (isThere) segments[index] = { ...each, finished: line[1] };
+        }
+        break;
+    }
+  }
+  return segments;
+}
+
+/** Batches that end after `at` were not written, or cut: another stands there. */
+function dropFrom(batches: NotedBatch[], at: number): void {
+  while ((batches.at(-1)?.bytes ?? 0) > at) batches.pop();
+}
+
+async function linesIn(path: string): Promise<readonly NoteLine[]> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT') return '';
+    throw error;
+  });
+  return text.split('\n').flatMap((line) => {
+    try {
+      return [lineShape.parse(JSON.parse(line))];
+    } catch {
+      return []; // torn, or of an older version
+    }
+  });
+}
+
+function olderPath(path: string): string {
+  return `${notePath(path)}.older`;
+}
+
+/** The note as it is written. */
+export class SegmentNote {
+  readonly #path: string;
+  readonly #flush: boolean;
+  #file: FileHandle | null = null;
+  #bytes = 0;
+
+  constructor(path: string, flush: boolean) {
+    this.#path = path;
+    this.#flush = flush;
+  }
+
+  /** True where it is time to begin another. */
+  get isFull(): boolean {
+    return this.#bytes >= noteBytesMax;
+  }
+
+  /** Adds a line; resolves once it is durable. */
+  async add(line: NoteLine): Promise<void> {
+    this.#file ??= await this.#open();
+    const bytes = Buffer.from(`${JSON.stringify(line)}\n`, 'utf8');
+    await this.#file.appendFile(bytes);
+    this.#bytes += bytes.length;
+    if (this.#flush) await this.#file.datasync();
+  }
+
+  /** Begins another; what the last one says is known until that is full as well. */
+  async turn(): Promise<void> {
+    await this.close();
+    await rename(notePath(this.#path), olderPath(this.#path));
+  }
+
+  async close(): Promise<void> {
+    const file = this.#file;
+    this.#file = null;
+    await file?.close();
+  }
+
+  /** What follows must not be taken for the rest of a line that was torn. */
+  async #open(): Promise<FileHandle> {
+    const { O_RDWR, O_APPEND, O_CREAT } = constants;
+    const file = await open(notePath(this.#path), O_RDWR | O_APPEND | O_CREAT, fileMode);
+    this.#bytes = (await file.stat()).size;
+    if (this.#bytes > 0) await file.appendFile('\n');
+    if (this.#flush) await flushNames(this.#path);
+    return file;
+  }
+}

@@ -1,0 +1,180 @@
+// What stands in a file sink's segments when it is opened, by the note beside them, and what of it this state knows. What must
+// stay true: nothing counts as standing there unless it can be seen to, so that a note that was left behind when its
+// files went keeps nothing from being written again.
+
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { z } from 'zod';
+import type { Offset } from '../../../src/contracts/event.ts';
+import type { Json } from '../../../src/contracts/json.ts';
+import { type Reach, reachOf } from '../../../src/contracts/numbering.ts';
+import { keptDigits } from '../../shared/known-events.ts';
+import { errorCodeOf } from '../../shared/system-error.ts';
+import { renameFinished } from './segment-names.ts';
+import { type NotedBatch, type NotedSegment, readNotes } from './segment-note.ts';
+import type { SegmentFileSettings } from './segment-settings.ts';
+
+/** What stands in the file. */
+export interface Standing {
+  readonly reach: Reach;
+  /** What this state knows nothing of, by what is kept of uids. */
+  readonly known: Set<string>;
+}
+
+/** A segment that was left active. */
+interface Left {
+  readonly segment: Offset;
+  readonly since: number;
+  /** Where its last whole batch ends: what is behind was never finished. */
+  readonly bytes: number;
+}
+
+/** Looks at the note and the files, and changes neither. */
+export async function recover(
+  settings: SegmentFileSettings,
+): Promise<Standing & { readonly left: Left | null }> {
+  const { path, mark } = settings;
+  const segments = await readNotes(path);
+  const last = segments.at(-1);
+  if (last?.finished) await finishAgain(settings, last.inode, last.finished);
+  const file = await openToLook(path);
+  try {
+    if (last === undefined) {
+      const left = file === null ? null : await leftBefore(file, mark);
+      if (file !== null && left === null) await tellUnknown(settings, file);
+      return { ...nothingStands(), left };
+    }
+    const left = last.finished === null && file !== null ? await leftIn(file, last) : null;
+    return { ...(await standingIn(settings, segments, file)), left };
+  } finally {
+    await file?.close();
+  }
+}
+
+const nothingStands = () => ({ reach: { position: 0, ahead: false }, known: new Set<string>() });
+
+/** A process that ended between noting the name and giving it. */
+async function finishAgain(
+  settings: SegmentFileSettings,
+  inode: number,
+  name: string,
+): Promise<void> {
+  const found = await stat(settings.path).catch(() => null);
+  const names = await namesBeside(settings.path);
+  if (found?.ino !== inode || names.has(name)) return;
+  await renameFinished(settings, join(dirname(settings.path), name));
+}
+
+/** Where to go on in the file; null where it is not the one that was left, or others have written to it since. */
+async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | null> {
+  const { first, since, inode, base, batches } = segment;
+  const { ino, size } = await file.stat();
+  const noted = batches.at(-1);
+  const isSeen = await isSeenIn(file, segment);
+  const last = batches.at(-1);
+  if (!isSeen && !(last === undefined && ino === inode && size >= base)) return null;
+  const bytes = last?.bytes ?? base;
+  const wasBegun = noted !== undefined && noted !== last && size <= noted.bytes;
+  const isEnd = wasBegun || !(await hasLineEnd(file, bytes));
+  return isEnd ? { segment: first, since, bytes } : null;
+}
+
+/** What counts as standing there: batches that are seen in the file, and finished files as long as any file of ours is left. */
+async function standingIn(
+  { path, numbering }: SegmentFileSettings,
+  segments: readonly NotedSegment[],
+  file: FileHandle | null,
+): Promise<Standing> {
+  const names = await namesBeside(path);
+  const seen = new Set<NotedSegment>();
+  for (const segment of segments) {
+    const isThere =
+      segment.finished === null
+        ? file !== null && (await isSeenIn(file, segment))
+        : names.has(segment.finished) || names.has(`${segment.finished}.gz`);
+    if (isThere) seen.add(segment);
+  }
+  const counted = segments.filter(
+    (segment) => seen.has(segment) || (segment.finished !== null && seen.size > 0),
+  );
+  const standing = nothingStands();
+  for (const { place, uids } of counted.flatMap(({ batches }) => batches)) {
+    const { position, ahead } = reachOf(place, numbering);
+    standing.reach = { position: Math.max(position, standing.reach.position), ahead };
+    if (!ahead) continue;
+    for (let at = 0; at < uids.length; at += keptDigits) {
+      standing.known.add(uids.slice(at, at + keptDigits));
+    }
+  }
+  return standing;
+}
+
+/** Whether what is noted stands in the file; but for the last batch, which then is taken away. */
+async function isSeenIn(file: FileHandle, { batches }: NotedSegment): Promise<boolean> {
+  const last = batches.at(-1);
+  if (last === undefined || (await stands(file, last))) return last !== undefined;
+  batches.pop();
+  const before = batches.at(-1);
+  return before !== undefined && (await stands(file, before));
+}
+
+/** The file with these contents at this place, whoever has copied it meanwhile. */
+async function stands(file: FileHandle, { at, bytes, crc }: NotedBatch): Promise<boolean> {
+  const { size } = await file.stat();
+  return size >= bytes && crc32(await bytesOf(file, at, bytes)) === crc;
+}
+
+async function hasLineEnd(file: FileHandle, from: number): Promise<boolean> {
+  const { size } = await file.stat();
+  const step = 1024 * 1024;
+  for (let at = from; at < size; at += step) {
+    if ((await bytesOf(file, at, Math.min(size, at + step))).includes(0x0a)) return true;
+  }
+  return false;
+}
+
+async function bytesOf(file: FileHandle, from: number, to: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(to - from);
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** How far the file was accounted for by version 0.1.0, which kept that in the state and noted no batches. */
+const markShape = z.object({
+  segment: z.number(),
+  since: z.number(),
+  inode: z.number(),
+  bytes: z.number(),
+});
+
+async function leftBefore(file: FileHandle, mark: Json | null): Promise<Left | null> {
+  const { success, data } = markShape.safeParse(mark);
+  const { ino, size } = await file.stat();
+  if (!success || ino !== data.inode || size < data.bytes) return null;
+  if (await hasLineEnd(file, data.bytes)) return null;
+  return { segment: data.segment, since: data.since, bytes: data.bytes };
+}
+
+async function tellUnknown({ path, log }: SegmentFileSettings, file: FileHandle): Promise<void> {
+  if ((await file.stat()).size === 0) return;
+  log.warn('the file holds lines that no note tells of; what sluice wrote may come twice', {
+    code: 'state_older',
+    path,
+    next: 'Nothing is lost, and a repeat has the same uid. Keep the note beside the file to be spared them.',
+  });
+}
+
+async function openToLook(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+async function namesBeside(path: string): Promise<ReadonlySet<string>> {
+  const entries = await readdir(dirname(path)).catch(() => []);
+  return new Set(entries.filter((entry) => entry !== basename(path)));
+}
