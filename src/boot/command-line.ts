@@ -2,10 +2,9 @@
 // misspelt flag cost next to nothing. Names and flags are what people's scripts rely on: none is ever renamed. The name
 // of an option's value or of an argument says to `completion` what it is: a file, a directory, or a text of one's own.
 
-import { readFileSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, UsageError, usualConfig } from './command.ts';
+import { type ExitCode, type Means, UsageError, usualConfig, version } from './command.ts';
 import { hint } from './config/nearest.ts';
 import { sinkKinds } from './new-config.ts';
 
@@ -36,13 +35,6 @@ export function commandLine(means: Means, end: End): Command {
   addTrying(program, means, end);
   addCompletion(program, means, end);
   return program;
-}
-
-function version(): string {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  );
-  return version;
 }
 
 const configOption = () =>

@@ -2,12 +2,20 @@
 // handed and never end the process themselves, so that exit codes stand in one place (main.ts) and what a command
 // prints is whole before the process ends.
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { ExportError } from '../contracts/errors.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;
+
+/** `0.1.0`: the version of sluice, as its package says. */
+export function version(): string {
+  const { version }: { version: string } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  );
+  return version;
+}
 
 /** What a command is run with. */
 export interface Means {

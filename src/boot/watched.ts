@@ -14,6 +14,7 @@ import type {
   WatchedCondition,
   WatchedError,
   WatchedFilter,
+  WatchedJourney,
   WatchedReason,
   WatchedSink,
   WatchedStream,
@@ -42,7 +43,7 @@ const readEveryMs = 5_000;
 const readShareMax = 0.005;
 
 /** A function that looks at the journey. */
-export function watching(sights: Sights): () => Omit<Watched, 'reloadRefused'> {
+export function watching(sights: Sights): () => WatchedJourney {
   const { config, plan, pipeline, spool, conditions } = sights;
   const fixed = streamFacts(sights);
   const remembered = remembering(sights);

@@ -69,7 +69,7 @@ function textLog(settings: LogSettings, always: ErrorDetails): Log {
   };
   return {
     ...byLevel((at, text, fields) => {
-      if (logLevels.indexOf(at) < logLevels.indexOf(level)) return;
+      if (!reaches(at, level)) return;
       const { next, ...rest } = printable({ ...always, ...fields });
       const time = style('gray', new Date().toTimeString().slice(0, 8));
       const facts = Object.entries(rest).map(([name, value]) => ` ${fact(name, value)}`);
@@ -81,7 +81,13 @@ function textLog(settings: LogSettings, always: ErrorDetails): Log {
   };
 }
 
-function byLevel(
+/** Whether lines of this gravity are written where lines from `from` on are. */
+export function reaches(at: LogLevel, from: LogLevel): boolean {
+  return logLevels.indexOf(at) >= logLevels.indexOf(from);
+}
+
+/** A log's methods, made of one function. */
+export function byLevel(
   line: (level: LogLevel, text: string, fields: ErrorDetails | undefined) => void,
 ): Record<LogLevel, (text: string, fields?: ErrorDetails) => void> {
   return {
@@ -104,7 +110,8 @@ function toStderr(line: string): void {
 /** Longer values bury the rest of the line; messages of ours are far shorter. */
 const valueLengthMax = 2_000;
 
-function printable(fields: ErrorDetails): Record<string, string | number | boolean | null> {
+/** Fields as they may be written: without what could end a line or steer a terminal. */
+export function printable(fields: ErrorDetails): Record<string, string | number | boolean | null> {
   const clean: Record<string, string | number | boolean | null> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;

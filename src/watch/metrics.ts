@@ -25,6 +25,7 @@
 //   sluice_sink_position                        {sink} offset in the spool
 //   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
 //   sluice_filter_failures_total                {route, source} events that a route's filter could not judge
+//   sluice_log_lines_lost_total                 of the log, with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
 import type { Watched } from './watched.ts';
@@ -53,6 +54,7 @@ export function metricFamilies(watched: Watched, facts: ProcessFacts): readonly 
     ...streamFamilies(watched),
     ...sinkFamilies(watched),
     ...spoolFamilies(watched),
+    ...logFamilies(watched),
   ];
 }
 
@@ -221,6 +223,12 @@ function spoolFamilies({ spool }: Watched): readonly Family[] {
       'Oldest page held.',
       (s) => inSeconds(s.oldestAt),
     ],
+  ]);
+}
+
+function logFamilies({ logLinesLost }: Watched): readonly Family[] {
+  return familiesOf([logLinesLost], () => ({}), [
+    ['sluice_log_lines_lost_total', 'counter', 'Log lines the collector never got.', (n) => n],
   ]);
 }
 

@@ -3,7 +3,6 @@
 // cumulative since the start, so a push that fails loses no count and is not sent again: the next one says more. What
 // must stay true: a collector that is slow, gone or refuses costs the journey nothing.
 
-import { randomUUID } from 'node:crypto';
 import type { Secret } from '../contracts/settings.ts';
 import type { Clock, HttpClient, Log, TlsSettings } from '../contracts/tools.ts';
 import type { Family } from './metrics.ts';
@@ -15,6 +14,8 @@ export interface Telemetry {
   readonly headers: Readonly<Record<string, Secret>>;
   readonly tls?: TlsSettings | undefined;
   readonly everyMs: number;
+  /** Names this process. */
+  readonly instance: string;
   readonly http: HttpClient;
 }
 
@@ -30,11 +31,10 @@ const answerBytesMax = 64 * 1024;
 
 /** Pushes until `over` aborts. Never rejects: what fails is logged once, and so is that it works again. */
 export async function pushMetrics(
-  { url, headers, tls, everyMs, http }: Telemetry,
+  { url, headers, tls, everyMs, http, instance }: Telemetry,
   { board, clock, log }: { readonly board: Numbers; readonly clock: Clock; readonly log: Log },
   over: AbortSignal,
 ): Promise<void> {
-  const instance = randomUUID();
   let failing = false;
   const push = async () => {
     const body = JSON.stringify(requestOf(board, { instance, now: clock.now() }));

@@ -144,4 +144,9 @@ export interface Watched {
   } | null;
   /** Each filter of the routes by source, with the events that it could not judge and that were delivered for it. */
   readonly filterFailures: readonly WatchedFilter[];
+  /** Lines of the log that the collector never got; null: none is configured. */
+  readonly logLinesLost: number | null;
 }
+
+/** Of it, what does not come from the process around the journey. */
+export type WatchedJourney = Omit<Watched, 'reloadRefused' | 'logLinesLost'>;

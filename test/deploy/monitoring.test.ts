@@ -57,7 +57,7 @@ beforeAll(async () => {
   try {
     await journey.pipeline.once(new AbortController().signal, 10_000);
     const seen = watching({ config, plan, ...journey, clock: tools.clock, log: noLog });
-    const look = () => ({ ...seen(), reloadRefused: null });
+    const look = () => ({ ...seen(), reloadRefused: null, logLinesLost: 0 });
     const server = await aServer(look);
     const { body } = await ask(`${server.url}/metrics`);
     await server.close();

@@ -90,6 +90,7 @@ export function aWatched(parts: Partial<Watched> = {}): Watched {
     conditionCounts: [],
     filterFailures: [],
     reloadRefused: null,
+    logLinesLost: null,
     ...parts,
   };
 }

@@ -1,6 +1,7 @@
 // Metrics pushed over OTLP to a real HTTP server, and compared with what OpenTelemetry's own serialiser makes of the numbers
 // that /metrics shows.
 
+import { randomUUID } from 'node:crypto';
 import { JsonMetricsSerializer } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { expect, test } from 'vitest';
@@ -24,7 +25,8 @@ async function aPusher(receiver: HttpReceiver) {
   const note = (text: string) => logged.push(text);
   const log: Log = { ...noLog, info: note, warn: note };
   const headers = { authorization: new Secret(() => 'Bearer a-secret') };
-  const telemetry = { url: `${receiver.url}/v1/metrics`, headers, everyMs, http };
+  const url = `${receiver.url}/v1/metrics`;
+  const telemetry = { url, headers, everyMs, http, instance: randomUUID() };
   const server = await aServer(() => aWatched(), { clock, log, telemetry });
   return { clock, server, logged };
 }

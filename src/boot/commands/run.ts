@@ -8,10 +8,10 @@ import { duration } from '../../contracts/settings.ts';
 import type { Log } from '../../contracts/tools.ts';
 import { backlog, type Summary } from '../../pipeline.ts';
 import { systemClock } from '../../tools/clock.ts';
-import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
+import type { LogLevel } from '../../watch/log.ts';
 import type { StatusServer } from '../../watch/status-server.ts';
 import type { EventTap, TailWish } from '../../watch/tail.ts';
-import type { Watched } from '../../watch/watched.ts';
+import type { Watched, WatchedJourney } from '../../watch/watched.ts';
 import { withBackfills } from '../backfill-beside.ts';
 import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
@@ -19,6 +19,7 @@ import { planFrom, type WholePlan } from '../config/plan.ts';
 import { eventTap } from '../event-tap.ts';
 import { timeToGiveUp } from '../give-up.ts';
 import { type Journey, openJourney } from '../journey.ts';
+import { type OwnLog, openOwnLog } from '../own-log.ts';
 import { type ReloadMeans, serveReloads } from '../reload.ts';
 import type { Made } from '../reload-changes.ts';
 import { listenForReloads } from '../reload-requests.ts';
@@ -61,15 +62,17 @@ async function runJourney(
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const config = readConfig(options.config, { env: means.env });
-  const log = await openLog({
-    level: options.logLevel ?? config.log.level,
-    form: logForm(process.stderr),
-  });
+  const own = await openOwnLog(config, options.logLevel);
+  const { log } = own;
   warnThroughLog(log);
   if (config.state.warning !== null) log.warn(config.state.warning);
   const shutdown = listenForShutdown(() => {
     log.warn('a second signal: ending at once; nothing is lost');
     means.exit(1);
+  });
+  let stopMs: number | null = null;
+  shutdown.stop.addEventListener('abort', () => {
+    stopMs = performance.now();
   });
   try {
     const tools = openTools(log);
@@ -79,7 +82,7 @@ async function runJourney(
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
       const sight = sightOf({ config, plan }, journey, tools);
       const refused = null;
-      const running = { config, plan, journey, tools, shutdown, means, sight, refused };
+      const running = { config, plan, journey, tools, shutdown, means, own, sight, refused };
       noteRunning(config, tools.clock.now(), null, log);
       const status = await openStatus(running);
       try {
@@ -95,6 +98,7 @@ async function runJourney(
     log.error('sluice ends', { code, error: message, next });
     return 1;
   } finally {
+    await own.close(stopMs);
     shutdown.release();
   }
 }
@@ -106,6 +110,7 @@ interface Running {
   readonly tools: BootTools;
   readonly shutdown: Shutdown;
   readonly means: Means;
+  readonly own: OwnLog;
   /** What the status shows: of another config once that runs. */
   sight: Sight;
   /** Why the config in its file does not run; null: it does. */
@@ -113,7 +118,7 @@ interface Running {
 }
 
 interface Sight {
-  readonly look: () => Omit<Watched, 'reloadRefused'>;
+  readonly look: () => WatchedJourney;
   readonly tap: EventTap | null;
 }
 
@@ -131,14 +136,19 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
   const { serveStatus } = await import('../../watch/status-server.ts');
   const { clock, log, http } = running.tools;
   const { tap: first } = running.sight;
-  const look = () => ({ ...running.sight.look(), reloadRefused: running.refused });
+  const look = (): Watched => ({
+    ...running.sight.look(),
+    reloadRefused: running.refused,
+    logLinesLost: running.own.lost(),
+  });
   const tap = first && {
     get forms() {
       return (running.sight.tap ?? first).forms;
     },
     open: (wish: TailWish) => (running.sight.tap ?? first).open(wish),
   };
-  const telemetry = status.telemetry === null ? null : { ...status.telemetry, http };
+  const { instance } = running.own;
+  const telemetry = status.telemetry && { ...status.telemetry, http, instance };
   return await serveStatus({ ...status, look, tap, telemetry, clock, log });
 }
 

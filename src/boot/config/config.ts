@@ -12,6 +12,8 @@ import {
   upstreamFields,
   upstreamFlaws,
 } from '../../tools/upstream-settings.ts';
+import type { Collector } from '../../watch/collector-log.ts';
+import type { LogLevel } from '../../watch/log.ts';
 import type { Telemetry } from '../../watch/telemetry.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
@@ -61,10 +63,10 @@ export interface Config {
     readonly token: Secret | null;
     readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
     readonly tail: boolean;
-    readonly telemetry: Omit<Telemetry, 'http'> | null;
+    readonly telemetry: Omit<Telemetry, 'http' | 'instance'> | null;
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
-  readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error' };
+  readonly log: { readonly level: LogLevel; readonly otlp: Collector | null };
   /** The same as it was written, without its secrets, for who looks at what runs. */
   readonly kept: Json;
   /** What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to show. */
@@ -122,6 +124,10 @@ function readTop(
   const status = parseBlock(statusBlock, at('status'), reading)?.settings;
   const shutdown = parseBlock(shutdownBlock, at('shutdown'), reading)?.settings;
   const log = parseBlock(logBlock, at('log'), reading)?.settings;
+  for (const key of ['status', 'log'] as const) {
+    const written = top.children.get(key)?.children?.get('otlp');
+    if (written !== undefined) checkTlsFiles({ written, path: [key, 'otlp'] }, reading);
+  }
 
   const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
   const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
@@ -153,7 +159,7 @@ function readTop(
             telemetry: telemetryOf(status.otlp),
           },
     shutdown: { timeoutMs: shutdown.timeout },
-    log,
+    log: { level: log.level, otlp: collectorOf(log.otlp) },
   };
 }
 
@@ -161,6 +167,12 @@ function telemetryOf(otlp: NonNullable<z.output<typeof statusBlock>>['otlp']) {
   if (otlp === undefined) return null;
   const { url, headers = {}, tls, every } = otlp;
   return { url, headers, tls, everyMs: every };
+}
+
+function collectorOf(otlp: z.output<typeof logBlock>['otlp']): Collector | null {
+  if (otlp === undefined) return null;
+  const { url, headers = {}, tls } = otlp;
+  return { url, headers, tls };
 }
 
 const neededKeys = 'upstreams, sources and sinks';

@@ -53,6 +53,24 @@ export const stateBlock = z
   .prefault({})
   .describe('where pages and checkpoints are held: one SQLite database');
 
+/** Where an OpenTelemetry collector takes something of sluice itself. */
+function collector(endpoint: string) {
+  return z.strictObject({
+    url: postUrl().describe(endpoint),
+    headers: headers().describe('headers of each request, e.g. Authorization'),
+    tls: tls().describe('TLS of https:// addresses'),
+  });
+}
+
+function plainWithTls({ url, tls }: { readonly url: string; readonly tls?: object | undefined }) {
+  return tls !== undefined && url.startsWith('http:');
+}
+
+const plainWithTlsFlaw = {
+  path: ['tls'],
+  message: 'tls is set, but url begins with http://; write https://, or leave tls out',
+};
+
 /** `status`: the page with /healthz, /readyz and /metrics. */
 export const statusBlock = z
   .strictObject({
@@ -77,17 +95,11 @@ export const statusBlock = z
       .describe(
         'whether the page shows the newest events, in full, to whoever may read the status',
       ),
-    otlp: z
-      .strictObject({
-        url: postUrl().describe('the metrics endpoint, e.g. http://collector:4318/v1/metrics'),
-        headers: headers().describe('headers of each request, e.g. Authorization'),
-        tls: tls().describe('TLS of https:// addresses'),
+    otlp: collector('the metrics endpoint, e.g. http://collector:4318/v1/metrics')
+      .extend({
         every: period(1_000, dayMs, 'between 1s and 1d').prefault('1m').describe('how often'),
       })
-      .refine(({ url, tls }) => tls === undefined || !url.startsWith('http:'), {
-        path: ['tls'],
-        message: 'tls is set, but url begins with http://; write https://, or leave tls out',
-      })
+      .refine((otlp) => !plainWithTls(otlp), plainWithTlsFlaw)
       .optional()
       .describe('pushes the numbers of /metrics to an OpenTelemetry collector as well'),
   })
@@ -120,6 +132,10 @@ export const logBlock = z
       .enum(['debug', 'info', 'warn', 'error'])
       .default('info')
       .describe('least important lines to print'),
+    otlp: collector('the logs endpoint, e.g. http://collector:4318/v1/logs')
+      .refine((otlp) => !plainWithTls(otlp), plainWithTlsFlaw)
+      .optional()
+      .describe('sends the lines of `run` to an OpenTelemetry collector as well'),
   })
   .prefault({})
   .describe('log lines on stderr');

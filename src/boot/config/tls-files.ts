@@ -9,7 +9,7 @@ const fileKeys = ['ca_file', 'cert_file', 'key_file'] as const;
 
 /** Tells of files that cannot be read, and, unless the block has told itself, of a certificate without its key. */
 export function checkTlsFiles(
-  { written, path }: Entry<unknown>,
+  { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
   { flaws, around }: BlockReading,
   pairs = true,
 ): void {

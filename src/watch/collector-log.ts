@@ -1,0 +1,201 @@
+// sluice's own log lines sent to an OpenTelemetry collector, beside stderr, through OpenTelemetry's own LoggerProvider,
+// BatchLogRecordProcessor and OTLP exporter. These drop what a collector that is gone does not take, which is right for
+// lines that stand on stderr as well, and why no event of upstream goes this way. What must stay true: a collector that
+// is slow, gone or refuses costs the journey nothing; what is lost is counted; and what goes wrong here is told on
+// stderr alone, seldom, so that no line about a failure becomes the next thing that fails.
+
+import { readFile } from 'node:fs/promises';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
+import type { ErrorDetails } from '../contracts/errors.ts';
+import type { Secret } from '../contracts/settings.ts';
+import type { Log, TlsSettings } from '../contracts/tools.ts';
+import { byLevel, type LogLevel, printable, reaches } from './log.ts';
+
+/** Where lines are sent to. */
+export interface Collector {
+  /** The logs endpoint, e.g. `http://collector:4318/v1/logs`. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly tls?: TlsSettings | undefined;
+}
+
+/** What it is opened with. */
+export interface CollectorLogSettings {
+  readonly collector: Collector;
+  /** Gets every line too, and alone what goes wrong here. */
+  readonly beside: Log;
+  readonly level: LogLevel;
+  readonly version: string;
+  /** Names this process. */
+  readonly instance: string;
+}
+
+/** A log that is open. */
+export interface CollectorLog {
+  readonly log: Log;
+  /** Lines that the collector never got, so far. */
+  readonly lost: () => number;
+  /** Sends what waits, for so long at most, and ends. Never rejects. */
+  close(withinMs: number): Promise<void>;
+}
+
+/** Lines that may wait; a busy process writes some a second. */
+const queueMax = 2_048;
+const exportTimeoutMs = 10_000;
+const tellEveryMs = 60_000;
+/** OpenTelemetry's numbers for the first of each range (logs data model, SeverityNumber). */
+const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
+
+/** Opens the log; the packages are loaded only here. Nothing is asked of the collector yet. */
+export async function openCollectorLog(settings: CollectorLogSettings): Promise<CollectorLog> {
+  const { collector, level, beside, version, instance } = settings;
+  const [sdk, { OTLPLogExporter }, { resourceFromAttributes }] = await Promise.all([
+    import('@opentelemetry/sdk-logs'),
+    import('@opentelemetry/exporter-logs-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
+  const ledger = new Ledger(collector, beside);
+  const exporter = new OTLPLogExporter({
+    url: collector.url,
+    timeoutMillis: exportTimeoutMs,
+    // Read at each request, so that a rotated secret is taken up.
+    headers: async () =>
+      Object.fromEntries(
+        Object.entries(collector.headers).map(([name, secret]) => [name, secret.reveal()]),
+      ),
+    httpAgentOptions: () => agentFor(collector),
+  });
+  const processor = new sdk.BatchLogRecordProcessor({
+    exporter: ledger.watching(exporter),
+    maxQueueSize: queueMax,
+    exportTimeoutMillis: exportTimeoutMs * 2,
+  });
+  const provider = new sdk.LoggerProvider({
+    resource: resourceFromAttributes({
+      'service.name': 'sluice',
+      'service.version': version,
+      'service.instance.id': instance,
+    }),
+    processors: [processor],
+  });
+  const logger = provider.getLogger('sluice', version);
+  const emit = (at: LogLevel, text: string, fields: ErrorDetails) => {
+    if (!reaches(at, level) || !ledger.takes()) return;
+    const severity = { severityNumber: severities[at], severityText: at.toUpperCase() };
+    logger.emit({ ...severity, timestamp: Date.now(), body: text, attributes: printable(fields) });
+  };
+  const bound = (log: Log, always: ErrorDetails): Log => ({
+    ...byLevel((at, text, fields) => {
+      log[at](text, fields);
+      emit(at, text, { ...always, ...fields });
+    }),
+    with: (fields) => bound(log.with(fields), { ...always, ...fields }),
+  });
+  return {
+    log: bound(beside, {}),
+    lost: () => ledger.lost,
+    async close(withinMs) {
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, withinMs);
+      await Promise.race([provider.shutdown().catch(() => undefined), late.promise]);
+      clearTimeout(timer);
+      ledger.end();
+    },
+  };
+}
+
+/** Counts what was handed in, what went, and what is lost, and tells of it. */
+class Ledger {
+  readonly #origin: string;
+  readonly #beside: Log;
+  /** In the queue of the processor, and with the exporter. */
+  #waiting = 0;
+  #underWay = 0;
+  #failing = false;
+  #toldMs = Number.NEGATIVE_INFINITY;
+  lost = 0;
+
+  constructor({ url }: Collector, beside: Log) {
+    this.#origin = new URL(url).origin;
+    this.#beside = beside;
+  }
+
+  /** Whether the queue has room for one more, which is counted; the processor would drop it without a word. */
+  takes(): boolean {
+    if (this.#waiting >= queueMax) {
+      this.lost += 1;
+      this.#tell('more lines wait than are kept');
+      return false;
+    }
+    this.#waiting += 1;
+    return true;
+  }
+
+  watching(to: LogRecordExporter): LogRecordExporter {
+    return {
+      export: (records, done) => {
+        this.#waiting -= records.length;
+        this.#underWay += records.length;
+        to.export(records, (result) => {
+          this.#underWay -= records.length;
+          if (result.code === 0) this.#went();
+          else this.#failed(records.length, result.error?.message ?? 'it was refused');
+          done(result);
+        });
+      },
+      forceFlush: () => to.forceFlush?.() ?? Promise.resolve(),
+      shutdown: () => to.shutdown(),
+    };
+  }
+
+  /** What has not arrived by now does not any more. */
+  end(): void {
+    const left = this.#waiting + this.#underWay;
+    if (left === 0) return;
+    this.lost += left;
+    this.#toldMs = Number.NEGATIVE_INFINITY;
+    this.#tell('sluice ended before it had taken them');
+  }
+
+  #went(): void {
+    if (!this.#failing) return;
+    this.#failing = false;
+    this.#beside.info('log lines reach the collector again', {
+      collector: this.#origin,
+      lost: this.lost,
+    });
+  }
+
+  #failed(count: number, error: string): void {
+    this.#failing = true;
+    this.lost += count;
+    this.#tell(error);
+  }
+
+  #tell(error: string): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#toldMs < tellEveryMs) return;
+    this.#toldMs = nowMs;
+    this.#beside.warn('log lines do not reach the collector; they stand here only', {
+      collector: this.#origin,
+      error,
+      lost: this.lost,
+    });
+  }
+}
+
+async function agentFor({ url, tls = {} }: Collector): Promise<HttpAgent> {
+  if (url.startsWith('http:')) return new HttpAgent({ keepAlive: true });
+  const { ca_file, cert_file, key_file, min_version, server_name } = tls;
+  const pem = async (file: string | undefined) => file && (await readFile(file));
+  const [ca, cert, key] = await Promise.all([pem(ca_file), pem(cert_file), pem(key_file)]);
+  return new HttpsAgent({
+    ...{ keepAlive: true, minVersion: min_version ?? 'TLSv1.2' },
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+    ...(server_name !== undefined && { servername: server_name }),
+  });
+}
