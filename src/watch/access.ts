@@ -38,6 +38,17 @@ export function isForeign(headers: IncomingHttpHeaders): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
+/**
+ * True where a request that has something done comes from our own page, or from a program that brings credentials. A browser
+ * names the page in Origin, and would send a name and a password it knows along with a request of any other page.
+ */
+export function isOwn(headers: IncomingHttpHeaders, { token, basicAuth }: Credentials): boolean {
+  const { origin, host = '' } = headers;
+  if (isForeign(headers)) return false;
+  if (origin !== undefined) return URL.parse(origin)?.host === host.toLowerCase();
+  return token !== null || basicAuth !== null || headers['sec-fetch-site'] === 'same-origin';
+}
+
 /** True where the request brings what readers must bring. */
 export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials): boolean {
   const { token, basicAuth } = credentials;

@@ -1,4 +1,4 @@
-// What each path of the status answers, and to whom. Every request only reads.
+// What each path of the status answers, and to whom. Every request only reads, but for one.
 //
 //   /             the page, with its style and scripts beside it
 //   /healthz      200 while the process lives
@@ -8,6 +8,7 @@
 //   /events       server-sent events: `history` and `state` at once, then `state` each second and `sample` each step;
 //                 `find` as above. A reader who comes back with Last-Event-ID gets only the samples since
 //   /tail         server-sent `events` (tail.ts); `?form=…&stream=…&text=…&where=…`
+//   /retry        POST with `?name=STREAM|SINK`: has it asked now; 202 with { asked }, 404 where there is nobody by that name
 //
 // Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503, and keeps the
 // reasons to itself. The page holds no data; where browsers can ask for a name and a password they do so for the page.
@@ -20,6 +21,7 @@ import {
   challengeOf,
   isForeign,
   isLoopback,
+  isOwn,
   isTrusted,
   namesLoopback,
   safeHeaders,
@@ -31,6 +33,13 @@ import { metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
 import { type EventTap, type TailView, tellTail } from './tail.ts';
 
+/** Has the streams and sinks of a name asked now; empty: there are none. */
+export type Retry = (name: string) => readonly {
+  readonly part: 'stream' | 'sink';
+  /** Epoch milliseconds until which its far side has asked to wait, which stays; null: it is asked now. */
+  readonly waitsUntil: number | null;
+}[];
+
 /** What answers are made from. */
 export interface Desk {
   readonly host: string;
@@ -41,6 +50,7 @@ export interface Desk {
   readonly clock: Clock;
   readonly log: Log;
   readonly callers: Callers;
+  readonly retry: Retry | null;
   /** Who looks at events now. */
   readonly tails: Set<EventStream>;
   /** Aborts when the server closes. */
@@ -85,13 +95,20 @@ function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
   if (open && isLoopback(host) && !namesLoopback(headers.host)) {
     return plain(421, 'ask for this machine by its loopback address or as localhost');
   }
-  if (method !== 'GET' && method !== 'HEAD') {
-    return { ...plain(405, 'the status can only be read'), headers: { allow: 'GET, HEAD' } };
+  const allowed = path === retryPath ? ['POST'] : ['GET', 'HEAD'];
+  if (method === undefined || !allowed.includes(method)) {
+    return {
+      ...plain(405, 'it is not asked for like that'),
+      headers: { allow: allowed.join(', ') },
+    };
   }
   const isFile = desk.files.has(path);
   if (probes.has(path) || (isFile && credentials.basicAuth === null)) return null;
   if (!isFile && !readings.has(path)) return plain(404, 'there is no such page');
   if (!isFile && isForeign(headers)) return plain(403, 'another site may not ask');
+  if (path === retryPath && !isOwn(headers, credentials)) {
+    return plain(403, 'only the page itself may ask for that, or who brings credentials');
+  }
   if (isTrusted(headers, credentials)) return null;
   const what =
     credentials.basicAuth === null
@@ -101,7 +118,8 @@ function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
 }
 
 const probes = new Set(['/healthz', '/readyz']);
-const readings = new Set(['/metrics', '/status.json', '/events', '/tail']);
+const retryPath = '/retry';
+const readings = new Set(['/metrics', '/status.json', '/events', '/tail', retryPath]);
 
 /** Null: the response is a reader's now, and stays open. */
 function answerTo(desk: Desk, exchange: Exchange): Answer | null {
@@ -123,6 +141,10 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
       return { status: 200, body: board.metrics(), headers: { 'content-type': metricsType } };
     case '/tail':
       return tail(desk, exchange);
+    case retryPath: {
+      const asked = desk.retry?.(query.get('name') ?? '') ?? [];
+      return asked.length === 0 ? plain(404, 'nobody by that name') : json(202, { asked });
+    }
     default:
       return events(desk, exchange);
   }

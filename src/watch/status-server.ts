@@ -1,5 +1,5 @@
 // The status over HTTP: a page for people, numbers for Prometheus, probes for whoever restarts us. It looks at the
-// journey and never touches it, and a reader who is slow, greedy or hostile costs the journey nothing but a bounded number
+// journey and touches it only where the page's button asks for it, and a reader who is slow, greedy or hostile costs the journey nothing but a bounded number
 // of connections and a bounded share of the time. What is answered to whom stands in answers.ts.
 
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import type { Server } from 'node:http';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Credentials } from './access.ts';
-import { answer } from './answers.ts';
+import { answer, type Retry } from './answers.ts';
 import { Board } from './board.ts';
 import { Callers } from './callers.ts';
 import type { EventStream } from './event-stream.ts';
@@ -28,6 +28,8 @@ export interface StatusSettings {
   readonly look: () => Watched;
   /** Where the newest events are had from; left out: they are not shown. */
   readonly tap?: EventTap | null;
+  /** Has the streams and sinks of a name asked now; left out: nobody can ask for that. */
+  readonly retry?: Retry;
   /** Where the numbers of /metrics are pushed to as well; left out: nowhere. */
   readonly telemetry?: Telemetry | null;
   readonly clock: Clock;
@@ -52,12 +54,12 @@ const lookEveryMs = 500;
 /** Starts serving. Throws an ExportError when the address cannot be listened on. */
 export async function serveStatus(settings: StatusSettings): Promise<StatusServer> {
   const { host, port, clock, log, token } = settings;
-  const { basicAuth = null, tap = null, telemetry = null } = settings;
+  const { basicAuth = null, tap = null, telemetry = null, retry = null } = settings;
   const over = new AbortController();
   const callers = new Callers();
   const board = new Board({ ...settings, tap });
   const desk = {
-    ...{ host, board, tap, clock, log, callers },
+    ...{ host, board, tap, clock, log, callers, retry },
     credentials: { token, basicAuth },
     files: readPageFiles(),
     tails: new Set<EventStream>(),

@@ -52,6 +52,70 @@ describe('who may ask', () => {
     expect(head).toMatchObject({ status: 200, body: '' });
   });
 
+  describe('to have something done', () => {
+    const asked: string[] = [];
+    const retry = (name: string) => {
+      asked.push(name);
+      return name === 'audit' ? [{ part: 'stream', waitsUntil: null } as const] : [];
+    };
+    const post = async (
+      server: Parameters<typeof aServer>[1],
+      headers: Readonly<Record<string, string>>,
+      name = 'audit',
+    ) => {
+      asked.length = 0;
+      const { url } = await aServer(() => aWatched(), { ...server, retry });
+      const host = `127.0.0.1:${new URL(url).port}`;
+      const options = { method: 'POST', headers: { host, ...headers } };
+      const { status } = await ask(`http://${host}/retry?name=${name}`, options);
+      return [status, asked.length];
+    };
+    const loopback = { host: '127.0.0.1', port: 0 };
+
+    test('on loopback it has to be the page itself', async () => {
+      const { url } = await aServer(() => aWatched(), { retry });
+      const own = { headers: { origin: url }, method: 'POST' };
+
+      const answers = [
+        await ask(`${url}/retry?name=audit`, own),
+        await ask(`${url}/retry?name=other`, own),
+        await ask(`${url}/retry?name=audit`, { ...own, method: 'GET' }),
+      ];
+
+      expect(answers.map(({ status }) => status)).toEqual([202, 404, 405]);
+      expect(answers[2]?.headers.allow).toBe('POST');
+    });
+
+    test.each([
+      {},
+      { origin: 'http://evil.example' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:1' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1' },
+    ])('on loopback nobody else may: %j', async (headers) => {
+      expect(await post(loopback, headers as Record<string, string>)).toEqual([403, 0]);
+    });
+
+    test('a name that leads here is not enough', async () => {
+      const headers = { host: 'evil.example', origin: 'http://evil.example' };
+      expect(await post(loopback, headers)).toEqual([421, 0]);
+    });
+
+    test('with credentials whoever brings them may, but no page of others', async () => {
+      const basicAuth = ['ana', 'secret'] as const;
+      const bearer = { authorization: 'Bearer a-token' };
+      const basic = { authorization: `Basic ${Buffer.from('ana:secret').toString('base64')}` };
+      const evil = { origin: 'http://evil.example' };
+
+      expect(await post({ token: 'a-token' }, bearer)).toEqual([202, 1]);
+      expect(await post({ token: 'a-token' }, { authorization: 'Bearer b' })).toEqual([401, 0]);
+      expect(await post({ token: 'a-token' }, {})).toEqual([401, 0]);
+      expect(await post({ basicAuth }, basic)).toEqual([202, 1]);
+      expect(await post({ basicAuth }, { ...basic, ...evil })).toEqual([403, 0]);
+    });
+  });
+
   test('with a token, data are for those who bring it; probes see only good or bad', async () => {
     const { url } = await aServer(() => refusing, { host: '0.0.0.0', token: 'a-token' });
     const get = (path: string, authorization?: string) =>

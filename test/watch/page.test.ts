@@ -95,7 +95,7 @@ test('the keyboard reaches everything, reads the charts, and chooses colours tha
 
   const reached: string[] = [];
   const outlines = new Set<string>();
-  while (!reached.includes('lines') && reached.length < 40) {
+  while (!reached.includes('lines') && reached.length < 80) {
     await page.press('Tab');
     reached.push(await page.evaluate(focused));
     outlines.add(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'));
@@ -238,6 +238,31 @@ test('events are watched with the form and filter of the reader, until the reade
   expect(told).toBe('1 of 2 events shown.');
   expect(asked().at(-1)).toBe(`${url}/tail?form=cef&stream=&text=another&where=not+CEL`);
   expect(await page.evaluate(`document.getElementById('watch').textContent`)).toBe('Watch');
+});
+
+test('a stream and a sink are asked now where their button is pressed', {
+  timeout: 40_000,
+}, async () => {
+  const asked: string[] = [];
+  const retry = (name: string) => {
+    asked.push(name);
+    return [{ part: 'stream', waitsUntil: null } as const];
+  };
+  const { url } = await aServer(() => aWatched(), { retry, token: 'a-token' });
+  const page = await startBrowser();
+  await page.open(`${url}/`);
+  await page.waitFor(`!document.getElementById('ask').hidden`);
+  await page.evaluate(`(() => {
+    document.getElementById('token').value = 'a-token';
+    document.querySelector('#ask button').click();
+  })()`);
+  await page.waitFor(isDrawn);
+
+  for (const id of ['streams', 'sinks']) {
+    await page.evaluate(`document.querySelector('#${id} .retry').click()`);
+  }
+
+  await expect.poll(() => asked, { timeout: 10_000 }).toEqual(['audit', 'siem']);
 });
 
 test('with a name and a password the browser asks by itself, and the page works', {

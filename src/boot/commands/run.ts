@@ -149,7 +149,8 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
   };
   const { instance } = running.own;
   const telemetry = status.telemetry && { ...status.telemetry, http, instance };
-  return await serveStatus({ ...status, look, tap, telemetry, clock, log });
+  const retry = (name: string) => running.journey.pipeline.askNow(name);
+  return await serveStatus({ ...status, look, tap, telemetry, retry, clock, log });
 }
 
 function limitOf({ once, timeout }: RunOptions): number | null {

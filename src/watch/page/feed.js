@@ -43,6 +43,15 @@ export async function follow(path, { heard, opened, refused, locked, signal, sin
   }
 }
 
+/** Has something done; true where it was not. */
+export async function send(path) {
+  const token = sessionStorage.getItem('sluice-token');
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const address = new URL(path, location.origin);
+  const response = await fetch(address, { method: 'POST', headers }).catch(() => null);
+  return response?.ok !== true;
+}
+
 /** Events, as far as our server writes them: each field on one line. */
 async function* eventsOf(body) {
   let rest = '';

@@ -3,7 +3,7 @@
 
 import { drawCharts, forgetCharts } from './charts.js';
 import { at, fill, make } from './dom.js';
-import { follow } from './feed.js';
+import { follow, send } from './feed.js';
 import { drawJourney, keepJourney, moodOf, worstFirst } from './journey.js';
 import {
   conditionParts,
@@ -40,6 +40,7 @@ keepTheme(() => {
 keepJourney(at('journey'));
 keepTail(askForToken);
 keepSearch();
+for (const id of ['streams', 'sinks']) at(id).addEventListener('click', keepRetry);
 listen();
 setInterval(tick, tickMs);
 at('ask').addEventListener('submit', (event) => {
@@ -65,6 +66,16 @@ function listen() {
     refused: () => {},
     locked: askForToken,
   });
+}
+
+/** What is asked of stream or sink whose button was pressed shows in its row with the next news. */
+async function keepRetry({ target }) {
+  const name = target.getAttribute('data-retry');
+  if (name === null) return;
+  target.disabled = true;
+  const wrong = await send(`/retry?${new URLSearchParams({ name })}`);
+  target.disabled = false;
+  target.classList.toggle('bad-text', wrong);
 }
 
 function askForToken(wasWrong) {

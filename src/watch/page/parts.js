@@ -1,7 +1,7 @@
 // The tables and lists of the page, from what the server reports. Tables become cards where they are narrow, so each cell
 // knows its head.
 
-import { make } from './dom.js';
+import { make, visible } from './dom.js';
 import { meter, moodOf, sign } from './journey.js';
 import { ago, count, number, rate, size, span } from './units.js';
 
@@ -144,6 +144,7 @@ function table(heads, rows) {
       sign(mood),
       make('span', {}, name),
       kind === undefined ? null : make('span', { class: 'quiet' }, ` ${kind}`),
+      retryButton(name),
     );
     const cell = () => make('td', { colspan: heads.length }, ...more);
     return make(
@@ -155,6 +156,13 @@ function table(heads, rows) {
   });
   const head = heads.map((text) => cellOf('th', text, text));
   return make('table', {}, make('thead', {}, make('tr', {}, ...head)), ...bodies);
+}
+
+/** What it does is up to whoever keeps the page. */
+function retryButton(name) {
+  const title = `Ask ${visible(name)} now rather than when its wait is over`;
+  const said = { title, 'aria-label': title };
+  return make('button', { type: 'button', class: 'retry', 'data-retry': name, ...said });
 }
 
 /** Compared digit by digit down their column. */
