@@ -4,9 +4,10 @@
 
 import type { Notice } from '../contracts/sink.ts';
 import { cleanText } from '../tools/clean-text.ts';
+import { fullSoonMs } from '../watch/attention.ts';
 import { commandText } from './command.ts';
 import type { NotedError } from './state.ts';
-import { counted, painted, sizeText } from './table.ts';
+import { counted, painted, sizeText, spanText } from './table.ts';
 
 /** What is known, by part. Bytes; counts of events. */
 export interface Standing {
@@ -17,7 +18,12 @@ export interface Standing {
     readonly state: string;
     readonly error: NotedError | null;
   }[];
-  readonly spool: { readonly bytes: number; readonly max_bytes: number };
+  readonly spool: {
+    readonly bytes: number;
+    readonly max_bytes: number;
+    /** At its pace; left out where nobody knows that. */
+    readonly full_in_ms?: number | null;
+  };
   readonly sinks: readonly {
     readonly name: string;
     readonly state: string;
@@ -84,13 +90,21 @@ function reloadMatters({ reload_refused: refused }: Standing): readonly Matter[]
 
 function spoolMatters({ spool, sinks }: Standing): readonly Matter[] {
   const share = spool.bytes / spool.max_bytes;
-  if (share < fullShare) return [];
+  const fullInMs = spool.full_in_ms ?? null;
+  const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
+  if (share < fullShare && !isSoon) return [];
   const slowest = sinks.toSorted((a, b) => b.backlog - a.backlog)[0];
   const who = slowest === undefined || slowest.backlog === 0 ? 'the sinks' : slowest.name;
   const size = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
   const next = `Look why ${who} does not take its events, or raise state.max_bytes.`;
   return share < 1
-    ? [{ mood: 'warn', what: `the spool fills up: ${size}`, next }]
+    ? [
+        {
+          mood: 'warn',
+          what: `the spool fills up: ${size}${isSoon ? `, full in ${spanText(fullInMs)} at this pace` : ''}`,
+          next,
+        },
+      ]
     : [{ mood: 'bad', what: `the spool is full, ${size}: polling waits, nothing is lost`, next }];
 }
 

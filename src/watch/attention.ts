@@ -19,16 +19,16 @@ export interface Matter {
   readonly next: string | null;
 }
 
-/** Everything to look at; `now` is in epoch milliseconds. */
+/** Everything to look at; `now` is in epoch milliseconds, `fullInMs` is when the spool is full at its pace. */
 export function mattersOf(
   watched: Watched,
   ailments: readonly Ailment[],
-  now: number,
+  { now, fullInMs }: { readonly now: number; readonly fullInMs: number | null },
 ): readonly Matter[] {
   return [
     ...ailingMatters(ailments),
     ...reloadMatters(watched),
-    ...spoolMatters(watched, ailments),
+    ...spoolMatters(watched, ailments, fullInMs),
     ...letterMatters(watched),
     ...noticeMatters(watched),
     ...conditionMatters(watched, now),
@@ -76,11 +76,21 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
 /** From this share on a spool is worth a look: what fills it has stood still for long. */
 const fullShare = 0.8;
 
-function spoolMatters({ spool, sinks }: Watched, ailments: readonly Ailment[]): readonly Matter[] {
+/** Sooner than this nobody comes to look by chance. */
+export const fullSoonMs = 30 * 60_000;
+
+function spoolMatters(
+  { spool, sinks }: Watched,
+  ailments: readonly Ailment[],
+  fullInMs: number | null,
+): readonly Matter[] {
   const isFull = ailments.some(({ reason }) => reason === 'full');
-  if (isFull || spool.bytes < spool.bytesMax * fullShare) return [];
+  const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
+  if (isFull || (!isSoon && spool.bytes < spool.bytesMax * fullShare)) return [];
   const [slowest] = sinks.toSorted((a, b) => b.backlog - a.backlog);
-  const what = `is ${Math.floor((spool.bytes / spool.bytesMax) * 100)} % full`;
+  const minutes = Math.ceil((fullInMs ?? 0) / 60_000);
+  const soon = isSoon ? `, and all of it within ${minutes} min at this pace` : '';
+  const what = `is ${Math.floor((spool.bytes / spool.bytesMax) * 100)} % full${soon}`;
   const next = `Look why ${slowest?.name ?? 'no sink'} does not take its events, or raise state.max_bytes. Once it is full, polling waits.`;
   return [{ mood: 'warn', who: titles.spool, what, message: null, next }];
 }

@@ -44,12 +44,15 @@ export interface History {
 export function openHistory(): History {
   const streams = new Map<
     string,
-    { readonly read: Meter; polls: number; polledAt: number | null }
+    { readonly read: Meter; records: number; sum: number; polls: number; polledAt: number | null }
   >();
   const sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
   const spool = new Meter();
   const readInAll = new Meter();
   const ring: Sample[] = [];
+  const unseen = { records: 0, sum: 0, polls: 0, polledAt: null };
+  /** Records of all streams, those that have left included. */
+  let read = 0;
   let steppedAt: number | null = null;
   let stepped = { read: 0, positions: new Map<string, number>() };
 
@@ -81,12 +84,15 @@ export function openHistory(): History {
 
   return {
     observe(watched, nowMs, monotonicMs) {
-      let read = 0;
       for (const { name, records, polls } of watched.streams) {
-        read += records;
-        const known = streams.get(name) ?? { read: new Meter(), polls: 0, polledAt: null };
+        const known = streams.get(name) ?? { read: new Meter(), ...unseen, records };
         streams.set(name, known);
-        known.read.observe(monotonicMs, records);
+        // A stream that a reload has begun anew counts from 0 again, and has read no less for that.
+        const added = records < known.records ? records : records - known.records;
+        known.records = records;
+        known.sum += added;
+        read += added;
+        known.read.observe(monotonicMs, known.sum);
         if (polls > known.polls) known.polledAt = nowMs;
         known.polls = polls;
       }

@@ -72,7 +72,7 @@ function textLog(settings: LogSettings, always: ErrorDetails): Log {
       if (!reaches(at, level)) return;
       const { next, ...rest } = printable({ ...always, ...fields });
       const time = style('gray', new Date().toTimeString().slice(0, 8));
-      const facts = Object.entries(rest).map(([name, value]) => ` ${fact(name, value)}`);
+      const facts = Object.entries(rest).map(([name, value]) => ` ${readableFact(name, value)}`);
       const told = `${time} ${style(styles[at], at.padEnd(5))} ${text}${style('gray', facts.join(''))}`;
       // What the operator can do stands on a line of its own, where it is found.
       write(next === undefined ? `${told}\n` : `${told}\n               ${String(next)}\n`);
@@ -98,6 +98,20 @@ export function byLevel(
   };
 }
 
+/** A duration as people say it: `wait=2m40s` for `wait_ms`. */
+function readableFact(name: string, value: string | number | boolean | null): string {
+  if (typeof value !== 'number' || !name.endsWith('_ms')) return fact(name, value);
+  return `${name.slice(0, -'_ms'.length)}=${spanText(value)}`;
+}
+
+function spanText(ms: number): string {
+  if (ms < 1_000) return `${ms}ms`;
+  if (ms < 60_000) return `${Math.round(ms / 100) / 10}s`;
+  const s = Math.round(ms / 1_000);
+  const parts = [Math.floor(s / 3_600), Math.floor((s % 3_600) / 60), s % 60];
+  return parts.flatMap((n, i) => (n === 0 ? [] : `${n}${'hms'[i]}`)).join('');
+}
+
 function fact(name: string, value: string | number | boolean | null): string {
   const text = String(value);
   return /^[^\s"=]+$/.test(text) ? `${name}=${text}` : `${name}=${JSON.stringify(text)}`;
@@ -115,7 +129,10 @@ export function printable(fields: ErrorDetails): Record<string, string | number 
   const clean: Record<string, string | number | boolean | null> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
-    clean[name] = typeof value === 'string' ? plainText(value.slice(0, valueLengthMax)) : value;
+    if (typeof value === 'string') clean[name] = plainText(value.slice(0, valueLengthMax));
+    // Waits are worked out with chance in them, and nobody reads a millionth of a millisecond.
+    else
+      clean[name] = typeof value === 'number' && name.endsWith('_ms') ? Math.round(value) : value;
   }
   return clean;
 }

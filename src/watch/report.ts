@@ -39,7 +39,9 @@ export function reportOf(parts: ReportParts) {
   const [isStreamUnwell, isSinkUnwell] = [isUnwell('stream'), isUnwell('sink')];
   const { found, chosen } = chooseStreams(watched.streams, { ...parts, isUnwell: isStreamUnwell });
   const { sources, upstreams } = sums(watched, history, isStreamUnwell);
-  const matters = mattersOf(watched, ailments, now);
+  const { bytes, bytesMax } = watched.spool;
+  const fullInMs = msUntil(bytesMax - bytes, history.spoolRate());
+  const matters = mattersOf(watched, ailments, { now, fullInMs });
   return {
     at: timeText(now),
     started_at: timeText(startedAt),
@@ -80,7 +82,7 @@ export function reportOf(parts: ReportParts) {
       events: watched.spool.end - watched.spool.oldest,
       end: watched.spool.end,
       oldest_at: timeText(watched.spool.oldestAt),
-      full_in_ms: msUntil(watched.spool.bytesMax - watched.spool.bytes, history.spoolRate()),
+      full_in_ms: fullInMs,
     },
     sinks: watched.sinks.map((sink) => ({
       name: sink.name,

@@ -84,7 +84,10 @@ test('where nothing runs a broken config is an error, as ever', async () => {
 
   const { exitCode, stderr } = await runSluice(['status', '-c', config]);
 
-  expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${config}:2:1: `)]);
+  expect([exitCode, stderr]).toEqual([
+    2,
+    expect.stringContaining(`${config}:1:14: this [ is not closed`),
+  ]);
 });
 
 test('a process is found whose state directory this shell does not know', async () => {

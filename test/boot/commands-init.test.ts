@@ -4,7 +4,7 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../src/boot/commands/check.ts';
-import { answersTo, type InitOptions, init } from '../../src/boot/commands/init.ts';
+import { answersTo, type InitOptions, init, saysAll } from '../../src/boot/commands/init.ts';
 import { readConfig } from '../../src/boot/config/config.ts';
 import { sinkKinds } from '../../src/boot/new-config.ts';
 import { runSluice } from '../support/cli.ts';
@@ -185,4 +185,14 @@ describe('on the real program', () => {
       expect(existsSync(config)).toBe(false);
     },
   );
+});
+
+test.each<[Omit<InitOptions, 'config'>, boolean]>([
+  [{ unified, sink: 'syslog', to: 'tcp://127.0.0.1:15514' }, true],
+  [{ services, companies: 'c-1', sink: 'file' }, true],
+  [{ services, sink: 'file' }, false],
+  [{ unified }, false],
+  [{ sink: 'file' }, false],
+])('the flags %j say it all: %s', (options, all) => {
+  expect(saysAll({ config: 'c.yaml', ...options })).toBe(all);
 });

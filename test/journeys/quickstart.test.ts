@@ -14,6 +14,10 @@ test('quickstart shows events, keeps them in a file, and resumes without repeati
 
   const first = startSluice(['quickstart'], { cwd });
   await first.waitForLine('first start');
+  const told = await first.waitForLine('the journey on a page: ');
+  const [page = ''] = /http:\S+?(?=\u001b|$)/.exec(told) ?? [];
+  expect(await (await fetch(`${page}/status.json`)).json()).toMatchObject({ streams_total: 7 });
+  await first.waitForLine('npx sluice init');
   await first.waitForLine('checkpoints: ');
   const afterFirst = await first.kill('SIGINT');
   const shownFirst = first.stdout.length;

@@ -9,8 +9,12 @@ import { aFailure, anAilment, aSink, aStream, aWatched } from './a-watched.ts';
 const now = Date.UTC(2026, 0, 2);
 const day = 86_400_000;
 
-function matters(watched: Partial<Watched>, ailments: readonly Ailment[] = []) {
-  return mattersOf(aWatched(watched), ailments, now);
+function matters(
+  watched: Partial<Watched>,
+  ailments: readonly Ailment[] = [],
+  fullInMs: number | null = null,
+) {
+  return mattersOf(aWatched(watched), ailments, { now, fullInMs });
 }
 
 test('mattersOf has nothing where nothing waits for a person, whatever fails for now', () => {
@@ -117,4 +121,27 @@ test('mattersOf tells what a sink says of a far side that takes its events', () 
   expect(matters({ sinks: [aSink({ notice })] })).toEqual([
     { mood: 'warn', who: 'Sink siem', message: null, ...notice },
   ]);
+});
+
+test('mattersOf tells a spool that is full soon, and not one that has time', () => {
+  const soon = matters({ spool: aSpool(10) }, [], 160_000);
+  const later = matters({ spool: aSpool(10) }, [], 2 * 3_600_000);
+
+  expect(soon.map(({ mood, who, what }) => [mood, who, what])).toEqual([
+    ['warn', 'The spool', 'is 10 % full, and all of it within 3 min at this pace'],
+  ]);
+  expect(later).toEqual([]);
+});
+
+test('mattersOf tells a config that was refused first', () => {
+  const reloadRefused = {
+    at: now,
+    code: 'config_invalid',
+    message: 'c.yaml:1:1: x',
+    next: 'Mend.',
+  };
+
+  const [first] = matters({ reloadRefused, spool: aSpool(85) });
+
+  expect(first).toMatchObject({ mood: 'bad', who: 'The config', message: 'c.yaml:1:1: x' });
 });

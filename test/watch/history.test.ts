@@ -64,3 +64,21 @@ test('History holds no charts for more sinks than it can draw', () => {
 
   expect(Object.keys(history.samples()[0]?.sinks ?? {})).toHaveLength(32);
 });
+
+test('History takes a stream that counts from 0 again for one that was begun anew', () => {
+  const history = openHistory();
+  const others = aStream({ name: 'other', records: 5_000 });
+  const rates: number[] = [];
+
+  for (let second = 0; second <= 60; second += 1) {
+    // A reload begins one stream anew after half a minute, and lets another go.
+    const records = 10 * (second < 30 ? 100 + second : second - 30);
+    const streams = second < 30 ? [aStream({ records }), others] : [aStream({ records })];
+    history.observe(aWatched({ streams }), 1_000 * second, 1_000 * second);
+    rates.push(history.readRate('audit'), history.readRateInAll());
+  }
+
+  expect(Math.min(...rates)).toBe(0);
+  expect(history.readRate('audit')).toBe(10);
+  expect(history.readRateInAll()).toBe(10);
+});

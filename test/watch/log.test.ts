@@ -118,3 +118,21 @@ describe('a hostile value', () => {
     expect(lines[0]?.length).toBeLessThan(3_000);
   });
 });
+
+describe('waits', () => {
+  test('are whole milliseconds, and in text what people say', async () => {
+    const json = await aLog({});
+    const text = await aLog({ form: 'text' });
+
+    for (const { log } of [json, text])
+      log.info('waits', { wait_ms: 39_518.8312, retry_in_ms: 160_000 });
+    text.log.info('waits', { a_ms: 12.4, b_ms: 3_600_000, share: 0.25 });
+
+    expect(JSON.parse(json.lines[0] ?? '')).toMatchObject({
+      wait_ms: 39_519,
+      retry_in_ms: 160_000,
+    });
+    expect(text.lines[0]).toContain('waits wait=39.5s retry_in=2m40s\n');
+    expect(text.lines[1]).toContain('waits a=12ms b=1h share=0.25\n');
+  });
+});

@@ -39,9 +39,10 @@ export async function init(options: InitOptions, means: Means): Promise<ExitCode
   const file = options.config;
   if (options.force !== true && existsSync(file)) throw exists(file);
   const onTerminal = process.stdin.isTTY && process.stderr.isTTY;
-  const answers = onTerminal
-    ? await askedOnTerminal(options, means)
-    : await answersTo(options, nobody, means);
+  const answers =
+    onTerminal && !saysAll(options)
+      ? await askedOnTerminal(options, means)
+      : await answersTo(options, nobody, means);
   if (answers === null) {
     means.err('nothing was written');
     return 1;
@@ -49,6 +50,12 @@ export async function init(options: InitOptions, means: Means): Promise<ExitCode
   write(file, configText(answers), options.force === true);
   for (const line of nextLines(file, answers)) means.out(line);
   return 0;
+}
+
+/** True where flags name what is read and where it goes: nobody is asked for what has a usual answer. */
+export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {
+  if (sink === undefined) return false;
+  return services === undefined ? unified !== undefined : companies !== undefined;
 }
 
 /** Null: whoever was asked has gone. */

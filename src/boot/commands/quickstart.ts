@@ -12,15 +12,19 @@ import { takeLock } from '../../hold/lock.ts';
 import { backlog } from '../../pipeline.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { type LogLevel, openLog } from '../../watch/log.ts';
+import type { StatusServer } from '../../watch/status-server.ts';
 import type { ExitCode, Means } from '../command.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
+import { eventTap } from '../event-tap.ts';
 import { type Journey, openJourney } from '../journey.ts';
 import { readable } from '../readable.ts';
+import type { Made } from '../reload-changes.ts';
 import { listenForShutdown } from '../shutdown.ts';
 import { readState } from '../state.ts';
 import { spanText } from '../table.ts';
 import { type BootTools, openTools } from '../tools.ts';
+import { watching } from '../watched.ts';
 import { started } from './sandbox.ts';
 
 const configFile = fileURLToPath(new URL('../../../config/quickstart.yaml', import.meta.url));
@@ -54,9 +58,13 @@ export async function quickstart(
   const journey = await openJourney(plan, config.state, tools);
   try {
     for (const line of welcome(config, journey, sandbox)) tell(line);
+    const page = await openPage({ config, plan }, journey, tools);
+    tell(`the journey on a page: ${page.url}`);
+    tell('your own config, from a few questions: npx sluice init');
     const progress = tellProgress(journey, { tools, tell, dir, stop: shutdown.stop });
     await journey.pipeline.run(shutdown.stop, config.shutdown.timeoutMs);
     await progress;
+    await page.close();
     tell(`stopped: ${countsOf(journey)}. Start again, and it goes on from here.`);
     return 0;
   } finally {
@@ -148,6 +156,20 @@ function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonl
       ? 'first start: everything is read from the beginning'
       : `resumes: ${least} events already delivered, none of them again${held === 0 ? '' : `; ${held} held are sent first`}`,
   ];
+}
+
+const pagePort = 8_686;
+
+/** The status page, on its usual port or on any that is free. */
+async function openPage(made: Made, journey: Journey, tools: BootTools): Promise<StatusServer> {
+  const { serveStatus } = await import('../../watch/status-server.ts');
+  const { clock, log } = tools;
+  const seen = watching({ ...made, ...journey, clock, log });
+  const look = () => ({ ...seen(), reloadRefused: null, logLinesLost: null });
+  const tap = eventTap({ ...made, spool: journey.spool, clock });
+  const serve = (port: number) =>
+    serveStatus({ host: '127.0.0.1', port, token: null, look, tap, clock, log });
+  return await serve(pagePort).catch(() => serve(0));
 }
 
 async function tellProgress(

@@ -4,7 +4,6 @@
 
 import {
   type Document,
-  type ErrorCode,
   isAlias,
   isMap,
   isScalar,
@@ -25,6 +24,7 @@ import {
   type Template,
   unshield,
 } from './references.ts';
+import { tellSyntax } from './yaml-syntax.ts';
 
 /** One value as written. */
 export interface Written {
@@ -67,7 +67,7 @@ export function readWritten(
     flaws.add(null, [], 'the file cannot be read as YAML: it is nested too deeply');
     return null;
   }
-  if (!tellSyntax(document, lines, flaws)) return null;
+  if (!tellSyntax(document, text, { lines, flaws })) return null;
   return new Walk(flaws, around).top(document);
 }
 
@@ -85,51 +85,6 @@ function parse(text: string, lines: LineCounter): Document.Parsed | null {
     // The parser calls itself for what is nested; deeper than the stack it has no other way to say so.
     return null;
   }
-}
-
-// The library's own words quote the text, which may be a secret that stands in the wrong place.
-const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
-  ALIAS_PROPS: 'an alias (*name) stands alone, without anchor or tag',
-  BAD_ALIAS: 'an alias or anchor has no usable name',
-  BAD_COLLECTION_TYPE: 'the tag does not fit what follows it',
-  BAD_DIRECTIVE: 'a line beginning with % is a directive, and this is none that is known',
-  BAD_DQ_ESCAPE:
-    'unknown escape in double quotes; write \\\\ for a backslash, or use single quotes',
-  BAD_INDENT: 'the indentation does not fit, or a bracket or quote before it is not closed',
-  BAD_PROP_ORDER: 'anchors and tags stand behind the indicator',
-  BAD_SCALAR_START: 'a value cannot begin with this character; put it in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'a second ": " in one line; put a text that holds one in quotes',
-  BLOCK_IN_FLOW: 'an indented block cannot stand within [ ] or { }',
-  DUPLICATE_KEY: 'this key stands here a second time',
-  IMPOSSIBLE: 'this cannot be read as YAML',
-  KEY_OVER_1024_CHARS: 'a key is longer than 1024 characters',
-  MISSING_CHAR:
-    'something is missing here: a colon, a comma, a blank, or a closing quote or bracket',
-  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line and be followed by a colon',
-  MULTIPLE_ANCHORS: 'a value has one anchor at most',
-  MULTIPLE_DOCS: 'a config is one document; nothing may follow another ---',
-  MULTIPLE_TAGS: 'a value has one tag at most',
-  NON_STRING_KEY: 'a key must be text',
-  RESOURCE_EXHAUSTION: 'it is nested too deeply',
-  TAB_AS_INDENT: 'indentation is made of blanks, not tabs',
-  TAG_RESOLVE_FAILED: 'unknown tag; secrets are written ${env:NAME} or ${file:/path}, without !',
-  UNEXPECTED_TOKEN: 'unexpected here; texts that hold { } [ ] , # : or quotes are put in quotes',
-};
-
-/** True when the tree is good enough to be looked at further. */
-function tellSyntax(document: Document.Parsed, lines: LineCounter, flaws: Flaws): boolean {
-  let readable = true;
-  let lineBefore = 0;
-  for (const { code, pos } of [...document.errors, ...document.warnings]) {
-    // One slip makes a chain of errors: the first of a line is the one to mend, and once the parser has lost its
-    // way, what it does not expect further on says nothing.
-    const { line } = lines.linePos(pos[0]);
-    const follows = line === lineBefore || (!readable && code === 'UNEXPECTED_TOKEN');
-    if (!follows) flaws.add(pos[0], [], syntaxMessages[code]);
-    lineBefore = line;
-    if (code !== 'TAG_RESOLVE_FAILED') readable = false;
-  }
-  return readable;
 }
 
 /** Where a value stands. */

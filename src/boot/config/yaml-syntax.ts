@@ -1,0 +1,99 @@
+// What is wrong with a text that is not YAML, in the author's words and at the place where they have slipped, which is seldom
+// where the parser gives up: a quote that is not closed runs on to the end of the file.
+
+import { type Document, type ErrorCode, type LineCounter, visit, type YAMLError } from 'yaml';
+import type { Flaws } from './flaws.ts';
+
+// The library's own words quote the text, which may be a secret that stands in the wrong place.
+const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: 'an alias (*name) stands alone, without anchor or tag',
+  BAD_ALIAS: 'an alias or anchor has no usable name',
+  BAD_COLLECTION_TYPE: 'the tag does not fit what follows it',
+  BAD_DIRECTIVE: 'a line beginning with % is a directive, and this is none that is known',
+  BAD_DQ_ESCAPE:
+    'unknown escape in double quotes; write \\\\ for a backslash, or use single quotes',
+  BAD_INDENT: 'the indentation does not fit, or a bracket or quote before it is not closed',
+  BAD_PROP_ORDER: 'anchors and tags stand behind the indicator',
+  BAD_SCALAR_START: 'a value cannot begin with this character; put it in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a second ": " in one line; put a text that holds one in quotes',
+  BLOCK_IN_FLOW: 'an indented block cannot stand within [ ] or { }',
+  DUPLICATE_KEY: 'this key stands here a second time',
+  IMPOSSIBLE: 'this cannot be read as YAML',
+  KEY_OVER_1024_CHARS: 'a key is longer than 1024 characters',
+  MISSING_CHAR:
+    'something is missing here: a colon, a comma, a blank, or a closing quote or bracket',
+  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line and be followed by a colon',
+  MULTIPLE_ANCHORS: 'a value has one anchor at most',
+  MULTIPLE_DOCS: 'a config is one document; nothing may follow another ---',
+  MULTIPLE_TAGS: 'a value has one tag at most',
+  NON_STRING_KEY: 'a key must be text',
+  RESOURCE_EXHAUSTION: 'it is nested too deeply',
+  TAB_AS_INDENT: 'indentation is made of blanks, not tabs',
+  TAG_RESOLVE_FAILED: 'unknown tag; secrets are written ${env:NAME} or ${file:/path}, without !',
+  UNEXPECTED_TOKEN: 'unexpected here; texts that hold { } [ ] , # : or quotes are put in quotes',
+};
+
+/** True when the tree is good enough to be looked at further. */
+export function tellSyntax(
+  document: Document.Parsed,
+  text: string,
+  { lines, flaws }: SyntaxReading,
+) {
+  let readable = true;
+  let lineBefore = 0;
+  for (const error of [...document.errors, ...document.warnings]) {
+    // One slip makes a chain of errors: the first of a line is the one to mend, and once the parser has lost its
+    // way, what it does not expect further on says nothing.
+    const { at, message } = slipOf(error, document, text);
+    const { line } = lines.linePos(at);
+    const follows = line === lineBefore || (!readable && error.code === 'UNEXPECTED_TOKEN');
+    if (!follows) flaws.add(at, [], message);
+    lineBefore = line;
+    if (error.code !== 'TAG_RESOLVE_FAILED') readable = false;
+  }
+  return readable;
+}
+
+interface SyntaxReading {
+  readonly lines: LineCounter;
+  readonly flaws: Flaws;
+}
+
+/** Where the author has slipped, which is seldom where the parser gives up. */
+function slipOf({ code, pos, message }: YAMLError, document: Document.Parsed, text: string) {
+  const open = code === 'RESOURCE_EXHAUSTION' ? null : unclosedBefore(pos[0], document, text);
+  if (open !== null) return { at: open, message: `this ${text[open]} is not closed` };
+  const deeper = deeperLine(pos[0], document, text);
+  if (deeper !== null) {
+    return { at: deeper, message: 'this line is indented deeper than those it stands among' };
+  }
+  if (message.startsWith('A block sequence')) {
+    return { at: pos[0], message: 'a list cannot stand among keys; indent it below one of them' };
+  }
+  return { at: pos[0], message: syntaxMessages[code] };
+}
+
+/** Where the innermost bracket or quote begins that ends there without having been closed; null: there is none. */
+function unclosedBefore(end: number, document: Document.Parsed, text: string): number | null {
+  let begin: number | null = null;
+  visit(document, {
+    Node(_, node) {
+      const { range } = node;
+      if (!range || range[1] !== end) return;
+      const closing = { '[': ']', '{': '}', '"': '"', "'": "'" }[text[range[0]] ?? ''];
+      const isClosed = range[1] - range[0] > 1 && text[range[1] - 1] === closing;
+      if (closing !== undefined && !isClosed) begin = Math.max(begin ?? 0, range[0]);
+    },
+  });
+  return begin;
+}
+
+/** Where a line begins that makes a mapping of the value above it; null where nothing there is that. */
+function deeperLine(from: number, { errors }: Document.Parsed, text: string): number | null {
+  const here = errors.filter(({ pos }) => pos[0] === from);
+  const lines = here.find(({ code }) => code === 'MULTILINE_IMPLICIT_KEY');
+  if (lines === undefined || !here.some(({ code }) => code === 'BLOCK_AS_IMPLICIT_KEY'))
+    return null;
+  const begin = text.lastIndexOf('\n', lines.pos[1] - 1) + 1;
+  return begin + text.slice(begin).search(/\S/);
+}
