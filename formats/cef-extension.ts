@@ -54,6 +54,7 @@ const slot = {
   service: slotOf('sourceServiceName'),
   app: slotOf('app'),
   reason: slotOf('reason'),
+  rule: slotOf('cs1'),
   kind: slotOf('cs3'),
   resource: slotOf('cs4'),
   resourceUid: slotOf('cs5'),
@@ -228,10 +229,13 @@ export class Writer {
     }
     this.#concludeAgent(ocsf);
     if (texts[slot.resource] === '') texts[slot.resource] = texts[slot.resourceUid] ?? '';
-    const acts = texts[slot.duser] === '' && texts[slot.duid] === '';
-    if (acts && texts[slot.kind]?.toLowerCase() === 'user') {
+    // What was acted on may itself be a user or a rule.
+    const kind = texts[slot.kind]?.toLowerCase();
+    if (kind === 'user' && texts[slot.duser] === '' && texts[slot.duid] === '') {
       texts[slot.duser] = texts[slot.resource] ?? '';
       texts[slot.duid] = texts[slot.resourceUid] ?? '';
+    } else if (kind === 'rule' && texts[slot.rule] === '') {
+      texts[slot.rule] = texts[slot.resource] ?? '';
     }
     const level = ocsf.severity_id;
     if (texts[slot.severity] === '' && level !== 0 && level !== 1) {

@@ -14,6 +14,10 @@ export interface ChangeRecord {
   readonly entity_name?: string;
   /** The policy a rule belongs to. */
   readonly parent_id?: string;
+  /** The policy's list that a rule stands in, as upstream calls it: `forward_rules`, `nat_rules`. */
+  readonly list?: string;
+  /** Where in that list a rule stands, from 1; left out where it is gone. */
+  readonly place?: number;
   readonly company_id: string;
   /** Counts readings of this scope; `epoch` is new after a config change or lost state. */
   readonly generation: number;

@@ -100,6 +100,9 @@ export interface Entity {
   readonly id: string;
   readonly name?: string;
   readonly parentId?: string;
+  /** The list of its parent's that it stands in, e.g. `nat_rules`, and its place there from 1; a place is no content. */
+  readonly list?: string;
+  readonly place?: number;
   /** The entity as upstream sent it, UTF-8 JSON. */
   readonly text: string;
 }

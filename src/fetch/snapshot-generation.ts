@@ -58,8 +58,10 @@ export class Generation {
     for (const key of this.#known.keys()) if (!states.has(key)) this.drop.push(key);
     if (!told) return;
     if (rules.baseline === 'full') {
+      const places = new Map(seen.entities.map(({ key, place }) => [key, place]));
       for (const [key, state] of states) {
-        this.changes.push({ change: 'state', key, state, after: state.text });
+        const place = places.get(key);
+        this.changes.push({ change: 'state', key, state, place, after: state.text });
       }
       return;
     }
@@ -88,7 +90,8 @@ export class Generation {
     for (const entity of compared.created) {
       const state = this.#firstState(entity);
       this.put.set(entity.key, state);
-      this.changes.push({ change: 'created', key: entity.key, state, after: entity.text });
+      const { key, place, text } = entity;
+      this.changes.push({ change: 'created', key, state, place, after: text });
     }
     const isSure = rules.confirmAfterMs === 0;
     this.#tellDifferences([...compared.confirmed, ...(isSure ? compared.unconfirmed : [])]);
@@ -127,7 +130,8 @@ export class Generation {
       if (onlyDrift) rebased += 1;
       else {
         const texts = { before: before.text, after: entity.text };
-        this.changes.push({ change: 'updated', key: entity.key, state, ...texts });
+        const { key, place } = entity;
+        this.changes.push({ change: 'updated', key, state, place, ...texts });
       }
     }
     if (drifted.size === 0) return;
@@ -182,6 +186,7 @@ export class Generation {
       id: entity.id,
       ...(entity.name === undefined ? {} : { name: entity.name }),
       ...(entity.parentId === undefined ? {} : { parentId: entity.parentId }),
+      ...(entity.list === undefined ? {} : { list: entity.list }),
       version: 1,
       hash: contentHash(entity.text, this.#means.reading),
       text: entity.text,

@@ -14,7 +14,12 @@ import type { EntityState } from './snapshot-state.ts';
 export interface Change {
   readonly change: ChangeRecord['change'];
   readonly key: string;
-  readonly state: Pick<EntityState, 'kind' | 'id' | 'name' | 'parentId' | 'version' | 'hash'>;
+  readonly state: Pick<
+    EntityState,
+    'kind' | 'id' | 'name' | 'parentId' | 'list' | 'version' | 'hash'
+  >;
+  /** Where the entity stands at this reading. */
+  readonly place?: number | undefined;
   /** JSON text of the entity. */
   readonly before?: string;
   readonly after?: string;
@@ -35,13 +40,15 @@ const pageRecordsMax = 500;
 
 /** A change as the record that sinks get. */
 export function changeRecord(change: Change, stamp: Stamp, comparison: Comparison): ChangeRecord {
-  const { state, before, after, count } = change;
+  const { state, place, before, after, count } = change;
   return {
     change: change.change,
     entity_kind: state.kind,
     entity_id: state.id,
     ...(state.name === undefined ? {} : { entity_name: state.name }),
     ...(state.parentId === undefined ? {} : { parent_id: state.parentId }),
+    ...(state.list === undefined ? {} : { list: state.list }),
+    ...(place === undefined ? {} : { place }),
     company_id: stamp.company,
     generation: stamp.generation,
     epoch: stamp.epoch,

@@ -34,6 +34,7 @@ const entityState = z.strictObject({
   id: z.string(),
   name: z.string().optional(),
   parentId: z.string().optional(),
+  list: z.string().optional(),
   /** Counts the contents told. */
   version: z.int(),
   hash: z.string(),

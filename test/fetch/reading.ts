@@ -214,6 +214,8 @@ const toldChange = z.looseObject({
   generation: z.number(),
   epoch: z.string(),
   parent_id: z.string().optional(),
+  list: z.string().optional(),
+  place: z.int().optional(),
   changed: z.array(z.string()).optional(),
   count: z.number().optional(),
 });

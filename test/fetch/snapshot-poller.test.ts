@@ -103,7 +103,13 @@ describe('against the sandbox', () => {
     const after = await snapshot.changes();
 
     expect(told(added).toSorted()).toEqual([`created rule ${id}`, `updated policy ${policyId}`]);
-    expect(added.find(({ change }) => change === 'created')?.parent_id).toBe(policyId);
+    const policy = added.find(({ change }) => change === 'updated');
+    const { forward_rules: order = [] } = (policy?.after ?? {}) as { forward_rules?: string[] };
+    expect(added.find(({ change }) => change === 'created')).toMatchObject({
+      parent_id: policyId,
+      list: 'forward_rules',
+      place: order.indexOf(id) + 1,
+    });
     expect(told(after)).toEqual([`updated policy ${moved.policyId}`]);
     expect(after[0]?.changed).toContain('forward_rules');
   });

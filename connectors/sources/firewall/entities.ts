@@ -98,7 +98,8 @@ function ruleEntities(
     const id = named({ value, bytes, id: idOf(value, bytes, ruleIds) });
     const key: KeyParts = ['rule', policy, list, id];
     const text = decoder.decode(bytes);
-    entities.push({ ...entityOf({ kind: 'rule', id, key, text }, value), parentId: policy });
+    const stands = { parentId: policy, list, place: index + 1 };
+    entities.push({ ...entityOf({ kind: 'rule', id, key, text }, value), ...stands });
   }
   return entities;
 }

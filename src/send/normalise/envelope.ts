@@ -193,7 +193,7 @@ export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   if (typeof value !== 'string' || !sameWord(value, caption)) reading.putBack(slots.severity);
 }
 
-/** Sets `status_id` and `status`, and the source's own word as `status_code` where no other code claims it. */
+/** Sets `status_id` and `status`; the source's own word is `status_code`, or is left where another code claims that. */
 export function setStatus(
   event: Open<OcsfEvent>,
   reading: Reading,
@@ -218,7 +218,7 @@ export function setStatus(
   const caption = captions[id] ?? 'Unknown';
   event.status_id = id;
   event.status = caption;
-  if (typeof value === 'boolean' || (typeof value === 'string' && sameWord(value, caption))) return;
-  if (code === undefined) event.status_code = String(value);
+  if (value === caption) return;
+  if (code === undefined && typeof value !== 'boolean') event.status_code = String(value);
   else reading.putBack(slots.status);
 }

@@ -101,7 +101,8 @@ function isMissing(value: Json | undefined): value is null | undefined {
 
 function changeMessage(record: JsonObject, change: Change, kind: string): string {
   const named = record.entity_name ?? record.entity_id;
-  const what = typeof named === 'string' ? `${kind} ${JSON.stringify(named)}` : kind;
+  const called = typeof named === 'string' ? `${kind} ${JSON.stringify(named)}` : kind;
+  const what = called + standsIn(record);
   if (change === 'baseline')
     return `${what}: ${String(record.count ?? 'some')} present at the first reading`;
   if (change === 'state') return `${what} present at the first reading`;
@@ -110,6 +111,13 @@ function changeMessage(record: JsonObject, change: Change, kind: string): string
   return paths.length === 0
     ? `${what} ${change}`
     : `${what} ${change}: ${paths.slice(0, 20).join(', ')}`;
+}
+
+/** Where a rule stands: its list and place, and its policy. */
+function standsIn({ list, place, parent_id: policy }: JsonObject): string {
+  if (typeof list !== 'string' || typeof policy !== 'string') return '';
+  const at = typeof place === 'number' ? `place ${place} of ` : '';
+  return ` (${at}${list} in policy ${JSON.stringify(policy)})`;
 }
 
 /** Makes the normaliser of ConditionRecords. */

@@ -47,6 +47,7 @@ describe('audit records', () => {
       severity: 'High',
       status_id: 1,
       status: 'Success',
+      status_code: 'success',
       metadata: {
         version: '1.8.0',
         product: { name: 'audit' },
@@ -385,6 +386,30 @@ describe('records that will not map', () => {
       action: long,
       actor: long,
       user_email: `${long}@example.com`,
+    });
+  });
+});
+
+describe('the source’s own word for the outcome', () => {
+  it.each([
+    ['SUCCESS', 1, 'Success', 'SUCCESS'],
+    ['success', 1, 'Success', 'success'],
+    ['Success', 1, 'Success', undefined],
+    ['denied', 2, 'Failure', 'denied'],
+  ])('%s is status_id %d, and stays', (result, status_id, status, status_code) => {
+    const event = normalised({ action: 'policy.update', actor: 'bo', result });
+
+    expect(event).toMatchObject({ status_id, status });
+    expect(event.status_code).toBe(status_code);
+  });
+
+  it('stays in unmapped where it is no word, or another code is there', () => {
+    const record = { action: 'policy.update', actor: 'bo' };
+
+    expect(normalised({ ...record, success: false }).unmapped).toEqual({ success: false });
+    expect(normalised({ ...record, result: 'FAILED', error_code: 'E1' })).toMatchObject({
+      status_code: 'E1',
+      unmapped: { result: 'FAILED' },
     });
   });
 });

@@ -75,6 +75,17 @@ describe('changes of configuration', () => {
     });
   });
 
+  it('say which list of which policy a rule is in, and where', () => {
+    const event = normalised('drift', aChange({ list: 'nat_rules', place: 3 }));
+    const gone = normalised('drift', aChange({ change: 'deleted', list: 'nat_rules' }));
+
+    expect(event.message).toBe(
+      'rule "Allow DNS" (place 3 of nat_rules in policy "p-1") updated: action, enabled',
+    );
+    expect(event.unmapped).toMatchObject({ parent_id: 'p-1', list: 'nat_rules', place: 3 });
+    expect(gone.message).toMatch(/^rule "Allow DNS" \(nat_rules in policy "p-1"\) deleted/);
+  });
+
   it.each([
     ['created', 'Create', 'Medium'],
     ['deleted', 'Delete', 'Medium'],
