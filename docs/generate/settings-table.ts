@@ -59,8 +59,11 @@ export function blockTable(name: string): string {
 export function sharedTable(section: string): string {
   const types = wholeSchema.properties?.[section]?.additionalProperties || {};
   const all = types.oneOf?.map(({ properties }) => properties ?? {}) ?? [];
-  const described = Object.entries(all[0] ?? {}).filter(([name]) =>
-    all.every((properties) => name in properties),
+  // A key of the same name that says something else is each type's own.
+  const described = Object.entries(all[0] ?? {}).filter(([name, { description }]) =>
+    all.every(
+      (own) => name in own && (name === 'format' || own[name]?.description === description),
+    ),
   );
   // Its default is each sink's own.
   const shared = described.map(([name, schema]): [string, Schema] =>

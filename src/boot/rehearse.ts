@@ -69,13 +69,13 @@ export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Reh
 /** As a run would give it to a record that it meets for the first time; a change's hangs on the reading that found it. */
 function uidOf(stream: Stream, body: Uint8Array): Buffer {
   const { source, company = '', name } = stream;
-  const list = stream.kind === 'list' ? stream : { id: null, immutable: false };
-  const settings = { source, company, stream: name, checkContent: list.immutable };
-  const identifier = new Identifier(settings);
-  const { records } = scanBody(body, '', list.id);
+  const { id, ignore } = stream.kind === 'list' ? stream : { id: null, ignore: [] };
+  const identifier = new Identifier({ source, company, stream: name });
+  const { records } = scanBody(body, '', id, ignore);
   invariant(records !== null, 'the body is the array of records');
-  const { digests, named } = identifier.identify(records);
-  return named[0] === 1 ? digests : identifier.twinUid(digests, 1);
+  const identified = identifier.identify(records);
+  const isNamed = identified.named[0] === 1;
+  return isNamed ? identifier.uid(identified, 0) : identifier.twinUid(identified, 0, 1);
 }
 
 function forSink({ routes }: Plan, sink: PlannedSink, event: Event): SinkRehearsal {

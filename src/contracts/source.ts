@@ -86,6 +86,8 @@ export interface ListStream {
   readonly id: string | null;
   /** Dotted paths of a record's time; the first that parses wins. */
   readonly time: readonly string[];
+  /** Dotted paths within a record that are no part of its content; an array's elements have the array's path. */
+  readonly ignore?: readonly string[];
   readonly pageLimit: number | null;
   /** True where pages are asked for in an order, which upstream may refuse. */
   readonly sorted?: boolean;

@@ -4,13 +4,7 @@
 
 import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
-import {
-  type Append,
-  identityBytes,
-  type NewPage,
-  type Spool,
-  uidBytes,
-} from '../contracts/spool.ts';
+import { type Append, type NewPage, type Spool, uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/records.ts';
 import { timeOf } from './record-time.ts';
 
@@ -73,18 +67,15 @@ export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
     known = isNew ? nothingYet : readCounts(text);
     return memory;
   };
-  const append: Spool['append'] = async ({ identities, ...entry }) => {
+  const append: Spool['append'] = async (entry) => {
     const pages = entry.pages.map((page) => pick(page, means));
-    const wanted = pages.flatMap((page) => page.wanted);
     const next = pages.reduce(counted, known);
-    const keys = identities && selected(identities, wanted, identityBytes);
     const chosen: Append = {
       ...entry,
       stream: key,
       pages: pages.flatMap(({ reduced }) => (reduced === null ? [] : [reduced])),
       // Beside an entity a checkpoint is none that a damaged state could go back to: it would begin anew, and may be deleted.
       entities: { put: [[countsKey, JSON.stringify(next)]], drop: [] },
-      ...(keys === undefined || keys.length === 0 ? {} : { identities: keys }),
     };
     const block = await spool.append(chosen);
     known = next;

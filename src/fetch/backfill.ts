@@ -66,6 +66,8 @@ export class Backfill {
       log,
       order: 'auto',
       start: 'beginning',
+      // It reads nothing again.
+      patienceMs: 0,
     });
   }
 

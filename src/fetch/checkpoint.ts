@@ -95,6 +95,23 @@ const listCheckpoint = z.object({
   countAnew: z.boolean(),
   /** Keys of the records before rows that upstream refuses to show, which were told as gaps; base64. */
   gaps: z.array(z.string()).default([]),
+  /** Dotted paths that were no part of a record's content. */
+  ignore: z.array(z.string()).default([]),
+  /**
+   * Blocks of identities up to this one were made otherwise: by version 0.1.0, whose checkpoints lack the key, or with
+   * another `ignore`.
+   */
+  olderUpTo: z.int().default(Number.MAX_SAFE_INTEGER),
+  /** Most records that were read again had changed (drift.ts). */
+  drift: z
+    .strictObject({
+      isHeld: z.boolean(),
+      at: z.number(),
+      patienceMs: z.number(),
+      toldAt: z.number().nullable(),
+    })
+    .nullable()
+    .default(null),
   /** The company was denied or gone when it was asked last, and this was told. */
   scopeLost: z.boolean().default(false),
   /** When the last whole round began, and the time spent on it. */
@@ -116,6 +133,8 @@ export function freshCheckpoint(parts: {
   epoch: string;
   order: Order | 'unknown';
   since: number | null;
+  ignore: string[];
+  olderUpTo: number;
 }): ListCheckpoint {
   return {
     version: 1,
@@ -146,6 +165,7 @@ export function freshCheckpoint(parts: {
     resumePage: null,
     countAnew: false,
     gaps: [],
+    drift: null,
     scopeLost: false,
     sweptAt: 0,
     sweptInMs: 0,

@@ -1,7 +1,9 @@
 // A set of 16-byte keys with a 32-bit value each, in one typed array: what a stream remembers of the records it has seen. A
 // million keys take about 40 MB here and 120 MB as strings in a Map, whose first-in-first-out deletion is also slow.
-// Open addressing with linear probing; keys are digests, so their first word is the hash. Nothing is ever deleted:
-// forgetting is done by generations (see repeats.ts).
+// Open addressing with linear probing. The first half of a key says who a record is, the second one which version of it; a
+// key stands where its first half says, so that versions are met on the way. Where there are many of one, further ones
+// stand where both halves say: an id that all records share must not make each look-up as long as the list.
+// Nothing is ever deleted: forgetting is done by generations (see repeats.ts).
 
 const wordsPerKey = 4;
 /** Words of one slot: key and value. */
@@ -9,6 +11,8 @@ const stride = wordsPerKey + 1;
 const slotsMin = 16;
 /** Share of slots in use beyond which the table doubles. */
 const loadMax = 0.6;
+/** Versions that stand where the first half says. */
+const togetherMax = 8;
 
 /** What all tables share until they hold a key: most streams of many have nothing to remember. */
 const nothing = new Uint32Array(stride);
@@ -25,22 +29,8 @@ export class KeyTable {
 
   /** The slot of a key, or -1. */
   find(words: Uint32Array, at: number): number {
-    const slots = this.#slots;
-    const w0 = words[at] ?? 0;
-    const w1 = words[at + 1];
-    const w2 = words[at + 2];
-    const w3 = words[at + 3];
-    let slot = w0 & this.#mask;
-    for (;;) {
-      const base = slot * stride;
-      const s0 = slots[base];
-      const s1 = slots[base + 1];
-      const s2 = slots[base + 2];
-      const s3 = slots[base + 3];
-      if (s0 === 0 && s1 === 0 && s2 === 0 && s3 === 0) return -1;
-      if (s0 === w0 && s1 === w1 && s2 === w2 && s3 === w3) return slot;
-      slot = (slot + 1) & this.#mask;
-    }
+    const slot = this.#place(words, at);
+    return this.#isFree(slot) ? -1 : slot;
   }
 
   has(words: Uint32Array, at: number): boolean {
@@ -52,31 +42,58 @@ export class KeyTable {
     return this.#slots[slot * stride + wordsPerKey] ?? 0;
   }
 
+  /** True where some version has the same first half. */
+  hasFirstHalf(words: Uint32Array, at: number): boolean {
+    const slots = this.#slots;
+    const w0 = words[at] ?? 0;
+    const w1 = words[at + 1] ?? 0;
+    for (let slot = w0 & this.#mask; !this.#isFree(slot); slot = (slot + 1) & this.#mask) {
+      if (slots[slot * stride] === w0 && slots[slot * stride + 1] === w1) return true;
+    }
+    return false;
+  }
+
   /** Adds a key or sets its value. The all-zero key, which no digest is in practice, is not kept. */
   set(words: Uint32Array, at: number, value: number): void {
     if (!(words[at] || words[at + 1] || words[at + 2] || words[at + 3])) return;
-    const known = this.find(words, at);
-    if (known >= 0) {
-      this.#slots[known * stride + wordsPerKey] = value;
-      return;
-    }
     if ((this.#size + 1) / (this.#mask + 1) > loadMax) this.#grow();
-    this.#insert(words, at, value);
-    this.#size += 1;
+    const slots = this.#slots;
+    const slot = this.#place(words, at);
+    if (this.#isFree(slot)) {
+      for (let i = 0; i < wordsPerKey; i += 1) slots[slot * stride + i] = words[at + i] ?? 0;
+      this.#size += 1;
+    }
+    slots[slot * stride + wordsPerKey] = value;
   }
 
-  #insert(words: Uint32Array, at: number, value: number): void {
+  /** Where a key stands, or the free slot where it would. */
+  #place(words: Uint32Array, at: number): number {
     const slots = this.#slots;
-    let slot = (words[at] ?? 0) & this.#mask;
+    const mask = this.#mask;
+    const w0 = words[at] ?? 0;
+    const w1 = words[at + 1] ?? 0;
+    const w2 = words[at + 2] ?? 0;
+    const w3 = words[at + 3] ?? 0;
+    let together = 0;
+    let slot = w0 & mask;
     for (;;) {
       const base = slot * stride;
-      if (!(slots[base] || slots[base + 1] || slots[base + 2] || slots[base + 3])) {
-        for (let i = 0; i < wordsPerKey; i += 1) slots[base + i] = words[at + i] ?? 0;
-        slots[base + wordsPerKey] = value;
-        return;
-      }
-      slot = (slot + 1) & this.#mask;
+      if (slots[base] === w0 && slots[base + 1] === w1) {
+        if (slots[base + 2] === w2 && slots[base + 3] === w3) return slot;
+        together += 1;
+        if (together === togetherMax) {
+          slot = (w0 ^ w2) & mask;
+          continue;
+        }
+      } else if (this.#isFree(slot)) return slot;
+      slot = (slot + 1) & mask;
     }
+  }
+
+  #isFree(slot: number): boolean {
+    const slots = this.#slots;
+    const base = slot * stride;
+    return !(slots[base] || slots[base + 1] || slots[base + 2] || slots[base + 3]);
   }
 
   #grow(): void {
@@ -84,9 +101,10 @@ export class KeyTable {
     const count = Math.max(slotsMin, (this.#mask + 1) * 2);
     this.#slots = new Uint32Array(count * stride);
     this.#mask = count - 1;
+    this.#size = 0;
     for (let base = 0; base < old.length; base += stride) {
       if (old[base] || old[base + 1] || old[base + 2] || old[base + 3]) {
-        this.#insert(old, base, old[base + wordsPerKey] ?? 0);
+        this.set(old, base, old[base + wordsPerKey] ?? 0);
       }
     }
   }

@@ -74,7 +74,7 @@ export class ListPoller {
       await poll.begin();
       await readEnds(poll);
       await lookFurther(poll);
-      await poll.commit({ scopeLost: false });
+      await poll.commit({ scopeLost: false }, this.#reader.untold());
       this.#memory.lostAt = null;
       this.#memory.failed = false;
       return { outcome: 'done', fresh: poll.fresh, more: poll.more };

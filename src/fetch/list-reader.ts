@@ -11,12 +11,15 @@ import type { NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { RecordList, scanBody } from '../tools/record-list.ts';
 import { freshCheckpoint, type ListCheckpoint, readCheckpoint, samePlace } from './checkpoint.ts';
+import { Drift } from './drift.ts';
 import { Group } from './group.ts';
 import { remember } from './horizon.ts';
 import { type Identified, Identifier } from './identity.ts';
-import { type Judged, judge, type Question } from './judge.ts';
+import { type Judged, judge, type Question, type WalkCounts } from './judge.ts';
+import { KeyTable } from './key-table.ts';
 import { conditionRecord, type Finding, ownPage } from './own-pages.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
+import { roundWanted } from './read-round.ts';
 import { type TimeSpan, timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 
@@ -30,6 +33,8 @@ export interface ListMeans {
   readonly order: Order | 'auto';
   /** Where to begin: the whole history, from now on, or from a time (epoch milliseconds). */
   readonly start: 'beginning' | 'now' | number;
+  /** How long records that have changed at once have to stay as they are, before they are told. */
+  readonly patienceMs: number;
 }
 
 /** A page and what is new on it. */
@@ -48,6 +53,11 @@ export class ListReader {
   readonly #asker: PageAsker;
   readonly #identifier: Identifier;
   #repeats = new Repeats();
+  #drift: Drift;
+  /** Latest event time met, also where it is one to come. */
+  #latest = Number.NEGATIVE_INFINITY;
+  /** What is known of each walk, by what it counts. */
+  #walks = new WeakMap<WalkCounts, { readonly readUpTo: number; readonly met: KeyTable }>();
   #checkpoint: ListCheckpoint | null = null;
   /** Something was judged as new and is neither staged nor held. */
   #unsaved = false;
@@ -60,12 +70,9 @@ export class ListReader {
     const { stream } = means;
     this.#asker = new PageAsker(means);
     this.#group = new Group(means.clock);
-    this.#identifier = new Identifier({
-      source: stream.source,
-      company: stream.company ?? '',
-      stream: stream.name,
-      checkContent: stream.immutable,
-    });
+    const { source, company = '', name } = stream;
+    this.#identifier = new Identifier({ source, company, stream: name });
+    this.#drift = this.#driftFrom(null);
   }
 
   get checkpoint(): ListCheckpoint {
@@ -88,24 +95,29 @@ export class ListReader {
     if (this.#checkpoint !== null) return this.#checkpoint;
     const { stream, spool, clock, order, start } = this.means;
     const memory = await spool.recall(stream.name);
-    const checkpoint =
+    const newest = memory.identities.at(-1)?.block ?? 0;
+    const held =
       memory.checkpoint === null
         ? freshCheckpoint({
             fingerprint: stream.fingerprint,
             epoch: randomUUID(),
             order: order === 'auto' ? 'unknown' : order,
             since: start === 'beginning' ? null : start === 'now' ? clock.now() : start,
+            ignore: this.#ignore,
+            olderUpTo: newest,
           })
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
+    const checkpoint = underIgnore(held, this.#ignore, newest);
     const repeats = new Repeats();
     for (const { block, bytes } of memory.identities) {
-      repeats.addAll(
-        asWords(bytes),
-        checkpoint.openWalk === null || block < checkpoint.openWalk.block,
-      );
-      this.#block = block;
+      const isAnchored = checkpoint.openWalk === null || block < checkpoint.openWalk.block;
+      if (block <= checkpoint.olderUpTo) repeats.addOlder(asWords(bytes), isAnchored);
+      else repeats.addAll(asWords(bytes), isAnchored);
     }
+    this.#block = newest;
     this.#repeats = repeats;
+    this.#drift = this.#driftFrom(checkpoint.drift);
+    this.#walks = new WeakMap();
     this.#unsaved = false;
     const { limitMax, hasNext, endsWithNull } = checkpoint;
     this.#asker.traits = { limitMax, hasNext, endsWithNull };
@@ -113,6 +125,14 @@ export class ListReader {
     const pinned = order === 'auto' ? checkpoint.order : order;
     this.#checkpoint = { ...checkpoint, order: pinned };
     return this.#checkpoint;
+  }
+
+  #driftFrom(state: ListCheckpoint['drift']): Drift {
+    return new Drift(state, this.means.patienceMs, this.#ignore);
+  }
+
+  get #ignore(): string[] {
+    return (this.means.stream.ignore ?? []).toSorted();
   }
 
   /** Forgets what was judged and not committed, so that the next poll starts from what is durable. */
@@ -141,7 +161,7 @@ export class ListReader {
 
   /** The keys of a page's records. */
   identify(page: Page): Identified {
-    return this.#identifier.identify(listOf(page, this.means.stream.id));
+    return this.#identifier.identify(listOf(page, this.means.stream));
   }
 
   /** How many of a page's records look like ones that are held. */
@@ -163,24 +183,45 @@ export class ListReader {
     },
   ): Taken {
     const { since, standingBefore } = this.checkpoint;
-    const { horizon, ...rest } = how;
+    const { time } = this.means.stream;
+    const now = this.means.clock.now();
+    const readBefore = this.#readBefore(how);
     const question: Question = {
       page,
       identified,
-      time: this.means.stream.time,
-      since: horizon === null ? since : Math.max(since ?? horizon, horizon + 1),
+      time,
+      since,
       standingBefore,
-      ...rest,
+      readBefore,
+      now,
+      ...how,
     };
-    const judged = judge(question, this.#identifier, this.#repeats);
+    const judged = judge(question, {
+      identifier: this.#identifier,
+      repeats: this.#repeats,
+      drift: this.#drift,
+    });
     this.#unsaved ||= judged.identities.length > 0;
-    const span = timeSpan(page.records, this.means.stream.time);
-    return { page, judged, at: this.means.clock.now(), span };
+    const span = timeSpan(page.records, time);
+    this.#latest = Math.max(this.#latest, span?.latest ?? this.#latest);
+    return { page, judged, at: now, span };
+  }
+
+  /** What of a page was read before; null: nothing was. */
+  #readBefore({ reading, counts }: Pick<Question, 'reading' | 'counts'>): Question['readBefore'] {
+    const { swept, atEnd, watermark } = this.checkpoint;
+    const latest = Math.max(this.#latest, watermark ?? this.#latest);
+    const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
+    const walk = this.#walks.get(counts) ?? { readUpTo, met: new KeyTable() };
+    this.#walks.set(counts, walk);
+    const isUnread = reading === 'onward' || (reading === 'resume' && !atEnd);
+    return swept && !isUnread ? walk : null;
   }
 
   /** True where a step would change the checkpoint. */
   differs(change: Partial<ListCheckpoint>): boolean {
     const now = this.checkpoint;
+    if (this.#drift.isClear || this.#drift.state !== now.drift) return true;
     return Object.entries(change).some(
       ([key, value]) => JSON.stringify(value) !== JSON.stringify(now[key as keyof ListCheckpoint]),
     );
@@ -206,16 +247,19 @@ export class ListReader {
     const { stream, clock } = this.means;
     const fresh = taken?.judged.fresh.length ?? 0;
     const known = fresh + (taken?.judged.standing ?? 0);
+    const findings = [...told, ...this.#findingsOf(taken)];
+    const isLetGo = this.checkpoint.drift?.isHeld === true && !this.#drift.isHeld;
     const checkpoint: ListCheckpoint = {
       ...this.checkpoint,
       ...this.#asker.traits,
+      drift: this.#drift.state,
       watermark: this.#watermark(taken),
       ...(known === 0 ? {} : remember(this.checkpoint, known, this.#latestOn(taken))),
       ...change,
+      ...(isLetGo ? { sweptAt: roundWanted } : {}),
     };
     const pages: NewPage[] = [];
     if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
-    const findings = [...told, ...changedFindings(taken)];
     if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
     const identities = taken?.judged.identities;
     this.#group.add({
@@ -255,6 +299,28 @@ export class ListReader {
       this.#checkpoint = null;
       throw error;
     }
+  }
+
+  /** What is still to be told at the end of a poll. */
+  untold(): readonly Finding[] {
+    const { stream, clock } = this.means;
+    return this.#drift.isUntold ? [this.#drift.tell(stream.name, clock.now())] : [];
+  }
+
+  /** What the sinks are to be told with a step, and of its page. */
+  #findingsOf(taken: Taken | null): readonly Finding[] {
+    const { stream, clock } = this.means;
+    const findings: Finding[] = [];
+    if (this.#drift.isClear) findings.push(this.#drift.tell(stream.name, clock.now()));
+    const count = taken?.judged.changed.length ?? 0;
+    if (count > 0 && stream.immutable) {
+      findings.push({
+        condition: 'integrity_violation',
+        message: `${count} record${count === 1 ? '' : 's'} came again with other content, though upstream calls them immutable; both versions were delivered`,
+        details: { records: count },
+      });
+    }
+    return findings;
   }
 
   #watermark(taken: Taken | null): number | null {
@@ -307,22 +373,20 @@ export class ListReader {
   }
 }
 
-/** The records as found in the body, also where the source handed them over parsed. */
-function listOf({ records, body, items }: Page, id: string | null): RecordList {
-  if (records instanceof RecordList) return records;
-  const found = scanBody(body, items, id).records;
-  invariant(found?.length === records.length, 'a page holds the records that its source read');
-  return found;
+/** The checkpoint where records are known by what is not ignored now. */
+function underIgnore(held: ListCheckpoint, ignore: string[], newest: number): ListCheckpoint {
+  if (JSON.stringify(held.ignore) === JSON.stringify(ignore)) {
+    return { ...held, olderUpTo: Math.min(held.olderUpTo, newest) };
+  }
+  // Those without ids were counted by what was not ignored then.
+  const anew = held.nameless ? { countAnew: true, resumePage: null } : {};
+  return { ...held, ignore, olderUpTo: newest, drift: null, ...anew };
 }
 
-function changedFindings(taken: Taken | null): readonly Finding[] {
-  if (taken === null || taken.judged.changed.length === 0) return [];
-  const count = taken.judged.changed.length;
-  return [
-    {
-      condition: 'integrity_violation',
-      message: `${count} record${count === 1 ? '' : 's'} came again with other content, though upstream calls them immutable; both versions were delivered`,
-      details: { records: count },
-    },
-  ];
+/** The records as found in the body, also where the source handed them over parsed. */
+function listOf({ records, body, items }: Page, { id, ignore }: ListStream): RecordList {
+  if (records instanceof RecordList) return records;
+  const found = scanBody(body, items, id, ignore).records;
+  invariant(found?.length === records.length, 'a page holds the records that its source read');
+  return found;
 }

@@ -185,6 +185,7 @@ export class Polling {
       log,
       order: list.order,
       start: list.start,
+      patienceMs: list.rewindEveryMs,
     });
     const poller = new ListPoller(reader, list);
     return (signal) => poller.poll(signal);

@@ -57,12 +57,7 @@ export class SnapshotPoller {
   constructor(means: SnapshotMeans) {
     this.#means = means;
     const { source, company, name } = means.stream;
-    this.#identifier = new Identifier({
-      source,
-      company,
-      stream: name,
-      checkContent: false,
-    });
+    this.#identifier = new Identifier({ source, company, stream: name });
   }
 
   /** One generation. Never throws for what upstream did. */

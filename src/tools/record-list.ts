@@ -3,11 +3,12 @@
 // there is, which keeps the memory of pages in flight to their size. What must stay true: a body is taken exactly when
 // all of it is well-formed JSON, so that a page is never held in part and what is held can be sent.
 
+import { hash } from 'node:crypto';
 import type { ParsedRecord } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Records } from '../contracts/source.ts';
 import type { Slices } from '../contracts/spool.ts';
-import { JsonScan, skipSpace } from './json-scan.ts';
+import { IgnoredPaths, JsonScan, skipSpace } from './json-scan.ts';
 import { bomEnd, parseBody, sourceTextAt, visit } from './records.ts';
 
 const comma = 0x2c;
@@ -24,12 +25,19 @@ export interface ScannedBody {
 
 /**
  * Reads a body whose records are the array at the dotted path `items`, or the body itself where it is an array. `id` is
- * the dotted path of a record's id, to be found on the way. Throws a SyntaxError for what is not JSON, and TooDeep.
+ * the dotted path of a record's id, to be found on the way; `ignore` are those that are no part of its content. Throws a
+ * SyntaxError for what is not JSON, and TooDeep.
  */
-export function scanBody(body: Uint8Array, items: string, id: string | null): ScannedBody {
+export function scanBody(
+  body: Uint8Array,
+  items: string,
+  id: string | null,
+  ignore: readonly string[] = [],
+): ScannedBody {
   const start = skipSpace(body, bomEnd(body));
   const path = body[start] === openBracket ? '' : items;
-  const scan = new JsonScan(body, id !== null && !id.includes('.') ? id : null);
+  const ignored = ignore.length === 0 ? null : new IgnoredPaths(ignore);
+  const scan = new JsonScan(body, id !== null && !id.includes('.') ? id : null, ignored);
   const regions: [start: number, end: number][] = [];
   let found: Found | null = null;
   const take = (open: number) => {
@@ -53,10 +61,13 @@ interface Found {
   readonly end: number;
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  readonly checks: Uint32Array;
+  readonly contents: Int32Array;
+  readonly reduced: Uint8Array;
   readonly exact: boolean;
   /** Where each id's value begins and ends; begins at `none` or `unsure` where the scan does not know. */
   readonly ids: Int32Array;
+  /** Two words of digest of each id's value. */
+  readonly idDigests: Int32Array;
 }
 
 const none = -1;
@@ -65,16 +76,21 @@ const unsure = -2;
 function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
   const starts: number[] = [];
   const ends: number[] = [];
-  const checks: number[] = [];
+  const contents: number[] = [];
+  const reduced: number[] = [];
   const ids: number[] = [];
+  const idDigests: number[] = [];
   let at = skipSpace(body, open + 1);
   while (body[at] !== closeBracket || starts.length > 0) {
     starts.push(at);
-    at = scan.value(at);
-    ends.push(at);
-    checks.push(scan.check);
+    const end = scan.value(at);
+    ends.push(end);
+    if (scan.repeatedKeys) contents.push(...digestOf(body.subarray(at, end)));
+    else contents.push(scan.digest1, scan.digest2);
+    reduced.push(scan.ignored ? 1 : 0);
     ids.push(scan.escapedKeys ? unsure : scan.memberStart, scan.memberEnd);
-    at = skipSpace(body, at);
+    idDigests.push(scan.member1, scan.member2);
+    at = skipSpace(body, end);
     if (body[at] === closeBracket) break;
     if (body[at] !== comma) throw new SyntaxError(`not JSON at byte ${at}`);
     at = skipSpace(body, at + 1);
@@ -83,10 +99,18 @@ function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
     end: at + 1,
     starts: new Uint32Array(starts),
     ends: new Uint32Array(ends),
-    checks: new Uint32Array(checks),
+    contents: new Int32Array(contents),
+    reduced: new Uint8Array(reduced),
     exact: scan.exact,
     ids: new Int32Array(ids),
+    idDigests: new Int32Array(idDigests),
   };
+}
+
+/** Of a record whose text says more than its content: its bytes. */
+function digestOf(record: Uint8Array): readonly [number, number] {
+  const digest = hash('sha256', record, 'buffer');
+  return [digest.readInt32BE(0), digest.readInt32BE(4)];
 }
 
 /** The body with `[]` for each of these regions. */
@@ -100,27 +124,37 @@ function without(body: Uint8Array, regions: readonly (readonly [number, number])
   return Buffer.concat([...parts, body.subarray(at)]);
 }
 
+const quote = 0x22;
+const minus = 0x2d;
+const zero = 0x30;
+const nine = 0x39;
+
 /** The records of a page; each is parsed when it is asked for. */
 export class RecordList implements Records {
   readonly length: number;
   readonly slices: Slices;
-  /** A check over each record's content, never 0 (see json-scan.ts). */
-  readonly checks: Uint32Array;
+  /** A digest of each record's content, two words (see json-scan.ts). */
+  readonly contents: Int32Array;
+  /** 1 where something of the record is no part of its content. */
+  readonly reduced: Uint8Array;
   /** Dotted path of the records within the body. */
   readonly items: string;
   readonly #body: Buffer;
   readonly #idPath: string | null;
   readonly #ids: Int32Array;
+  readonly #idDigests: Int32Array;
 
   constructor(body: Uint8Array, items: string, found: Found, idPath: string | null) {
-    const { starts, ends, checks, exact, ids } = found;
-    this.length = checks.length;
-    this.slices = { starts, ends, length: checks.length, exact };
-    this.checks = checks;
+    const { starts, ends, contents, reduced, exact, ids, idDigests } = found;
+    this.length = starts.length;
+    this.slices = { starts, ends, length: starts.length, exact };
+    this.contents = contents;
+    this.reduced = reduced;
     this.items = items;
     this.#body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     this.#idPath = idPath;
     this.#ids = idPath?.includes('.') ? ids.fill(unsure) : ids;
+    this.#idDigests = idDigests;
   }
 
   /** As an array has it: negative from the end, undefined beyond either. */
@@ -136,11 +170,37 @@ export class RecordList implements Records {
     return this.#body.subarray(this.slices.starts[index], this.slices.ends[index]);
   }
 
-  /** The source text of a record's id, or null where it has none. */
+  /** Writes the digest of a record's id, two words, where it has one that can be: text that is not empty, or a number. */
+  digestId(index: number, into: Uint32Array, at: number): boolean {
+    const start = this.#ids[index * 2] ?? none;
+    if (start === none) return false;
+    if (start >= 0) {
+      if (!isId(this.#body, start)) return false;
+      into[at] = this.#idDigests[index * 2] ?? 0;
+      into[at + 1] = this.#idDigests[index * 2 + 1] ?? 0;
+      return true;
+    }
+    const source = this.idText(index);
+    if (source === null || this.#idPath === null || !isId(Buffer.from(source), 0)) return false;
+    const alone = Buffer.from(`{${JSON.stringify(this.#idPath)}:${source}}`);
+    const scan = new JsonScan(alone, this.#idPath);
+    scan.value(0);
+    into[at] = scan.member1;
+    into[at + 1] = scan.member2;
+    return true;
+  }
+
+  /** The source text of what stands where a record's id does, or null where nothing does. */
   idText(index: number): string | null {
     const start = this.#ids[index * 2] ?? none;
     if (start >= 0) return this.#body.toString('utf8', start, this.#ids[index * 2 + 1]);
     if (start === none || this.#idPath === null) return null;
     return sourceTextAt(this.raw(index), this.#idPath);
   }
+}
+
+function isId(bytes: Uint8Array, at: number): boolean {
+  const first = bytes[at] ?? 0;
+  if (first === quote) return bytes[at + 1] !== quote;
+  return first === minus || (first >= zero && first <= nine);
 }

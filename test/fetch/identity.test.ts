@@ -1,36 +1,52 @@
-// Who a record is: what upstream calls different stays different, what is read again is the same, and no name in the
-// config or value in a record can be chosen so that two records share an identity.
+// Who a record is: what upstream calls different stays different, what says the same is the same, however it is printed and
+// in whatever order it is read, and no name in the config or value in a record can be chosen so that two contents share
+// an identity.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { uidBytes } from '../../src/contracts/spool.ts';
-import { Identifier, type IdentitySettings } from '../../src/fetch/identity.ts';
+import { type Identified, Identifier, type IdentitySettings } from '../../src/fetch/identity.ts';
 import { identityWords } from '../../src/fetch/repeats.ts';
 import { type RecordList, scanBody } from '../../src/tools/record-list.ts';
 
 const names = { source: 'audit', company: 'c-1', stream: 'audit/c-1' };
 
 function identifier(more: Partial<IdentitySettings> = {}): Identifier {
-  return new Identifier({ ...names, checkContent: false, ...more });
+  return new Identifier({ ...names, ...more });
 }
 
-function listOf(body: Uint8Array, id: string): RecordList {
-  const { records } = scanBody(body, 'data', id);
+function listOf(body: Uint8Array, id: string, ignore: readonly string[] = []): RecordList {
+  const { records } = scanBody(body, 'data', id, ignore);
   if (records === null) throw new Error('the page has its list');
   return records;
 }
 
-/** Identifies the records of a page that is written like this. */
-function identify(texts: readonly string[], by: Identifier = identifier(), id = 'id') {
-  const body = Buffer.from(`{"data": [${texts.join(',\n')}]}`);
-  return by.identify(listOf(body, id));
+interface Way {
+  readonly by?: Identifier;
+  readonly id?: string;
+  readonly ignore?: readonly string[];
 }
 
-function digestsOf(texts: readonly string[], by?: Identifier, id?: string): readonly string[] {
-  const { digests, count } = identify(texts, by, id);
-  return Array.from({ length: count }, (_, i) =>
-    digests.toString('hex', i * uidBytes, (i + 1) * uidBytes),
-  );
+/** Identifies the records of a page that is written like this. */
+function identify(
+  texts: readonly string[],
+  { by = identifier(), id = 'id', ignore }: Way = {},
+): Identified {
+  const body = Buffer.from(`{"data": [${texts.join(',\n')}]}`);
+  return by.identify(listOf(body, id, ignore));
+}
+
+function uidsOf(texts: readonly string[], way: Way = {}): readonly string[] {
+  const by = way.by ?? identifier();
+  const identified = identify(texts, { ...way, by });
+  return texts.map((_, i) => {
+    const uid = identified.named[i] === 1 ? by.uid(identified, i) : by.twinUid(identified, i, 1);
+    return uid.toString('hex');
+  });
+}
+
+/** The key of a record, whole or its half that says which one it is. */
+function keyOf({ words }: Identified, index: number, count = 4): string {
+  return words.slice(index * identityWords, index * identityWords + count).join();
 }
 
 test('A49: Identifier keeps apart ids that parsing or encoding would make alike', () => {
@@ -56,33 +72,75 @@ test('A49: Identifier keeps apart ids that parsing or encoding would make alike'
     '0',
   ];
 
-  const digests = digestsOf(ids.map((id) => `{"id":${id}}`));
+  const texts = ids.map((id) => `{"id":${id}}`);
+  const identified = identify(texts);
 
-  expect(new Set(digests).size).toBe(ids.length);
+  expect(new Set(uidsOf(texts)).size).toBe(ids.length);
+  expect(new Set(ids.map((_, i) => keyOf(identified, i, 2))).size).toBe(ids.length);
 });
 
 test('Identifier gives a record the same uid on any page, at any place, in any company of its records', () => {
   const page = ['{"id":"a"}', '{"id":17}', '{"no":"id"}'];
 
-  const together = digestsOf(page);
-  const alone = page.map((text) => digestsOf([text])[0]);
-  const turned = digestsOf([...page].reverse());
+  const together = uidsOf(page);
+  const alone = page.map((text) => uidsOf([text])[0]);
+  const turned = uidsOf([...page].reverse());
 
   expect(alone).toEqual(together);
   expect(turned).toEqual([...together].reverse());
 });
 
-test('Identifier goes by the id alone where there is one, however the rest has changed', () => {
-  const [first, again] = digestsOf(['{"id":"a","x":1}', '{ "x": 2, "id": "a" }']);
+test('Identifier gives one uid to one content, however it is printed', () => {
+  const printed = [
+    '{"id":"a/1","x":{"p":[1,2],"q":"\u00e9"}}',
+    '{ "x" : {"q":"\\u00e9", "p":[1, 2]}, "id":"a\\/1" }',
+    '{"\\u0069d":"a/1","x":{"p":[1,2],"q":"\u00e9"}}',
+  ];
+  const identified = identify(printed);
 
-  expect(again).toBe(first);
+  expect(new Set(uidsOf(printed)).size).toBe(1);
+  expect(new Set(printed.map((_, i) => keyOf(identified, i))).size).toBe(1);
+});
+
+test('A14: Identifier gives each content under one id a uid of its own, and all the same half of a key', () => {
+  const versions = [
+    ...['{"id":"a","x":1}', '{"id":"a","x":2}', '{"id":"a","x":"1"}', '{"id":"a","x":1.0}'],
+    ...['{"id":"a"}', '{"id":"a","x":[1,2]}', '{"id":"a","x":[2,1]}', '{"id":"a","x":1,"x":2}'],
+    '{"id":"a","x":2,"x":1}',
+  ];
+  const identified = identify(versions);
+
+  expect(new Set(uidsOf(versions)).size).toBe(versions.length);
+  expect(new Set(versions.map((_, i) => keyOf(identified, i))).size).toBe(versions.length);
+  expect(new Set(versions.map((_, i) => keyOf(identified, i, 2))).size).toBe(1);
+});
+
+test('Identifier leaves out what is ignored, of records with and without an id', () => {
+  const ignore = ['age', 'meta.seen'];
+  const [named, namedLater] = uidsOf(
+    ['{"id":"a","age":1,"meta":{"seen":1}}', '{"id":"a","age":2,"meta":{"seen":2}}'],
+    { ignore },
+  );
+  const [plain, plainLater] = uidsOf(['{"n":1,"age":1}', '{"n":1,"age":2}'], { ignore });
+  const untouched = '{"n":1}';
+
+  expect(namedLater).toBe(named);
+  expect(plainLater).toBe(plain);
+  expect(uidsOf([untouched], { ignore })).toEqual(uidsOf([untouched]));
+});
+
+test('Identifier keeps uids as they are: a receiver tells repeats by them', () => {
+  expect(uidsOf(['{"id":"a","x":1}', '{"n":1}'])).toEqual([
+    'f3c13cee4c243840d0cb005698e378e2415b63e5f3159b37a033d9a36bf654fb',
+    'fae60da008c1006dd83a38a4a80b6326b4ce2b6548077f9d4ffd2081ca86ffec',
+  ]);
 });
 
 test.each(['{}', '{"id":null}', '{"id":""}', '{"id":true}', '{"id":{"a":1}}', '"text"', '7', '[]'])(
   'A12: Identifier goes by the bytes where a record has no id: %s',
   (text) => {
     const { named } = identify([text]);
-    const [one, other] = digestsOf([text, `{"more":${text}}`]);
+    const [one, other] = uidsOf([text, `{"more":${text}}`]);
 
     expect([...named]).toEqual([0]);
     expect(one).not.toBe(other);
@@ -91,8 +149,8 @@ test.each(['{}', '{"id":null}', '{"id":""}', '{"id":true}', '{"id":{"a":1}}', '"
 
 test('Identifier does not take a record without id for one whose id is that record’s text', () => {
   const plain = identifier();
-  const [byId] = digestsOf(['{"id":"{}"}'], plain);
-  const [byBytes] = digestsOf(['{}'], plain);
+  const [byId] = uidsOf(['{"id":"{}"}'], { by: plain });
+  const [byBytes] = uidsOf(['{}'], { by: plain });
 
   expect(byId).not.toBe(byBytes);
 });
@@ -106,7 +164,7 @@ test('Identifier never lets names of source, company and stream run into each ot
   fc.assert(
     fc.property(way, way, (one, other) => {
       const uidOf = ({ value, ...rest }: typeof one) =>
-        digestsOf([JSON.stringify({ id: `-${value}` })], identifier(rest))[0];
+        uidsOf([JSON.stringify({ id: `-${value}` })], { by: identifier(rest) })[0];
 
       const same = JSON.stringify(one) === JSON.stringify(other);
 
@@ -119,32 +177,14 @@ test('Identifier never lets names of source, company and stream run into each ot
     { source: 's', company: 'a', stream: 'b\0c' },
     { source: 's\0a', company: 'b', stream: 'c' },
   ];
-  const uids = pairs.map((each) => digestsOf(['{"id":"x"}'], identifier(each))[0]);
+  const uids = pairs.map((each) => uidsOf(['{"id":"x"}'], { by: identifier(each) })[0]);
   expect(new Set(uids).size).toBe(3);
 });
 
-test('Identifier gives as key the first 16 bytes of the digest, and a check where content counts', () => {
-  const texts = ['{"id":"a","x":1}', '{"x":1,"id":"a"}', '{"id":"a","x":2}', '{"x":3}'];
-
-  const { words, digests } = identify(texts, identifier({ checkContent: true }));
-  const unchecked = identify(texts);
-
-  const keyOf = (i: number) =>
-    Buffer.from(words.slice(i * identityWords, i * identityWords + 4).buffer).toString('hex');
-  expect(texts.map((_, i) => keyOf(i))).toEqual(
-    texts.map((_, i) => digests.toString('hex', i * uidBytes, i * uidBytes + 16)),
-  );
-  const checkOf = (i: number) => words[i * identityWords + 4];
-  expect(checkOf(0)).toBe(checkOf(1));
-  expect(checkOf(0)).not.toBe(checkOf(2));
-  expect(checkOf(3)).toBe(0);
-  expect(texts.map((_, i) => unchecked.words[i * identityWords + 4])).toEqual([0, 0, 0, 0]);
-});
-
-test('Identifier checks the records that count where a page holds its list twice', () => {
-  const by = identifier({ checkContent: true });
+test('Identifier knows the records that count where a page holds its list twice', () => {
+  const by = identifier();
   const record = '{"id":"a","x":1}';
-  const once = identify([record], by);
+  const once = identify([record], { by });
 
   const twice = by.identify(
     listOf(Buffer.from(`{"data":[{"id":"b"},{"id":"c"}],"data":[${record}]}`), 'id'),
@@ -154,33 +194,34 @@ test('Identifier checks the records that count where a page holds its list twice
 });
 
 test('Identifier reads the id at a nested path, from nested bytes', () => {
-  const by = identifier();
+  const texts = [
+    '{"meta":{"id":9007199254740993}}',
+    '{"meta":{"id":9007199254740992}}',
+    '{"meta":{"id":9007199254740992},"x":1}',
+    '{"id":"x"}',
+  ];
 
-  const digests = digestsOf(
-    ['{"meta":{"id":9007199254740993}}', '{"meta":{"id":9007199254740992}}', '{"id":"x"}'],
-    by,
-    'meta.id',
-  );
+  const identified = identify(texts, { id: 'meta.id' });
 
-  expect(new Set(digests).size).toBe(3);
+  expect([...identified.named]).toEqual([1, 1, 1, 0]);
+  expect(keyOf(identified, 1, 2)).toBe(keyOf(identified, 2, 2));
+  expect(keyOf(identified, 0, 2)).not.toBe(keyOf(identified, 1, 2));
+  expect(new Set(uidsOf(texts, { id: 'meta.id' })).size).toBe(4);
 });
 
-test('Identifier makes uids of twins, changed records and own records that differ from all others', () => {
+test('Identifier makes uids of twins and own records that differ from all others', () => {
   const by = identifier();
-  const { digests } = identify(['{"id":"a"}'], by);
-  const digest = digests.subarray(0, uidBytes);
+  const identified = identify(['{"id":"a"}', '{"n":1}'], { by });
 
   const uids = [
-    digest,
-    by.twinUid(digest, 1),
-    by.twinUid(digest, 2),
-    by.changedUid(digest, 1),
-    by.changedUid(digest, 2),
+    by.uid(identified, 0),
+    by.twinUid(identified, 1, 1),
+    by.twinUid(identified, 1, 2),
     by.ownUid(['a', 'b']),
     by.ownUid(['a\0b']),
     by.ownUid(['a,b']),
   ].map((uid) => uid.toString('hex'));
 
   expect(new Set(uids).size).toBe(uids.length);
-  expect(by.twinUid(digest, 1).toString('hex')).toBe(uids[1]);
+  expect(by.twinUid(identified, 1, 1).toString('hex')).toBe(uids[1]);
 });

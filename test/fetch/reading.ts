@@ -151,11 +151,9 @@ export async function aList(
   const stream = wrap(found);
   const spool = given ?? (await aSpool());
   const poller = () => {
-    const { order, start } = reading;
-    return new ListPoller(
-      new ListReader({ stream, spool, clock, log: noLog, order, start }),
-      reading,
-    );
+    const { order, start, rewindEveryMs: patienceMs } = reading;
+    const reader = new ListReader({ stream, spool, clock, log: noLog, order, start, patienceMs });
+    return new ListPoller(reader, reading);
   };
   let current = poller();
   const never = new AbortController().signal;

@@ -248,6 +248,7 @@ class World {
       log: silent,
       order: pinned && order !== 'both_ends' ? order : 'auto',
       start: 'beginning',
+      patienceMs: reading.rewindEveryMs,
     });
     return Object.assign(process, { poller: new ListPoller(reader, reading) });
   }

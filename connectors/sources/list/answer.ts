@@ -18,8 +18,9 @@ export interface Asked {
   readonly pagination: ListSettings['pagination'];
   /** Query parameters that ask for an order. */
   readonly sorting: readonly (readonly [name: string, value: string])[];
-  /** Dotted path of a record's id. */
+  /** Dotted path of a record's id, and those that are no part of its content. */
   readonly id: string | null;
+  readonly ignore: readonly string[];
 }
 
 type Refused = Extract<UpstreamAnswer, { outcome: 'refused' }>;
@@ -42,9 +43,9 @@ export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
   }
 }
 
-function readPage(body: Uint8Array, { doing, pagination, id }: Asked): Fetched {
+function readPage(body: Uint8Array, { doing, pagination, id, ignore }: Asked): Fetched {
   const retry = (cause: ExportError): Fetched => ({ outcome: 'retry', cause });
-  const parsed = readList(body, doing, { items: pagination.items, id });
+  const parsed = readList(body, doing, { items: pagination.items, id, ignore });
   if (!parsed.good) return retry(parsed.cause);
   const { records } = parsed;
   if (records === null)

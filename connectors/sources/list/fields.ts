@@ -63,6 +63,12 @@ export const listFields = {
     .nullable()
     .default('id')
     .describe('path of a record’s id; null: records have none'),
+  ignore: z
+    .array(dottedPath())
+    .default([])
+    .describe(
+      'paths within a record that make no new version of it, such as an age or a counter that differs at each reading',
+    ),
   time: z
     .array(dottedPath())
     .default(['timestamp', 'time', 'created_at'])

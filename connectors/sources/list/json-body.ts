@@ -22,14 +22,21 @@ export function readJson(body: Uint8Array, doing: string): JsonBody {
   return judged(doing, () => ({ value: parseBody(body) }));
 }
 
-/** Reads the body of a list, with the array of records at `items` and a record's id at `id`. */
+/**
+ * Reads the body of a list, with the array of records at `items`, a record's id at `id`, and what is no part of its
+ * content at the paths of `ignore`.
+ */
 export function readList(
   body: Uint8Array,
   doing: string,
-  { items, id }: { readonly items: string; readonly id: string | null },
+  {
+    items,
+    id,
+    ignore,
+  }: { readonly items: string; readonly id: string | null; readonly ignore?: readonly string[] },
 ): ListBody {
   return judged(doing, () => {
-    const { envelope, records } = scanBody(body, items, id);
+    const { envelope, records } = scanBody(body, items, id, ignore);
     return { value: envelope, records };
   });
 }

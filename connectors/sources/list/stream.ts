@@ -28,7 +28,7 @@ export function listStreams(
   { name, upstream }: SourceOpening,
   facts: ListFacts,
 ): readonly ListStream[] {
-  const { path: template, pagination, id, time } = settings;
+  const { path: template, pagination, id, time, ignore } = settings;
   const { fixed, sorting = [] } = facts;
   const companies = isPerCompany(template) ? upstream.companies : [null];
   return companies.flatMap((company) => {
@@ -61,6 +61,7 @@ export function listStreams(
       ]),
       id,
       time,
+      ignore,
       sorted: sorting.length > 0,
       pageLimit: pagination.style === 'none' ? null : settings.page_limit,
       fetchPage: async (query: PageQuery, signal: AbortSignal) =>
@@ -70,6 +71,7 @@ export function listStreams(
           pagination,
           sorting: query.unsorted === true ? [] : sorting,
           id,
+          ignore,
         }),
     };
   });
