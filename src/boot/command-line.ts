@@ -254,6 +254,10 @@ function addDeadLetters(program: Command, means: Means, end: End): void {
     .helpCommand(false);
   const module = () => import('./commands/dead-letters.ts');
   const sinkOption = () => new Option('--sink <name>', 'only those of this sink');
+  const uidOption = () =>
+    new Option('--uid <uid>', 'only the one with this uid; may be given several times').argParser(
+      (uid: string, before: readonly string[] | undefined) => [...(before ?? []), uid],
+    );
   letters
     .command('list')
     .description('what was refused, and why')
@@ -266,12 +270,15 @@ function addDeadLetters(program: Command, means: Means, end: End): void {
     .description('put them back for their sink, also while another process runs')
     .addOption(configOption())
     .addOption(sinkOption())
+    .addOption(uidOption())
     .action(async (options) => end(await (await module()).retry(options, means)));
   letters
     .command('drop')
-    .description('delete them for good')
+    .description('delete them for good; asks on a terminal, elsewhere only with --yes')
     .addOption(configOption())
     .addOption(sinkOption())
+    .addOption(uidOption())
+    .option('--yes', 'without asking')
     .action(async (options) => end(await (await module()).drop(options, means)));
 }
 

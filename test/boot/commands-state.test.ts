@@ -286,10 +286,19 @@ describe('dead-letters', () => {
     await runSluice(['run', '-c', config, '--once']);
     const { exitCode: ofOldOnes } = await runSluice(['run', '-c', config, '--once']);
 
-    const { stdout } = await runSluice(['dead-letters', 'drop', '-c', config, '--sink', 'post']);
+    const drop = ['dead-letters', 'drop', '-c', config, '--sink', 'post'];
+    const unsaid = await runSluice(drop);
+    const held = (await jsonStatus(config)).sinks[0].dead_letters;
+    const other = await runSluice([...drop, '--yes', '--uid', 'f'.repeat(64)]);
+    const letters = await runSluice(['dead-letters', 'list', '-c', config, '--json']);
+    const { uid } = JSON.parse(letters.stdout);
+    const { stdout } = await runSluice([...drop, '--yes', '--uid', uid]);
 
     expect(ofOldOnes).toBe(0);
-    expect(stdout).toMatch(/^dropped 1 of post: [0-9a-f]{64}$/m);
+    expect([unsaid.exitCode, held]).toEqual([1, 1]);
+    expect(unsaid.stdout).toContain('1 dead letter would be deleted for good; nothing was dropped');
+    expect([other.exitCode, other.stderr]).toEqual([64, expect.stringContaining('no dead letter')]);
+    expect(stdout).toBe(`dropped 1 of post: ${uid}\n`);
     expect((await jsonStatus(config)).sinks[0].dead_letters).toBe(0);
   });
 

@@ -1,11 +1,12 @@
 // Where the state is: by rule, and where an older version left it.
 
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stateDirOf } from '../../src/boot/config/state-dir.ts';
 import { runSluice } from '../support/cli.ts';
-import { tempDir } from '../support/temp.ts';
+import { afterThisTest, tempDir } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
 
 const nothing = { env: {} };
@@ -83,5 +84,30 @@ describe('a command without -c', () => {
     expect(JSON.parse(named.stdout)).toEqual(JSON.parse(here.stdout));
     expect(nowhere).toMatchObject({ exitCode: 64, stdout: '' });
     expect(nowhere.stderr).toContain('which config? Name it with -c');
+  });
+});
+
+describe('check --connect', () => {
+  test('tells a state that cannot be kept, an address that is taken, and an address without /v1', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    afterThisTest(() => taken.close());
+    const { port } = taken.address() as AddressInfo;
+    const { config, dir } = await aSetup({
+      more: [`status: { listen: 127.0.0.1:${port} }`],
+    });
+    writeFileSync(join(dir, 'a-file'), '');
+    const text = readFileSync(config, 'utf8');
+    writeFileSync(
+      config,
+      text.replace(/(base_url: \S+)\/v1/, '$1').replace('/state }', '/a-file/state }'),
+    );
+
+    const { exitCode, stdout } = await runSluice(['check', '-c', config, '--connect']);
+
+    expect(exitCode).toBe(3);
+    expect(stdout).toContain(`FAIL  state.dir: ${join(dir, 'a-file', 'state')} cannot hold`);
+    expect(stdout).toContain(`FAIL  status.listen: 127.0.0.1:${port} is not to be had: somebody`);
+    expect(stdout).toMatch(/note {2}upstreams\.edge: base_url \S+ does not end in \/v1/);
   });
 });

@@ -42,7 +42,8 @@ export async function check(options: CheckOptions, means: Means): Promise<ExitCo
       tokens: tools.tokens,
     });
     tellConfig(config, plan, means);
-    return (await connect(plan, tools, witness, means)) ? 0 : 3;
+    const here = await tellHere(config, means);
+    return (await connect(plan, tools, witness, means)) && here ? 0 : 3;
   } finally {
     await tools.http.close();
   }
@@ -101,6 +102,11 @@ function adviceLines(config: Config): readonly string[] {
       ? [`upstreams.${name}: plain http, as allow_http permits for loopback: for trying out only`]
       : [],
   );
+  const unversioned = Object.entries(config.upstreams).flatMap(([name, { api, base_url: url }]) =>
+    api === 'unified' && !/\/v\d+$/.test(url)
+      ? [`upstreams.${name}: base_url ${url} does not end in /v1, as that of the unified API does`]
+      : [],
+  );
   const learned = Object.entries(config.sources).flatMap(([name, { definition, settings }]) =>
     definition.list?.(settings).order === 'auto'
       ? [
@@ -124,10 +130,30 @@ function adviceLines(config: Config): readonly string[] {
     ...(warning === null ? [] : [warning]),
     ...notices,
     ...plain,
+    ...unversioned,
     ...learned,
     ...lossy,
     ...advice,
   ];
+}
+
+/** What this machine has to give, unless a process has it already that runs with this config. */
+async function tellHere(given: Config, { out }: Means): Promise<boolean> {
+  const { checkStateDir, checkListen } = await import('../check-here.ts');
+  const { whereItRuns } = await import('../at-work.ts');
+  const { config, running } = whereItRuns(given);
+  const { status } = config;
+  const wrong = [
+    { what: 'state.dir', cause: checkStateDir(config.state.dir) },
+    ...(status === null || running !== null
+      ? []
+      : [{ what: 'status.listen', cause: await checkListen(status) }]),
+  ];
+  for (const { what, cause } of wrong) {
+    if (cause === null) out(`${painted('ok', 'good')}    ${what}`);
+    else out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
+  }
+  return wrong.every(({ cause }) => cause === null);
 }
 
 /** Asks one after the other, telling each answer as it comes; true when all answered as they should. */

@@ -3,6 +3,7 @@
 // moment; a process that runs notices within a second. What would then go nowhere (a sink that left the config, a
 // route that no longer leads to it) stays where it is.
 
+import { createInterface } from 'node:readline/promises';
 import type { PageContext } from '../../contracts/event.ts';
 import type { NewPage } from '../../contracts/spool.ts';
 import type { Store } from '../../hold/store.ts';
@@ -13,12 +14,16 @@ import { type ConfigOptions, type ExitCode, type Means, UsageError } from '../co
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { hasState, notHere, openForLooking, openForMending } from '../state.ts';
-import { painted, tableLines } from '../table.ts';
+import { counted, painted, tableLines } from '../table.ts';
 
 /** Options of all three. */
 export interface DeadLetterOptions extends ConfigOptions {
   readonly sink?: string;
+  /** Only those with one of these uids. */
+  readonly uid?: readonly string[];
   readonly json?: boolean;
+  /** Drops without asking. */
+  readonly yes?: boolean;
 }
 
 /** One of them, without its record. */
@@ -41,7 +46,7 @@ const uidLengthShown = 12;
 export async function list(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
   const { config } = readConfigAtWork(options.config, means);
   const { out } = means;
-  const letters = looking(config, (store) => lettersIn(store, chosenSink(options, config, store)));
+  const letters = looking(config, (store) => chosen(options, config, store));
   if (options.json === true) {
     for (const { id, sink, uid, at, reason, context } of letters) {
       const { source, stream } = context;
@@ -79,7 +84,7 @@ export async function retry(options: DeadLetterOptions, means: Means): Promise<E
   const counts = new Map<string, number>();
   const stuck = new Map<string, number>();
   mending(config, (store) => {
-    const letters = lettersIn(store, chosenSink(options, config, store));
+    const letters = chosen(options, config, store);
     const able = letters.filter((letter) => {
       const why = whyNot(letter, config);
       if (why !== null) stuck.set(why, (stuck.get(why) ?? 0) + 1);
@@ -99,20 +104,44 @@ export async function retry(options: DeadLetterOptions, means: Means): Promise<E
   return 0;
 }
 
-/** Deletes letters. */
+/** Deletes letters, once somebody has said so: 1 where nobody has. */
 export async function drop(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
   const { config } = readConfigAtWork(options.config, means);
   const { out } = means;
-  const dropped = mending(config, (store) => {
-    const letters = lettersIn(store, chosenSink(options, config, store));
+  const letters = looking(config, (store) => chosen(options, config, store));
+  if (letters.length === 0) {
+    out(`no dead letters${notHere(config)}`);
+    return 0;
+  }
+  const told = `${counted(letters.length, 'dead letter')} would be deleted for good`;
+  if (options.yes !== true && !(await isAgreed(told, means))) {
+    out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
+    return 1;
+  }
+  mending(config, (store) =>
     store.transaction(() => {
       for (const { id } of letters) store.change('DELETE FROM dead_letter WHERE id = ?', id);
-    });
-    return letters;
-  });
-  for (const { id, sink, uid } of dropped ?? []) out(`dropped ${id} of ${sink}: ${uid}`);
-  if ((dropped ?? []).length === 0) out(`no dead letters${notHere(config)}`);
+    }),
+  );
+  for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
   return 0;
+}
+
+/** Asks whoever sits at the terminal; where nobody does, nobody agrees. */
+async function isAgreed(told: string, { err }: Means): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
+  err(told);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const gone = new AbortController();
+  terminal.on('SIGINT', () => terminal.close());
+  terminal.on('close', () => gone.abort(new Error('the terminal was closed')));
+  try {
+    return /^y(es)?$/i.test(await terminal.question('drop them? [y/N] ', { signal: gone.signal }));
+  } catch {
+    return false;
+  } finally {
+    terminal.close();
+  }
 }
 
 function looking<T>(config: Config, look: (store: Store) => readonly T[]): readonly T[] {
@@ -142,6 +171,19 @@ function chosenSink({ sink }: DeadLetterOptions, config: Config, store: Store): 
   const known = new Set([...Object.keys(config.sinks), ...rows.map((row) => String(row.sink))]);
   if (known.has(sink)) return sink;
   throw new UsageError(`--sink: there is no sink ${cleanText(sink, 80)}${hint(sink, known)}`);
+}
+
+/** Those of the sink and with the uids that were asked for; what is asked for by uid has to be there. */
+function chosen(options: DeadLetterOptions, config: Config, store: Store): readonly Letter[] {
+  const letters = lettersIn(store, chosenSink(options, config, store));
+  const { uid: uids } = options;
+  if (uids === undefined) return letters;
+  const known = new Set(letters.map(({ uid }) => uid));
+  const missing = uids.find((uid) => !known.has(uid));
+  if (missing !== undefined) {
+    throw new UsageError(`--uid: there is no dead letter with the uid ${cleanText(missing, 80)}`);
+  }
+  return letters.filter(({ uid }) => uids.includes(uid));
 }
 
 function lettersIn(store: Store, sink: string | null): readonly Letter[] {

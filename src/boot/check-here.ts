@@ -1,0 +1,49 @@
+// What a config needs of the machine that it is to run on, looked at without leaving a trace: a state directory that can be
+// written, and an address for the status that nobody else listens on.
+
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+import { ExportError } from '../contracts/errors.ts';
+
+/** Why no state can be kept there; null: it can. */
+export function checkStateDir(dir: string): ExportError | null {
+  const failed = (what: string) =>
+    new ExportError('state_damaged', `${dir} cannot hold the state: ${what}`, {
+      next: 'Give state.dir a directory that the user who runs sluice may write to.',
+    });
+  let nearest = dir;
+  while (!existsSync(nearest)) nearest = dirname(nearest);
+  if (!statSync(nearest).isDirectory()) return failed(`${nearest} is no directory`);
+  try {
+    accessSync(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return failed(`${nearest} cannot be written (${codeOf(error)})`);
+  }
+}
+
+/** Why the status cannot be served there; null: it can. Port 0 is any free one. */
+export async function checkListen(at: {
+  readonly host: string;
+  readonly port: number;
+}): Promise<ExportError | null> {
+  const server = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen({ host: at.host, port: at.port }, resolve);
+    });
+    return null;
+  } catch (error) {
+    const why = codeOf(error) === 'EADDRINUSE' ? 'somebody listens there' : codeOf(error);
+    return new ExportError('config_invalid', `${at.host}:${at.port} is not to be had: ${why}`, {
+      next: 'Choose another address for status.listen, or stop who has this one.',
+    });
+  } finally {
+    server.close();
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
