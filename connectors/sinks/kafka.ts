@@ -7,16 +7,15 @@
 import { z } from 'zod';
 import { defineSink, type Settings } from '../../src/contracts/definition.ts';
 import { asExportError, ExportError } from '../../src/contracts/errors.ts';
-import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
 import { duration, parseHostPort, secret, size, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
-import type { Tools } from '../../src/contracts/tools.ts';
+import type { Clock, Tools } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
-import { readCommittedNote } from './kafka/committed-note.ts';
 import { Connection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext, KafkaFailure } from './kafka/failure.ts';
 import type { KafkaDriver, KafkaOptions, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
 import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
+import { TopicStanding } from './kafka/standing.ts';
 
 const address = z
   .string()
@@ -145,7 +144,7 @@ async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Prom
 }
 
 async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
-  const { name, numbering, tools } = opening;
+  const { name, numbering, mark, tools } = opening;
   const own = `sluice-${numbering.spool.slice(0, 12)}-${name}`;
   // One attempt is over well before the broker would end its transaction.
   const transactions: KafkaTransactions = {
@@ -155,20 +154,26 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   };
   const connection = await connect(settings, tools, transactions);
   const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
+  const { kafkajsReader } = await import('./kafka/kafkajs.ts');
+  const reader = kafkajsReader(optionsOf(settings, tools, transactions));
+  const standing = new TopicStanding({ numbering, mark, reader, log: tools.log });
   const maker = new RecordMaker(settings.key);
-  const epoch = presentEpoch(numbering);
 
   return {
     async send(batch, signal): Promise<Delivery> {
-      const { records, refused } = sift(maker.recordsOf(batch), settings.max_message);
+      const missing = standing.missing(batch);
+      const { records, refused } = sift(maker.recordsOf(missing), settings.max_message);
       const [first] = refused;
       // The position must not pass a refused event before it is a dead letter: the engine cuts the batch around it.
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);
-        const place = { position: batch.end, note: JSON.stringify({ epoch }) };
-        await connection.use((producer) => producer.transact(requests, place), signal);
-        return { outcome: 'delivered' };
+        const place = standing.placeAfter(batch);
+        const written =
+          records.length === 0
+            ? new Map<number, bigint>()
+            : await connection.use((producer) => producer.transact(requests, place), signal);
+        return { outcome: 'delivered', mark: standing.delivered(batch, written) };
       } catch (error) {
         signal.throwIfAborted();
         return outcomeOf(error, context);
@@ -178,9 +183,9 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
     async committed(signal) {
       try {
         const found = await connection.use((producer) => producer.committed(), signal);
-        if (found === null) return null;
-        const { epoch } = readCommittedNote(found.note);
-        return reachOf({ spool: numbering.spool, epoch, next: found.position }, numbering);
+        return await within(tools.clock, readBackMsMax, signal, (bound) =>
+          standing.reach(found, bound),
+        );
       } catch (error) {
         signal.throwIfAborted();
         throw outcomeOf(error, { ...context, doing: `reading the position of ${name} from Kafka` })
@@ -192,13 +197,51 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   };
 }
 
+/** A million records take some seconds; a transaction that another has left open in the topic may last a quarter of an hour. */
+const readBackMsMax = 120_000;
+
+async function within<T>(
+  clock: Clock,
+  limitMs: number,
+  signal: AbortSignal,
+  work: (bound: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const ended = new AbortController();
+  clock.sleep(limitMs, AbortSignal.any([signal, ended.signal])).then(
+    () =>
+      over.abort(
+        new KafkaFailure('passing', `not read back within ${limitMs} ms`, { answered: false }),
+      ),
+    () => undefined,
+  );
+  try {
+    return await work(AbortSignal.any([signal, over.signal]));
+  } finally {
+    ended.abort();
+  }
+}
+
 async function connect(
   settings: KafkaSettings,
   tools: Tools,
   transactions?: KafkaTransactions,
 ): Promise<Connection> {
   const make = await driverOf(settings.driver);
-  const options: KafkaOptions = {
+  const options = optionsOf(settings, tools, transactions);
+  return new Connection({
+    make: () => make(options),
+    clock: tools.clock,
+    timeoutMs: settings.timeout,
+  });
+}
+
+function optionsOf(
+  settings: KafkaSettings,
+  tools: Tools,
+  transactions?: KafkaTransactions,
+): KafkaOptions {
+  return {
     brokers: settings.brokers.map(parseHostPort).filter((address) => address !== null),
     topic: settings.topic,
     clientId: settings.client_id,
@@ -209,11 +252,6 @@ async function connect(
     transactions,
     log: tools.log,
   };
-  return new Connection({
-    make: () => make(options),
-    clock: tools.clock,
-    timeoutMs: settings.timeout,
-  });
 }
 
 // Loaded when a Kafka sink opens: nobody else should pay for a Kafka client.

@@ -1,4 +1,5 @@
-// What an operator and the sinks are told when the state database was damaged and has been mended (hold/mend.ts). Streams
+// What an operator and the sinks are told when the state database was damaged and has been mended (hold/mend.ts), or is older
+// than what was delivered from it (hold/older.ts). Streams
 // that went back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read anew.
 
 import type { ConditionRecord } from '../contracts/change.ts';
@@ -7,7 +8,8 @@ import type { NewPage } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import { Identifier } from '../fetch/identity.ts';
 import { conditionRecord, ownPage } from '../fetch/own-pages.ts';
-import { type Mended, mendDatabase, type StreamReset } from '../hold/mend.ts';
+import { type Mended, type MendSettings, mendDatabase, type StreamReset } from '../hold/mend.ts';
+import { findOlder, type Older } from '../hold/older.ts';
 import type { Plan } from '../pipeline.ts';
 import type { Config } from './config/config.ts';
 
@@ -24,7 +26,7 @@ export function mendState(plan: Plan, state: Config['state'], means: MendMeans):
   const streams = new Map(
     plan.sources.flatMap((source) => source.streams.map((stream) => [stream.name, stream])),
   );
-  const mended = mendDatabase({
+  const settings: MendSettings = {
     dir: state.dir,
     sync: state.sync,
     sinks: plan.sinks.map(({ name }) => name),
@@ -33,8 +35,11 @@ export function mendState(plan: Plan, state: Config['state'], means: MendMeans):
       const stream = streams.get(reset.stream);
       return stream === undefined ? null : resetPage(stream, reset, means);
     },
-  });
+  };
+  const mended = mendDatabase(settings);
   if (mended !== null) tellMended(mended, means.log);
+  const older = mended === null ? findOlder(settings) : null;
+  if (older !== null) tellOlder(older, means.log);
 }
 
 function resetPage(stream: Stream, reset: StreamReset, { now, found }: MendMeans): NewPage {
@@ -44,19 +49,22 @@ function resetPage(stream: Stream, reset: StreamReset, { now, found }: MendMeans
     {
       condition: 'source.checkpoint_reset',
       message: resetText(stream, reset),
-      details: { reason: 'state_damaged', delivered_until: timeText(reset.deliveredAt) },
+      details: { reason: reset.reason, delivered_until: timeText(reset.deliveredAt) },
     },
     now,
   );
   found(condition);
   const identity = { source, company: company ?? '', stream: name, id: null, checkContent: false };
-  const uid = new Identifier(identity).ownUid([condition.condition, 'state_damaged', now]);
+  const uid = new Identifier(identity).ownUid([condition.condition, reset.reason, now]);
   const whose = company === undefined ? {} : { company };
   const context = { source, stream: name, kind: 'condition', fetchedAt: now, ...whose } as const;
   return ownPage(context, [condition], [uid]);
 }
 
-function resetText({ name, kind }: Stream, { deliveredAt }: StreamReset): string {
+function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset): string {
+  if (reason === 'state_older') {
+    return `the state is older than what was delivered from it; ${name} goes on where it was at ${timeText(deliveredAt)}, and what comes twice has the same uid`;
+  }
   const what = `the state database was damaged and events of ${name} may have been lost from it;`;
   if (kind === 'snapshot') {
     return `${what} its configuration is told anew as a baseline, and a change that was not delivered yet stays untold`;
@@ -82,6 +90,15 @@ function tellMended({ damage, aside, saved, lost, resets, ...rest }: Mended, log
     dead_letters: rest.deadLettersSaved ? 'saved' : 'not all could be read',
     streams_set_back: resets.length,
     next: `${resets.length === 0 ? 'Nothing is missing.' : 'What is missing is read again from upstream.'} ${kept} Check the disk: it did not give back what was written.`,
+  });
+}
+
+function tellOlder({ sign, resets }: Older, log: Log): void {
+  log.error('the state is older than what was delivered from it', {
+    code: 'state_older',
+    sign,
+    streams: resets.length,
+    next: 'Nothing is lost: reading goes on at the older place. Where nobody put a copy back, check the disk: the newest part of the database, sluice.db-wal, is gone. A file and Kafka with exactly_once leave out what they have; other sinks get it once more, with the same uid.',
   });
 }
 

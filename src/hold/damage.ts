@@ -5,9 +5,11 @@
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import type { Epoch } from '../contracts/numbering.ts';
 import { identityBytes } from '../contracts/spool.ts';
 import { isDamage, storeError } from './database.ts';
 import type { DeliveredCopy } from './delivered.ts';
+import { epochsFrom } from './epochs.ts';
 import { isWhole } from './held-page.ts';
 import { migrations } from './schema.ts';
 
@@ -40,7 +42,8 @@ function flawIn(database: DatabaseSync, header: Buffer, copy: DeliveredCopy | nu
   // A newer one is refused when it is opened.
   if (version > migrations.length) return null;
   const missing = missingTable(database, version);
-  if (missing !== null || version === 0) return missing;
+  if (missing !== null) return missing;
+  if (version === 0) return copy === null ? null : 'there is nothing in it';
   if (!isInWalMode(header)) return 'its journal mode is not the one it was made in';
   return structuralFlaw(database) ?? flawInPages(database) ?? flawInRest(database, copy);
 }
@@ -100,14 +103,16 @@ function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string 
   return gone === undefined ? null : `the checkpoint of ${gone} is gone`;
 }
 
-/** Which spool the database holds, and the number of its next event, where they can be read. */
+/** Which spool the database holds, the number of its next event, and its epochs, where they can be read. */
 export function identityIn(database: DatabaseSync): {
   readonly spool: string | null;
   readonly end: number | null;
+  readonly epochs: readonly Epoch[];
 } {
   const spool = metaIn(database, 'spool_id');
   const end = Number(metaIn(database, 'end') ?? Number.NaN);
-  return { spool, end: Number.isSafeInteger(end) && end >= 0 ? end : null };
+  const epochs = spool === null ? [] : epochsFrom(metaIn(database, 'epochs'));
+  return { spool, end: Number.isSafeInteger(end) && end >= 0 ? end : null, epochs };
 }
 
 function metaIn(database: DatabaseSync, key: string): string | null {

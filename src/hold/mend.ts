@@ -14,6 +14,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
+import type { Epoch } from '../contracts/numbering.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { findDamage, identityIn } from './damage.ts';
 import { openDatabase, storeError } from './database.ts';
@@ -42,6 +43,8 @@ export interface StreamReset {
   readonly stream: string;
   /** It goes on from where everything had been delivered at this time, epoch milliseconds; null: from its start. */
   readonly deliveredAt: number | null;
+  /** Damaged: what could not be read is read again. Older: it is not damaged, and what was read since is read again. */
+  readonly reason: 'state_damaged' | 'state_older';
 }
 
 /** What was done. */
@@ -149,12 +152,13 @@ interface Rebuilt {
   readonly report: Pick<Mended, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
 }
 
-/** Makes the new database, which stands for a spool of its own: what sinks know of the old one's offsets is void. */
+/** Makes the new database. It goes on as the same spool in an epoch of its own: what sinks know of lost numbers is void. */
 function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
   const { dir, sync, sinks } = settings;
-  const found = saveWhatCanBeRead(dir, sync);
+  const found = saveWhatCanBeRead(dir, sync, copy);
   const store = new Store({ dir, sync, name: partial, keepMs: 0 });
   try {
+    store.beginEpoch(Date.now());
     const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
     const places = ofThisSpool ? copy.streams : {};
     const lost = found.end === null ? null : missingBefore(store, sinks, found.end);
@@ -181,9 +185,15 @@ interface Found {
   readonly salvaged: Salvaged;
   readonly spool: string | null;
   readonly end: Offset | null;
+  /** Those of its numbers; none where they cannot be read. */
+  readonly epochs: readonly Epoch[];
 }
 
-function saveWhatCanBeRead(dir: string, sync: 'full' | 'normal'): Found {
+function saveWhatCanBeRead(
+  dir: string,
+  sync: 'full' | 'normal',
+  copy: DeliveredCopy | null,
+): Found {
   const fresh = openDatabase({ dir, sync, name: partial });
   try {
     const found = readInto(fresh, join(dir, databaseName));
@@ -197,6 +207,11 @@ function saveWhatCanBeRead(dir: string, sync: 'full' | 'normal'): Found {
     fresh.exec(`UPDATE meta SET value = CAST(max(
       (SELECT coalesce(max(first + count), 0) FROM page),
       (SELECT coalesce(max(next), 0) FROM position)) AS TEXT) WHERE key = 'end'`);
+    const spool = found.spool ?? copy?.spool ?? null;
+    if (spool !== null) {
+      fresh.prepare("UPDATE meta SET value = ? WHERE key = 'spool_id'").run(spool);
+    }
+    fresh.prepare("INSERT INTO meta VALUES ('epochs', ?)").run(JSON.stringify(found.epochs));
     return found;
   } finally {
     fresh.close();
@@ -204,7 +219,7 @@ function saveWhatCanBeRead(dir: string, sync: 'full' | 'normal'): Found {
 }
 
 function readInto(fresh: DatabaseSync, path: string): Found {
-  const nothing: Found = { salvaged: nothingSalvaged, spool: null, end: null };
+  const nothing: Found = { salvaged: nothingSalvaged, spool: null, end: null, epochs: [] };
   // An empty file would be taken for a database without tables.
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return nothing;
   let damaged: DatabaseSync | null = null;
@@ -246,7 +261,11 @@ function goBack(store: Store, { streams, places, tell }: GoingBack): readonly St
       store.change('DELETE FROM identities WHERE stream = ? AND block > ?', stream, block);
       if (place === undefined) store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
       else store.saveCheckpoint(stream, place.checkpoint, place.at);
-      const reset: StreamReset = { stream, deliveredAt: place?.at ?? null };
+      const reset: StreamReset = {
+        stream,
+        deliveredAt: place?.at ?? null,
+        reason: 'state_damaged',
+      };
       const page = tell(reset);
       if (page !== null) store.hold(page, now);
       return reset;

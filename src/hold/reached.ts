@@ -16,7 +16,7 @@ const numberLength = 16;
 const lineLength = numberLength + 10;
 
 /** What the file says, by sink: of another spool, or of an epoch that is not ours, too. */
-function readReached(dir: string): ReadonlyMap<string, Place> {
+export function readReached(dir: string): ReadonlyMap<string, Place> {
   try {
     const [header = '', ...lines] = readFileSync(join(dir, fileName), 'utf8').split('\n');
     const { spool, epoch, sinks } = JSON.parse(header) as Header;

@@ -103,6 +103,7 @@ export async function twoRuns(): Promise<{ readonly killed: Accounts; readonly c
       },
     ],
   };
+  second.reached('a', positions.a);
   await second.acknowledge('a', { position: positions.a });
   await second.acknowledge('b', letter);
   second.note('stream', 'audit', { state: 'waiting' });

@@ -14,7 +14,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { mendDatabase } from '../../src/hold/mend.ts';
+import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
+import { mendDatabase, type StreamReset } from '../../src/hold/mend.ts';
+import { findOlder } from '../../src/hold/older.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { Store } from '../../src/hold/store.ts';
 import { tempDir } from '../support/temp.ts';
@@ -76,7 +78,7 @@ const partial: Readonly<Record<string, (dir: string, path: string) => void>> = {
   'has one changed byte in a held page': (_, path) =>
     overwrite(path, placeOf(path, '"id":"130"') + 500, Buffer.from('y')),
   'has a changed bit in the uids of a held page': (dir) => changeUids(dir, 90),
-  'is cut in the middle': (_, path) => truncateSync(path, Math.floor(statSync(path).size / 2)),
+  'is cut in the middle': (_, path) => truncateSync(path, Math.floor(statSync(path).size / 4)),
   'is cut by one byte': (_, path) => truncateSync(path, statSync(path).size - 1),
   'has zeros where pages are listed': (dir, path) =>
     overwrite(path, rootOf(dir, 'page'), Buffer.alloc(sqlitePage)),
@@ -140,20 +142,59 @@ test('mendDatabase leaves no sink waiting for events that were the last and are 
   store.close();
 });
 
-test('mendDatabase gives the spool another identity, since what sinks know of the old offsets is void', () => {
+test('mendDatabase goes on as the same spool in an epoch of its own, since what sinks know of lost numbers is void', async () => {
   const dir = copied(closed.dir);
-  const idOf = () => {
+  const numbering = () => {
     const store = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
-    const { id } = store;
+    const known = store.numbering;
     store.close();
-    return id;
+    return known;
   };
-  const before = idOf();
+  const before = numbering();
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'note'), Buffer.alloc(sqlitePage));
 
   mend(dir);
 
-  expect(idOf()).not.toBe(before);
+  const after = numbering();
+  const last = { spool: before.spool, epoch: presentEpoch(before), next: closed.end };
+  expect(after.spool).toBe(before.spool);
+  expect(presentEpoch(after)).toBeGreaterThan(presentEpoch(before));
+  expect(reachOf(last, after).position).toBeLessThanOrEqual(closed.end);
+});
+
+test.each(['cut', 'emptied', 'removed'])(
+  'findOlder tells of a log that was %s, and once',
+  async (how) => {
+    const dir = copied(killed.dir);
+    const log = join(dir, 'sluice.db-wal');
+    if (how === 'removed') rmSync(log);
+    else truncateSync(log, how === 'cut' ? Math.floor(statSync(log).size / 2) : 0);
+    const told: StreamReset[] = [];
+    const settings = { dir, sync: 'normal', sinks, streams } as const;
+    const tell = (reset: StreamReset) => {
+      told.push(reset);
+      return null;
+    };
+
+    const mended = mendDatabase({ ...settings, tell });
+    const found = findOlder({ ...settings, tell });
+    const spool = await openSpool({ ...settings, keepMs: 0, bytesMax: 1e9 });
+    await spool.close();
+    const again = findOlder({ ...settings, tell });
+
+    expect([mended, again]).toEqual([null, null]);
+    expect(found?.sign).toMatch(/^[ab] had come to event \d+$/);
+    expect(told.map(({ reason }) => reason)).toEqual(told.map(() => 'state_older'));
+    expect(lossesIn(dir, killed)).toEqual([]);
+  },
+);
+
+test('findOlder finds nothing in a state that is as it was left, killed or closed', () => {
+  const none = [killed, closed].map(({ dir }) =>
+    findOlder({ dir: copied(dir), sync: 'normal', sinks, streams, tell: () => null }),
+  );
+
+  expect(none).toEqual([null, null]);
 });
 
 test('mendDatabase does not let SQLite pass over the log where the header asks for another journal', () => {
@@ -192,7 +233,9 @@ test('mendDatabase reads again from the start where no place is known to be deli
 
   const { told } = mend(dir);
 
-  expect(told).toEqual(streams.map((stream) => ({ stream, deliveredAt: null })));
+  expect(told).toEqual(
+    streams.map((stream) => ({ stream, deliveredAt: null, reason: 'state_damaged' })),
+  );
   expect(lossesIn(dir, closed)).toEqual([]);
 });
 

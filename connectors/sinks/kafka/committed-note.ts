@@ -3,20 +3,19 @@
 
 import { z } from 'zod';
 
-/** By partition: offsets from the first to behind the last. */
-export type Ranges = Readonly<Record<string, readonly [from: string, to: string]>>;
-
+const rangesShape = z.record(z.string(), z.tuple([z.string(), z.string()]));
 const noteShape = z.object({
   epoch: z.number(),
-  unknown: z.record(z.string(), z.tuple([z.string(), z.string()])).optional(),
+  unknown: z.union([rangesShape, z.literal('newest')]).optional(),
 });
+/** `offset.metadata.max.bytes` of the brokers is 4,096 unless it is set. */
+const noteBytesMax = 4_000;
 
-/** The note of a committed position. */
-export interface CommittedNote {
-  readonly epoch: number;
-  /** Left out: there are none. */
-  readonly unknown?: Ranges | undefined;
-}
+/** By partition: from the first offset to behind the last. */
+export type Ranges = Readonly<z.output<typeof rangesShape>>;
+
+/** `unknown` left out: nothing. `newest`: somewhere among the newest records, in more partitions than a note has room for. */
+export type CommittedNote = Readonly<z.output<typeof noteShape>>;
 
 /** Reads a note; version 0.1.0 left none, and gave numbers of the epoch 0. */
 export function readCommittedNote(text: string): CommittedNote {
@@ -25,4 +24,11 @@ export function readCommittedNote(text: string): CommittedNote {
   } catch {
     return { epoch: 0 };
   }
+}
+
+/** A note as text that the brokers take. */
+export function writtenNote(note: CommittedNote): string {
+  const text = JSON.stringify(note);
+  if (text.length <= noteBytesMax) return text;
+  return JSON.stringify({ ...note, unknown: 'newest' } satisfies CommittedNote);
 }

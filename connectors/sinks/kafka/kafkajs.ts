@@ -18,8 +18,9 @@ import kafkajs, {
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { type Compression, compressed } from '../../shared/compression.ts';
+import { KafkaFailure } from './failure.ts';
 import { failureOf } from './kafkajs-errors.ts';
-import { checkAnswers, choosePartition } from './partition.ts';
+import { behind, checkAnswers, choosePartition } from './partition.ts';
 import type {
   Committed,
   KafkaDriver,
@@ -27,8 +28,11 @@ import type {
   KafkaProducer,
   KafkaRecord,
   KafkaSasl,
+  Written,
 } from './port.ts';
+import { rangesFrom, uidsIn } from './read-back.ts';
 import { Sockets } from './sockets.ts';
+import type { TopicReader } from './standing.ts';
 
 const { CompressionCodecs, CompressionTypes, logLevel } = kafkajs;
 
@@ -76,13 +80,17 @@ class KafkajsProducer implements KafkaProducer {
     await told(this.#send(this.#producer, records));
   }
 
-  async transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<void> {
+  async transact(
+    requests: readonly (readonly KafkaRecord[])[],
+    place: Committed,
+  ): Promise<Written> {
     await this.#connect();
     const { topic, transactions } = this.#options;
     const transaction = this.#transaction;
     invariant(transaction !== null && transactions !== undefined, 'the producer has transactions');
+    const written = new Map<number, bigint>();
     try {
-      for (const records of requests) await this.#send(transaction, records);
+      for (const records of requests) await this.#send(transaction, records, written);
       const { position, note } = place;
       // Written as it is (protocol/requests/txnOffsetCommit), though it is not among the types.
       const partitions = [{ partition: 0, offset: String(position), metadata: note }];
@@ -97,6 +105,7 @@ class KafkajsProducer implements KafkaProducer {
     await told(transaction.commit(), 'the outcome of the commit is not known');
     this.#committed = place;
     this.#transaction = await told(this.#producer.transaction());
+    return written;
   }
 
   async committed(): Promise<Committed | null> {
@@ -150,7 +159,11 @@ class KafkajsProducer implements KafkaProducer {
     this.#connected = true;
   }
 
-  async #send(sender: Pick<Producer, 'send'>, records: readonly KafkaRecord[]): Promise<void> {
+  async #send(
+    sender: Pick<Producer, 'send'>,
+    records: readonly KafkaRecord[],
+    written = new Map<number, bigint>(),
+  ): Promise<void> {
     const { topic, compression, timeoutMs } = this.#options;
     this.#turn += 1;
     const answers = await sender.send({
@@ -164,6 +177,9 @@ class KafkajsProducer implements KafkaProducer {
       records,
       answers.map(({ partition }) => partition),
     );
+    for (const { partition, baseOffset = '0' } of answers) {
+      written.set(partition, behind(BigInt(baseOffset), partition, records));
+    }
   }
 
   #partitionOf({ message, partitionMetadata }: PartitionerArgs): number {
@@ -177,6 +193,33 @@ class KafkajsProducer implements KafkaProducer {
     }
     return record.partition;
   }
+}
+
+/** Reads the topic back, for whichever driver writes. */
+export function kafkajsReader(options: KafkaOptions): TopicReader {
+  prepareKafkajs();
+  const { topic, transactions } = options;
+  const group = transactions?.group ?? 'sluice';
+  const using = async <T>(work: (kafka: Kafka) => Promise<T>) => {
+    options.sasl?.password.reveal();
+    const sockets = new Sockets(options.tls);
+    try {
+      return await told(work(new kafkajs.Kafka(configOf(options, sockets))));
+    } finally {
+      sockets.cut();
+    }
+  };
+  return {
+    rangesFrom: async (offsets) => {
+      try {
+        return await using((kafka) => rangesFrom(kafka, topic, offsets));
+      } catch (error) {
+        if (error instanceof KafkaFailure && error.kind === 'topic_missing') return {};
+        throw error;
+      }
+    },
+    uidsIn: (ranges, signal) => using((kafka) => uidsIn(kafka, ranges, { topic, group, signal })),
+  };
 }
 
 function keyOf(key: PartitionerArgs['message']['key']): Uint8Array | null {
@@ -231,6 +274,10 @@ async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
   }
 }
 
+interface OffsetLister {
+  listOffsets(asked: object): Promise<unknown>;
+}
+
 interface RequestQueue {
   readonly pending: readonly unknown[];
   scheduleCheckPendingRequests(): void;
@@ -238,7 +285,7 @@ interface RequestQueue {
 
 let prepared = false;
 
-// Twice what kafkajs lacks, for the whole process. zstd, and gzip at the level that other sinks use. And after every
+// What kafkajs lacks, for the whole process. zstd, and gzip at the level that other sinks use. And after every
 // answer it sets a timer for a moment in the past, of which Node warns (tulios/kafkajs issue 1751): without requests
 // that wait there is nothing that the timer would look for.
 function prepareKafkajs(): void {
@@ -252,6 +299,13 @@ function prepareKafkajs(): void {
   const schedule = queue.scheduleCheckPendingRequests;
   queue.scheduleCheckPendingRequests = function scheduleIfPending(this: RequestQueue): void {
     if (this.pending.length > 0) schedule.call(this);
+  };
+  // The end of a topic as kafkajs asks for it is where the oldest unfinished transaction begins, and one that was answered as
+  // committed may not be finished yet.
+  const lister = load('kafkajs/src/broker').prototype as OffsetLister;
+  const list = lister.listOffsets;
+  lister.listOffsets = function listAll(this: OffsetLister, asked) {
+    return list.call(this, { ...asked, isolationLevel: 0 });
   };
 }
 

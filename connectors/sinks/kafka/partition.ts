@@ -43,6 +43,11 @@ export function choosePartition(
   return led.length > 0 ? (led[turn % led.length] ?? 0) : turn % count;
 }
 
+/** The offset behind these records in a partition where their first has this one. */
+export function behind(base: bigint, partition: number, records: readonly KafkaRecord[]): bigint {
+  return base + BigInt(records.filter((record) => record.partition === partition).length);
+}
+
 /** Throws where a record's partition is not among those that have answered: clients take that for success. */
 export function checkAnswers(records: readonly KafkaRecord[], answered: Iterable<number>): void {
   const partitions = new Set(answered);

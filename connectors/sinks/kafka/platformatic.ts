@@ -7,7 +7,7 @@ import { constants, zstdCompressSync } from 'node:zlib';
 import { compressionsAlgorithms, ProduceAcks } from '@platformatic/kafka';
 import { invariant } from '../../../src/contracts/errors.ts';
 import { compressed } from '../../shared/compression.ts';
-import { checkAnswers, choosePartition } from './partition.ts';
+import { behind, checkAnswers, choosePartition } from './partition.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { failureOf } from './platformatic-errors.ts';
 import type {
@@ -17,6 +17,7 @@ import type {
   KafkaProducer,
   KafkaRecord,
   KafkaSasl,
+  Written,
 } from './port.ts';
 
 const connectTimeoutMsMax = 10_000;
@@ -51,10 +52,14 @@ class PlatformaticProducer implements KafkaProducer {
     await told(this.#send(this.#client, records));
   }
 
-  async transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<void> {
+  async transact(
+    requests: readonly (readonly KafkaRecord[])[],
+    place: Committed,
+  ): Promise<Written> {
     const transaction = await this.#begin();
+    const written = new Map<number, bigint>();
     try {
-      for (const records of requests) await this.#send(transaction, records);
+      for (const records of requests) await this.#send(transaction, records, written);
       await this.#client.commitPosition(this.#place, place);
     } catch (error) {
       const failure = failureOf(error);
@@ -64,6 +69,7 @@ class PlatformaticProducer implements KafkaProducer {
     }
     await told(transaction.commit(), 'the outcome of the commit is not known');
     this.#transaction = null;
+    return written;
   }
 
   async committed(): Promise<Committed | null> {
@@ -101,6 +107,7 @@ class PlatformaticProducer implements KafkaProducer {
   async #send(
     sender: Pick<Client, 'send'> | Transaction,
     records: readonly KafkaRecord[],
+    written = new Map<number, bigint>(),
   ): Promise<void> {
     const { topic, compression } = this.#options;
     this.#turn += 1;
@@ -123,6 +130,9 @@ class PlatformaticProducer implements KafkaProducer {
       records,
       offsets.map(({ partition }) => partition),
     );
+    for (const { partition, offset } of offsets) {
+      written.set(partition, behind(offset, partition, records));
+    }
   }
 
   async #partitions() {

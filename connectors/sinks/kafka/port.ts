@@ -56,6 +56,9 @@ export interface Committed {
   readonly note: string;
 }
 
+/** By partition, the offset behind the records of ours. */
+export type Written = ReadonlyMap<number, bigint>;
+
 /** Makes a producer, without I/O. */
 export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
 
@@ -68,7 +71,7 @@ export interface KafkaProducer {
   /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
   produce(records: readonly KafkaRecord[]): Promise<void>;
   /** Sends each of `requests` and commits `place` with them, in one transaction: all of it stands, or nothing. */
-  transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<void>;
+  transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<Written>;
   /**
    * What the last committed transaction of this group left; null if there is none, or if the brokers have
    * forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set otherwise).

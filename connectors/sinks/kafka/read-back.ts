@@ -1,0 +1,104 @@
+// Which records stand in a topic: their uids, read back by kafkajs whatever driver writes, as a consumer of committed records
+// sees them. It is asked only where the state does not know what was sent. What must stay true: whatever was committed
+// by then is read, and nothing else, so that no event is left out that a reader cannot see.
+
+import { randomUUID } from 'node:crypto';
+import type { Consumer, Kafka } from 'kafkajs';
+import { keptDigits } from '../../shared/known-events.ts';
+import type { Ranges } from './committed-note.ts';
+
+/** So many of the newest records are looked through where nobody knows from where on. */
+const recordsMax = 1_000_000n;
+
+/** What is read. */
+export interface ReadBackOptions {
+  readonly topic: string;
+  /** The reader's group begins with it. */
+  readonly group: string;
+  /** Gives up. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The ranges of what stands in the topic at and after these offsets; of a partition that is not named, the newest records.
+ * Rejects with what kafkajs throws, also where there is no such topic.
+ */
+export async function rangesFrom(
+  kafka: Kafka,
+  topic: string,
+  from: Readonly<Record<string, string>>,
+): Promise<Ranges> {
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    const partitions = await admin.fetchTopicOffsets(topic);
+    const share = recordsMax / BigInt(Math.max(1, partitions.length));
+    return Object.fromEntries(
+      partitions.flatMap(({ partition, low, high }) => {
+        const wanted = BigInt(from[partition] ?? BigInt(high) - share);
+        const begin = wanted < BigInt(low) ? BigInt(low) : wanted;
+        return begin < BigInt(high) ? [[partition, [`${begin}`, high]] as const] : [];
+      }),
+    );
+  } finally {
+    await admin.disconnect().catch(() => {});
+  }
+}
+
+/** What is kept of the uids of all that is committed in these ranges. Rejects with what kafkajs throws. */
+export async function uidsIn(
+  kafka: Kafka,
+  ranges: Ranges,
+  { topic, group, signal }: ReadBackOptions,
+): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  const open = new Map(Object.entries(ranges).map(([name, [, to]]) => [Number(name), BigInt(to)]));
+  if (open.size === 0) return known;
+  const consumer = kafka.consumer({
+    // Of its own: the member of a process that was killed would have to be waited for.
+    groupId: `${group}-${randomUUID()}`,
+    maxWaitTimeInMs: 100,
+    allowAutoTopicCreation: false,
+  });
+  try {
+    const done = reached(consumer, open, signal);
+    done.catch(() => {}); // heard below, or not needed after a failure before
+    await consumer.connect();
+    await consumer.subscribe({ topics: [topic], fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatch: async ({ batch }) => {
+        const range = ranges[batch.partition];
+        for (const { offset, headers } of batch.messages) {
+          const isWithin = range !== undefined && BigInt(offset) < BigInt(range[1]);
+          if (isWithin) known.add(String(headers?.uid ?? '').slice(0, keptDigits));
+        }
+      },
+    });
+    for (const [partition, [offset]] of Object.entries(ranges)) {
+      consumer.seek({ topic, partition: Number(partition), offset });
+    }
+    await done;
+    return known;
+  } finally {
+    await consumer.disconnect().catch(() => {});
+  }
+}
+
+/** Resolves when every partition was read to its end. */
+function reached(
+  consumer: Consumer,
+  open: Map<number, bigint>,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
+    // Told also for batches of which a consumer sees nothing: aborted records and the marks of transactions.
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
+      const end = open.get(partition);
+      if (end !== undefined && BigInt(lastOffset) + 1n >= end) open.delete(partition);
+      if (open.size === 0) resolve();
+    });
+  });
+}

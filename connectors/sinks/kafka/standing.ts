@@ -1,0 +1,97 @@
+// What a sink with exactly_once knows of its topic. Kafka has how far the sink is, with the epoch that gave the number; where
+// that is further than the state knows (put back from a copy, damaged, lost), or is forgotten, the uids of what stands in
+// the topic are read back, and those events are left out when they come again. What must stay true: until all of them
+// have come again each committed note says where they stand, so that a process that dies leaves them to the next.
+
+import { z } from 'zod';
+import type { Json } from '../../../src/contracts/json.ts';
+import {
+  type Numbering,
+  presentEpoch,
+  type Reach,
+  reachOf,
+} from '../../../src/contracts/numbering.ts';
+import type { Batch } from '../../../src/contracts/sink.ts';
+import type { Log } from '../../../src/contracts/tools.ts';
+import { forget, withoutKnown } from '../../shared/known-events.ts';
+import { type Ranges, readCommittedNote, writtenNote } from './committed-note.ts';
+import type { Committed, Written } from './port.ts';
+
+/** Reads the topic back. */
+export interface TopicReader {
+  /** Where records stand at and after these offsets, by partition; of one that is not named, the newest. */
+  rangesFrom(offsets: Readonly<Record<string, string>>): Promise<Ranges>;
+  /** What is kept of the uids of committed records. */
+  uidsIn(ranges: Ranges, signal: AbortSignal): Promise<ReadonlySet<string>>;
+}
+
+/** In the state with the position: for each partition, the offset behind what was sent until then. */
+const markShape = z.object({ offsets: z.record(z.string(), z.string()) });
+
+/** What is known from the start. */
+export interface StandingSettings {
+  readonly numbering: Numbering;
+  readonly mark: Json | null;
+  readonly reader: TopicReader;
+  readonly log: Log;
+}
+
+/** Kept for as long as the sink is open. */
+export class TopicStanding {
+  readonly #settings: StandingSettings;
+  #offsets: Readonly<Record<string, string>>;
+  #looked = false;
+  #unknown: Ranges = {};
+  readonly #known = new Set<string>();
+
+  constructor(settings: StandingSettings) {
+    this.#settings = settings;
+    const mark = markShape.safeParse(settings.mark);
+    this.#offsets = mark.success ? mark.data.offsets : {};
+  }
+
+  /** What it means that this is committed; null: nothing is. Reads the topic back the first time, where that is called for. */
+  async reach(found: Committed | null, signal: AbortSignal): Promise<Reach | null> {
+    const { numbering } = this.#settings;
+    const note = found === null ? null : readCommittedNote(found.note);
+    const place = { spool: numbering.spool, epoch: note?.epoch ?? 0, next: found?.position ?? 0 };
+    const reach = found === null ? null : reachOf(place, numbering);
+    if (this.#looked) return reach;
+    if (reach === null || reach.ahead) await this.#readBack(this.#offsets, signal);
+    else if (note?.unknown === 'newest') await this.#readBack({}, signal);
+    else if (note?.unknown !== undefined) await this.#learn(note.unknown, signal);
+    this.#looked = true;
+    return reach;
+  }
+
+  async #readBack(offsets: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+    await this.#learn(await this.#settings.reader.rangesFrom(offsets), signal);
+  }
+
+  async #learn(ranges: Ranges, signal: AbortSignal): Promise<void> {
+    if (Object.keys(ranges).length === 0) return;
+    this.#settings.log.info('reading back what stands in the topic');
+    for (const uid of await this.#settings.reader.uidsIn(ranges, signal)) this.#known.add(uid);
+    this.#unknown = ranges;
+  }
+
+  /** The batch without what stands in the topic. */
+  missing(batch: Batch): Batch {
+    return withoutKnown(batch, this.#known);
+  }
+
+  /** What is committed with a batch. */
+  placeAfter({ end }: Batch): Committed {
+    const unknown = this.#known.size === 0 ? undefined : this.#unknown;
+    const note = writtenNote({ epoch: presentEpoch(this.#settings.numbering), unknown });
+    return { position: end, note };
+  }
+
+  /** A batch stands in the topic; returns the mark for the state. */
+  delivered(batch: Batch, written: Written): Json {
+    forget(batch, this.#known);
+    const offsets = Array.from(written, ([partition, next]) => [partition, String(next)]);
+    this.#offsets = { ...this.#offsets, ...Object.fromEntries(offsets) };
+    return { offsets: this.#offsets };
+  }
+}

@@ -1,0 +1,72 @@
+// Whether a state database that is sound is older than what was delivered from it: put back from a copy, or its log was cut,
+// emptied or removed. What lies beside it says so: how far the sinks had come, and the second copy of checkpoints. Sinks
+// that can look find out by themselves; here it is found before anything is read, and for those that cannot.
+
+import { type Numbering, reachOf } from '../contracts/numbering.ts';
+import { isMade } from './database.ts';
+import { readDelivered } from './delivered.ts';
+import { nextEpoch } from './epochs.ts';
+import { takeLock } from './lock.ts';
+import type { MendSettings, StreamReset } from './mend.ts';
+import { readReached } from './reached.ts';
+import { withReserve } from './reserve.ts';
+import { Store } from './store.ts';
+
+/** What was found. */
+export interface Older {
+  /** What says that it is older. */
+  readonly sign: string;
+  readonly resets: readonly StreamReset[];
+}
+
+/**
+ * Looks whether the state is older, and tells the sinks so for each stream that has been read; null where it is not, or there is
+ * none. Nothing goes back: checkpoints, positions and what is held are of one moment.
+ */
+export function findOlder(settings: MendSettings): Older | null {
+  const { dir, sync, tell } = settings;
+  if (!isMade(dir)) return null;
+  const lock = takeLock(dir);
+  try {
+    return withReserve(dir, () => {
+      const store = new Store({ dir, sync, keepMs: 0 });
+      try {
+        const sign = signOf(dir, store);
+        return sign === null ? null : { sign, resets: tellStreams(store, tell) };
+      } finally {
+        store.close();
+      }
+    });
+  } finally {
+    lock.release();
+  }
+}
+
+function signOf(dir: string, store: Store): string | null {
+  const { spool, epochs } = store.numbering;
+  const ended: Numbering = { spool, epochs: nextEpoch(epochs, store.end, Date.now()) };
+  for (const [sink, place] of readReached(dir)) {
+    if (reachOf(place, ended).ahead) return `${sink} had come to event ${place.next}`;
+  }
+  const copy = readDelivered(dir);
+  if (copy === null || copy.spool !== spool || copy.end <= store.end) return null;
+  return `events up to ${copy.end} had been held`;
+}
+
+/** What they are told is held under numbers that no one has used. */
+function tellStreams(store: Store, tell: MendSettings['tell']): readonly StreamReset[] {
+  const now = Date.now();
+  store.beginEpoch(now);
+  return store.transaction(() =>
+    store.rows('SELECT stream, updated_at FROM checkpoint ORDER BY stream').map((row) => {
+      const reset: StreamReset = {
+        stream: String(row.stream),
+        deliveredAt: Number(row.updated_at),
+        reason: 'state_older',
+      };
+      const page = tell(reset);
+      if (page !== null) store.hold(page, now);
+      return reset;
+    }),
+  );
+}
