@@ -65,8 +65,18 @@ export interface HttpResponse {
  * timed out, too large, TLS); never for a status.
  */
 export interface HttpClient {
+  /** The bound on bodies that are read and worked on at the same time; left out: there is none. */
+  readonly inFlight?: InFlight;
   request(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
   close(): Promise<void>;
+}
+
+/** Bodies in flight, counted over all streams. */
+export interface InFlight {
+  /** Bodies of answers to GET that are asked for within `work` count until they have landed, or `work` ends. */
+  during<T>(work: () => Promise<T>): Promise<T>;
+  /** What the current work has read so far is about to be held: it counts until the function is called, which has to be. */
+  landing(): () => void;
 }
 
 /** Why no whole answer came. `tls` and `too_large` do not mend by themselves. */

@@ -8,7 +8,7 @@ import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
 import type { NewPage, Spool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import type { Clock, InFlight, Log } from '../contracts/tools.ts';
 import { RecordList, scanBody } from '../tools/record-list.ts';
 import { freshCheckpoint, type ListCheckpoint, readCheckpoint, samePlace } from './checkpoint.ts';
 import { Drift } from './drift.ts';
@@ -35,6 +35,8 @@ export interface ListMeans {
   readonly start: 'beginning' | 'now' | number;
   /** How long records that have changed at once have to stay as they are, before they are told. */
   readonly patienceMs: number;
+  /** Where the bodies of its pages are counted until they are held. */
+  readonly inFlight?: InFlight | undefined;
 }
 
 /** A page and what is new on it. */
@@ -291,6 +293,7 @@ export class ListReader {
   async flush(): Promise<void> {
     const entry = this.#group.take();
     if (entry === null) return;
+    const landed = this.means.inFlight?.landing();
     try {
       const block = await this.means.spool.append(entry);
       if (block > 0) this.#block = block;
@@ -298,6 +301,8 @@ export class ListReader {
     } catch (error) {
       this.#checkpoint = null;
       throw error;
+    } finally {
+      landed?.();
     }
   }
 

@@ -174,7 +174,7 @@ export class Polling {
       const { snapshot: reading } = source;
       invariant(reading !== null, `${source.name} says how snapshots are compared`);
       const poller = new SnapshotPoller({ stream, spool, clock: tools.clock, log, reading });
-      return (signal) => poller.poll(signal);
+      return this.#counted((signal) => poller.poll(signal));
     }
     const { list } = source;
     invariant(list !== null, `${source.name} says how lists are read`);
@@ -186,8 +186,15 @@ export class Polling {
       order: list.order,
       start: list.start,
       patienceMs: list.rewindEveryMs,
+      inFlight: tools.http.inFlight,
     });
     const poller = new ListPoller(reader, list);
-    return (signal) => poller.poll(signal);
+    return this.#counted((signal) => poller.poll(signal));
+  }
+
+  /** The bodies that a poll reads count until it ends, those of pages until they are held. */
+  #counted(poll: (signal: AbortSignal) => Promise<PollResult>): typeof poll {
+    const { inFlight } = this.#means.tools.http;
+    return inFlight === undefined ? poll : (signal) => inFlight.during(() => poll(signal));
   }
 }

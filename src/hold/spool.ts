@@ -60,6 +60,8 @@ const atWorkMs = 200;
  * a sink that is slow for good does not set the pace.
  */
 const pollBytesPerMsMin = 5_000;
+/** As much where pages are so large that memory holds few of them. */
+const largeBytesPerMsMin = 2_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
@@ -164,7 +166,7 @@ class WorkerSpool implements OwnSpool {
       body: travels(page.body) ? page.body : this.#lend(page.body),
     }));
     const bodies = entry.pages.map(({ body }) => (travels(body) ? body.length : body));
-    return this.#ask(
+    const block = await this.#ask<number>(
       { op: 'append', entry: { ...entry, pages } },
       {
         transfer: pages.map((page) => page.body.buffer as ArrayBuffer),
@@ -180,6 +182,15 @@ class WorkerSpool implements OwnSpool {
         },
       },
     );
+    if (bodies.some((body) => typeof body === 'number')) await this.#passed();
+    return block;
+  }
+
+  /** Large pages come one after the other: a moment for the sinks, so that not all of them stand in memory. */
+  async #passed(): Promise<void> {
+    const courtesy = AbortSignal.timeout(Math.ceil(this.#pageBytes / largeBytesPerMsMin));
+    const isRoom = () => this.#recent.bytes <= recentLargeBytesMax;
+    await this.#until(isRoom, courtesy).catch(() => undefined);
   }
 
   #remember(entry: Append, bodies: readonly Uint8Array[], { firsts, block }: Landed): number {

@@ -9,6 +9,9 @@ export type Row = Record<string, unknown>;
 const reading = 'reading the state database';
 const writing = 'writing to the state database';
 
+/** A statement keeps a copy of what it was run with last: one with more than this is not kept. */
+const keptBytesMax = 1024 * 1024;
+
 /** Prepares statements when they are first asked for. */
 export class Statements {
   readonly #database: DatabaseSync;
@@ -50,12 +53,22 @@ export class Statements {
       return this.#prepare(sql).run(...values);
     } catch (error) {
       throw storeError(error, writing);
+    } finally {
+      if (values.some((value) => value instanceof Uint8Array && value.length > keptBytesMax)) {
+        this.#forget(sql);
+      }
     }
   }
 
   /** Lets go of all of them, before the database is closed. */
   clear(): void {
     this.#prepared.clear();
+  }
+
+  #forget(sql: string): void {
+    // Node 26 has it; its types do not know yet.
+    (this.#prepared.get(sql) as { close?(): void } | undefined)?.close?.();
+    this.#prepared.delete(sql);
   }
 
   #prepare(sql: string): StatementSync {

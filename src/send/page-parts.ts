@@ -12,7 +12,7 @@ import { cutRecords } from '../tools/records.ts';
 const wholeBytesMax = 1024 * 1024;
 const partBytes = 512 * 1024;
 /** Who reads a part may have to read the whole page for it, so there are not too many. */
-const partsMax = 16;
+const partsMax = 64;
 
 const known = new WeakMap<HeldPage, readonly HeldPage[]>();
 

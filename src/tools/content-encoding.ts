@@ -2,9 +2,23 @@
 // but a few kilobytes can also be made to unpack into gigabytes: the bound on the decoded body is enforced while
 // unpacking, never after. Unpacking runs on the thread pool, so a large page does not stall the loop.
 
+import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
+import {
+  brotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+  gunzip,
+  inflate,
+  inflateRaw,
+  zstdDecompress,
+} from 'node:zlib';
 import { HttpFailure } from '../contracts/tools.ts';
+import type { Lease } from './bytes-in-flight.ts';
+import { GrowingBody } from './growing-body.ts';
 
 /** What is asked for, best first: zstd costs a third less than gzip to unpack. */
 export const acceptEncoding = 'zstd, gzip;q=0.9, br;q=0.8, deflate;q=0.5';
@@ -15,12 +29,25 @@ interface UnpackOptions {
   readonly chunkSize: number;
 }
 
-type Unpack = (packed: Uint8Array, options: UnpackOptions) => Promise<Uint8Array>;
+/** One coding: in one go, and as a stream. */
+interface Unpacker {
+  readonly whole: (packed: Uint8Array, options: UnpackOptions) => Promise<Uint8Array>;
+  readonly stream: (options: { readonly chunkSize: number }) => Transform;
+}
+
+/** What unpacking keeps to. */
+interface Bounds {
+  readonly bytesMax: number;
+  /** Where what is unpacked counts; null: nowhere. */
+  readonly lease: Lease | null;
+}
 
 /** More than a proxy's re-packing of a packed body is an attack on this machine's time. */
 const codingsMax = 2;
 const chunkBytesMin = 64 * 1024;
 const chunkBytesMax = 1024 * 1024;
+/** What unpacks to more is unpacked piece by piece: in one go the pieces and the whole would stand in memory together. */
+const wholeBytesMax = 1024 * 1024;
 
 /**
  * The body as it was before `contentEncoding` was applied. Throws HttpFailure: `too_large` beyond `bytesMax`, `cut` when
@@ -29,7 +56,7 @@ const chunkBytesMax = 1024 * 1024;
 export async function decode(
   body: Uint8Array,
   contentEncoding: string,
-  bytesMax: number,
+  bounds: Bounds,
 ): Promise<Uint8Array> {
   const codings = contentEncoding
     .toLowerCase()
@@ -41,33 +68,61 @@ export async function decode(
   }
   let decoded = body;
   for (const coding of codings.reverse()) {
-    if (decoded.length > 0) decoded = await unpackOnce(decoded, coding, bytesMax);
+    if (decoded.length > 0) decoded = await unpackOnce(decoded, coding, bounds);
   }
   return decoded;
 }
 
-async function unpackOnce(packed: Uint8Array, coding: string, bytesMax: number) {
-  const unpack = unpackers(packed)[coding];
-  if (unpack === undefined) {
+async function unpackOnce(packed: Uint8Array, coding: string, bounds: Bounds) {
+  const { bytesMax } = bounds;
+  const unpacker = unpackers(packed)[coding];
+  if (unpacker === undefined) {
     throw new HttpFailure('encoding', 'the answer is packed in a way that was not asked for');
   }
   // Fewer, larger steps on the thread pool: a page in 16 KiB steps costs twice the time in hand-overs.
   const chunkSize = Math.min(Math.max(packed.length * 4, chunkBytesMin), chunkBytesMax);
   try {
-    return await unpack(packed, { maxOutputLength: bytesMax, chunkSize });
+    const maxOutputLength = Math.min(bytesMax, wholeBytesMax);
+    return await unpacker.whole(packed, { maxOutputLength, chunkSize });
+  } catch (error) {
+    if (codeOf(error) !== tooLarge || bytesMax <= wholeBytesMax) {
+      throw unpackFailure(error, bytesMax);
+    }
+  }
+  return await unpackInPieces(packed, unpacker, bounds);
+}
+
+async function unpackInPieces(packed: Uint8Array, unpacker: Unpacker, bounds: Bounds) {
+  const { bytesMax, lease } = bounds;
+  const stream = unpacker.stream({ chunkSize: chunkBytesMin });
+  const body = new GrowingBody(bytesMax, wholeBytesMax * 2);
+  stream.end(packed);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      if (body.length + chunk.length > bytesMax) throw unpackedTooLarge(bytesMax);
+      body.add(chunk);
+      if (lease?.add(chunk.length) === false) {
+        await new Promise<void>((resolve) => lease.onTurn(resolve));
+      }
+    }
+    return body.take();
   } catch (error) {
     throw unpackFailure(error, bytesMax);
+  } finally {
+    stream.destroy();
   }
 }
 
-function unpackers(packed: Uint8Array): Readonly<Record<string, Unpack>> {
-  const gzip: Unpack = promisify(gunzip);
+function unpackers(packed: Uint8Array): Readonly<Record<string, Unpacker>> {
+  const gzip: Unpacker = { whole: promisify(gunzip), stream: createGunzip };
   return {
     gzip,
     'x-gzip': gzip,
-    br: promisify(brotliDecompress),
-    zstd: promisify(zstdDecompress),
-    deflate: hasZlibHeader(packed) ? promisify(inflate) : promisify(inflateRaw),
+    br: { whole: promisify(brotliDecompress), stream: createBrotliDecompress },
+    zstd: { whole: promisify(zstdDecompress), stream: createZstdDecompress },
+    deflate: hasZlibHeader(packed)
+      ? { whole: promisify(inflate), stream: createInflate }
+      : { whole: promisify(inflateRaw), stream: createInflateRaw },
   };
 }
 
@@ -77,11 +132,20 @@ function hasZlibHeader(packed: Uint8Array): boolean {
   return (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;
 }
 
+const tooLarge = 'ERR_BUFFER_TOO_LARGE';
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function unpackedTooLarge(bytesMax: number, cause?: unknown): HttpFailure {
+  return new HttpFailure('too_large', `the unpacked answer exceeds ${bytesMax} bytes`, cause);
+}
+
 function unpackFailure(error: unknown, bytesMax: number): HttpFailure {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ERR_BUFFER_TOO_LARGE') {
-    return new HttpFailure('too_large', `the unpacked answer exceeds ${bytesMax} bytes`, error);
-  }
+  if (error instanceof HttpFailure) return error;
+  const code = codeOf(error);
+  if (code === tooLarge) return unpackedTooLarge(bytesMax, error);
   const message = error instanceof Error ? error.message : '';
   if (/unexpected end of file/i.test(message)) {
     return new HttpFailure('cut', 'the packed answer ends before it is whole', error);

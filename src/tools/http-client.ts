@@ -11,7 +11,9 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from '../contracts/tools.ts';
+import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
 import { acceptEncoding, decode } from './content-encoding.ts';
+import { GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
 
@@ -21,12 +23,15 @@ export interface HttpClientOptions {
   readonly connectionsMax?: number;
   /** Default 10 s. */
   readonly connectTimeoutMs?: number;
+  /** Bound on the bodies that are read at the same time, where they are counted. Default 32 MiB. */
+  readonly inFlightBytesMax?: number;
   /** How often certificate files are looked at, at most. Default 5 s. */
   readonly certificateCheckMs?: number;
 }
 
 /** The HTTP client as who has opened it sees it. */
 export interface OwnHttpClient extends HttpClient {
+  readonly inFlight: BytesInFlight;
   /** Loads undici ahead of the first request, which would else wait for it. */
   ready(): Promise<void>;
 }
@@ -44,16 +49,28 @@ export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
     certificateCheckMs: options.certificateCheckMs ?? 5_000,
   });
+  const inFlight = new BytesInFlight(options.inFlightBytesMax);
   return {
+    inFlight,
     async request(request, signal) {
       signal.throwIfAborted();
-      const packed = await exchange(pools, request, signal);
-      const { status, headers } = packed;
-      const encoding = headers['content-encoding'];
-      if (encoding === undefined) return packed;
-      const body = await decode(packed.body, encoding, request.bodyBytesMax);
-      signal.throwIfAborted();
-      return { status, headers, body };
+      // Tokens are asked for with POST, and others wait for them: they never wait themselves.
+      const lease = request.method === 'GET' ? inFlight.open() : null;
+      try {
+        const packed = await exchange(pools, { request, lease }, signal);
+        const { status, headers } = packed;
+        const encoding = headers['content-encoding'];
+        const body =
+          encoding === undefined
+            ? packed.body
+            : await decode(packed.body, encoding, { bytesMax: request.bodyBytesMax, lease });
+        signal.throwIfAborted();
+        lease?.complete();
+        return { status, headers, body };
+      } catch (error) {
+        lease?.drop();
+        throw error;
+      }
     },
     ready: () => pools.ready(),
     close: () => pools.close(),
@@ -62,24 +79,27 @@ export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
 
 async function exchange(
   pools: Pools,
-  request: HttpRequest,
+  { request, lease }: { readonly request: HttpRequest; readonly lease: Lease | null },
   signal: AbortSignal,
 ): Promise<HttpResponse> {
   invariant(request.method === 'GET' || request.method === 'POST', 'requests are GET or POST');
   const url = addressOf(request.url);
   const pool = await pools.pool(request.tls);
   return new Promise((resolve, reject) => {
-    const answer = new AnswerReader(request.bodyBytesMax, (outcome) => {
+    const answer = new AnswerReader({ bytesMax: request.bodyBytesMax, lease }, (outcome) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
       if ('failure' in outcome) reject(outcome.failure);
       else resolve(outcome.response);
     });
     const abort = () => answer.giveUp(signal.reason);
-    const timer = setTimeout(
-      () => answer.giveUp(timeout(request.timeoutMs, answer.phase)),
-      Math.min(request.timeoutMs, timerMsMax),
-    );
+    const expire = () => {
+      // While it was not read on, it is not upstream that took its time.
+      const pausedMs = answer.takePausedMs();
+      if (pausedMs > 0) timer = setTimeout(expire, Math.min(pausedMs, timerMsMax));
+      else answer.giveUp(timeout(request.timeoutMs, answer.phase));
+    };
+    let timer = setTimeout(expire, Math.min(request.timeoutMs, timerMsMax));
     signal.addEventListener('abort', abort, { once: true });
     try {
       pool.dispatch(
@@ -121,18 +141,32 @@ type Outcome = { readonly response: HttpResponse } | { readonly failure: unknown
 class AnswerReader implements Dispatcher.DispatchHandler {
   phase: Phase = 'connecting';
   readonly #bytesMax: number;
-  /** The whole body's memory, where the answer tells its length: chunks can then go as they come. */
-  #whole: Buffer | null = null;
-  readonly #chunks: Uint8Array[] = [];
-  #length = 0;
+  readonly #lease: Lease | null;
+  #body: GrowingBody | null = null;
+  #pausedMs = 0;
+  /** On the clock of `performance`; null while it is read. */
+  #pausedAt: number | null = null;
   #status = 0;
   #headers: Record<string, string> = {};
   #controller: Dispatcher.DispatchController | null = null;
   #settle: ((outcome: Outcome) => void) | null;
 
-  constructor(bytesMax: number, settle: (outcome: Outcome) => void) {
+  constructor(
+    { bytesMax, lease }: { readonly bytesMax: number; readonly lease: Lease | null },
+    settle: (outcome: Outcome) => void,
+  ) {
     this.#bytesMax = bytesMax;
+    this.#lease = lease;
     this.#settle = settle;
+  }
+
+  /** How long others had to be read first since this was asked last. */
+  takePausedMs(): number {
+    const now = performance.now();
+    const pausedMs = this.#pausedMs + (this.#pausedAt === null ? 0 : now - this.#pausedAt);
+    this.#pausedMs = 0;
+    if (this.#pausedAt !== null) this.#pausedAt = now;
+    return Math.ceil(pausedMs);
   }
 
   /** Fails the exchange with this error, at once, wherever it stands; the connection is dropped. */
@@ -163,20 +197,30 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     }
     const length = Number(this.#headers['content-length']);
     if (length > this.#bytesMax) this.#refuseLength();
-    else if (length > 0) this.#whole = Buffer.allocUnsafeSlow(length);
+    else this.#body = new GrowingBody(this.#bytesMax, length > 0 ? length : undefined);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const start = this.#length;
-    this.#length += chunk.length;
-    if (this.#length > this.#bytesMax) this.#refuseLength();
-    else if (this.#whole === null) this.#chunks.push(chunk);
-    else chunk.copy(this.#whole, start);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const body = this.#body;
+    if (body === null || this.#settle === null) return;
+    if (body.length + chunk.length > this.#bytesMax) {
+      this.#refuseLength();
+      return;
+    }
+    body.add(chunk);
+    if (this.#lease === null || this.#lease.add(chunk.length)) return;
+    this.#pausedAt ??= performance.now();
+    controller.pause();
+    this.#lease.onTurn(() => {
+      this.#pausedMs += performance.now() - (this.#pausedAt ?? 0);
+      this.#pausedAt = null;
+      controller.resume();
+    });
   }
 
   onResponseEnd(): void {
     // undici has checked that the body is as long as was told.
-    const body = this.#whole ?? Buffer.concat(this.#chunks, this.#length);
+    const body = this.#body?.take() ?? new Uint8Array(0);
     this.#finish({ response: { status: this.#status, headers: this.#headers, body } });
   }
 
