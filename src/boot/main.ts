@@ -1,5 +1,7 @@
+#!/usr/bin/env node
 // Where the program begins and ends: hands the command line to program.ts, and turns the outcome into an exit code. No
-// other file ends the process. sluice.js has made sure of the runtime before.
+// other file ends the process. sluice.js has made sure of the runtime before; what still starts this file, as a link or a
+// unit of 0.1.0 does, does without that and its memory flags.
 
 import type { ExitCode, Means } from './command.ts';
 import { runProgram, unexpectedText } from './program.ts';
