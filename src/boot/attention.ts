@@ -110,7 +110,7 @@ function spoolMatters({ spool, sinks }: Standing): readonly Matter[] {
 
 function streamMatters({ streams }: Standing): readonly Matter[] {
   const failing = streams.flatMap(({ name, state, error }) =>
-    error === null ? [] : [{ name, halted: state === 'halted', error }],
+    error === null ? [] : [{ name, halted: state === 'halted' || isPart(error), error }],
   );
   const alike = Map.groupBy(failing, ({ halted, error }) =>
     JSON.stringify([halted, error.code, error.next]),
@@ -120,13 +120,19 @@ function streamMatters({ streams }: Standing): readonly Matter[] {
     const names = group.slice(0, namesMax).map(({ name }) => name);
     const more = group.length > namesMax ? ` and ${group.length - namesMax} more` : '';
     const are = group.length === 1 ? 'is' : 'are';
-    const how = halted ? `${are} halted` : `${are} not read`;
+    const unread = halted ? `${are} halted` : `${are} not read`;
+    const how = isPart(error) ? 'may be read in part' : unread;
     return {
       mood: halted ? 'bad' : 'warn',
       what: `${names.join(', ')}${more} ${how}: ${error.message}`,
       next: error.next,
     };
   });
+}
+
+/** What does not mend itself, and yet goes on. */
+function isPart({ code }: NotedError): boolean {
+  return code === 'paging_suspected';
 }
 
 function sinkMatters({ sinks }: Standing, configFile: string): readonly Matter[] {

@@ -39,6 +39,7 @@ export type Condition =
   | 'source.gap_suspected'
   | 'source.gap'
   | 'source.scope_lost'
+  | 'source.paging_suspected'
   | 'integrity_violation'
   | 'schema_drift';
 

@@ -26,6 +26,7 @@ export const errorCodes = {
   state_older: 'disk',
   disk_full: 'disk',
   checkpoint_mismatch: 'config',
+  paging_suspected: 'config',
   broken_invariant: 'bug',
 } as const satisfies Record<string, Fault>;
 

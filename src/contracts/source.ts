@@ -27,6 +27,14 @@ export interface Records {
   at(index: number): ParsedRecord | undefined;
 }
 
+/** What shows that a list goes on behind an answer, otherwise than its paging as configured says. */
+export interface MoreSign {
+  /** The header, or the path of the member. */
+  readonly sign: string;
+  /** How the endpoint is most likely paged, in the words of the config; null: that cannot be told. */
+  readonly likely: ({ readonly style: string } & { readonly [key: string]: string }) | null;
+}
+
 /** One whole, well-formed answer. */
 export interface Page {
   /** The body as upstream sent it. */
@@ -38,6 +46,8 @@ export interface Page {
   readonly next: string | null | undefined;
   /** What upstream says the list's length is, where it says so. */
   readonly total: number | null;
+  /** What shows that there is more behind it; null or left out: nothing does. */
+  readonly more?: MoreSign | null;
 }
 
 /**
@@ -80,7 +90,10 @@ export interface ListStream {
   /** True where upstream calls its records immutable, so that a changed one is an integrity violation. */
   readonly immutable: boolean;
   readonly paging: PagingStyle;
-  /** Base address, path and fixed query: a checkpoint made with others is not resumed. */
+  /**
+   * JSON array of base address, path and fixed query, with others of which a checkpoint is not resumed; then the paging, with
+   * another of which the list is read again from its start.
+   */
   readonly fingerprint: string;
   /** Dotted path of a record's id; null: records have none. */
   readonly id: string | null;

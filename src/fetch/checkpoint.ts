@@ -1,6 +1,7 @@
 // What a list stream's checkpoint holds, and how one is read back. It is committed in the same transaction as the page that
 // it follows. A checkpoint of an unknown version, of another endpoint or with a damaged field halts its stream with
-// a clear message: never is a stream silently started afresh.
+// a clear message: never is a stream silently started afresh. Only where the paging was changed, which is how a list that
+// was read in part is mended, is it read again from its start; what is known of its records stays.
 
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
@@ -27,6 +28,19 @@ const round = z.strictObject({
   /** It has met a record that was known, and the earliest event time it has met: whether the list still reaches back so far. */
   known: z.boolean(),
   earliest: z.number().nullable(),
+  /** Rows between the list's start and `next`, and the list's length when it began; null: not known. */
+  read: z.int().nullable().default(null),
+  total: z.number().nullable().default(null),
+});
+
+/** What makes it doubtful that all is read (paging-doubt.ts): the sign, in words, and how the list is most likely paged. */
+const doubt = z.strictObject({
+  sign: z.string(),
+  said: z.string(),
+  likely: z.string().nullable(),
+  next: z.string(),
+  /** Only a walk through the whole list can tell. */
+  isWhole: z.boolean(),
 });
 
 /** Keys that came later than the first version have a default, and those of an older one are left out. */
@@ -114,6 +128,8 @@ const listCheckpoint = z.object({
     .default(null),
   /** The company was denied or gone when it was asked last, and this was told. */
   scopeLost: z.boolean().default(false),
+  /** Only a part may be read, and this was told; null: nothing shows it. */
+  suspected: doubt.nullable().default(null),
   /** When the last whole round began, and the time spent on it. */
   sweptAt: z.number(),
   sweptInMs: z.number().default(0),
@@ -167,6 +183,7 @@ export function freshCheckpoint(parts: {
     gaps: [],
     drift: null,
     scopeLost: false,
+    suspected: null,
     sweptAt: 0,
     sweptInMs: 0,
     rewoundAt: 0,
@@ -180,10 +197,49 @@ export function readCheckpoint(stream: string, held: Json, fingerprint: string):
   const parsed = listCheckpoint.safeParse(held);
   if (!parsed.success)
     throw mismatch(stream, 'it cannot be read, or was written by another version');
-  if (parsed.data.fingerprint !== fingerprint) {
-    throw mismatch(stream, 'base address, path, paging or fixed parameters have changed since');
+  const before = printOf(parsed.data.fingerprint);
+  const now = printOf(fingerprint);
+  if (before.endpoint !== now.endpoint) {
+    throw mismatch(stream, 'base address, path or fixed parameters have changed since');
   }
-  return parsed.data;
+  // An older version kept the style alone.
+  const isPaged = before.paging === now.paging || before.paging === now.style;
+  return { ...parsed.data, fingerprint, ...(isPaged ? {} : startAgain) };
+}
+
+/** A checkpoint's step to the list's start, where nothing is known but the records. */
+const startAgain = {
+  order: 'unknown',
+  learnedAt: null,
+  resume: null,
+  atEnd: false,
+  again: 0,
+  swept: false,
+  round: null,
+  openWalk: null,
+  arrivedAt: null,
+  provenAt: null,
+  blindAt: null,
+  limitMax: null,
+  hasNext: false,
+  endsWithNull: false,
+  endless: null,
+  gap: 0,
+  firstPage: null,
+  overlap: null,
+  resumePage: null,
+  countAnew: false,
+  sweptAt: 0,
+  rewoundAt: 0,
+  probedAt: 0,
+} as const satisfies Partial<ListCheckpoint>;
+
+/** The parts of a fingerprint (see ListStream), as text. */
+function printOf(fingerprint: string): { endpoint: string; style: string; paging: string } {
+  const isArray = fingerprint.startsWith('[');
+  const parts: readonly unknown[] = isArray ? JSON.parse(fingerprint) : [fingerprint];
+  const text = (from: number, to?: number) => JSON.stringify(parts.slice(from, to));
+  return { endpoint: text(0, 3), style: text(3, 4), paging: text(3) };
 }
 
 /** The error that halts a stream whose checkpoint is not its own. */

@@ -16,7 +16,16 @@ import { ExportError } from '../contracts/errors.ts';
 import { knowsEnd, type ListCheckpoint, samePlace } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
-import { denied, mismatch, NoPage, type PollResult, passingMsMax, resultOf } from './outcome.ts';
+import {
+  denied,
+  mismatch,
+  NoPage,
+  type PollResult,
+  partOnly,
+  passingMsMax,
+  resultOf,
+} from './outcome.ts';
+import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
@@ -36,6 +45,7 @@ export class ListPoller {
     polledAt: null,
     failed: false,
     lostAt: null,
+    missed: false,
   };
 
   constructor(reader: ListReader, settings: ListSettings) {
@@ -75,9 +85,12 @@ export class ListPoller {
       await readEnds(poll);
       await lookFurther(poll);
       await poll.commit({ scopeLost: false }, this.#reader.untold());
+      const { suspected } = poll.checkpoint;
+      const doubt = await this.#suspect(poll, doubtAfter(suspected, poll.verdicts));
       this.#memory.lostAt = null;
       this.#memory.failed = false;
-      return { outcome: 'done', fresh: poll.fresh, more: poll.more };
+      const { fresh, more } = poll;
+      return { outcome: 'done', fresh, more, ...(doubt === null ? {} : { doubt }) };
     } catch (error) {
       if (poll.signal.aborted || !(error instanceof NoPage)) throw error;
       this.#memory.failed = true;
@@ -88,11 +101,23 @@ export class ListPoller {
     }
   }
 
+  /** Keeps what is doubted, and tells it once. */
+  async #suspect(poll: Poll, suspected: Doubt | null): Promise<ExportError | null> {
+    const { stream } = this.#reader.means;
+    const isNew = suspected !== null && suspected.sign !== poll.checkpoint.suspected?.sign;
+    await poll.commit({ suspected }, isNew ? [doubtFinding(stream, suspected)] : []);
+    return suspected && doubtError(stream, suspected);
+  }
+
   /** What a failure leads to. A cursor that dies in the middle of a walk costs no more than another walk. */
   async #failed(poll: Poll, error: NoPage): Promise<PollResult> {
     const { fetched } = error;
     const { cause } = fetched;
     const { stream } = this.#reader.means;
+    if (error instanceof PartRead) {
+      await this.#suspect(poll, error.doubt);
+      return partOnly(cause);
+    }
     if (fetched.outcome === 'refused' && fetched.about === 'sort') {
       if (poll.checkpoint.unsorted) return { outcome: 'retry', cause };
       await forgetOrder(poll, cause);

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
+import { isObject } from '../contracts/json.ts';
 import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
 import type { NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../contracts/tools.ts';
@@ -95,7 +96,7 @@ export class ListReader {
   /** Loads checkpoint and memory, once, and again after a failed commit. Throws `checkpoint_mismatch`. */
   async load(): Promise<ListCheckpoint> {
     if (this.#checkpoint !== null) return this.#checkpoint;
-    const { stream, spool, clock, order, start } = this.means;
+    const { stream, spool, clock, log, order, start } = this.means;
     const memory = await spool.recall(stream.name);
     const newest = memory.identities.at(-1)?.block ?? 0;
     const held =
@@ -110,6 +111,10 @@ export class ListReader {
           })
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
     const checkpoint = underIgnore(held, this.#ignore, newest);
+    const stored = memory.checkpoint;
+    if (isObject(stored) && stored.swept === true && !checkpoint.swept) {
+      log.info('the paging has changed: reading the list again from its start, repeats left out');
+    }
     const repeats = new Repeats();
     for (const { block, bytes } of memory.identities) {
       const isAnchored = checkpoint.openWalk === null || block < checkpoint.openWalk.block;

@@ -6,7 +6,7 @@ import type { Wait } from '../contracts/wait.ts';
 
 /**
  * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`: what was seen is to be
- * looked at a second time after this wait, whatever the schedule says. `retry`: nothing is known. `refused`: an operator may
+ * looked at a second time after this wait, whatever the schedule says; `doubt`: it may be no more than a part. `retry`: nothing is known. `refused`: an operator may
  * have to act, unless it passes by itself. Both are asked again after `wait`, or one that grows; `advanced`: something was
  * held before, so that it begins anew.
  */
@@ -16,6 +16,7 @@ export type PollResult =
       readonly fresh: number;
       readonly more: boolean;
       readonly againMs?: number;
+      readonly doubt?: ExportError;
     }
   | {
       readonly outcome: 'retry';
@@ -50,6 +51,8 @@ export class NoPage extends Error {
 
 /** Longest wait after a refusal that only an operator can mend. */
 const refusedWaitMsMax = 3_600_000;
+/** Longest wait where the part that can be read may still show something new. */
+const partWaitMsMax = 5 * 60_000;
 /** Longest wait after missing credentials or rights, which may be given meanwhile. */
 const deniedWaitMsMax = 15 * 60_000;
 /**
@@ -82,6 +85,11 @@ function refused(cause: ExportError): Refusal {
 /** What is asked for does not fit, and does not become so by asking. */
 export function mismatch(cause: ExportError): Refusal {
   return { outcome: 'refused', isDefinite: true, waitMsMax: refusedWaitMsMax, cause };
+}
+
+/** No more than a part can be read, which is looked at again. */
+export function partOnly(cause: ExportError): Refusal {
+  return { outcome: 'refused', isDefinite: true, waitMsMax: partWaitMsMax, cause };
 }
 
 /** Upstream refuses the credential, which has its own wait, or what it may read. */

@@ -7,6 +7,7 @@ import { noHorizon } from './horizon.ts';
 import type { ListReader } from './list-reader.ts';
 import type { Finding } from './own-pages.ts';
 import { firstPlace } from './pager.ts';
+import { totalSign, type Verdicts } from './paging-doubt.ts';
 import type { Tally } from './stage.ts';
 import type { EmptyRuns } from './tail.ts';
 import { follow, type Walk, type Walked } from './walk.ts';
@@ -28,6 +29,8 @@ export interface PollMemory {
   triedBackAt: number | null;
   /** When the poll before began, epoch milliseconds; null before the first. */
   polledAt: number | null;
+  /** The last round seemed to miss rows. */
+  missed: boolean;
   /** It failed. */
   failed: boolean;
   /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
@@ -38,6 +41,8 @@ export interface PollMemory {
 export class Poll {
   fresh = 0;
   more = false;
+  /** What the list's ends have shown of its paging. */
+  verdicts: Verdicts = {};
   readonly reader: ListReader;
   readonly settings: ListSettings;
   readonly memory: PollMemory;
@@ -106,6 +111,14 @@ export class Poll {
     this.memory.empties.keep(walked.paused === null ? null : walked.next, empties);
     this.fresh += walked.fresh;
     this.more ||= walked.paused === 'empty';
+    const { page = null, whole = null } = this.verdicts;
+    // One of several ends that leads on is enough.
+    this.verdicts = {
+      ...this.verdicts,
+      ...walked.verdicts,
+      ...(page === null ? {} : { page }),
+      ...(whole === null ? {} : { whole }),
+    };
     if (growth !== null && !walked.restarted) {
       this.#grown = {
         atStart: this.#grown.atStart || growth.atStart,
@@ -113,6 +126,17 @@ export class Poll {
       };
     }
     return walked;
+  }
+
+  /** True where the list seems to be longer than what was read of it, for the first time: it is to be looked at again. */
+  missesRows(): boolean {
+    const { whole, ...rest } = this.verdicts;
+    const isFirst = whole?.sign === totalSign && !this.memory.missed;
+    this.memory.missed = isFirst;
+    if (!isFirst) return false;
+    this.verdicts = rest;
+    this.more = true;
+    return true;
   }
 
   /** Commits a step of the checkpoint without a page, where it is one. */

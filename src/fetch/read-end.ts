@@ -2,6 +2,7 @@
 // upstream no longer takes it, the end is found anew: from a place where the list was read some time before, or by a round.
 
 import { knowsEnd, samePlace } from './checkpoint.ts';
+import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Identified } from './identity.ts';
 import type { NoPage } from './outcome.ts';
@@ -37,7 +38,7 @@ export async function readEnd(poll: Poll): Promise<void> {
   const walk: Walk = {
     from: { resume, overlap },
     isPoll: !isFirst,
-    ...(isFirst ? { tally: poll.memory.tally } : {}),
+    ...(isFirst ? { tally: poll.memory.tally, passed: nonePassed } : {}),
     // Counting from the list's start is exact wherever new records turn up.
     reading: isFirst ? 'known' : 'resume',
     anchored: true,

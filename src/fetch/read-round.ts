@@ -6,6 +6,7 @@
 // list's end is not known without it does it go through in one poll. Its progress is committed.
 
 import { knowsEnd, type ListCheckpoint, type Round, samePlace } from './checkpoint.ts';
+import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import { NoPage } from './outcome.ts';
@@ -78,7 +79,8 @@ export function begin(poll: Poll): Round {
   poll.memory.tally = { counts: new Map(), at: null };
   const { watermark, horizon } = poll.checkpoint;
   const { begunAt, first: next } = poll;
-  return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...noReach };
+  const nothing = { ...noReach, ...nonePassed };
+  return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...nothing };
 }
 
 async function goOn(poll: Poll, round: Round, until: number): Promise<void> {
@@ -99,11 +101,13 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
   const from = poll.now;
   let current = round;
   let atEnd: Partial<ListCheckpoint> = {};
+  let pages = 0;
   const follow = poll.follow({
     from: { resume: round.next, overlap: round.overlap },
     reading: 'known',
     anchored: true,
     trail: true,
+    passed: { read: round.read, total: round.total },
     horizon: before.swept ? round.horizon : null,
     tally,
     until,
@@ -115,8 +119,9 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       const { resume, overlap } = pager.resume(place, next);
       const reach = reachWith(current, stage);
       const spentMs = round.spentMs + poll.now - from;
-      current = { ...current, ...reach, next: resume, overlap, spentMs };
+      current = { ...current, ...reach, ...stage.passed, next: resume, overlap, spentMs };
       growth.note(stage);
+      pages += 1;
       atEnd = resumeAfter(stage);
       // A page that is committed anyway takes the round's progress with it. Empty ones may be many.
       const isStep = taken.judged.fresh.length > 0 || taken.page.records.length === 0;
@@ -128,6 +133,8 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
     throw error;
   });
   if (walked.paused !== null) return await poll.commit({ round: current });
+  // Rows that came or went meanwhile are no sign: once more.
+  const isUnsure = pages > 1 && round.next.by === 'cursor' && poll.missesRows();
   const now = poll.now;
   const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.resume, poll.first);
   await poll.commit(
@@ -136,7 +143,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       round: null,
       swept: true,
       standingBefore: null,
-      sweptAt: current.begunAt,
+      sweptAt: isUnsure ? roundWanted : current.begunAt,
       sweptInMs: current.spentMs,
       rewoundAt: Math.max(before.rewoundAt, current.begunAt),
       probedAt: Math.max(before.probedAt, current.begunAt),

@@ -2,6 +2,7 @@
 // down to there; what it had found is known and yet no sign of having joined up, so the new walk passes through it.
 
 import type { ListCheckpoint } from './checkpoint.ts';
+import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Resume } from './pager.ts';
 import type { Poll } from './poll.ts';
@@ -32,12 +33,12 @@ export async function readStart(poll: Poll): Promise<void> {
   let atEnd: Partial<ListCheckpoint> = { countAnew };
   const growth = new Growth(false);
   const from = { resume: poll.first, overlap: null };
-  const walk = topWalk(poll, { from, block, horizon }, (stage) => {
+  const whole = topWalk(poll, { from, block, horizon }, (stage) => {
     growth.note(stage);
     reach = reachWith(reach, stage);
     if (stage.next === null) atEnd = resumeAfter(stage);
   });
-  await poll.follow(walk, growth);
+  await poll.follow({ ...whole, passed: nonePassed }, growth);
   if (poll.more) return;
   reader.anchorAll();
   await poll.commit(

@@ -2,6 +2,7 @@
 
 import type { Place } from '../contracts/source.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
+import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import { keyBytes, keysOf, type WalkCounts } from './judge.ts';
 import type { Taken } from './list-reader.ts';
@@ -27,6 +28,8 @@ export interface Stage {
   readonly pager: Pager;
   /** Leading records of the page that this walk has met on the one before: by offset they are asked for again. */
   readonly overlap: number;
+  /** What was passed with this page. */
+  readonly passed: Passed;
   /** Keys of records that were on the page the walk began at and are still to be met: pages may have become shorter. */
   readonly left: string | null;
   /** Records without ids were met, now or before. */

@@ -115,7 +115,9 @@ export class StreamRunner {
       for (;;) {
         const { result, wait } = await this.#poll(signal);
         if (result.outcome === 'refused' && this.#state === 'halted') return result.cause;
-        if (result.outcome === 'done' && !result.more && result.againMs === undefined) return null;
+        if (result.outcome === 'done' && !result.more && result.againMs === undefined) {
+          return result.doubt ?? null;
+        }
         await this.#wait(wait, signal);
       }
     } finally {
@@ -205,13 +207,12 @@ export class StreamRunner {
 
   /** What a poll's end means for the stream, and for how long it waits. */
   #observe(result: PollResult, begunAt: number): Wait {
-    const { clock, log, timetable } = this.#settings;
+    const { clock, timetable } = this.#settings;
     switch (result.outcome) {
       case 'done': {
         this.#records += result.fresh;
         if (!result.more) this.#caughtUpAt = clock.now();
-        if (this.#error !== null) log.info('the stream can be read again');
-        this.#error = null;
+        this.#doubt(result.doubt ?? null);
         this.#state = 'waiting';
         if (result.fresh > 0 || !result.more) this.#beginWaitsAnew();
         // A list that goes on and on without a record must not become a hot loop.
@@ -231,6 +232,17 @@ export class StreamRunner {
         return this.#failed(result, () => waitMs);
       }
     }
+  }
+
+  /** What was read to its end and may yet be no more than a part. */
+  #doubt(doubt: ExportError | null): void {
+    const { log } = this.#settings;
+    if (doubt === null && this.#error !== null) log.info('the stream can be read again');
+    if (doubt !== null && doubt.message !== this.#error?.message) {
+      const { code, message, next } = doubt;
+      log.error('only a part of the stream may be read', { code, error: message, next });
+    }
+    this.#error = doubt;
   }
 
   #beginWaitsAnew(): void {

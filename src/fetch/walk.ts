@@ -7,6 +7,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { Page, Place } from '../contracts/source.ts';
 import { type ListCheckpoint, samePlace } from './checkpoint.ts';
 import { CircleWatch, type Sameness } from './circle.ts';
+import { EndWatch, nonePassed, notKnown, type Passed } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import { headOf, keysOf, overlapEnd, type Reading } from './judge.ts';
@@ -14,6 +15,7 @@ import type { ListReader, Taken } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import type { Asked } from './page-asker.ts';
 import { firstPlace, overlapMax, type Pager, pagerFor, type Resume } from './pager.ts';
+import type { Verdicts } from './paging-doubt.ts';
 import { keysWithout, type Seen, type Stage, type Tally } from './stage.ts';
 import { type EmptyRun, TailWatch } from './tail.ts';
 
@@ -30,6 +32,8 @@ export interface Walk {
   readonly horizon?: number | null;
   /** It asks where the list ended when it was asked before. */
   readonly isPoll?: boolean;
+  /** What was passed before its first page; left out: not known. */
+  readonly passed?: Passed;
   /** Counting of records without ids that this walk goes on with. */
   readonly tally?: Tally;
   /** Empty pages met right before its first one. */
@@ -53,6 +57,8 @@ export interface Walked {
   readonly paused: 'empty' | 'time' | null;
   /** Where that begins; null where all was read. */
   readonly next: Place | null;
+  /** What its end says of the paging. */
+  readonly verdicts: Verdicts;
   /** Rows moved, so that it began anew at the list's start: what was new says nothing about where. */
   readonly restarted: boolean;
 }
@@ -89,6 +95,7 @@ function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
     ...walk,
     from: { resume: first, overlap: null },
     reading: 'known',
+    passed: nonePassed,
     ...(walk.anchored
       ? { step: (stage: Stage) => (stage.next === null ? walk.step(stage) : {}) }
       : {}),
@@ -104,6 +111,7 @@ class Following {
   readonly #tally: Tally;
   readonly #circle: CircleWatch;
   readonly #tail: TailWatch;
+  readonly #end: EndWatch;
   #reading: Reading;
   #left: string | null;
   /** No page with records was met so far. */
@@ -126,6 +134,8 @@ class Following {
       isPoll: walk.isPoll === true,
       run: walk.empties ?? { count: 0 },
     });
+    const isWhole = reader.means.start === 'beginning';
+    this.#end = new EndWatch(reader.means.stream, isWhole, walk.passed ?? notKnown);
     this.#reading = walk.reading;
     this.#left = walk.reading === 'resume' ? reader.checkpoint.resumePage : null;
   }
@@ -146,6 +156,8 @@ class Following {
           ask(place),
         );
         const identified = this.#reader.identify(page);
+        const isFull = this.#isFull(identified);
+        const isHeeded = this.#end.isHeeded(place, page, { identified, isFull });
         const accepted = this.#pager.accept(identified);
         if (accepted === null) {
           await this.#flush();
@@ -157,7 +169,7 @@ class Following {
         this.#isFirst &&= identified.count === 0;
         const taken = this.#take(page, identified, overlap);
         const onward = this.#onward(place, taken, hidden !== null);
-        const next = this.#goesOn(onward, taken, sameness) ? onward : null;
+        const next = isHeeded && this.#goesOn(onward, taken, sameness) ? onward : null;
         const ended = next === null || this.#walk.stopAt?.(taken) === true;
         const paused = this.#pause();
         const goesOn = !ended && paused === null;
@@ -167,9 +179,14 @@ class Following {
           upcoming.catch(() => undefined);
         }
         if (this.#left !== null) this.#left = keysWithout(this.#left, identified);
-        this.#stage(this.#stageOf(place, { next, onward, taken, overlap }), hidden);
+        const stage = this.#stageOf(place, { next, onward, taken, overlap });
+        this.#stage(stage, hidden);
         if (!goesOn || this.#reader.isWhole) await this.#flush();
-        if (!goesOn) return { fresh: this.#fresh, paused: ended ? null : paused, next };
+        if (!goesOn) {
+          const last = { page, onward, sameness, isFull };
+          const verdicts = next === null ? this.#end.verdicts(place, last) : {};
+          return { fresh: this.#fresh, paused: ended ? null : paused, next, verdicts };
+        }
         place = next;
         if (this.#reading === 'resume' && this.#left === null) this.#reading = 'onward';
       }
@@ -264,7 +281,9 @@ class Following {
     const tail = keysOf(identified, Math.max(0, count - overlapMax), count);
     this.#before = Buffer.from(tail, 'base64');
     const nameless = this.#reader.checkpoint.nameless || named.includes(0);
-    return { ...met, place, pager: this.#pager, overlap, left: this.#left, nameless };
+    this.#end.pass(taken.page, count - overlap);
+    const { passed } = this.#end;
+    return { ...met, place, pager: this.#pager, overlap, passed, left: this.#left, nameless };
   }
 
   #pause(): Walked['paused'] {

@@ -216,7 +216,7 @@ class World {
       records: 'audit',
       immutable: true,
       paging,
-      fingerprint: 'simulated',
+      fingerprint: '["simulated"]',
       id: 'id',
       time: ['time'],
       pageLimit: limit,

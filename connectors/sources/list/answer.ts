@@ -1,14 +1,15 @@
 // What the answer of a list endpoint means: a whole page, or why there is none. The envelope is checked and never
-// guessed at: an answer without its array of records says nothing about the list's end, and an endpoint that is paged
-// otherwise than configured is told by name, since reading on would miss records.
+// guessed at: an answer without its array of records says nothing about the list's end. What shows that the endpoint is
+// paged otherwise than configured is noticed on the way (more.ts).
 
 import { ExportError } from '../../../src/contracts/errors.ts';
-import { isObject, type Json } from '../../../src/contracts/json.ts';
+import type { Json } from '../../../src/contracts/json.ts';
 import type { Fetched, PageQuery } from '../../../src/contracts/source.ts';
 import type { UpstreamAnswer } from '../../../src/contracts/upstream.ts';
 import { sourceTextAt, valueAt } from '../../../src/tools/records.ts';
 import type { ListSettings } from './fields.ts';
 import { nonsense, readList } from './json-body.ts';
+import { signOfMore, totalOf } from './more.ts';
 
 /** What an answer was the answer to. */
 export interface Asked {
@@ -34,7 +35,7 @@ const validationStatuses = new Set([400, 422]);
 export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
   switch (answer.outcome) {
     case 'ok':
-      return readPage(answer.body, asked);
+      return readPage(answer, asked);
     case 'retry':
     case 'denied':
       return answer;
@@ -43,25 +44,23 @@ export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
   }
 }
 
-function readPage(body: Uint8Array, { doing, pagination, id, ignore }: Asked): Fetched {
+function readPage(
+  { body, headers }: Extract<UpstreamAnswer, { outcome: 'ok' }>,
+  { doing, query, pagination, id, ignore }: Asked,
+): Fetched {
   const retry = (cause: ExportError): Fetched => ({ outcome: 'retry', cause });
   const parsed = readList(body, doing, { items: pagination.items, id, ignore });
   if (!parsed.good) return retry(parsed.cause);
   const { records } = parsed;
   if (records === null)
     return retry(nonsense(doing, `the answer has no array at ${pagination.items}`));
-  const style = styleFlaw(parsed.value, records.length, pagination);
-  if (style !== null) {
-    const cause = new ExportError('upstream_refused', `${doing}: ${style}`, {
-      next: 'Set pagination.style of the source to what the endpoint does; nothing was lost.',
-    });
-    return { outcome: 'refused', about: 'request', status: 200, cause };
-  }
   const next =
     pagination.style === 'cursor' ? nextOf(parsed.value, body, pagination.next) : undefined;
   if (next === odd) return retry(nonsense(doing, `${pagination.next} is neither text nor null`));
-  const total = numberOf(valueAt(parsed.value, pagination.total));
-  return { outcome: 'page', page: { body, items: records.items, records, next, total } };
+  const total = totalOf(parsed.value, pagination.total, headers);
+  const { value } = parsed;
+  const more = signOfMore({ ...pagination, value, headers, query, count: records.length });
+  return { outcome: 'page', page: { body, items: records.items, records, next, total, more } };
 }
 
 const odd = Symbol('odd');
@@ -76,39 +75,6 @@ function nextOf(
   if (next === undefined || next === null) return next;
   if (typeof next === 'string') return next === '' ? null : next;
   return typeof next === 'number' ? sourceTextAt(body, path) : odd;
-}
-
-/** What shows that the endpoint is paged otherwise than configured; null when nothing does. */
-function styleFlaw(
-  value: Json,
-  count: number,
-  { style, next, total }: Asked['pagination'],
-): string | null {
-  if (!isObject(value)) return null;
-  const hasNext = valueAt(value, next) !== undefined;
-  const listed = numberOf(valueAt(value, total));
-  const hasOffset = listed !== null && typeof value.offset === 'number';
-  switch (style) {
-    case 'offset':
-      return hasNext && listed === null
-        ? `pagination.style is offset, but the answer has ${next} and no ${total}, as with cursor`
-        : null;
-    case 'cursor':
-      return hasOffset && !hasNext
-        ? `pagination.style is cursor, but the answer has offset and ${total} and no ${next}, as with offset`
-        : null;
-    case 'none':
-      if (typeof valueAt(value, next) === 'string')
-        return `pagination.style is none, but the answer has ${next}, as with cursor`;
-      return hasOffset && listed > count
-        ? `pagination.style is none, but the answer has ${count} of ${listed} records, as with offset`
-        : null;
-  }
-}
-
-function numberOf(value: Json | undefined): number | null {
-  if (typeof value === 'number') return value;
-  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : null;
 }
 
 function readRefusal(answer: Refused, { doing, query, pagination, sorting }: Asked): Fetched {

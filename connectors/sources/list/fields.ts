@@ -24,7 +24,12 @@ const paginationFields = {
       'path of the records within the answer; an answer that is itself an array is read as such',
     ),
   next: dottedPath().default('next_cursor').describe('path of the next page’s cursor'),
-  total: dottedPath().default('total').describe('path of the list’s length, where there is one'),
+  total: dottedPath()
+    .nullable()
+    .default('total')
+    .describe(
+      'path of the list’s length, where there is one; null: nothing is concluded from lengths',
+    ),
 };
 
 /** The keys that all list sources have; `path` is each source's own. */

@@ -58,6 +58,7 @@ export function listStreams(
         path,
         [...fixed, ...sorting],
         pagination.style,
+        [pagination.items, pagination.next, pagination.cursor_param, pagination.offset_param],
       ]),
       id,
       time,

@@ -4,9 +4,10 @@
 
 import type { FormatChoice, SinkDefinition } from '../../contracts/definition.ts';
 import { asExportError, ExportError } from '../../contracts/errors.ts';
-import type { ListStream, SnapshotStream, Stream } from '../../contracts/source.ts';
+import type { ListStream, Page, SnapshotStream, Stream } from '../../contracts/source.ts';
 import type { HttpClient } from '../../contracts/tools.ts';
 import { firstPlace } from '../../fetch/pager.ts';
+import { doubtError, doubtOfFirst, doubtOfPlace } from '../../fetch/paging-doubt.ts';
 import type { PlannedSource } from '../../pipeline.ts';
 import { type LogLevel, logForm, openLog } from '../../watch/log.ts';
 import { type ConfigOptions, type ExitCode, failureText, type Means } from '../command.ts';
@@ -217,6 +218,34 @@ async function askList(stream: ListStream, signal: AbortSignal): Promise<void> {
     fetched = await stream.fetchPage({ place, limit: null, unsorted: true }, signal);
   }
   if (fetched.outcome !== 'page') throw fetched.cause;
+  const { page } = fetched;
+  const doubt = doubtOfFirst(stream, page);
+  if (doubt !== null) throw doubtError(stream, doubt);
+  if (stream.paging === 'offset') await askFurther(stream, { page, limit }, signal);
+}
+
+/** Whether an offset leads to other records. */
+async function askFurther(
+  stream: ListStream,
+  { page, limit }: { readonly page: Page; readonly limit: number | null },
+  signal: AbortSignal,
+): Promise<void> {
+  const ask = async (offset: number) => {
+    const fetched = await stream.fetchPage({ place: { by: 'offset', offset }, limit }, signal);
+    if (fetched.outcome !== 'page') throw fetched.cause;
+    return recordsText(fetched.page);
+  };
+  const before = recordsText(page);
+  const { length } = page.records;
+  // Rows may move by one between two answers, and records without ids may be alike.
+  const isSame = length > 0 && before === (await ask(length)) && before === (await ask(0));
+  const { more = null } = page;
+  if (!isSame || (stream.id === null && more === null)) return;
+  throw doubtError(stream, doubtOfPlace(stream, more?.likely ?? null));
+}
+
+function recordsText({ records }: Page): string {
+  return JSON.stringify(Array.from({ length: records.length }, (_, at) => records.at(at)));
 }
 
 /** A snapshot is only ever read whole; its first answer is enough, and ends the reading. */

@@ -29,6 +29,7 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.gap_suspected': 3,
   'source.gap': 4,
   'source.scope_lost': 4,
+  'source.paging_suspected': 4,
   integrity_violation: 5,
   schema_drift: 2,
 };

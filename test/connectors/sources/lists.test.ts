@@ -29,9 +29,9 @@ function answering(answer: UpstreamAnswer, companies: readonly string[] = ['c-1'
   return { upstream, asked };
 }
 
-function ok(body: string | object): UpstreamAnswer {
+function ok(body: string | object, headers: Record<string, string> = {}): UpstreamAnswer {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { outcome: 'ok', body: Buffer.from(text), headers: {} };
+  return { outcome: 'ok', body: Buffer.from(text), headers };
 }
 
 function refused(status: number, field?: string): UpstreamAnswer {
@@ -172,35 +172,91 @@ describe('fetchPage: pages', () => {
     expect(await fetched(ok(deep))).toMatchObject({ outcome: 'retry' });
   });
 
-  test.for([
-    {
-      style: 'offset',
-      body: { data: [], next_cursor: 'c2' },
-      names: ['offset', 'next_cursor', 'total'],
-    },
-    {
-      style: 'cursor',
-      body: { data: [], offset: 0, total: 5 },
-      names: ['cursor', 'offset', 'total'],
-    },
-    { style: 'none', body: { data: [], next_cursor: 'c2' }, names: ['none', 'next_cursor'] },
-    {
-      style: 'none',
-      body: { data: [1], offset: 0, total: 5 },
-      names: ['none', '1 of 5', 'offset'],
-    },
-  ])(
-    'A28: paging that is not $style is an error that names both',
-    async ({ style, body, names }) => {
-      const place = style === 'offset' ? { by: 'offset' as const, offset: 0 } : first.place;
+  const many = Array.from({ length: 10 }, (_, id) => ({ id }));
+  const link = {
+    link: '<https://u/x?page=1>; rel="prev", <https://u/x?after=9>; title="a, b"; rel=next',
+  };
+  test.for<[body: object, more: unknown, headers?: Record<string, string>, style?: string]>([
+    [
+      { data: many, next_cursor: 'c2' },
+      { sign: 'next_cursor', likely: { style: 'cursor', next: 'next_cursor' } },
+      {},
+      'offset',
+    ],
+    [
+      { data: many, next_cursor: 'c2' },
+      { sign: 'next_cursor', likely: { style: 'cursor', next: 'next_cursor' } },
+      {},
+      'none',
+    ],
+    [
+      { data: many, meta: { next: 'c2' } },
+      { sign: 'meta.next', likely: { style: 'cursor', next: 'meta.next' } },
+    ],
+    [
+      { data: many, links: { next: 'https://u/x?p=2' } },
+      { sign: 'links.next', likely: { style: 'next_url', next: 'links.next' } },
+    ],
+    [{ data: many, '@odata.nextLink': '/x?$skip=10' }, { sign: '@odata.nextLink' }],
+    [
+      { data: many, next: '?limit=10&offset=10' },
+      { sign: 'next', likely: { style: 'offset', offset_param: 'offset' } },
+    ],
+    [{ data: many, _links: { next: { href: '/x?p=2' } } }, { sign: '_links.next' }],
+    [
+      { data: many, next_page: 2 },
+      { sign: 'next_page', likely: { style: 'page' } },
+    ],
+    [
+      { data: many, has_more: true },
+      { sign: 'has_more', likely: null },
+    ],
+    [{ data: many, pageInfo: { hasNextPage: true } }, { sign: 'pageInfo.hasNextPage' }],
+    [{ data: many, is_last: false }, { sign: 'is_last' }],
+    [{ data: many, isTruncated: true }, { sign: 'isTruncated' }],
+    [
+      { data: many, page: 1, total_pages: 2 },
+      { sign: 'total_pages', likely: { style: 'page' } },
+    ],
+    [{ data: many, page: { number: 0, totalPages: 3 } }, { sign: 'page.totalPages' }],
+    [many, { sign: 'Link: rel="next"', likely: { style: 'link' } }, link],
+    [many, { sign: 'X-Next-Page', likely: { style: 'page' } }, { 'x-next-page': '2' }],
+  ])('A28: more than the paging reads is noticed: %j', async ([body, more, headers, style]) => {
+    const place = style === 'offset' ? { by: 'offset' as const, offset: 0 } : first.place;
+    const pagination = { style: style ?? 'cursor' };
 
-      const answer = await fetched(ok(body), { place, limit: 10 }, { pagination: { style } });
+    const answer = await fetched(ok(body, headers), { place, limit: 10 }, { pagination });
 
-      expect(answer).toMatchObject({ outcome: 'refused', about: 'request' });
-      for (const name of names)
-        expect(answer.outcome === 'refused' && answer.cause.message).toContain(name);
-    },
-  );
+    expect(answer).toMatchObject({ outcome: 'page', page: { more } });
+  });
+
+  test.for<[body: object, headers?: Record<string, string>]>([
+    [{ data: many, next_cursor: 'c2', total: 500 }],
+    [{ data: many, next_cursor: null, next: null, has_more: false, links: { next: '' } }],
+    [{ data: many, links: { prev: '/x?p=1', self: '/x', last: '/x' }, page: 1, total_pages: 1 }],
+    [{ data: many, page: { number: 0, size: 10, totalPages: 1, totalElements: 10 }, last: true }],
+    [{ data: many, schedule: { next: 'tomorrow' }, truncated: false, is_last: true, more: 'no' }],
+    [
+      many,
+      { link: '<https://u/x>; rel="prev", <https://u/n>; rel="nextcloud"', 'x-next-page': '' },
+    ],
+  ])('A28: what shows no more is no sign: %j', async ([body, headers]) => {
+    const answer = await fetched(ok(body, headers));
+
+    expect(answer).toMatchObject({ outcome: 'page', page: { more: null } });
+  });
+
+  test.for<[body: object, total: number | null, headers?: Record<string, string>]>([
+    [{ data: many, total: 7, total_count: 500 }, 7],
+    [{ data: many, meta: { count: 10, total_count: '500' } }, 500],
+    [many, 500, { 'x-total-count': '500' }],
+    [many, 500, { 'content-range': 'items 0-9/500' }],
+    [{ data: many, total: { value: 500 } }, null],
+  ])('A30: the length of a list: %j is %j', async ([body, total, headers]) => {
+    const answer = await fetched(ok(body, headers));
+
+    expect(answer).toMatchObject({ outcome: 'page', page: { total } });
+  });
 });
 
 describe('fetchPage: refusals', () => {

@@ -166,6 +166,7 @@ describe.skipIf(!hasShared)(`own records against the official validator${sharedN
           'source.gap_suspected',
           'source.gap',
           'source.scope_lost',
+          'source.paging_suspected',
           'integrity_violation',
           'schema_drift',
         ] as const

@@ -1,0 +1,159 @@
+// What shows that a list goes on behind an answer, in any way but the one that is configured: an address or a cursor of a
+// next page, a flag, a number of pages, a length. Names are those that list APIs use; a value under another name says
+// nothing. Whether it matters is the engine's to judge, where the paging as configured has come to its end.
+
+import { isObject, type Json } from '../../../src/contracts/json.ts';
+import type { MoreSign, PageQuery, PagingStyle } from '../../../src/contracts/source.ts';
+import { valueAt } from '../../../src/tools/records.ts';
+
+/** An answer, and what is known of it. */
+interface Shown {
+  /** The body without its records. */
+  readonly value: Json;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: PageQuery;
+  /** Records on it. */
+  readonly count: number;
+  /** Dotted paths that the config names. */
+  readonly items: string;
+  readonly next: string;
+  readonly style: PagingStyle;
+}
+
+/** One member of the envelope: its path, its name without marks, its value. */
+type Member = readonly [path: string, name: string, value: Json];
+
+/** Members that hold what there is to know of paging. */
+const holders =
+  /^(links?|meta(data)?|pag(e|er|es|ing|ination)(info)?|cursors?|response(metadata)?)$/;
+const nexts =
+  /^(next|nextpage)(link|url|uri|href|cursor|token|marker|offset)?$|^(next)?continuationtoken$/;
+const moreWhenTrue =
+  /^has(more|next|nextpage)|^more(available|records|results|items)?$|^(is)?truncated$/;
+const moreWhenFalse = /^(is)?last(page)?$/;
+const pageCounts = /^(total|num|last)?pages?(count|total)?$/;
+const pageNumbers = /^(current)?page(number|num|no|index)?$/;
+const totals = /^(total|full)(count|results|records|items|elements|size|hits)?$|^(record)?count$/;
+const offsets = /^(offset|skip|start|startindex|from)$/;
+
+/** What shows that there is more; null where nothing does. */
+export function signOfMore(shown: Shown): MoreSign | null {
+  const members = membersOf(shown.value, shown.items);
+  return linked(shown) ?? named(members, shown) ?? flagged(members) ?? numbered(members, shown);
+}
+
+/** The list's length by whichever name it has; null where the answer has none. */
+export function totalOf(
+  value: Json,
+  path: string | null,
+  headers: Shown['headers'],
+): number | null {
+  if (path === null) return null;
+  const told = numberOf(valueAt(value, path));
+  if (told !== null) return told;
+  const found = membersOf(value, '').flatMap(([, name, one]) =>
+    totals.test(name) ? (numberOf(one) ?? []) : [],
+  );
+  const range = /\/(\d{1,15})$/.exec(headers['content-range'] ?? '');
+  const header = headers['x-total-count'] ?? headers['x-total'] ?? range?.[1];
+  return found.length > 0 ? Math.max(...found) : numberOf(header);
+}
+
+function isCount(value: Json): boolean {
+  return numberOf(value) !== null;
+}
+
+function numberOf(value: Json | undefined): number | null {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : null;
+}
+
+/** The envelope's own members, those beside the records, and those of what holds paging. */
+function membersOf(value: Json, items: string): readonly Member[] {
+  const beside = items.includes('.') ? items.slice(0, items.lastIndexOf('.')) : '';
+  const members: Member[] = [];
+  const add = (object: Json | undefined, path: string, depth: number) => {
+    if (!isObject(object)) return;
+    for (const [key, inner] of Object.entries(object)) {
+      if (inner === undefined) continue;
+      const at = path === '' ? key : `${path}.${key}`;
+      const name = key
+        .replace(/^@odata\./, '')
+        .replace(/[^a-z]/gi, '')
+        .toLowerCase();
+      members.push([at, name, inner]);
+      if (depth > 0 && holders.test(name)) add(inner, at, depth - 1);
+    }
+  };
+  add(value, '', 2);
+  if (beside !== '') add(valueAt(value, beside), beside, 0);
+  return members;
+}
+
+/** RFC 8288: `<https://…>; rel="next"`; and the headers of those who write numbers of pages there. */
+function linked({ headers, count }: Shown): MoreSign | null {
+  for (const [, address = '', parameters = ''] of (headers.link ?? '').matchAll(
+    /<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)/g,
+  )) {
+    if (!/;\s*rel\s*=\s*("([^"]*\s)?next(\s[^"]*)?"|next\b)/i.test(parameters)) continue;
+    return { sign: 'Link: rel="next"', likely: offsetIn(address, count) ?? { style: 'link' } };
+  }
+  const page = headers['x-next-page'] ?? '';
+  return /^[1-9]\d*$/.test(page) ? { sign: 'X-Next-Page', likely: { style: 'page' } } : null;
+}
+
+function named(members: readonly Member[], { style, next, count }: Shown): MoreSign | null {
+  for (const [path, name, value] of members) {
+    if (!nexts.test(name) || (style === 'cursor' && path === next)) continue;
+    const target = isObject(value) ? value.href : value;
+    if (typeof target === 'number' && target > 0) {
+      const likely = name === 'nextoffset' ? 'offset' : 'page';
+      return { sign: path, likely: { style: likely } };
+    }
+    if (typeof target !== 'string' || target === '') continue;
+    if (/^([a-z][a-z0-9+.-]*:\/\/|[/?])/i.test(target)) {
+      return { sign: path, likely: offsetIn(target, count) ?? { style: 'next_url', next: path } };
+    }
+    return { sign: path, likely: { style: 'cursor', next: path } };
+  }
+  return null;
+}
+
+/** Where the next page's address counts rows, offsets do as well. */
+function offsetIn(address: string, count: number): MoreSign['likely'] {
+  if (!URL.canParse(address, 'http://upstream')) return null;
+  for (const [name, value] of new URL(address, 'http://upstream').searchParams) {
+    if (offsets.test(name.toLowerCase()) && count > 0 && Number(value) === count) {
+      return { style: 'offset', offset_param: name };
+    }
+  }
+  return null;
+}
+
+function flagged(members: readonly Member[]): MoreSign | null {
+  const flag = members.find(([, name, value]) =>
+    value === true ? moreWhenTrue.test(name) : value === false && moreWhenFalse.test(name),
+  );
+  if (flag === undefined) return null;
+  const has = (names: RegExp) =>
+    members.some(([, name, value]) => names.test(name) && isCount(value));
+  const style = has(offsets) ? 'offset' : has(pageNumbers) ? 'page' : null;
+  return { sign: flag[0], likely: style === null ? null : { style } };
+}
+
+/** Pages are counted from 1 or from 0: the last but one may be the last. */
+function numbered(members: readonly Member[], { query: { place } }: Shown): MoreSign | null {
+  const find = (names: RegExp) =>
+    members.find(([path, name, value]) => names.test(name) && isCount(value) && path !== '');
+  const current = find(pageNumbers);
+  const pages = members.find(
+    (one) => one !== current && pageCounts.test(one[1]) && one[1] !== 'page' && isCount(one[2]),
+  );
+  const count = numberOf(pages?.[2]);
+  if (pages === undefined || count === null) return null;
+  const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
+  const at = numberOf(current?.[2]) ?? (isFirst ? 1 : count);
+  const left = count - at;
+  const isMore = left >= 2 || (left === 1 && isFirst && at === 1);
+  return isMore ? { sign: pages[0], likely: { style: 'page' } } : null;
+}
