@@ -98,6 +98,7 @@ function addConfig(program: Command, means: Means, end: End): void {
     .command('check')
     .description('say whether the config is right, and what to know about it')
     .addOption(configOption())
+    .option('--why', 'also run the newest held events through every filter and redaction')
     .option('--connect', 'also ask each upstream for one record and each sink for a connection')
     .addOption(levelOption())
     .action(async (options) =>

@@ -162,3 +162,28 @@ describeWithShared('paths of real records', ['data', 'samples'], (dir) => {
     expect(flaws).toEqual([]);
   });
 });
+
+test('check --why says what filters and redactions do with what is held', async () => {
+  const { config } = await aSetup({
+    sandbox: { events: 40 },
+    sinks: ['  post: { type: http, url: "http://127.0.0.1:1/", format: json }'],
+    more: [
+      'routes:',
+      "  - { from: [audit], to: [post], where: 'event.severity_id >= 0', redact: [actor.user.name, dst_endpoint.mac] }",
+      "  - { from: [audit], to: [post], where: 'event.severity_id > 90' }",
+      "  - { from: [audit], to: [post], where: 'event.unmapped.nowhere == 1' }",
+    ],
+  });
+  const nothing = await runSluice(['check', '-c', config, '--why']);
+  await runSluice(['run', '-c', config, '--once', '--timeout', '3s']);
+
+  const { stdout, exitCode } = await runSluice(['check', '-c', config, '--why']);
+
+  expect(nothing.stdout).toContain('no event is held to look at');
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('routes[0].where: passes 40 of 40\n');
+  expect(stdout).toMatch(/routes\[0\]\.redact actor\.user\.name: present in \d+ of 40\n/);
+  expect(stdout).toContain('routes[0].redact dst_endpoint.mac: never present in 40\n');
+  expect(stdout).toContain('routes[1].where: passes 0 of 40: it never matched\n');
+  expect(stdout).toContain('routes[2].where: could not judge 40 events, which pass: No such key');
+});

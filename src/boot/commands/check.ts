@@ -20,6 +20,8 @@ import { type BootTools, openTools } from '../tools.ts';
 /** Options of `check`. */
 export interface CheckOptions extends ConfigOptions {
   readonly connect?: boolean;
+  /** Says what the routes do with the newest events that are held. */
+  readonly why?: boolean;
   readonly logLevel?: LogLevel;
 }
 
@@ -30,7 +32,9 @@ const answerWithinMs = 30_000;
 export async function check(options: CheckOptions, means: Means): Promise<ExitCode> {
   const config = readConfig(options.config, { env: means.env });
   if (options.connect !== true) {
-    tellConfig(config, await planToLook(config), means);
+    const plan = await planToLook(config);
+    tellConfig(config, plan, means);
+    if (options.why === true) await tellWhy(config, plan, means);
     return 0;
   }
   const form = logForm(process.stderr);
@@ -43,11 +47,18 @@ export async function check(options: CheckOptions, means: Means): Promise<ExitCo
       tokens: tools.tokens,
     });
     tellConfig(config, plan, means);
+    if (options.why === true) await tellWhy(config, plan, means);
     const here = await tellHere(config, means);
     return (await connect(plan, tools, witness, means)) && here ? 0 : 3;
   } finally {
     await tools.http.close();
   }
+}
+
+async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
+  const { whyLines } = await import('../why.ts');
+  const { whereItRuns } = await import('../at-work.ts');
+  for (const line of whyLines(whereItRuns(config).config, plan)) out(`why   ${line}`);
 }
 
 function tellConfig(config: Config, plan: WholePlan, { out }: Means): void {
