@@ -1,7 +1,9 @@
 // An id is not a promise: records that share one, records that change, and fields that differ at each reading. Each content
 // is held once and has a uid of its own, the same in whatever order and by whomever it is read.
 
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Json } from '../../src/contracts/json.ts';
 import type { ListStream, Page } from '../../src/contracts/source.ts';
 import { Backfill } from '../../src/fetch/backfill.ts';
 import { ListPoller } from '../../src/fetch/list-poller.ts';
@@ -257,6 +259,66 @@ test('what is held back and then stands still is told, once', async () => {
     Array.from({ length: 30 }, (_, n) => `r${n}`).sort(),
   );
   expect(new Set(last.map(({ meta }) => meta.seen))).toEqual(new Set([0]));
+});
+
+/** What version 0.1.0 held of records: its checkpoint had no `ignore`, and its identities went by the id alone. */
+async function leftByOlder(rows: readonly Row[], immutable: boolean) {
+  const before = await aListOf(() => rows, { immutable });
+  await before.read();
+  const { checkpoint } = await before.spool.recall('src');
+  const { ignore: _, olderUpTo: __, drift: ___, ...kept } = checkpoint as Record<string, Json>;
+  const identities = rows.map((row) => {
+    const key = createHash('sha256').update(`${JSON.stringify(['src', '', 'src'])}i\0${row.id}`);
+    const check = Buffer.alloc(4);
+    check.writeUInt32LE(immutable ? olderCheck(Buffer.from(JSON.stringify(row))) : 0);
+    return Buffer.concat([key.digest().subarray(0, 16), check]);
+  });
+  const spool = await aSpool();
+  await spool.append({
+    stream: 'src',
+    pages: [],
+    checkpoint: kept,
+    identities: new Uint8Array(Buffer.concat(identities)),
+  });
+  return spool;
+}
+
+test.each([true, false])(
+  'what version 0.1.0 held is not held again, and a change after it is; immutable: %s',
+  async (immutable) => {
+    const rows = numbered(30, (n) => ({ id: `r${n}`, state: 'open' }));
+    let now: readonly Row[] = rows;
+    const list = await aListOf(() => now, {
+      immutable,
+      spool: await leftByOlder(rows, immutable),
+    });
+
+    await list.read(40);
+    list.restart();
+    await list.read(40);
+    expect(await list.held()).toEqual([]);
+    now = rows.map((row, n) => (n === 12 ? { ...row, state: 'closed' } : row));
+    await list.read(90);
+
+    expect(await textsOf(list)).toEqual(texts(now.slice(12, 13)));
+    expect(await list.conditions()).toEqual(immutable ? ['integrity_violation'] : []);
+  },
+);
+
+test('two checks that version 0.1.0 has kept for one id, one after the other, are both honoured', async () => {
+  const rows = [
+    { id: 'a', time: time(1), x: 1 },
+    { id: 'a', time: time(3), x: 2 },
+  ];
+  const list = await aListOf(() => rows, {
+    immutable: true,
+    spool: await leftByOlder(rows, true),
+  });
+
+  await list.read(40);
+
+  expect(await list.held()).toEqual([]);
+  expect(await list.conditions()).toEqual([]);
 });
 
 test('olderCheck gives what version 0.1.0 has kept', () => {

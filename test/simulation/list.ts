@@ -86,10 +86,10 @@ export class ModelList {
   }
 
   #textOf(n: number, happenedAt: number): string {
-    const { ids, times } = this.#traits;
+    const { ids, times, shared } = this.#traits;
     const named = ids === 'all' || (ids === 'some' && this.#random.chance(0.5));
     return JSON.stringify({
-      ...(named ? { id: `r${n}` } : {}),
+      ...(named ? { id: `r${shared ? n % 7 : n}` } : {}),
       ...(times === 'none' ? {} : { time: new Date(happenedAt).toISOString() }),
       n,
     });

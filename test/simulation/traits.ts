@@ -15,6 +15,8 @@ export interface Traits {
   /** The config pins the order. */
   readonly pinned: boolean;
   readonly ids: 'all' | 'some' | 'none';
+  /** Records of the list share a few ids. */
+  readonly shared: boolean;
   /** Records without an id may be the same, byte for byte. */
   readonly twins: boolean;
   readonly times: 'ms' | 's' | 'none';
@@ -142,6 +144,7 @@ function anyTraitsOf(random: Random): Traits {
     trouble: random.pick([0, 0, 0.02, 0.08]),
     crash: random.pick([0, 0, 0.01, 0.05]),
     blocked: paging !== 'none' && random.chance(0.08),
+    shared: ids === 'all' && random.chance(0.15),
   };
 }
 
