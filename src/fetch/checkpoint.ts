@@ -43,6 +43,9 @@ const doubt = z.strictObject({
   isWhole: z.boolean(),
 });
 
+/** As the last block of identities that were made otherwise: all, by version 0.1.0. */
+export const byOldVersion = Number.MAX_SAFE_INTEGER;
+
 /** Keys that came later than the first version have a default, and those of an older one are left out. */
 const listCheckpoint = z.object({
   version: z.literal(1),
@@ -115,7 +118,7 @@ const listCheckpoint = z.object({
    * Blocks of identities up to this one were made otherwise: by version 0.1.0, whose checkpoints lack the key, or with
    * another `ignore`.
    */
-  olderUpTo: z.int().default(Number.MAX_SAFE_INTEGER),
+  olderUpTo: z.int().default(byOldVersion),
   /** Most records that were read again had changed (drift.ts). */
   drift: z
     .strictObject({

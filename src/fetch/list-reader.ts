@@ -11,7 +11,13 @@ import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
 import type { NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../contracts/tools.ts';
 import { RecordList, scanBody } from '../tools/record-list.ts';
-import { freshCheckpoint, type ListCheckpoint, readCheckpoint, samePlace } from './checkpoint.ts';
+import {
+  byOldVersion,
+  freshCheckpoint,
+  type ListCheckpoint,
+  readCheckpoint,
+  samePlace,
+} from './checkpoint.ts';
 import { Drift } from './drift.ts';
 import { Group } from './group.ts';
 import { remember } from './horizon.ts';
@@ -386,7 +392,11 @@ export class ListReader {
 /** The checkpoint where records are known by what is not ignored now. */
 function underIgnore(held: ListCheckpoint, ignore: string[], newest: number): ListCheckpoint {
   if (JSON.stringify(held.ignore) === JSON.stringify(ignore)) {
-    return { ...held, olderUpTo: Math.min(held.olderUpTo, newest) };
+    const isOld = held.olderUpTo === byOldVersion && newest > 0;
+    // Read in its order, the first content met under an id is the one that was delivered; but what may be forgotten
+    // is not read as if it were new.
+    const anew = isOld && held.horizon === null ? { swept: false, round: null } : {};
+    return { ...held, olderUpTo: Math.min(held.olderUpTo, newest), ...anew };
   }
   // Those without ids were counted by what was not ignored then.
   const anew = held.nameless ? { countAnew: true, resumePage: null } : {};
