@@ -116,7 +116,11 @@ async function aReader(dir: string): Promise<Reader> {
   const ports = new Map<string, number>();
   for (const port of ['15514', '18080', '8686']) ports.set(port, await freePort());
   const bin = await programs();
-  const env = { PATH: [bin, process.env.PATH].join(delimiter), HOME: dir };
+  const env = {
+    PATH: [bin, process.env.PATH].join(delimiter),
+    HOME: dir,
+    STATUS_PORT: String(ports.get('8686')),
+  };
   const exported: string[] = [];
   let said = '';
 
@@ -148,7 +152,6 @@ async function aReader(dir: string): Promise<Reader> {
       await once(child, 'close');
       expect([text, child.exitCode, output()]).toEqual([text, 0, expect.anything()]);
       exported.push(...(text.match(/^export .*$/gm) ?? []));
-      writePorts(join(dir, 'sluice.yaml'), ports);
     },
     async start(text, port, file) {
       const { child, output } = begin(text);
@@ -172,17 +175,15 @@ function exchanged(text: string, ports: ReadonlyMap<string, number>): string {
   return text.replace(/\b(15514|18080|8686)\b/g, (port) => String(ports.get(port)));
 }
 
-/** `init` writes the usual port of the status into a config by itself. */
-function writePorts(file: string, ports: ReadonlyMap<string, number>): void {
-  if (existsSync(file)) writeFileSync(file, exchanged(readFileSync(file, 'utf8'), ports));
-}
-
 /** A directory with `npx`, which runs this checkout, and `rsyslogd`, which may be one that was fetched for the tests. */
 async function programs(): Promise<string> {
   const bin = tempDir('bin-');
   const { command, moduleDirs, libraryDirs } = await findRsyslog();
+  const sluice = join(root, 'src/boot/sluice.js');
   const files = {
-    npx: `shift\nPATH="${dirname(process.execPath)}:$PATH" exec ${join(root, 'src/boot/sluice.js')} "$@"`,
+    // `init` writes the usual port of the status by itself, which somebody else on this machine may have.
+    npx: `shift\nexport PATH="${dirname(process.execPath)}:$PATH"\n[ "$1" = init ] || exec ${sluice} "$@"
+${sluice} "$@" && sed -i "s/8686/$STATUS_PORT/" sluice.yaml`,
     rsyslogd: `LD_LIBRARY_PATH=${libraryDirs} exec ${command} -M ${moduleDirs} "$@"`,
   };
   for (const [name, text] of Object.entries(files)) {
