@@ -21,6 +21,8 @@ interface Arrived {
 export class Arrivals {
   readonly #events = new Map<string, Arrived>();
   readonly #repeats: Repeat[] = [];
+  /** When something came; what comes together has one time. Milliseconds of `performance.now()`. */
+  readonly timesMs: number[] = [];
   readonly #altered = new Set<string>();
 
   /** How often each uid came. */
@@ -47,10 +49,10 @@ export class Arrivals {
     for (const [uid, { digest }] of this.#events) yield [uid, digest];
   }
 
-  /** Notes one event that came just now. */
-  take(uid: string, content: string): void {
+  /** Notes one event. */
+  take(uid: string, content: string, atMs = performance.now()): void {
     const digest = digestOf(content);
-    const atMs = performance.now();
+    if (this.timesMs.at(-1) !== atMs) this.timesMs.push(atMs);
     const known = this.#events.get(uid);
     if (known === undefined) {
       this.#events.set(uid, { times: 1, lastMs: atMs, digest });

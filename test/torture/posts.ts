@@ -62,8 +62,9 @@ export class Posts {
     if (this.mode === 'late') await new Promise((resolve) => setTimeout(resolve, lateMs));
     const answer = answerOf(this.mode, records);
     const taken = takenOf(answer, records);
+    const atMs = performance.now();
     for (const { uid, content, raw } of taken) {
-      this.arrived.take(uid, content);
+      this.arrived.take(uid, content, atMs);
       this.raws.set(uid, raw);
     }
     // The answer is on its way once this turn of the loop is over.

@@ -21,3 +21,11 @@ test('withoutCause leaves the repeats of events that were not in flight when any
 
   expect(odd).toEqual([settled, sentLater]);
 });
+
+test('withoutCause lets the last two requests before an act come again, however slow the machine', () => {
+  const requests = [1_000, 2_000, 3_000];
+
+  const odd = withoutCause(requests.map(repeatOf), [kill], 3_000, requests);
+
+  expect(odd.map(({ beforeMs }) => beforeMs)).toEqual([1_000]);
+});

@@ -12,16 +12,27 @@ export interface Doing {
   readonly toMs: number;
 }
 
-/** The repeats among `repeats` that none of these acts explains; `inFlightMs` is how long events are under way. */
+/**
+ * The repeats among `repeats` that none of these acts explains; `inFlightMs` is how long events are under way. On a busy machine
+ * it takes longer: so the last two of `requestsMs` before an act, the one under way and one more, may come again too.
+ */
 export function withoutCause(
   repeats: readonly Repeat[],
   acts: readonly Doing[],
   inFlightMs: number,
+  requestsMs: readonly number[] = [],
 ): readonly Repeat[] {
+  const spans = acts.map(({ fromMs, toMs }) => {
+    const lastButOne = requestsMs.findLast((at, index) => {
+      const next = requestsMs[index + 1];
+      return at <= fromMs && next !== undefined && next <= fromMs;
+    });
+    return {
+      fromMs: Math.min(fromMs - inFlightMs, lastButOne ?? fromMs),
+      toMs: toMs + inFlightMs,
+    };
+  });
   return repeats.filter(
-    ({ beforeMs }) =>
-      !acts.some(
-        ({ fromMs, toMs }) => fromMs <= beforeMs + inFlightMs && toMs >= beforeMs - inFlightMs,
-      ),
+    ({ beforeMs }) => !spans.some(({ fromMs, toMs }) => fromMs <= beforeMs && toMs >= beforeMs),
   );
 }

@@ -45,10 +45,13 @@ const missedName = 'an act whose moment did not come';
 
 /** By sink: whose acts can make it repeat, and how long an event is under way there at most, waits of ours included. */
 const flights: Readonly<
-  Record<string, { readonly lanes: readonly string[]; readonly ms: number }>
+  Record<
+    string,
+    { readonly lanes: readonly string[]; readonly ms: number; readonly inRequests?: boolean }
+  >
 > = {
-  otel: { lanes: ['process', 'otlp'], ms: 3_000 },
-  post: { lanes: ['process', 'http'], ms: 3_000 },
+  otel: { lanes: ['process', 'otlp'], ms: 3_000, inRequests: true },
+  post: { lanes: ['process', 'http'], ms: 3_000, inRequests: true },
   siem: { lanes: ['process', 'rsyslog', 'syslog over TLS'], ms: 5_000 },
   archive: { lanes: ['process', 'rsyslog', 'syslog over TCP'], ms: 5_000 },
 };
@@ -146,11 +149,11 @@ async function heal(
 }
 
 function repeatFindings(stage: Stage, doings: readonly Doing[]): readonly string[] {
-  return Object.entries(repeatable(stage)).flatMap(([sink, { repeats }]) => {
+  return Object.entries(repeatable(stage)).flatMap(([sink, { repeats, timesMs }]) => {
     const flight = flights[sink];
     if (flight === undefined) return [];
     const acts = doings.filter(({ lane }) => flight.lanes.includes(lane));
-    const odd = withoutCause(repeats, acts, flight.ms);
+    const odd = withoutCause(repeats, acts, flight.ms, flight.inRequests ? timesMs : []);
     const [first] = odd;
     if (first === undefined) return [];
     return [`${sink} repeats ${odd.length} events that were settled, the first ${first.uid}`];
