@@ -158,7 +158,6 @@ function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
   const found = saveWhatCanBeRead(dir, sync, copy);
   const store = new Store({ dir, sync, name: partial, keepMs: 0 });
   try {
-    store.beginEpoch(Date.now());
     const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
     const places = ofThisSpool ? copy.streams : {};
     const lost = found.end === null ? null : missingBefore(store, sinks, found.end);
@@ -170,6 +169,9 @@ function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
     // A stream without a checkpoint has never been read, where all checkpoints are there.
     const streams = new Set([...held, ...placed, ...(checkpoint ? [] : settings.streams)]);
     const saved = Number(store.rows('SELECT coalesce(sum(count), 0) AS n FROM page')[0]?.n);
+    // What is read again gets other numbers: a sink that can look has to tell it by uid.
+    if (!isWhole) store.change("UPDATE meta SET value = '[]' WHERE key = 'epochs'");
+    store.beginEpoch(Date.now());
     const resets = isWhole ? [] : goBack(store, { streams, places, tell: settings.tell });
     const { end } = store.gauge();
     return {

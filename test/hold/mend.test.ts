@@ -162,6 +162,25 @@ test('mendDatabase goes on as the same spool in an epoch of its own, since what 
   expect(reachOf(last, after).position).toBeLessThanOrEqual(closed.end);
 });
 
+test('mendDatabase believes no number of before where streams go back: what comes again is told by uid', () => {
+  const dir = copied(closed.dir);
+  const before = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
+  const { spool, epochs } = before.numbering;
+  before.close();
+  truncateSync(join(dir, 'sluice.db'), 3 * sqlitePage);
+
+  const { told } = mend(dir);
+
+  const after = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
+  const reach = reachOf(
+    { spool, epoch: presentEpoch({ spool, epochs }), next: 60 },
+    after.numbering,
+  );
+  after.close();
+  expect(told.length).toBeGreaterThan(0);
+  expect(reach).toEqual({ position: 0, ahead: true });
+});
+
 test.each(['cut', 'emptied', 'removed'])(
   'findOlder tells of a log that was %s, and once',
   async (how) => {
