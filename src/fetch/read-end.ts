@@ -79,7 +79,8 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
   const { log, stream } = reader.means;
   // The end is not where such a list grows.
   if (order === 'newest_first') return await poll.commit({ resume: null });
-  log.warn('upstream no longer takes the cursor', { error: refusal.message });
+  const what = stream.paging === 'offset' ? 'offset' : 'cursor';
+  log.warn(`upstream no longer takes the ${what}`, { error: refusal.message });
   if (settings.onCursorInvalid === 'halt') throw refusal;
   const { cause } = refusal.fetched;
   if (settings.onCursorInvalid === 'from_now') {
@@ -87,7 +88,7 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
     const findings = fromNowFindings(stream.name, cause, { from: checkpoint.watermark, to: now });
     await poll.commit({ resume: null, ...poll.fromNowOn(now) }, findings);
   } else {
-    await poll.commit({ resume: null }, [resetFinding(stream.name, 'cursor', cause)]);
+    await poll.commit({ resume: null }, [resetFinding(stream.name, what, cause)]);
   }
   await readEnd(poll);
 }
@@ -105,5 +106,5 @@ function checkEnd(
   if (!checkpoint.nameless || overlap > 0) return;
   const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
   const known = reader.countKnown(identified) - met;
-  if (known * 2 > identified.count - met) throw ignoredCursor(reader.means.stream.name);
+  if (known * 2 > identified.count - met) throw ignoredCursor(reader.means.stream);
 }

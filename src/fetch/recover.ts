@@ -4,7 +4,7 @@
 // read, that is told as `source.gap_suspected`.
 
 import { ExportError } from '../contracts/errors.ts';
-import type { Place } from '../contracts/source.ts';
+import type { ListStream, Place } from '../contracts/source.ts';
 import type { Identified } from './identity.ts';
 import { keyBytes, keysOf } from './judge.ts';
 import type { ListReader } from './list-reader.ts';
@@ -54,7 +54,7 @@ export function leadsNowhere(error: unknown): boolean {
 /** Tells that a cursor has died, or that the order is gone in which a list was read. */
 export function resetFinding(
   stream: string,
-  what: 'cursor' | 'sorting',
+  what: 'cursor' | 'offset' | 'sorting',
   cause: ExportError,
 ): Finding {
   return {
@@ -138,14 +138,14 @@ export function checkHeeded(
   // Either page may be the shorter one.
   const length = Math.min(head.length, keys.length - at);
   const isHead = head.subarray(0, length).equals(keys.subarray(at, at + length));
-  if (isHead) throw ignoredCursor(means.stream.name);
+  if (isHead) throw ignoredCursor(means.stream);
 }
 
 /** A cursor that was answered with another place than was meant: taken, and not heeded. */
-export function ignoredCursor(stream: string): NoPage {
+export function ignoredCursor({ name, paging }: ListStream): NoPage {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${stream}: upstream answers the cursor with another place of the list`,
+    `reading ${name}: upstream answers the ${paging === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
     { next: 'The list is read again from an earlier place by itself, repeats left out.' },
   );
   return new NoPage({ outcome: 'refused', about: 'cursor', status: 200, cause });

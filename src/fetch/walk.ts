@@ -81,7 +81,7 @@ export async function follow(reader: ListReader, walk: Walk, signal: AbortSignal
   throw new NoPage({
     outcome: 'retry',
     cause: new ExportError('upstream_nonsense', `reading ${name}: rows keep moving between pages`, {
-      next: 'It is read again by itself; a list with a cursor, or newest first, does not have this problem.',
+      next: 'It is read again by itself; newest first (order_by and order), rows move less.',
     }),
   });
 }
