@@ -16,6 +16,7 @@ import {
 } from '../../src/contracts/tools.ts';
 import { type Compression, compressed } from './compression.ts';
 import type { TooLarge } from './halves.ts';
+import { blotted, receiverWords } from './receiver-words.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 // What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone else: an answer
@@ -66,7 +67,7 @@ export interface PostContext {
   readonly doing: string;
   readonly tools: Tools;
   readonly signal: AbortSignal;
-  /** What a failed answer says of itself, as far as its kind of receiver has a place for that; bounded, one line. */
+  /** What a failed answer says of itself, where its kind of receiver has a place for that; bounded, one line. */
   readonly explain?: (response: HttpResponse) => string;
 }
 
@@ -96,7 +97,7 @@ export async function postOnce(
       },
       signal,
     );
-    return answerMeaning(blotted(response, headers), at, context);
+    return answerMeaning(blotted(response, receiver.url, headers), at, context);
   } catch (error) {
     signal.throwIfAborted();
     return failureMeaning(error, at);
@@ -134,24 +135,6 @@ function revealed(headers: Receiver['headers']): Record<string, string> {
   );
 }
 
-// Shorter words stand in every text; no credential that matters is shorter.
-const secretLengthMin = 6;
-
-/**
- * The answer with the values of our own headers blotted out: a receiver may repeat what it was sent, and its words go into
- * messages. Byte for byte, so that a length in front of a text (protobuf) stays right.
- */
-function blotted(response: HttpResponse, headers: Readonly<Record<string, string>>): HttpResponse {
-  const body = Buffer.from(response.body);
-  const words = Object.values(headers).flatMap((value) => value.split(/\s+/));
-  for (const word of words.filter(({ length }) => length >= secretLengthMin)) {
-    for (let at = body.indexOf(word); at >= 0; at = body.indexOf(word, at)) {
-      body.fill('*', at, at + Buffer.byteLength(word));
-    }
-  }
-  return { ...response, body };
-}
-
 /**
  * What a status means. OTLP counts 408 and 500 among the answers not to try again, and lets an exporter drop; here the
  * events are held and cost nothing but a wait, so every 5xx and 408 is tried again. 409 is what a receiver says that
@@ -160,7 +143,7 @@ function blotted(response: HttpResponse, headers: Readonly<Record<string, string
 function answerMeaning(response: HttpResponse, at: string, context: PostContext): PostAnswer {
   const { status } = response;
   const failure = (code: ErrorCode, next: string) => {
-    const said = context.explain?.(response) ?? '';
+    const said = context.explain?.(response) || receiverWords(response);
     const message = `${at} answered ${status}${said === '' ? '' : `: ${said}`}`;
     return new ExportError(code, message, { next, details: { status } });
   };

@@ -1,0 +1,87 @@
+// What a receiver says of a request that it does not take, for messages and dead letters: its own words are what an
+// operator needs. They are hostile text, and a receiver may repeat what it was sent, so what must stay true is that they
+// are one line, bounded, without characters that do something, and without the values of our own headers.
+
+import { isObject, type Json } from '../../src/contracts/json.ts';
+import { plainText } from '../../src/contracts/text.ts';
+import type { HttpResponse } from '../../src/contracts/tools.ts';
+
+/** So much of an answer is looked at, and so much of what it says is told; in characters. */
+const readMax = 64 * 1024;
+const toldMax = 300;
+
+/** Members that hold a message in the answers of common receivers, the plainest first; looked for at any depth of two. */
+const messageKeys = ['message', 'detail', 'reason', 'text', 'title', 'error_description', 'error'];
+
+/** The receiver's words in one line; empty where it says nothing that can be read. */
+export function receiverWords({ body, headers }: HttpResponse): string {
+  const text = Buffer.from(body).toString('utf8', 0, readMax);
+  const type = (headers['content-type'] ?? '').toLowerCase();
+  const said = type.includes('html') || /^\s*</.test(text) ? titleOf(text) : wordsOf(text);
+  const line = plainText(said).replace(/\s+/g, ' ').trim();
+  return line.length > toldMax ? `${line.slice(0, toldMax)}…`.toWellFormed() : line;
+}
+
+function titleOf(html: string): string {
+  return /<title[^>]*>([^<]*)/i.exec(html)?.[1] ?? '';
+}
+
+function wordsOf(text: string): string {
+  try {
+    return messageIn(JSON.parse(text) as Json, 2) ?? text;
+  } catch {
+    return text;
+  }
+}
+
+function messageIn(value: Json | undefined, depth: number): string | null {
+  const inner = Array.isArray(value) ? value[0] : value;
+  if (typeof inner === 'string') return inner;
+  if (!isObject(inner)) return null;
+  for (const key of messageKeys) if (typeof inner[key] === 'string') return inner[key];
+  if (depth === 0) return null;
+  for (const member of Object.values(inner)) {
+    const found = typeof member === 'object' ? messageIn(member, depth - 1) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+// Shorter words stand in every text; no credential that matters is shorter.
+const secretLengthMin = 6;
+
+/**
+ * The answer with the values of our own headers blotted out, as they were sent and as JSON, an address or Basic
+ * authentication would write them, and the path and parameters of the address, which can hold a token. Byte for byte, so
+ * that a length in front of a text (protobuf) stays right.
+ */
+export function blotted(
+  response: HttpResponse,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): HttpResponse {
+  const body = Buffer.from(response.body);
+  const { pathname, searchParams } = new URL(url);
+  const words = [
+    ...Object.values(headers).flatMap((value) => value.split(/\s+/)),
+    ...searchParams.values(),
+    pathname,
+  ];
+  for (const word of words.flatMap(formsOf).filter(({ length }) => length >= secretLengthMin)) {
+    for (let at = body.indexOf(word); at >= 0; at = body.indexOf(word, at)) {
+      body.fill('*', at, at + Buffer.byteLength(word));
+    }
+  }
+  return { ...response, body };
+}
+
+function formsOf(word: string): readonly string[] {
+  const decoded = Buffer.from(word, 'base64').toString('utf8');
+  const plain = [word, ...(decoded.includes(':') ? [decoded, ...decoded.split(':')] : [])];
+  return plain.flatMap((one) => [
+    one,
+    JSON.stringify(one).slice(1, -1),
+    encodeURIComponent(one.toWellFormed()),
+    Buffer.from(one).toString('base64').replace(/=+$/, ''),
+  ]);
+}
