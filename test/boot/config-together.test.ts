@@ -102,7 +102,7 @@ test.each([
   ],
   [
     '{ from: [audit], to: [disk], where: "a b" }',
-    "2:41 routes[0].where: this is no CEL expression: Unexpected character: 'b'; such as event.severity_id >= 3",
+    "2:41 routes[0].where: this is no CEL filter: Unexpected character: 'b'; such as event.severity_id >= 3",
   ],
   [
     '{ from: [audit], to: [disk], redact: [a..b] }',
@@ -192,7 +192,7 @@ test('parseConfig gives every setting that is left out its default', () => {
     sync: 'full',
   });
   expect(config.shutdown).toEqual({ timeoutMs: 10_000 });
-  expect(config.log).toEqual({ level: 'info' });
+  expect(config.log).toEqual({ level: 'info', otlp: null });
   expect(config.status).toBeNull();
   expect(config.routes).toEqual([]);
   expect(config.sources.audit?.schedule).toEqual({ everyMs: 30_000 });

@@ -32,7 +32,7 @@ async function started(
   // Once no process holds the pipe any more.
   const ended = once(child, 'close');
   const what = () => `sluice to run; its stderr: ${said}`;
-  await waitUntil(() => said.includes('"msg":"running"'), { what, timeoutMs: 30_000 });
+  await waitUntil(() => said.includes('"msg":"running"'), { what });
   const { pid } = JSON.parse(readFileSync(join(stateDir, 'owner.json'), 'utf8'));
   afterThisTest(() => child.stderr?.closed || process.kill(pid, 'SIGKILL'));
   return { child, ended, said: () => said };

@@ -21,7 +21,7 @@ function changed({ config }: Setup, from: string, to: string): void {
 async function hasDelivered({ dir, delivered }: Setup, count: number): Promise<void> {
   const held = () => (existsSync(join(dir, 'events.ndjson')) ? delivered().length : 0);
   const what = () => `${count} events to be delivered, ${held()} are`;
-  await waitUntil(() => held() >= count, { what, timeoutMs: 60_000 });
+  await waitUntil(() => held() >= count, { what });
 }
 
 describe('retry', () => {

@@ -99,7 +99,7 @@ test('/status.json of a running journey agrees with what was delivered', async (
     return isRead && post?.dead_letters === 2 && post?.delivered === 18 && report;
   };
 
-  const report = await waitUntil(whole, { what: 'a whole report', timeoutMs: 20_000 });
+  const report = await waitUntil(whole, { what: 'a whole report' });
 
   expect(report).toMatchObject({
     ready: true,

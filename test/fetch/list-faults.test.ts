@@ -36,7 +36,7 @@ const idsOf = async (list: ListUnderTest) => (await list.records()).map(({ id })
 const textsOf = async (list: ListUnderTest) => (await list.records()).map(({ text }) => text);
 
 describe('a reader that is stopped', () => {
-  test('at any page goes on where it was', { timeout: 60_000 }, async () => {
+  test('at any page goes on where it was', async () => {
     const orders = ['oldest_first', 'newest_first'] as const;
     const cuts = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 });
     const kinds = fc.record({ order: fc.constantFrom(...orders), named: fc.boolean(), cuts });

@@ -50,7 +50,7 @@ async function pipelineOn(megabytes: number) {
         const state = await ask('state');
         return holds(state) ? state : null;
       },
-      { what, timeoutMs: 20_000 },
+      { what },
     );
   return { ask, until };
 }

@@ -18,9 +18,7 @@ interface Arrived {
 
 const kills = 4;
 
-test('sluice that is killed sends again at most the batch under way and one more', {
-  timeout: 120_000,
-}, async () => {
+test('sluice that is killed sends again at most the batch under way and one more', async () => {
   const dir = tempDir();
   const sandbox = await startSandbox({ events: 50_000, logs: 0, rate: 0, firewallEveryS: 0 });
   afterThisTest(() => sandbox.close());

@@ -6,9 +6,7 @@ import { expect, test } from 'vitest';
 import { type RunningSluice, startSluice } from '../support/cli.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
-test('quickstart shows events, keeps them in a file, and resumes without repeating any', {
-  timeout: 90_000,
-}, async () => {
+test('quickstart shows events, keeps them in a file, and resumes without repeating any', async () => {
   const cwd = tempDir();
   const file = join(cwd, 'out', 'quickstart.ndjson');
 
@@ -36,7 +34,7 @@ test('quickstart shows events, keeps them in a file, and resumes without repeati
   expect(first.stdout.filter((line) => !isReadable(line))).toEqual([]);
 });
 
-test('a quickstart that runs already is named, and stays', { timeout: 60_000 }, async () => {
+test('a quickstart that runs already is named, and stays', async () => {
   const cwd = tempDir();
   const first: RunningSluice = startSluice(['quickstart'], { cwd });
   await first.waitForLine('first start');

@@ -42,7 +42,6 @@ test.each([
   await sluice.waitForLine('the stream');
   await waitUntil(() => existing(packed).length > 1, {
     what: 'packed segments',
-    timeoutMs: 15_000,
   });
   const state = modesBelow(stateDir);
   const { exitCode } = await sluice.kill();

@@ -118,7 +118,7 @@ describe('the program', () => {
         const { stdout } = await runSluice(['status', '-c', config, '--json']);
         return stdout.includes('"upstream_refused"') && stdout;
       },
-      { what: 'the note of it', timeoutMs: 30_000 },
+      { what: 'the note of it' },
     );
     await sluice.kill();
 

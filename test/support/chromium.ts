@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { endChild, spawnChild } from './children.ts';
 import { findChromium } from './chromium-program.ts';
-import { afterThisTest, tempDir, waitUntil } from './temp.ts';
+import { afterThisTest, patienceMs, tempDir, waitUntil } from './temp.ts';
 
 /** A page in the browser. */
 export interface BrowserPage {
@@ -50,7 +50,7 @@ export async function startBrowser(): Promise<BrowserPage> {
   const socketOf = () =>
     said.map((line) => /^DevTools listening on (ws:\S+)/.exec(line)?.[1]).find(Boolean);
   const what = () => `Chromium to listen; it said: ${said.slice(-5).join('\n')}`;
-  const address = await waitUntil(socketOf, { what, timeoutMs: 20_000 });
+  const address = await waitUntil(socketOf, { what });
   lines.resume();
   return await attach(address);
 }
@@ -137,7 +137,7 @@ function pageOf(
         { what: `${url} to load` },
       );
     },
-    async waitFor(expression, timeoutMs = 10_000) {
+    async waitFor(expression, timeoutMs = patienceMs) {
       const text = () => evaluate<string>('document.body.innerText');
       await waitUntil(() => evaluate<boolean>(expression), {
         what: expression,

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { endChild, isRunning, spawnChild } from './children.ts';
-import { afterThisTest, waitUntil } from './temp.ts';
+import { afterThisTest, patienceMs, waitUntil } from './temp.ts';
 
 const mainFile = fileURLToPath(new URL('../../src/boot/sluice.js', import.meta.url));
 
@@ -17,7 +17,7 @@ export interface SluiceOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What the program reads from stdin; left out: nothing. */
   readonly stdin?: string;
-  /** For `runSluice`: SIGKILL and reject after this. Default 60 seconds. */
+  /** For `runSluice`: SIGKILL and reject after this. Default: `patienceMs`. */
   readonly timeoutMs?: number;
 }
 
@@ -34,7 +34,7 @@ export async function runSluice(
   options: SluiceOptions = {},
 ): Promise<SluiceResult> {
   const sluice = startSluice(args, options);
-  const { timeoutMs = 60_000 } = options;
+  const { timeoutMs = patienceMs } = options;
   const what = () =>
     `sluice ${args.join(' ')} to end; its stderr: ${sluice.stderr.slice(-20).join('\n')}`;
   try {
@@ -54,7 +54,7 @@ export interface RunningSluice {
   readonly stderr: readonly string[];
   /**
    * The first line, on stdout or stderr, already there or yet to come, that contains the text or
-   * satisfies the predicate. Rejects when the program ends without it. Default 20 seconds.
+   * satisfies the predicate. Rejects when the program ends without it. Default: `patienceMs`.
    */
   waitForLine(wanted: string | ((line: string) => boolean), timeoutMs?: number): Promise<string>;
   /** Sends the signal (default SIGTERM) and resolves when the program has ended. */
@@ -139,7 +139,7 @@ class SluiceProcess implements RunningSluice {
 
   async waitForLine(
     wanted: string | ((line: string) => boolean),
-    timeoutMs = 20_000,
+    timeoutMs = patienceMs,
   ): Promise<string> {
     const matches = typeof wanted === 'string' ? (line: string) => line.includes(wanted) : wanted;
     const said = () => `its stderr: ${this.stderr.slice(-20).join('\n')}`;

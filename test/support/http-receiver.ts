@@ -14,7 +14,7 @@ import { createServer as createHttpsServer, Server as HttpsServer } from 'node:h
 import type { Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import type { Certificates } from './certificates.ts';
-import { afterThisTest, freePort, waitUntil } from './temp.ts';
+import { afterThisTest, freePort, patienceMs, waitUntil } from './temp.ts';
 
 export interface ReceivedRequest {
   /** Counts from 1, over restarts too. */
@@ -125,7 +125,7 @@ class Receiver implements HttpReceiver {
 
   async waitFor(
     until: number | ((requests: readonly ReceivedRequest[]) => boolean),
-    timeoutMs = 10_000,
+    timeoutMs = patienceMs,
   ): Promise<readonly ReceivedRequest[]> {
     const enough = () =>
       typeof until === 'number' ? this.requests.length >= until : until(this.requests);

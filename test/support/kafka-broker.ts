@@ -104,7 +104,7 @@ class BrokerProcess implements KafkaBroker {
           throw new Error(`Kafka ended while starting; its log: ${this.log()}`);
         return await answers(this.addresses.plain);
       },
-      { what, timeoutMs: 60_000, everyMs: 50 },
+      { what, everyMs: 50 },
     );
   }
 

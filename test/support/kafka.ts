@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { type Admin, type IHeaders, Kafka, logLevel } from 'kafkajs';
 import { type KafkaAddresses, makeSharedKafka } from './kafka-broker.ts';
 import { oncePerRun } from './once-per-run.ts';
-import { waitUntil } from './temp.ts';
+import { patienceMs, waitUntil } from './temp.ts';
 
 export {
   type KafkaAddresses,
@@ -108,7 +108,7 @@ export async function consumeAll(
   topic: string,
   options: ReadOptions = {},
 ): Promise<readonly ReadRecord[]> {
-  const { until = 0, timeoutMs = 20_000 } = options;
+  const { until = 0, timeoutMs = patienceMs } = options;
   prepareKafkajs();
   const client = testClient(options.brokers ?? (await kafkaBrokers()));
   const end = performance.now() + timeoutMs;

@@ -11,7 +11,7 @@ import {
 import { decodeOtlpJson } from './otlp-json.ts';
 import { decodeProtobuf, encodePartialSuccess } from './otlp-protobuf.ts';
 import { type OtlpRecord, recordsOf } from './otlp-records.ts';
-import { waitUntil } from './temp.ts';
+import { patienceMs, waitUntil } from './temp.ts';
 
 export type { OtlpRecord, OtlpValue } from './otlp-records.ts';
 
@@ -85,7 +85,7 @@ class Receiver implements OtlpReceiver {
 
   async waitFor(
     until: number | ((records: readonly OtlpRecord[]) => boolean),
-    timeoutMs = 10_000,
+    timeoutMs = patienceMs,
   ): Promise<readonly OtlpRecord[]> {
     const enough = () =>
       typeof until === 'number' ? this.#accepted.length >= until : until(this.#accepted);

@@ -13,7 +13,7 @@ import { oncePerRun } from './once-per-run.ts';
 import { rsyslogConfig } from './rsyslog-config.ts';
 import { findRsyslog, type RsyslogProgram } from './rsyslog-program.ts';
 import { parseRsyslogRecord, type SyslogRecord } from './rsyslog-record.ts';
-import { afterThisTest, freePorts, tempDir, waitUntil } from './temp.ts';
+import { afterThisTest, freePorts, patienceMs, tempDir, waitUntil } from './temp.ts';
 
 export type { DecodedCef, SyslogRecord } from './rsyslog-record.ts';
 
@@ -131,7 +131,7 @@ class RsyslogProcess implements Rsyslog {
 
   async waitFor(
     until: number | ((records: readonly SyslogRecord[]) => boolean),
-    timeoutMs = 10_000,
+    timeoutMs = patienceMs,
   ): Promise<readonly SyslogRecord[]> {
     const enough = (records: readonly SyslogRecord[]) =>
       typeof until === 'number' ? records.length >= until : until(records);

@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import type { Certificates } from './certificates.ts';
 import { FrameSplitter, type Framing } from './syslog-frames.ts';
-import { afterThisTest, freePort, waitUntil } from './temp.ts';
+import { afterThisTest, freePort, patienceMs, waitUntil } from './temp.ts';
 
 /** How connections are treated; takes effect at the next bytes of each. */
 export type TcpBehaviour =
@@ -161,7 +161,7 @@ class Receiver implements TcpReceiver {
 
   async waitFor(
     until: number | ((frames: readonly Frame[]) => boolean),
-    timeoutMs = 10_000,
+    timeoutMs = patienceMs,
   ): Promise<readonly Frame[]> {
     const enough = () =>
       typeof until === 'number' ? this.frames.length >= until : until(this.frames);

@@ -34,10 +34,16 @@ export function afterThisTest(end: () => unknown): boolean {
   }
 }
 
+/**
+ * How long something is awaited that should come at once, in milliseconds: a bound on a test that hangs and no measure of
+ * speed, so that a machine with many busy processes passes as well.
+ */
+export const patienceMs = 60_000;
+
 export interface WaitOptions {
   /** What is awaited, as the end of "waited … for"; a function may add what is known by then. */
   readonly what: string | (() => string);
-  /** Default 10 seconds. */
+  /** Default: `patienceMs`. */
   readonly timeoutMs?: number;
   /** How long to wait between two looks. Default 20 ms. */
   readonly everyMs?: number;
@@ -51,7 +57,7 @@ export async function waitUntil<T>(
   condition: () => T | Promise<T>,
   options: WaitOptions,
 ): Promise<Exclude<T, false | null | undefined>> {
-  const { what, timeoutMs = 10_000, everyMs = 20 } = options;
+  const { what, timeoutMs = patienceMs, everyMs = 20 } = options;
   const end = performance.now() + timeoutMs;
   for (;;) {
     const value = await condition();

@@ -120,7 +120,6 @@ export class Stage {
     const sluice = this.#sluice;
     await waitUntil(() => sluice === null || !sluice.running || hasBegun(sluice), {
       what: 'sluice to begin',
-      timeoutMs: 30_000,
     });
   }
 
