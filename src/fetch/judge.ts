@@ -284,13 +284,13 @@ export function headOf(identified: Identified, count: number): string {
  * are known by their ids.
  */
 export function overlapEnd(identified: Identified, expected: Uint8Array): number {
-  const keys = Buffer.from(keysOf(identified, 0, identified.count), 'base64');
-  const end = endOf(expected, keys, keyBytes);
-  return end < 0 ? endOf(expected, keys, keyBytes / 2) : end;
+  const end = sameEnd(identified, expected);
+  return end < 0 ? sameEnd(identified, expected, keyBytes / 2) : end;
 }
 
-/** As `overlapEnd`, by so many bytes of each key. */
-function endOf(expected: Uint8Array, keys: Buffer, bytes: number): number {
+/** As `overlapEnd`, where what has changed is another row; `bytes`: how much of each key is compared. */
+export function sameEnd(identified: Identified, expected: Uint8Array, bytes = keyBytes): number {
+  const keys = Buffer.from(keysOf(identified, 0, identified.count), 'base64');
   const length = expected.length / keyBytes;
   const count = keys.length / keyBytes;
   const endsAt = (end: number) => {

@@ -10,7 +10,7 @@ import { CircleWatch, type Sameness } from './circle.ts';
 import { EndWatch, nonePassed, notKnown, type Passed } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
-import { headOf, keysOf, overlapEnd, type Reading } from './judge.ts';
+import { headOf, keysOf, overlapEnd, type Reading, sameEnd } from './judge.ts';
 import type { ListReader, Taken } from './list-reader.ts';
 import { NoPage } from './outcome.ts';
 import type { Asked } from './page-asker.ts';
@@ -277,7 +277,7 @@ class Following {
     const { identified } = taken.judged;
     const { count, named } = identified;
     const isFirst = this.#before.length === 0;
-    const overlap = isFirst ? 0 : Math.max(met.overlap, overlapEnd(identified, this.#before));
+    const overlap = isFirst ? 0 : Math.max(met.overlap, sameEnd(identified, this.#before));
     const tail = keysOf(identified, Math.max(0, count - overlapMax), count);
     this.#before = Buffer.from(tail, 'base64');
     const nameless = this.#reader.checkpoint.nameless || named.includes(0);

@@ -89,6 +89,24 @@ describe('what is doubted', () => {
     expect(await list.conditions()).toEqual(['source.paging_suspected']);
   });
 
+  test('A14 A30: is no length of which ids that come round were not counted', async () => {
+    const world = await standingSandbox();
+    const rows = Array.from({ length: 20 }, (_, n) => ({ id: `r${n % 5}`, n }));
+    const answer = ({ place }: PageQuery) => {
+      const isFirst = place.by === 'cursor' && place.cursor === null;
+      return pageOf(rows.slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
+        next: isFirst ? 'c1' : null,
+        total: 20,
+      });
+    };
+    const list = await aList(world, readingOf(answer));
+
+    await list.readToTail();
+
+    expect((await list.records()).length).toBe(20);
+    expect(await list.conditions()).not.toContain('source.paging_suspected');
+  });
+
   test('A29 A31: is an offset that is not heeded, and it is no circle and no row that moves', async () => {
     const world = await standingSandbox();
     let asked = 0;
