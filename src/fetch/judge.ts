@@ -69,7 +69,7 @@ export interface Judged {
   readonly standing: number;
   /** Identities of both, `identityWords` each. */
   readonly identities: Uint32Array;
-  /** Indices of those among the new whose id was known with other content. */
+  /** Places within `fresh` of those whose id was known with other content. */
   readonly changed: readonly number[];
   /** True where each record was known and anchored, or not wanted; also for an empty page. */
   readonly joined: boolean;
@@ -137,7 +137,7 @@ export function judge(question: Question, memory: Memory): Judged {
       standing += 1;
       continue;
     }
-    if (isVersion) changed.push(i);
+    if (isVersion) changed.push(fresh.length);
     const uid = isNamed ? identifier.uid(identified, i) : identifier.twinUid(identified, i, n);
     uid.copy(uids, fresh.length * uidBytes);
     fresh.push(i);

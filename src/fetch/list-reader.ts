@@ -8,7 +8,7 @@ import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import { isObject } from '../contracts/json.ts';
 import type { ListStream, Order, Page, Place } from '../contracts/source.ts';
-import type { NewPage, Spool } from '../contracts/spool.ts';
+import { type NewPage, type Spool, uidBytes } from '../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../contracts/tools.ts';
 import { RecordList, scanBody } from '../tools/record-list.ts';
 import {
@@ -24,7 +24,7 @@ import { remember } from './horizon.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { type Judged, judge, type Question, type WalkCounts } from './judge.ts';
 import { KeyTable } from './key-table.ts';
-import { conditionRecord, type Finding, ownPage } from './own-pages.ts';
+import { conditionRecord, type Finding, ownPage, violation } from './own-pages.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
 import { roundWanted } from './read-round.ts';
 import { type TimeSpan, timeSpan } from './record-time.ts';
@@ -328,13 +328,10 @@ export class ListReader {
     const { stream, clock } = this.means;
     const findings: Finding[] = [];
     if (this.#drift.isClear) findings.push(this.#drift.tell(stream.name, clock.now()));
-    const count = taken?.judged.changed.length ?? 0;
-    if (count > 0 && stream.immutable) {
-      findings.push({
-        condition: 'integrity_violation',
-        message: `${count} record${count === 1 ? '' : 's'} came again with other content, though upstream calls them immutable; both versions were delivered`,
-        details: { records: count },
-      });
+    if (taken !== null && stream.immutable) {
+      const { changed, uids } = taken.judged;
+      const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
+      for (const at of changed) findings.push(violation(uidOf(at)));
     }
     return findings;
   }
@@ -365,14 +362,9 @@ export class ListReader {
 
   #findingsPage(findings: readonly Finding[], now: number): NewPage {
     const records = findings.map((finding) => conditionRecord(this.means.stream, finding, now));
-    const uids = records.map((record, index) =>
-      this.#identifier.ownUid([
-        record.condition,
-        this.checkpoint.epoch,
-        now,
-        index,
-        record.message,
-      ]),
+    const { epoch } = this.checkpoint;
+    const uids = findings.map(({ condition, message, about }, index) =>
+      this.#identifier.ownUid([condition, ...(about ? [about] : [epoch, now, index, message])]),
     );
     return ownPage(this.#context(now, true), records, uids);
   }

@@ -25,6 +25,19 @@ export interface Finding {
   readonly condition: Condition | 'removals_held';
   readonly message: string;
   readonly details?: ConditionRecord['details'];
+  /** The uid of the one record that it is about: however often it is found, it is the same event. */
+  readonly about?: string;
+}
+
+/** That an immutable record stands for another content than before. */
+export function violation(uid: string): Finding {
+  return {
+    condition: 'integrity_violation',
+    message:
+      'a record came again with other content, though upstream calls it immutable; both versions were delivered',
+    details: { uid },
+    about: uid,
+  };
 }
 
 /** A finding as the record that sinks get. */

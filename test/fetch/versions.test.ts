@@ -101,11 +101,11 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
       const all = await heldIn(spool);
       return all.filter(({ kind }) => kind !== 'condition');
     },
+    async told() {
+      return (await heldIn(spool)).filter(({ kind }) => kind === 'condition');
+    },
     async conditions() {
-      const all = await heldIn(spool);
-      return all
-        .filter(({ kind }) => kind === 'condition')
-        .map(({ text }) => JSON.parse(text).condition);
+      return (await this.told()).map(({ text }) => JSON.parse(text).condition);
     },
   };
 }
@@ -149,6 +149,25 @@ test('an immutable record that shares an id is a violation once, and neither ver
 
   expect(await textsOf(list)).toEqual(texts(rows));
   expect(await list.conditions()).toEqual(['integrity_violation']);
+});
+
+test('each record that violates is told by its uid, as the same event also after state was lost and in a backfill', async () => {
+  const rows = numbered(30, (n) => ({ id: `r${n % 25}`, n }));
+  const list = await aListOf(() => rows, { immutable: true });
+  const anew = await aListOf(() => rows, { immutable: true });
+
+  await list.read(3);
+  await anew.read(3);
+  const told = await list.told();
+  const uids = await uidByText(list);
+  const changed = texts(rows.slice(25)).map((text) => uids.get(text));
+
+  expect(told.map(({ text }) => JSON.parse(text).details)).toEqual(changed.map((uid) => ({ uid })));
+  const own = told.map(({ uid }) => uid);
+  expect(new Set(own).size).toBe(5);
+  expect((await anew.told()).map(({ uid }) => uid)).toEqual(own);
+  await list.backfill();
+  expect((await list.told()).map(({ uid }) => uid)).toEqual([...own, ...own]);
 });
 
 test('the same content has the same uid in another order of reading, after state was lost, and in a backfill', async () => {
