@@ -10,7 +10,7 @@ import { identityBytes } from '../contracts/spool.ts';
 import { isDamage, storeError } from './database.ts';
 import type { DeliveredCopy } from './delivered.ts';
 import { epochsFrom } from './epochs.ts';
-import { isWhole } from './held-page.ts';
+import { isWhole, rowsOf, wholeRow } from './held-page.ts';
 import { migrations } from './schema.ts';
 
 const sqliteError = 1;
@@ -78,8 +78,10 @@ function structuralFlaw(database: DatabaseSync): string | null {
 }
 
 function flawInPages(database: DatabaseSync): string | null {
-  for (const row of database.prepare('SELECT * FROM page').iterate()) {
-    if (!isWhole(row)) return `the page at event ${Number(row.first)} is not what was written`;
+  const each = rowsOf(database);
+  for (const row of each('SELECT * FROM page')) {
+    if (!isWhole(wholeRow(row, each)))
+      return `the page at event ${Number(row.first)} is not what was written`;
   }
   return null;
 }

@@ -1,21 +1,69 @@
 // A held page as a row of the state database and back. Each row carries a checksum over all that it says: SQLite keeps
-// none of its own, so a byte that a disk has changed would else be delivered as if upstream had sent it. What must stay
+// none of its own, so a byte that a disk has changed would else be delivered as if upstream had sent it. The body of a
+// large page stands in rows of its own, since SQLite has a row three times in memory while it writes it. What must stay
 // true: a page that is read is, byte for byte, the page that was appended, or reading it fails.
 
-import type { SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Offset, PageContext } from '../contracts/event.ts';
 import type { HeldPage, NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { damageError } from './database.ts';
 
-/** Writes a page; its values are those of `pageValues`. */
-export const insertPage = `
+const insertPage = `
 INSERT INTO page (first, count, bytes, held_at, stream, context, items, only_sink, kept, uids, body, crc)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const insertPart = 'INSERT INTO page_part (first, bytes) VALUES (?, ?)';
+const partsLength = 'SELECT sum(length(bytes)) AS n FROM page_part WHERE first = ?';
+const partsOfPage = 'SELECT bytes FROM page_part WHERE first = ? ORDER BY id';
 
-/** The values of a page's row. */
-export function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] {
+/** A larger body stands in parts of so many bytes. */
+const partBytes = 1024 * 1024;
+const noBytes = new Uint8Array(0);
+
+/** Runs a statement that writes. */
+type Run = (sql: string, ...values: SQLInputValue[]) => unknown;
+/** The rows that a statement finds. */
+type Each = (sql: string, ...values: SQLInputValue[]) => Iterable<Record<string, unknown>>;
+
+/** The rows that a database has. */
+export function rowsOf(database: DatabaseSync): Each {
+  return (sql, ...values) => database.prepare(sql).iterate(...values);
+}
+
+/** Writes a page. */
+export function writePage(run: Run, page: NewPage, first: Offset, now: number): void {
+  const { body } = page;
+  const values = pageValues(page, first, now);
+  if (body.length <= partBytes) {
+    run(insertPage, ...values);
+    return;
+  }
+  run(insertPage, ...values.with(bodyAt, noBytes));
+  for (let at = 0; at < body.length; at += partBytes) {
+    run(insertPart, first, body.subarray(at, at + partBytes));
+  }
+}
+
+/** A row of the table of pages with its whole body, as far as that can be read. */
+export function wholeRow(row: Record<string, unknown>, each: Each): Record<string, unknown> {
+  const { first, bytes, body } = row;
+  if (!(body instanceof Uint8Array) || body.length === bytes) return row;
+  const [found] = each(partsLength, Number(first));
+  if (typeof bytes !== 'number' || found?.n !== bytes) return row;
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const part of each(partsOfPage, Number(first))) {
+    whole.set(part.bytes as Uint8Array, at);
+    at += (part.bytes as Uint8Array).length;
+  }
+  return { ...row, body: whole };
+}
+
+/** Where the body is among a row's values. */
+const bodyAt = 10;
+
+function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] {
   const values = [
     first,
     page.uids.length / uidBytes,
@@ -32,7 +80,7 @@ export function pageValues(page: NewPage, first: Offset, now: number): SQLInputV
   return [...values, checksum(values)];
 }
 
-/** The page of a row. Throws `state_damaged` where the row is not what was written. */
+/** The page of a whole row. Throws `state_damaged` where the row is not what was written. */
 export function heldPage(row: Record<string, unknown>): HeldPage {
   if (!isWhole(row)) {
     const [first, last] = [Number(row.first), Number(row.first) + Number(row.count) - 1];

@@ -5,7 +5,7 @@
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { heldPage, insertPage, pageValues } from './held-page.ts';
+import { heldPage, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
 /** How long pages stay after every sink has passed them. */
@@ -72,7 +72,7 @@ export class Pages {
   /** Adds a page; returns its first offset. */
   add(page: NewPage, now: number): Offset {
     const first = this.#end;
-    this.#statements.run(insertPage, ...pageValues(page, first, now));
+    writePage((sql, ...values) => this.#statements.run(sql, ...values), page, first, now);
     this.#end += page.uids.length / uidBytes;
     this.#bytes += page.body.length;
     return first;
@@ -92,7 +92,7 @@ export class Pages {
     );
     for (const row of rows) {
       if (Number(row.first) + Number(row.count) <= from) continue;
-      const page = heldPage(row);
+      const page = heldPage(wholeRow(row, (sql, ...of) => this.#statements.each(sql, ...of)));
       pages.push(page);
       bytes += page.body.length;
       if (bytes >= bytesMax) break;
@@ -116,7 +116,10 @@ export class Pages {
       last = Number(page.first);
       done += 1;
     }
-    if (done > 0) this.#statements.run('DELETE FROM page WHERE first <= ?', last);
+    if (done > 0) {
+      this.#statements.run('DELETE FROM page WHERE first <= ?', last);
+      this.#statements.run('DELETE FROM page_part WHERE first <= ?', last);
+    }
     this.#bytes = bytes;
     return done === pruneMax;
   }

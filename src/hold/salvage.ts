@@ -2,19 +2,17 @@
 // broken page in the middle ends a listing there; rows are then read one by one, since a broken one costs only itself.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { isWhole } from './held-page.ts';
+import { isWhole, rowsOf, wholeRow } from './held-page.ts';
 import type { Row } from './statements.ts';
 
 interface Table {
   readonly name: string;
   readonly key: readonly string[];
-  /** False for a row that can be read and is not what was written. */
-  readonly sound?: (row: Row) => boolean;
 }
 
-/** The tables that are copied; `meta` is the new database's own. */
+/** The tables that are copied, a page's parts as its body; `meta` is the new database's own. */
 const tables = [
-  { name: 'page', key: ['first'], sound: isWhole },
+  { name: 'page', key: ['first'] },
   { name: 'checkpoint', key: ['stream'] },
   { name: 'identities', key: ['block'] },
   { name: 'trail', key: ['rowid'] },
@@ -86,7 +84,9 @@ function rowAt(database: DatabaseSync, table: Table, key: SQLInputValue[]): Row 
   try {
     const where = table.key.map((column) => `${column} = ?`).join(' AND ');
     const row = database.prepare(`SELECT * FROM ${table.name} WHERE ${where}`).get(...key);
-    return row !== undefined && (table.sound?.(row) ?? true) ? row : null;
+    if (row === undefined || table.name !== 'page') return row ?? null;
+    const page = wholeRow(row, rowsOf(database));
+    return isWhole(page) ? page : null;
   } catch {
     return null;
   }

@@ -58,6 +58,9 @@ CREATE TABLE request (
   at INTEGER NOT NULL,
   answer TEXT              -- JSON; NULL: not carried out yet
 );
+-- The body of a large page, whose row has none: its parts in the order of their numbers.
+CREATE TABLE page_part (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE INDEX page_part_by_first ON page_part (first);
 `;
 
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */

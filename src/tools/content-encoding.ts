@@ -18,7 +18,7 @@ import {
 } from 'node:zlib';
 import { HttpFailure } from '../contracts/tools.ts';
 import type { Lease } from './bytes-in-flight.ts';
-import { GrowingBody } from './growing-body.ts';
+import { free, GrowingBody } from './growing-body.ts';
 
 /** What is asked for, best first: zstd costs a third less than gzip to unpack. */
 export const acceptEncoding = 'zstd, gzip;q=0.9, br;q=0.8, deflate;q=0.5';
@@ -98,15 +98,19 @@ async function unpackInPieces(packed: Uint8Array, unpacker: Unpacker, bounds: Bo
   const body = new GrowingBody(bytesMax, wholeBytesMax * 2);
   stream.end(packed);
   try {
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      if (body.length + chunk.length > bytesMax) throw unpackedTooLarge(bytesMax);
+    for await (const chunk of stream as AsyncIterable<Buffer<ArrayBuffer>>) {
+      const { length } = chunk;
+      if (body.length + length > bytesMax) throw unpackedTooLarge(bytesMax);
       body.add(chunk);
-      if (lease?.add(chunk.length) === false) {
+      // Full, it is not unpacked into any more; hundreds would wait for the collector.
+      if (length === chunk.buffer.byteLength) free(chunk);
+      if (lease?.add(length) === false) {
         await new Promise<void>((resolve) => lease.onTurn(resolve));
       }
     }
     return body.take();
   } catch (error) {
+    body.drop();
     throw unpackFailure(error, bytesMax);
   } finally {
     stream.destroy();

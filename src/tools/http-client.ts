@@ -235,6 +235,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #finish(outcome: Outcome): void {
     const settle = this.#settle;
     this.#settle = null;
+    this.#body?.drop();
     settle?.(outcome);
   }
 }

@@ -42,6 +42,8 @@ CREATE TABLE request (
   at INTEGER NOT NULL,
   answer TEXT              -- JSON; NULL: not carried out yet
 );
+CREATE TABLE page_part (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, bytes BLOB NOT NULL);
+CREATE INDEX page_part_by_first ON page_part (first);
 INSERT INTO meta (key, value)
 VALUES ('end', '42');
 INSERT INTO meta (key, value)
