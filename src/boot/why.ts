@@ -20,7 +20,8 @@ const reasonsMax = 3;
 /** A line for each filter and each redaction. Throws `state_damaged`. */
 export function whyLines(config: Config, plan: WholePlan): readonly string[] {
   const events = newestEvents(config, plan);
-  if (events.length === 0) return [`why: no event is held to look at${notHere(config)}`];
+  if (events.length === 0)
+    return [`no event is held to look at${notHere(config)}; state.keep keeps what is delivered`];
   return config.routes.flatMap((route, index) => {
     const coming = events.filter(({ source }) => route.from.includes(source));
     const name = `routes[${index}]`;

@@ -18,8 +18,8 @@ export type EventPath = readonly (string | null)[];
 export interface FilterParts {
   /** Each path that is looked at, with those that lead to it. */
   readonly paths: readonly EventPath[];
-  /** The path whose value the whole expression is, which must then be true or false; null: it is worked out. */
-  readonly result: EventPath | null;
+  /** Those whose value has to be true or false: the whole expression, or what is negated, joined or chosen by. */
+  readonly flags: readonly EventPath[];
 }
 
 const cel = () =>
@@ -64,58 +64,79 @@ function parsed(expression: string) {
 
 /** Takes an expression apart. Throws as `compileFilter` does. */
 export function filterParts(expression: string): FilterParts {
-  const paths: EventPath[] = [];
+  const parts: Parts = { paths: [], flags: [] };
   const { ast } = parsed(expression);
-  const place = placeOf(ast, new Map([['event', []]]), paths);
-  return { paths, result: place };
+  flagAt(ast, new Map([['event', []]]), parts);
+  return parts;
+}
+
+interface Parts extends FilterParts {
+  readonly paths: EventPath[];
+  readonly flags: EventPath[];
 }
 
 /** Variables that stand for a place in the event. */
 type Scope = ReadonlyMap<string, EventPath>;
 
-/** Where in the event a value stands, null where it is none of the event's own. What it looks at is added to `paths`. */
-function placeOf(node: ASTNode, scope: Scope, paths: EventPath[]): EventPath | null {
-  const place = ownPlace(node, scope, paths);
-  if (place !== null) paths.push(place);
+/** Where in the event a value stands, null where it is none of the event's own. What it looks at is added to `parts`. */
+function placeOf(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
+  const place = ownPlace(node, scope, parts);
+  if (place !== null) parts.paths.push(place);
   return place;
 }
 
-function ownPlace(node: ASTNode, scope: Scope, paths: EventPath[]): EventPath | null {
+function ownPlace(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
   switch (node.op) {
     case 'id':
       return scope.get(node.args) ?? null;
     case '.':
     case '.?':
-      return below(placeOf(node.args[0], scope, paths), node.args[1]);
+      return below(placeOf(node.args[0], scope, parts), node.args[1]);
     case '[]':
     case '[?]': {
       const [whole, at] = node.args;
-      const place = placeOf(whole, scope, paths);
-      placeOf(at, scope, paths);
+      const place = placeOf(whole, scope, parts);
+      placeOf(at, scope, parts);
       if (at.op !== 'value') return null;
       return below(place, typeof at.args === 'string' ? at.args : null);
     }
     case 'rcall': {
       const [name, receiver, args] = node.args;
       const inner = new Map(scope);
-      const place = placeOf(receiver, scope, paths);
+      const place = placeOf(receiver, scope, parts);
       const [variable, ...rest] = args;
       if (variable?.op !== 'id' || !(name === 'bind' || loops.has(name))) {
-        for (const arg of args) placeOf(arg, scope, paths);
+        for (const arg of args) placeOf(arg, scope, parts);
         return null;
       }
       inner.delete(variable.args);
       const bound = name === 'bind' ? rest.shift() : undefined;
-      const stands = bound === undefined ? below(place, null) : placeOf(bound, scope, paths);
+      const stands = bound === undefined ? below(place, null) : placeOf(bound, scope, parts);
       if (stands !== null) inner.set(variable.args, stands);
-      const last = rest.map((arg) => placeOf(arg, inner, paths)).at(-1) ?? null;
+      const last = rest.map((arg) => placeOf(arg, inner, parts)).at(-1) ?? null;
       if (name === 'bind') return last;
       return name === 'filter' ? place : null;
     }
+    case '!_':
+    case '&&':
+    case '||':
+      for (const inner of nodesIn(node.args)) flagAt(inner, scope, parts);
+      return null;
+    case '?:': {
+      const [condition, ...either] = node.args;
+      flagAt(condition, scope, parts);
+      for (const inner of either) placeOf(inner, scope, parts);
+      return null;
+    }
     default:
-      for (const inner of nodesIn(node.args)) placeOf(inner, scope, paths);
+      for (const inner of nodesIn(node.args)) placeOf(inner, scope, parts);
       return null;
   }
+}
+
+function flagAt(node: ASTNode, scope: Scope, parts: Parts): void {
+  const place = placeOf(node, scope, parts);
+  if (place !== null) parts.flags.push(place);
 }
 
 /** What CEL calls macros: their first argument is a variable that stands for each element. */

@@ -48,7 +48,7 @@ describe('test', () => {
       '    severity_id: 3',
       '    metadata.original_event_uid: evt_2',
       '    unmapped: { note: "x z", more: 1 }',
-      '  without: [severity, nothing.there]',
+      '  without: [severity, unmapped.nothing.there]',
       '  sinks:',
       '    daily: null',
       '    archive: "{\\"id\\":\\"evt_2\\"}"',
@@ -133,6 +133,21 @@ describe('test', () => {
         `${second}:7:5 tests[0].evnt: unknown key; did you mean event?`,
         `${second}:8:5 tests[1]: it expects nothing; give it event, without or sinks`,
         'nowhere.yaml: the tests cannot be read: there is no such file',
+      ].join('\n'),
+    });
+  });
+
+  it('refuses an absence of what no event can have, which would hold whatever is misspelt', async () => {
+    const file = aFile(
+      '- { name: a, source: audit, record: {}, without: [resources.0.name, actor.usr.email_addr] }',
+      '- { name: b, source: audit, record: {}, sinks: { daily: { without: [src_endpoint.pi] } } }',
+    );
+
+    await expect(tested(file)).rejects.toMatchObject({
+      code: 'config_invalid',
+      message: [
+        `${file}:3:71 without: no event of these sources has actor.usr; did you mean user?`,
+        `${file}:4:71 sinks.daily.without: no event of these sources has src_endpoint.pi; did you mean ip?`,
       ].join('\n'),
     });
   });

@@ -20,6 +20,7 @@ test.each([
   ['state: [}\n', 'c.yaml:1:8: this [ is not closed'],
   ['state:\n\tdir: x\n', 'indentation is made of blanks, not tabs'],
   ['state: a: b\n', 'c.yaml:1:8: a second ": " in one line'],
+  ['state: { dir: a max_bytes: 1 }\n', 'c.yaml:1:15: a second ": " within [ ] or { }'],
   ['state: { dir: "a\\qb" }\n', 'unknown escape in double quotes'],
   ['state: { dir: @x }\n', 'c.yaml:1:15: a value cannot begin with this character'],
   ['a: 1\n---\nb: 2\n', 'a config is one document'],

@@ -95,7 +95,8 @@ function walk(path: EventPath, classes: readonly ClassName[], lists: Lists) {
   return { place, steps: path.length };
 }
 
-function pathText(path: EventPath): string {
+/** A path as people write it. */
+export function pathText(path: EventPath): string {
   return path.map((step, i) => (step === null ? '[]' : `${i === 0 ? '' : '.'}${step}`)).join('');
 }
 

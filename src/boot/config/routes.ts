@@ -5,7 +5,7 @@ import { filterParts } from '../../send/filter.ts';
 import type { ClassName } from '../../send/normalise/schema.ts';
 import type { Route } from '../../send/route.ts';
 import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
-import { classesOf, isNoFlag, pathFlaw } from './event-paths.ts';
+import { classesOf, isNoFlag, pathFlaw, pathText } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import type { Section } from './section.ts';
@@ -101,11 +101,12 @@ function checkFilter(
   const at = written.children?.get('where') ?? written;
   const tell = (what: string) => flaws.add(at.at, [...path, 'where'], withoutReferences(what, at));
   try {
-    const { paths, result } = filterParts(where);
+    const { paths, flags } = filterParts(where);
     const wrong = new Set(paths.flatMap((one) => pathFlaw(one, classes, 'named') ?? []));
     for (const what of wrong) tell(what);
-    if (wrong.size === 0 && result !== null && isNoFlag(result, classes)) {
-      tell(`this is neither true nor false; such as event.severity_id >= 3`);
+    const noFlag = flags.find((one) => isNoFlag(one, classes));
+    if (wrong.size === 0 && noFlag !== undefined) {
+      tell(`${pathText(noFlag)} is neither true nor false; such as event.severity_id >= 3`);
     }
   } catch (error) {
     // The first line says what is wrong; the rest repeats the expression.

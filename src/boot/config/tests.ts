@@ -18,6 +18,7 @@ import { LineCounter } from 'yaml';
 import { z } from 'zod';
 import { ExportError } from '../../contracts/errors.ts';
 import { locate, parseBlock } from './block.ts';
+import { classesOf, pathFlaw } from './event-paths.ts';
 import { Flaws, flawText, type Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
@@ -106,7 +107,7 @@ export function readTests(file: string, around: Surroundings): TestsFile {
   return { config: config === undefined ? null : resolve(dirname(file), config), tests };
 }
 
-/** What a test names that its config does not have, a line each. */
+/** What a test names that its config does not have, or no event, a line each. */
 export function nameFlaws(
   { settings, place }: MappingTest,
   { streams, sinks }: TestableNames,
@@ -125,7 +126,25 @@ export function nameFlaws(
       ? []
       : [`${place(['sinks', sink])} sinks: unknown sink${hint(sink, sinks)}`],
   );
-  return [...strange, ...unknown];
+  return [...strange, ...unknown, ...absenceFlaws({ settings, place })];
+}
+
+// That something is missing holds of whatever is misspelt, so the path has to be one that events can have.
+function absenceFlaws({ settings, place }: Pick<MappingTest, 'settings' | 'place'>) {
+  const wanted: (readonly [Path, readonly string[] | undefined])[] = [
+    [['without'], settings.without],
+    ...Object.entries(settings.sinks).map(
+      ([sink, gets]) =>
+        [['sinks', sink, 'without'], typeof gets === 'object' ? gets?.without : undefined] as const,
+    ),
+  ];
+  return wanted.flatMap(([path, absent = []]) =>
+    absent.flatMap((dotted, index) => {
+      const steps = dotted.split('.').map((step) => (/^\d+$/.test(step) ? null : step));
+      const flaw = pathFlaw(steps, classesOf(null), 'each');
+      return flaw === null ? [] : [`${place([...path, index])} ${path.join('.')}: ${flaw}`];
+    }),
+  );
 }
 
 /** All that is wrong, as one error. */

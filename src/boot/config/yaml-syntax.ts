@@ -16,7 +16,8 @@ const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
   BAD_PROP_ORDER: 'anchors and tags stand behind the indicator',
   BAD_SCALAR_START: 'a value cannot begin with this character; put it in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a second ": " in one line; put a text that holds one in quotes',
-  BLOCK_IN_FLOW: 'an indented block cannot stand within [ ] or { }',
+  BLOCK_IN_FLOW:
+    'a second ": " within [ ] or { }: a comma is missing, or a text that holds one needs quotes',
   DUPLICATE_KEY: 'this key stands here a second time',
   IMPOSSIBLE: 'this cannot be read as YAML',
   KEY_OVER_1024_CHARS: 'a key is longer than 1024 characters',
