@@ -41,6 +41,7 @@ export class ListPoller {
   readonly #memory: PollMemory = {
     tally: { counts: new Map(), at: null },
     empties: new EmptyRuns(),
+    reached: { pages: 0, most: 0 },
     triedBackAt: null,
     polledAt: null,
     failed: false,
@@ -61,11 +62,15 @@ export class ListPoller {
   /** One poll: up to the tail, or until others should have their turn. Never throws for what upstream did. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
-    const before = this.#reader.steps;
+    const { steps, loaded } = this.#reader;
     try {
       const result = await this.#read(poll);
-      if (result.outcome === 'done') return result;
-      return { ...result, advanced: this.#reader.steps > before };
+      if (result.outcome !== 'done') {
+        const isFurther = this.#isFurther(loaded);
+        return { ...result, advanced: isFurther || this.#reader.steps > steps };
+      }
+      Object.assign(this.#memory.reached, { pages: 0, most: 0 });
+      return result;
     } catch (error) {
       this.#memory.failed = true;
       this.#reader.discard();
@@ -76,6 +81,15 @@ export class ListPoller {
     } finally {
       this.#memory.polledAt = poll.begunAt;
     }
+  }
+
+  /** Whether a poll that failed has come further: a round that begins anew each time does not. */
+  #isFurther(before: ListCheckpoint | null): boolean {
+    const { reached } = this.#memory;
+    const isFurther = reached.pages > reached.most;
+    reached.most = Math.max(reached.most, reached.pages);
+    const resume = this.#reader.loaded?.resume ?? null;
+    return isFurther || !samePlace(before?.resume ?? null, resume);
   }
 
   async #read(poll: Poll): Promise<PollResult> {

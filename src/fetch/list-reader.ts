@@ -94,7 +94,7 @@ export class ListReader {
     return this.#checkpoint;
   }
 
-  /** Steps that became durable. */
+  /** Commits that held what was not known. */
   get steps(): number {
     return this.#steps;
   }
@@ -308,7 +308,7 @@ export class ListReader {
     try {
       const block = await this.means.spool.append(entry);
       if (block > 0) this.#block = block;
-      this.#steps += 1;
+      if ((entry.identities?.length ?? 0) > 0) this.#steps += 1;
     } catch (error) {
       this.#checkpoint = null;
       throw error;

@@ -7,8 +7,8 @@ import type { Wait } from '../contracts/wait.ts';
 /**
  * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`: what was seen is to be
  * looked at a second time after this wait, whatever the schedule says; `doubt`: it may be no more than a part. `retry`: nothing is known. `refused`: an operator may
- * have to act, unless it passes by itself. Both are asked again after `wait`, or one that grows; `advanced`: something was
- * held before, so that it begins anew.
+ * have to act, unless it passes by itself. Both are asked again after `wait`, or one that grows; `advanced`: it came further
+ * than before, so that the wait begins anew.
  */
 export type PollResult =
   | {

@@ -25,6 +25,8 @@ export interface PollMemory {
   /** Of the round under way. */
   tally: Tally;
   readonly empties: EmptyRuns;
+  /** Pages that the round under way has passed, and the most that any has since a poll ended well. */
+  readonly reached: { pages: number; most: number };
   /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
   triedBackAt: number | null;
   /** When the poll before began, epoch milliseconds; null before the first. */

@@ -11,7 +11,7 @@ import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import { NoPage } from './outcome.ts';
 import type { Poll } from './poll.ts';
-import { checkHeeded, gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
+import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter } from './stage.ts';
 
 /** As the time of the last round: rows were seen to have come in where they are not read, so one is due at once. */
@@ -77,6 +77,7 @@ export async function readRound(
 /** A round from the list's start, where nothing is counted yet. */
 export function begin(poll: Poll): Round {
   poll.memory.tally = { counts: new Map(), at: null };
+  poll.memory.reached.pages = 0;
   const { watermark, horizon } = poll.checkpoint;
   const { begunAt, first: next } = poll;
   const nothing = { ...noReach, ...nonePassed };
@@ -88,6 +89,9 @@ async function goOn(poll: Poll, round: Round, until: number): Promise<void> {
     await walk(poll, round, until);
   } catch (error) {
     if (!leadsNowhere(error)) throw error;
+    // A refusal further on may be a slip, and is asked again where it stands.
+    const hasMoved = !samePlace(poll.checkpoint.round?.next ?? null, round.next);
+    if (isRefused(error) && hasMoved) throw error;
     // Its cursor did not live until this poll: from the start, and without a pause this time.
     await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
   }
@@ -122,6 +126,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       current = { ...current, ...reach, ...stage.passed, next: resume, overlap, spentMs };
       growth.note(stage);
       pages += 1;
+      poll.memory.reached.pages += 1;
       atEnd = resumeAfter(stage);
       // A page that is committed anyway takes the round's progress with it. Empty ones may be many.
       const isStep = taken.judged.fresh.length > 0 || taken.page.records.length === 0;

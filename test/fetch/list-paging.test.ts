@@ -2,7 +2,8 @@
 // another paging, which reads the list again from its start without repeats.
 
 import { describe, expect, test } from 'vitest';
-import type { Page, PageQuery } from '../../src/contracts/source.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Fetched, Page, PageQuery } from '../../src/contracts/source.ts';
 import { aList, aSpool, hourMs, type ListChoices, minuteMs, standingSandbox } from './reading.ts';
 
 const rowsOf = (count: number) => Array.from({ length: count }, (_, n) => ({ id: `r${n}` }));
@@ -137,6 +138,61 @@ describe('what is doubted', () => {
 
     expect(await list.poll()).toMatchObject({ ...doubtful, fresh: 10 });
     expect((await list.told())[0]?.details).toMatchObject({ sign: 'cursor not heeded' });
+  });
+});
+
+const refused = (status: number): Fetched => {
+  const cause = new ExportError('upstream_refused', `status ${status}`, { next: 'ask again' });
+  return { outcome: 'refused', about: 'cursor', status, cause };
+};
+
+describe('a place that is refused', () => {
+  const inPages = (count: number, { place }: PageQuery): Page => {
+    const from = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+    const next = from + 10 < count ? String(from + 10) : null;
+    return pageOf(rowsOf(count).slice(from, from + 10), { next });
+  };
+  const answering = (answer: (query: PageQuery) => Fetched): ListChoices => ({
+    wrap: (stream) => ({ ...stream, fetchPage: async (query) => answer(query) }),
+  });
+
+  test('2.8: for ever is asked for ever more seldom, though the list is begun anew for it', async () => {
+    const isSecond = ({ place }: PageQuery) => place.by === 'cursor' && place.cursor !== null;
+    const list = await aList(
+      await standingSandbox(),
+      answering((query) =>
+        isSecond(query) ? refused(404) : { outcome: 'page', page: inPages(30, query) },
+      ),
+    );
+
+    const polled = [await list.poll(), await list.poll(), await list.poll(), await list.poll()];
+
+    const advanced = polled.map((result) => 'advanced' in result && result.advanced);
+    expect(advanced).toEqual([true, false, false, false]);
+  });
+
+  test('2.1.6: now and then does not have a long list read again from its start', async () => {
+    let asked = 0;
+    let begun = 0;
+    const list = await aList(
+      await standingSandbox(),
+      answering((query) => {
+        asked += 1;
+        if (asked % 10 === 0) return refused(404);
+        if (query.place.by === 'cursor' && query.place.cursor === null) begun += 1;
+        return { outcome: 'page', page: inPages(400, query) };
+      }),
+    );
+
+    const advanced: unknown[] = [];
+    for (let polls = 0; polls < 20 && (await list.records()).length < 400; polls += 1) {
+      const result = await list.poll();
+      if (result.outcome !== 'done') advanced.push(result.advanced);
+    }
+
+    expect((await list.records()).length).toBe(400);
+    expect(advanced).not.toContain(false);
+    expect(begun).toBeLessThan(10);
   });
 });
 
