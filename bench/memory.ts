@@ -35,13 +35,11 @@ const attacks: Readonly<Record<string, Attack>> = {
 };
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
-const rows: object[] = [];
 for (const [upstream, attack] of Object.entries(attacks)) {
-  if (upstream.includes(values.only)) rows.push({ upstream, ...(await measure(attack)) });
+  if (upstream.includes(values.only)) console.log(`${upstream}: ${await measure(attack)}`);
 }
-console.table(rows);
 
-async function measure({ companies, body, coding = 'identity' }: Attack): Promise<object> {
+async function measure({ companies, body, coding = 'identity' }: Attack): Promise<string> {
   const bytes = body();
   const server = createServer(answering(bytes, coding)).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -51,7 +49,7 @@ async function measure({ companies, body, coding = 'identity' }: Attack): Promis
     return await watched(child);
   });
   server.close();
-  return { 'RSS peak MB': Math.round(rssPeakBytes / MB), 'exit code': code };
+  return `${Math.round(rssPeakBytes / MB)} MB at most; ended with ${code}`;
 }
 
 function answering(body: Buffer, coding: string): RequestListener {
