@@ -32,6 +32,17 @@ export interface Standing {
     readonly error: NotedError | null;
     readonly notice: Notice | null;
   }[];
+  /** Filters that could not judge events, which passed; left out where the process that runs cannot be asked. */
+  readonly filters?: readonly FailingFilter[];
+}
+
+/** As the process that runs tells of it. */
+export interface FailingFilter {
+  /** `routes[0]`. */
+  readonly route: string;
+  readonly source: string;
+  readonly failures: number;
+  readonly why: string | null;
 }
 
 /** One thing to look at. */
@@ -59,6 +70,7 @@ export function attentionLines(
     ...spoolMatters(standing),
     ...streamMatters(standing),
     ...sinkMatters(standing, configFile),
+    ...filterMatters(standing),
   ].toSorted((a, b) => rank(a) - rank(b));
   if (matters.length === 0) return [painted('nothing needs attention', 'good', stream)];
   return [
@@ -86,6 +98,15 @@ function reloadMatters({ reload_refused: refused }: Standing): readonly Matter[]
   if (!refused) return [];
   const what = `the config in its file is not taken, and sluice goes on with the one before: ${refused.message}`;
   return [{ mood: 'bad', what, next: refused.next }];
+}
+
+function filterMatters({ filters = [] }: Standing): readonly Matter[] {
+  return filters.flatMap(({ route, source, failures, why }): readonly Matter[] => {
+    if (failures === 0) return [];
+    const what = `the filter of ${route} could not judge ${counted(failures, 'event')} of ${source}, and let them pass: ${why}`;
+    const next = 'Look for attributes in its where that not every event has: has(event.x) asks.';
+    return [{ mood: 'warn', what, next }];
+  });
 }
 
 function spoolMatters({ spool, sinks }: Standing): readonly Matter[] {

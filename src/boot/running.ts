@@ -80,6 +80,16 @@ const report = z.object({
       message: z.string(),
     }),
   ),
+  filters: z
+    .array(
+      z.object({
+        route: z.string(),
+        source: z.string(),
+        failures: z.number(),
+        why: z.string().nullable(),
+      }),
+    )
+    .default([]),
 });
 
 /** What a running process tells of itself. */

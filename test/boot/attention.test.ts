@@ -47,6 +47,20 @@ describe('attention', () => {
     ]);
   });
 
+  test('tells of a filter that could not judge events', () => {
+    const told = lines({
+      filters: [
+        { route: 'routes[0]', source: 'audit', failures: 3, why: 'no such key: x' },
+        { route: 'routes[1]', source: 'audit', failures: 0, why: null },
+      ],
+    });
+
+    expect(told.map((line) => line.trim())).toEqual([
+      '! the filter of routes[0] could not judge 3 events of audit, and let them pass: no such key: x',
+      'Look for attributes in its where that not every event has: has(event.x) asks.',
+    ]);
+  });
+
   test('tells what a sink says of a far side that takes its events', () => {
     const notice = { what: 'the receiver never closes', next: 'Look at confirm.' };
 
@@ -160,6 +174,7 @@ describe('a screen of top', () => {
         },
       ],
       conditions: [],
+      filters: [],
     };
   }
 

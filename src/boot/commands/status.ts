@@ -8,20 +8,23 @@
 //     streams: [{ name, source, order, checkpoint_at, caught_up_at, lag_ms, next_poll_at, waits_for, state, error }],
 //     spool: { bytes, max_bytes, events, oldest_at },
 //     sinks: [{ name, type, position, backlog, dead_letters, state, error }],
-//     orphans: { streams: [name], sinks: [name] } }
+//     orphans: { streams: [name], sinks: [name] },
+//     filters: [{ route, source, failures, why }] }
 //
 // `lag_ms` is the time since the stream was last read to its tail. `next_poll_at` is null while no process runs and before
 // the first poll. `waits_for` is `room in the spool` where that is full, else null. `state` is `stopped` while no process runs, `new`
 // before anything was read or sent. `reload_refused` says why the config as it stands in its file does not run. `error` is { code, message, next } of the last failure, null once it has passed.
-// Orphans have state and are not in the config.
+// Orphans have state and are not in the config. `filters` are those that events passed unjudged since the start; only the
+// process that runs knows them, so the list is empty where it has no status.listen.
 
 import type { Notice } from '../../contracts/sink.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { readConfigAtWork } from '../at-work.ts';
-import { attentionLines } from '../attention.ts';
+import { attentionLines, type Standing } from '../attention.ts';
 import type { ConfigOptions, ExitCode, Means } from '../command.ts';
 import type { Config } from '../config/config.ts';
 import { planToLook } from '../looking.ts';
+import { askRunning } from '../running.ts';
 import type { ReloadRefusal } from '../running-config.ts';
 import {
   backlogOf,
@@ -52,7 +55,9 @@ export async function status(options: StatusOptions, means: Means): Promise<Exit
   const { config, unread, refused } = readConfigAtWork(options.config, means);
   const { out } = means;
   const state = readState(config.state.dir);
-  const report = reportOf(config, await streamsOf(config), { state, refused });
+  const asked = state.holder === null || config.status === null ? null : await askRunning(config);
+  const filters = asked?.outcome === 'report' ? asked.report.filters : [];
+  const report = { ...reportOf(config, await streamsOf(config), { state, refused }), filters };
   if (options.json === true) out(JSON.stringify(report, null, 2));
   else for (const line of [...reportLines(report, config), ...unreadLines(unread)]) out(line);
   return 0;
@@ -164,7 +169,10 @@ function reportOf(
   };
 }
 
-function reportLines(report: Report, config: Config): readonly string[] {
+function reportLines(
+  report: Report & Pick<Standing, 'filters'>,
+  config: Config,
+): readonly string[] {
   const { running, spool, orphans } = report;
   const absent = !hasState(config.state.dir);
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
