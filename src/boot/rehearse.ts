@@ -75,7 +75,8 @@ function uidOf(stream: Stream, body: Uint8Array): Buffer {
   invariant(records !== null, 'the body is the array of records');
   const identified = identifier.identify(records);
   const isNamed = identified.named[0] === 1;
-  return isNamed ? identifier.uid(identified, 0) : identifier.twinUid(identified, 0, 1);
+  const uid = isNamed ? identifier.uid(identified, 0) : identifier.twinUid(identified, 0, 1);
+  return Buffer.from(uid, 'latin1');
 }
 
 function forSink({ routes }: Plan, sink: PlannedSink, event: Event): SinkRehearsal {

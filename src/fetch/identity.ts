@@ -38,11 +38,14 @@ export interface Identified {
 export class Identifier {
   /** As JSON, since names joined by a separator could be parted otherwise by a name that holds it. */
   readonly #prefix: string;
+  /** What content and id of a record with one are hashed behind. */
+  readonly #named: string;
   /** What the bytes of a record without id are hashed behind. */
   readonly #unnamed: Buffer;
 
   constructor({ source, company, stream }: IdentitySettings) {
     this.#prefix = JSON.stringify([source, company, stream]);
+    this.#named = `${this.#prefix}c\0`;
     this.#unnamed = Buffer.from(`${this.#prefix}r\0`);
   }
 
@@ -67,16 +70,16 @@ export class Identifier {
     return { count, words, named, digests, records };
   }
 
-  /** The uid of a record with an id. */
-  uid({ records }: Identified, index: number): Buffer {
+  /** The uid of a record with an id, a character for each byte: the form that costs least. */
+  uid({ records }: Identified, index: number): string {
     const id = idOf(records.idText(index));
-    return hash('sha256', `${this.#prefix}c\0${contentOf(records, index)}${id}`, 'buffer');
+    return hash('sha256', `${this.#named}${contentOf(records, index)}${id}`, 'latin1');
   }
 
-  /** The uid of the n-th record like this one, where records have no id. */
-  twinUid({ digests }: Identified, index: number, n: number): Buffer {
+  /** The uid of the n-th record like this one, where records have no id; as `uid` has it. */
+  twinUid({ digests }: Identified, index: number, n: number): string {
     const digest = digests[index] ?? Buffer.alloc(0);
-    return hash('sha256', Buffer.concat([digest, Buffer.from(`twin\0${n}`)]), 'buffer');
+    return hash('sha256', Buffer.concat([digest, Buffer.from(`twin\0${n}`)]), 'latin1');
   }
 
   /**
@@ -105,10 +108,9 @@ export class Identifier {
   }
 }
 
-/** The digest of a record's content as 16 hexadecimal digits. */
+/** The digest of a record's content, as text that ends where an id can begin. */
 function contentOf({ contents }: RecordList, index: number): string {
-  const half = (word: number) => (word >>> 0).toString(16).padStart(8, '0');
-  return half(contents[index * 2] ?? 0) + half(contents[index * 2 + 1] ?? 0);
+  return `${contents[index * 2]}.${contents[index * 2 + 1]}.`;
 }
 
 /** The first 16 bytes of a digest. */

@@ -97,7 +97,8 @@ export function judge(question: Question, memory: Memory): Judged {
   let joined = true;
   const note = (i: number, value: number, anchored: boolean) => {
     const to = (fresh.length + standing) * identityWords;
-    identities.set(words.subarray(i * identityWords, (i + 1) * identityWords), to);
+    for (let word = 0; word < identityWords - 1; word += 1)
+      identities[to + word] = words[i * identityWords + word] ?? 0;
     identities[to + identityWords - 1] = value;
     repeats.add(identities, to, anchored);
     if (named[i] === 1) question.readBefore?.met.set(identities, to, 0);
@@ -139,7 +140,7 @@ export function judge(question: Question, memory: Memory): Judged {
     }
     if (isVersion) changed.push(fresh.length);
     const uid = isNamed ? identifier.uid(identified, i) : identifier.twinUid(identified, i, n);
-    uid.copy(uids, fresh.length * uidBytes);
+    uids.write(uid, fresh.length * uidBytes, 'latin1');
     fresh.push(i);
   }
   return {
