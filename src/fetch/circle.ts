@@ -13,10 +13,18 @@ import { NoPage } from './outcome.ts';
 /** What a page is to those before it: `again`: the end of the one before over again; `first`: all of it, the walk's first. */
 export type Sameness = 'other' | 'again' | 'first';
 
+/** What the page was that a cursor is followed from. */
+interface Followed {
+  readonly progress: boolean;
+  readonly isEmpty: boolean;
+}
+
 /** Watches one walk. */
 export class CircleWatch {
   readonly #stream: string;
+  /** Cursors followed since something was surely new; those since the last page with records, too. */
   readonly #cursors = new Set<string>();
+  readonly #sinceRecords = new Set<string>();
   readonly #pages = new Map<string, number>();
   /** Pages with records that were not the one before over again. */
   #count = 0;
@@ -52,13 +60,20 @@ export class CircleWatch {
     return isEndOfBefore ? 'again' : 'other';
   }
 
-  /** A cursor that was followed before in this walk, with nothing surely new since (`progress`), leads round. */
-  follow(next: Place | null, progress: boolean): void {
-    if (next?.by !== 'cursor') return;
+  /**
+   * A cursor that was followed before in this walk, with nothing surely new since (`progress`), leads round. False where
+   * there were only empty pages in that round: behind its last record a list may lead on with cursors that take turns.
+   */
+  follow(next: Place | null, { progress, isEmpty }: Followed): boolean {
+    if (next?.by !== 'cursor') return true;
     if (progress) this.#cursors.clear();
+    if (!isEmpty) this.#sinceRecords.clear();
     const cursor = next.cursor ?? '';
+    if (this.#sinceRecords.has(cursor)) return false;
     if (this.#cursors.has(cursor)) throw this.#circle();
     this.#cursors.add(cursor);
+    this.#sinceRecords.add(cursor);
+    return true;
   }
 
   #circle(): NoPage {

@@ -268,8 +268,8 @@ class Following {
     const { identified, fresh } = judged;
     if (this.#tail.isEnd(identified.count, fresh.length, sameness)) return false;
     const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
-    this.#circle.follow(onward, fresh.some(isSure));
-    return true;
+    const progress = fresh.some(isSure);
+    return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
   }
 
   #stageOf(place: Place, met: Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'>): Stage {

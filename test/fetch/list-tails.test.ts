@@ -28,8 +28,17 @@ class Endless {
   readonly #newestFirst: boolean;
   readonly #row: (n: number) => Row;
   #nonce = 0;
+  /** So many cursors of a place take turns. */
+  readonly #turns: number;
 
-  constructor({ count = 25, again = 0, newestFirst = false, row = named } = {}) {
+  constructor({
+    count = 25,
+    again = 0,
+    newestFirst = false,
+    row = named,
+    turns = Number.POSITIVE_INFINITY,
+  } = {}) {
+    this.#turns = turns;
     this.#again = again;
     this.#newestFirst = newestFirst;
     this.#row = row;
@@ -47,7 +56,7 @@ class Endless {
     const rows = this.#newestFirst ? this.rows.toReversed() : this.rows;
     const page = rows.slice(from, from + (limit ?? 100));
     const again = this.#again === 0 ? [] : rows.slice(-this.#again);
-    this.#nonce += 1;
+    this.#nonce = this.#nonce + 1 < this.#turns ? this.#nonce + 1 : 0;
     return pageOf(page.length === 0 ? again : page, `${from + page.length}.${this.#nonce}`);
   }
 }
@@ -81,6 +90,12 @@ describe('a list that never ends', () => {
     { what: 'a small list again', count: 2, again: 2 },
     { what: 'empty pages', again: 0 },
     { what: 'empty pages, with nothing in it', count: 0, again: 0 },
+    { what: 'empty pages whose two cursors take turns', turns: 2 },
+    {
+      what: 'empty pages whose three cursors take turns, newest first',
+      newestFirst: true,
+      turns: 3,
+    },
     { what: 'empty pages, newest first', newestFirst: true },
     { what: 'two records again, newest first', newestFirst: true, again: 2 },
     { what: 'records without ids again', again: 3, row: nameless, settings: { id: null } },

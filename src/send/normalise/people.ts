@@ -117,15 +117,13 @@ function userOf(reading: Reading, type: string | undefined, typeId: number): Ocs
 function agentFromActor(reading: Reading): People['agent'] {
   reading.putBack(slots.actorType);
   reading.putBack(slots.actorEmail);
-  const app = appOf(
-    reading.text(slots.actorName) ?? reading.text(slots.actorFullName),
-    reading.text(slots.actorUid),
-  );
+  const name = reading.text(slots.actorName) ?? reading.text(slots.actorFullName);
+  const uid = reading.text(slots.actorUid);
   if (reading.values[slots.actorName] !== undefined) reading.putBack(slots.actorFullName);
-  if (app === undefined) return namedAgent(reading);
-  reading.putBack(slots.agentName);
-  reading.putBack(slots.agentUid);
-  return app;
+  // An actor with `agent_id` in place of `id` is one thing all the same.
+  if (name !== undefined) reading.putBack(slots.agentName);
+  if (uid !== undefined) reading.putBack(slots.agentUid);
+  return appOf(name ?? reading.text(slots.agentName), uid ?? reading.text(slots.agentUid));
 }
 
 function namedAgent(reading: Reading): People['agent'] {

@@ -320,7 +320,7 @@ test('file holds each event once, whatever crashes, old states and lost ones com
     }),
     { numRuns: 60 },
   );
-}, 60_000);
+});
 
 async function crash(engine: FakeEngine, { count, share }: { count: number; share: number }) {
   await engine.open();

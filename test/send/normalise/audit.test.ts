@@ -180,6 +180,16 @@ describe('audit records', () => {
     expect(event.unmapped).toEqual({ actor: { type: 'agent' } });
   });
 
+  it('of agents that tell their id as agent_id are no one without an id', () => {
+    const event = normalised({
+      action: 'run.approve',
+      actor: { type: 'agent', agent_id: 'ag-1', name: 'Warden' },
+      ip: '10.0.0.1',
+    });
+
+    expect(event.actor).toEqual({ app_name: 'Warden', app_uid: 'ag-1' });
+  });
+
   it('never make one person out of two', () => {
     const event = normalised({
       action: 'role.grant',
