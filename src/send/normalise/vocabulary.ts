@@ -84,7 +84,13 @@ function addActors(names: Names): void {
       'word',
       rank,
     );
-    names.cross(prefix, 'id uid userid agentid principalid gid accountid', slots.actorUid, 'text', rank);
+    names.cross(
+      prefix,
+      'id uid userid agentid principalid gid accountid',
+      slots.actorUid,
+      'text',
+      rank,
+    );
     names.cross(
       prefix,
       'email emailaddress emailaddr mail useremail principalemail alternateid',
