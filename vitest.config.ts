@@ -26,8 +26,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 300_000,
     teardownTimeout: 20_000,
-    // Real brokers and receivers now and then do what a second try does not show; the report names what was tried again.
-    retry: process.env.CI === 'true' ? 1 : 0,
+    // Real brokers and receivers now and then do what another try does not show; the report names what was tried again.
+    retry: process.env.CI === 'true' ? 2 : 0,
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
   },
 });

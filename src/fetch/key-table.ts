@@ -78,6 +78,9 @@ export class KeyTable {
     let slot = w0 & mask;
     for (;;) {
       const base = slot * stride;
+      // First halves can be zero, as those of free slots are.
+      const isFree = slots[base] === 0 && slots[base + 1] === 0 && this.#isFree(slot);
+      if (isFree) return slot;
       if (slots[base] === w0 && slots[base + 1] === w1) {
         if (slots[base + 2] === w2 && slots[base + 3] === w3) return slot;
         together += 1;
@@ -85,7 +88,7 @@ export class KeyTable {
           slot = (w0 ^ w2) & mask;
           continue;
         }
-      } else if (this.#isFree(slot)) return slot;
+      }
       slot = (slot + 1) & mask;
     }
   }
