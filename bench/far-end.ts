@@ -3,7 +3,7 @@
 // they are not, there is nothing to measure, and this says so.
 
 import { addFound, type Found, foundOf, foundShare, type Way } from '../test/formats/far-end.ts';
-import { hasShared, loadSamples, sampleNames } from '../test/send/normalise/ocsf.ts';
+import { hasShared, loadSamples, sampleNames } from '../test/normalise/ocsf.ts';
 import { sampleMappings } from '../test/support/sample-mappings.ts';
 
 const shapes: readonly Pick<Way, 'format' | 'settings'>[] = [

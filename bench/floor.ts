@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { formats } from '../formats/index.ts';
 import type { Event, PageContext } from '../src/contracts/event.ts';
 import type { Format } from '../src/contracts/format.ts';
+import { compileNormaliser } from '../src/normalise/normalise.ts';
 import { encodeLines } from '../src/send/encode.ts';
 import { DecodedPage, type Normalise } from '../src/send/held-event.ts';
-import { compileNormaliser } from '../src/send/normalise/normalise.ts';
 import { cutRecords } from '../src/tools/records.ts';
 import { pageBody, pageEvents } from './work.ts';
 

@@ -1,4 +1,4 @@
-// Writes src/send/normalise/ocsf-1.8.0.json from a checkout of the official schema:
+// Writes src/normalise/ocsf-1.8.0.json from a checkout of the official schema:
 //
 //   git clone --branch 1.8.0 https://github.com/ocsf/ocsf-schema DIR && npm run ocsf-tables -- DIR
 //
@@ -10,14 +10,14 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../src/contracts/json.ts';
-import { setBySluice } from '../../src/send/normalise/mapping.ts';
+import { setBySluice } from '../../src/normalise/mapping.ts';
 import {
   type AttributeType,
   classNames,
   type OcsfAttribute,
   type OcsfShape,
   type OcsfTables,
-} from '../../src/send/normalise/schema.ts';
+} from '../../src/normalise/schema.ts';
 
 /** The types that sluice can check and fill; other text with a form of its own is left out. */
 const typeNames: Readonly<Record<string, AttributeType>> = {
@@ -39,7 +39,7 @@ const profilesWritten: ReadonlySet<string> = new Set(['security_control', 'host'
 const [directory] = process.argv.slice(2);
 if (directory === undefined) throw new Error('which checkout of the official schema?');
 const source = directory;
-const target = join(import.meta.dirname, '../../src/send/normalise/ocsf-1.8.0.json');
+const target = join(import.meta.dirname, '../../src/normalise/ocsf-1.8.0.json');
 writeFileSync(target, text(tablesOf()));
 
 function tablesOf(): OcsfTables {

@@ -4,10 +4,10 @@
 import { createHash } from 'node:crypto';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../../src/contracts/json.ts';
-import { compileNormaliser } from '../../src/send/normalise/normalise.ts';
-import { classNames, namedClass } from '../../src/send/normalise/schema.ts';
-import { type Accepts, slots } from '../../src/send/normalise/slots.ts';
-import { auditVocabulary } from '../../src/send/normalise/vocabulary.ts';
+import { compileNormaliser } from '../../src/normalise/normalise.ts';
+import { classNames, namedClass } from '../../src/normalise/schema.ts';
+import { type Accepts, slots } from '../../src/normalise/slots.ts';
+import { auditVocabulary } from '../../src/normalise/vocabulary.ts';
 import { table } from './settings-table.ts';
 
 /** An administrator's change of a policy, as an upstream might tell it. */

@@ -3,7 +3,7 @@
 
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, parseConfig } from '../../src/boot/config/config.ts';
+import { type Config, parseConfig } from '../../src/config/config.ts';
 
 /** One Markdown file. */
 export interface Page {

@@ -2,10 +2,10 @@
 // what it is decides the code. Exit codes are what people's scripts rely on: none ever changes its meaning.
 
 import { CommanderError } from 'commander';
+import { type ExitCode, failureText, type Means, UsageError } from '../commands/command.ts';
+import { commandLine } from '../commands/command-line.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
-import { type ExitCode, failureText, type Means, UsageError } from './command.ts';
-import { commandLine } from './command-line.ts';
 
 /** Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit code. */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {

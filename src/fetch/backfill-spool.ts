@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import { type Append, type NewPage, type Spool, uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/records.ts';
-import { timeOf } from './record-time.ts';
+import { timeOf } from './list/record-time.ts';
 
 /** Epoch milliseconds: from `fromMs` on, before `toMs`. */
 export interface Span {

@@ -15,13 +15,13 @@ import {
   backfillSpool,
   type Span,
 } from './backfill-spool.ts';
-import { samePlace } from './checkpoint.ts';
-import { ListReader, type Taken } from './list-reader.ts';
+import { samePlace } from './list/checkpoint.ts';
+import { firstPlace } from './list/pager.ts';
+import { ListReader, type Taken } from './list/reader.ts';
+import { timeOf } from './list/record-time.ts';
+import { EmptyRuns } from './list/tail.ts';
+import { follow, type Walk } from './list/walk.ts';
 import { mismatch, NoPage, type PollResult, resultOf } from './outcome.ts';
-import { firstPlace } from './pager.ts';
-import { timeOf } from './record-time.ts';
-import { EmptyRuns } from './tail.ts';
-import { follow, type Walk } from './walk.ts';
 
 /** What one stream's backfill is read with. */
 export interface BackfillMeans {

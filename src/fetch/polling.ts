@@ -7,11 +7,11 @@ import { asExportError, type ExportError, invariant } from '../contracts/errors.
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
-import { ListPoller } from './list-poller.ts';
-import { ListReader } from './list-reader.ts';
+import { SnapshotPoller } from './collection/poller.ts';
+import { ListPoller } from './list/poller.ts';
+import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
 import { type Schedule, timetable } from './schedule.ts';
-import { SnapshotPoller } from './snapshot-poller.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
 

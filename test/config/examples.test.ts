@@ -5,10 +5,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { configSchema, parseConfig, readConfig } from '../../src/boot/config/config.ts';
-import { planFrom } from '../../src/boot/config/plan.ts';
-import { around } from '../boot/config-text.ts';
-import { planMeans } from '../boot/plan-means.ts';
+import { configSchema, parseConfig, readConfig } from '../../src/config/config.ts';
+import { planFrom } from '../../src/config/plan.ts';
+import { around } from './config-text.ts';
+import { planMeans } from './plan-means.ts';
 
 const folder = new URL('../../config/', import.meta.url).pathname;
 // A fault script is for the sandbox and no config.

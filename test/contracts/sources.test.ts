@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
 import type { Fetched, ListStream, Place, SnapshotStream } from '../../src/contracts/source.ts';
 import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
-import { standingSandbox } from '../fetch/reading.ts';
+import { standingSandbox } from '../fetch/list/reading.ts';
 import { settingsOf, streamsOf, upstreamAt } from '../support/plain-upstream.ts';
 
 const never = new AbortController().signal;

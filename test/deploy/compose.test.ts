@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseConfig } from '../../src/boot/config/config.ts';
-import { around } from '../boot/config-text.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { around } from '../config/config-text.ts';
 import { unknownIn } from './command-line.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'deploy', 'compose');

@@ -9,7 +9,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Block, blocksOf, type Page, pages } from '../../docs/generate/page.ts';
 import { runProgram } from '../../src/boot/program.ts';
-import { aSetup } from '../boot/a-setup.ts';
+import { aSetup } from '../commands/a-setup.ts';
 import { unknownIn } from '../deploy/command-line.ts';
 import { endChild, isRunning, spawnChild } from '../support/children.ts';
 import { runSluice } from '../support/cli.ts';

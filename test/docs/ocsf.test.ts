@@ -6,9 +6,9 @@ import { expect, test } from 'vitest';
 import { cef } from '../../formats/cef.ts';
 import { otel } from '../../formats/otel.ts';
 import { syslog } from '../../formats/syslog.ts';
-import { severityReader, statusReader } from '../../src/send/normalise/levels.ts';
-import { operationReader } from '../../src/send/normalise/operations.ts';
-import { namedClass } from '../../src/send/normalise/schema.ts';
+import { severityReader, statusReader } from '../../src/normalise/levels.ts';
+import { operationReader } from '../../src/normalise/operations.ts';
+import { namedClass } from '../../src/normalise/schema.ts';
 import { anEvent } from '../support/an-event.ts';
 
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'ocsf-mapping.md'), 'utf8');

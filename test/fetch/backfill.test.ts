@@ -6,7 +6,7 @@ import type { ListStream } from '../../src/contracts/source.ts';
 import { Backfill, type BackfillMeans } from '../../src/fetch/backfill.ts';
 import { AUDIT, LOGS, WEB } from '../sandbox/client.ts';
 import { noLog } from '../support/plain-upstream.ts';
-import { aList, type HeldRecord, type ListChoices, standingSandbox } from './reading.ts';
+import { aList, type HeldRecord, type ListChoices, standingSandbox } from './list/reading.ts';
 
 const never = new AbortController().signal;
 const records = 60;

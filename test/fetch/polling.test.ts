@@ -9,7 +9,7 @@ import { scanBody } from '../../src/tools/record-list.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
-import { aSpool, minuteMs } from './reading.ts';
+import { aSpool, minuteMs } from './list/reading.ts';
 
 const streams = 100;
 const answerMs = 5_000;

@@ -12,7 +12,7 @@ import { turnsOf } from '../../src/fetch/turns.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
-import { aSnapshot, firewallStream, quickly, standingSandbox } from './reading.ts';
+import { aSnapshot, firewallStream, quickly, standingSandbox } from './list/reading.ts';
 
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };

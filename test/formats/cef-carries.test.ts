@@ -4,10 +4,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
 import type { Json } from '../../src/contracts/json.ts';
+import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
 import { auditRecord, type RecordPlace } from '../../src/sandbox/audit-records.ts';
 import { logRecords } from '../../src/sandbox/log-records.ts';
-import { compileNormaliser, type Mapping } from '../../src/send/normalise/normalise.ts';
-import { hasShared, loadSamples, sampleNames, sharedNote } from '../send/normalise/ocsf.ts';
+import { hasShared, loadSamples, sampleNames, sharedNote } from '../normalise/ocsf.ts';
 import { anEvent } from '../support/an-event.ts';
 import { sampleMappings } from '../support/sample-mappings.ts';
 import { decodeCef, parse5424 } from './decoders.ts';

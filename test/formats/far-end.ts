@@ -8,7 +8,7 @@
 import { formats } from '../../formats/index.ts';
 import type { Event, PageContext, RecordKind } from '../../src/contracts/event.ts';
 import { isObject, type Json } from '../../src/contracts/json.ts';
-import { compileNormaliser, type Mapping } from '../../src/send/normalise/normalise.ts';
+import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
 import { carriedValue } from './carried.ts';
 import { decodeCef, parse5424 } from './decoders.ts';
 import { makeFormat } from './make-format.ts';

@@ -4,7 +4,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
-import { aSetup } from '../boot/a-setup.ts';
+import { aSetup } from '../commands/a-setup.ts';
 import { startSluice } from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
 

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import type { Event, PageContext, RecordKind } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
+import { compileNormaliser, type NormaliseSettings } from '../../src/normalise/normalise.ts';
 import { DecodedPage } from '../../src/send/held-event.ts';
-import { compileNormaliser, type NormaliseSettings } from '../../src/send/normalise/normalise.ts';
 import { scanBody } from '../../src/tools/record-list.ts';
 import { Chance, tortureRecord } from './torture-record.ts';
 

@@ -5,8 +5,8 @@
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
-import { ListPoller } from '../../src/fetch/list-poller.ts';
-import { ListReader } from '../../src/fetch/list-reader.ts';
+import { ListPoller } from '../../src/fetch/list/poller.ts';
+import { ListReader } from '../../src/fetch/list/reader.ts';
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import { Random } from '../../src/sandbox/random.ts';
 import { silent } from '../support/silent-log.ts';

@@ -7,12 +7,12 @@ import type { Stream } from '../../src/contracts/source.ts';
 import type { Log } from '../../src/contracts/tools.ts';
 import type { Upstream } from '../../src/contracts/upstream.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { openTokens } from '../../src/tools/access-token.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
-import { openThrottles } from '../../src/tools/throttles.ts';
-import { openUpstream } from '../../src/tools/upstream-client.ts';
-import { upstreamFields } from '../../src/tools/upstream-settings.ts';
+import { openTokens } from '../../src/upstream/access-token.ts';
+import { openUpstream } from '../../src/upstream/client.ts';
+import { upstreamFields } from '../../src/upstream/settings.ts';
+import { openThrottles } from '../../src/upstream/throttles.ts';
 import { afterThisTest } from './temp.ts';
 
 /** An upstream of the config at an address, with the sandbox's credentials; closed with the test. */

@@ -1,6 +1,6 @@
 // A mapping for each file of sample records, as an operator would write it: some of what the records hold, and not all.
 
-import type { Mapping } from '../../src/send/normalise/normalise.ts';
+import type { Mapping } from '../../src/normalise/normalise.ts';
 
 /** By the name of the file. */
 export const sampleMappings = {

@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
-import { aSetup } from '../boot/a-setup.ts';
+import { aSetup } from '../commands/a-setup.ts';
 import { startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { startSluice } from '../support/cli.ts';

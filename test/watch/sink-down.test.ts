@@ -2,7 +2,7 @@
 // what happens where the status cannot be served.
 
 import { beforeAll, expect, test } from 'vitest';
-import { aSetup } from '../boot/a-setup.ts';
+import { aSetup } from '../commands/a-setup.ts';
 import { startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { runSluice, startSluice } from '../support/cli.ts';

@@ -1,0 +1,71 @@
+// A config as the process has it that runs with it, for the commands that look at what runs. What must stay true: while it
+// runs it is found and shown, whatever stands in its file by now and wherever it keeps its state; and who looks is told
+// where that is not what the file says.
+
+import { type Config, ConfigError, parseConfig } from '../config/config.ts';
+import { stateDirOf } from '../config/state-dir.ts';
+import { holderOf } from '../hold/lock.ts';
+import {
+  type ReloadRefusal,
+  type RunningConfig,
+  runningIn,
+  runningWith,
+} from '../run/running-config.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import type { Means } from './command.ts';
+import { type ConfigToLook, readConfigToLook, withStandIns } from './looking.ts';
+
+/** A config that is looked at, and what its process says of it. */
+export interface ConfigAtWork extends ConfigToLook {
+  /** Why the file's content is not what runs; null: it is, or nothing runs. */
+  readonly refused: ReloadRefusal | null;
+}
+
+/**
+ * Reads a config as the process has it that runs with it: from wherever that keeps its state, and as it was read when the file
+ * is broken since, which `err` is told. Throws a ConfigError where the file is broken and nothing runs with it.
+ */
+export function readConfigAtWork(file: string, { env, err }: Means): ConfigAtWork {
+  let looked: ConfigToLook;
+  try {
+    looked = readConfigToLook(file, env);
+  } catch (error) {
+    const { dir, places } = stateDirOf(undefined, file, { env });
+    const running = error instanceof ConfigError ? runningWith(file, [dir, ...places]) : null;
+    const last = running && configOf(running, file, env);
+    if (running === null || last === null || !(error instanceof ConfigError)) throw error;
+    const flaws = error.message.split('\n');
+    const more = flaws.length > 1 ? ` (and ${flaws.length - 1} more)` : '';
+    err(cleanText(`the config is wrong as it stands: ${flaws[0]}${more}`, lineLengthMax));
+    err(cleanText(`this is ${holderOf(running.dir)}, with the config as it was`, lineLengthMax));
+    return { ...last, refused: running.refused };
+  }
+  const { config, running } = whereItRuns(looked.config);
+  return { ...looked, config, refused: running?.refused ?? null };
+}
+
+/** A config with the state directory of the process that runs with it, where one does. */
+export function whereItRuns(config: Config): {
+  readonly config: Config;
+  readonly running: RunningConfig | null;
+} {
+  const { file, state } = config;
+  const running =
+    holderOf(state.dir) === null ? runningWith(file, state.places) : runningIn(state.dir);
+  if (running === null) return { config, running };
+  return { config: { ...config, state: { ...state, dir: running.dir } }, running };
+}
+
+const lineLengthMax = 600;
+
+/** What runs, read again: it was right, so that only its secrets may be missing here. */
+function configOf(running: RunningConfig, file: string, env: Means['env']): ConfigToLook | null {
+  const text = JSON.stringify(running.config);
+  const { around, unread } = withStandIns(text, env);
+  try {
+    const config = parseConfig(text, file, around);
+    return { config: { ...config, state: { ...config.state, dir: running.dir } }, unread };
+  } catch {
+    return null;
+  }
+}

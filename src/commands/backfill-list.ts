@@ -1,0 +1,191 @@
+// `sluice backfill list` and `cancel`: what was begun and how far it is, and how one that is not wanted any more is forgotten.
+// Both work while another process runs: a request that is gone is what that process stops at. What must stay true: the
+// live streams' memory is not touched, and what a backfill has held for the sinks is delivered like all that is held.
+
+import { type Config, readConfig } from '../config/config.ts';
+import { holderOf } from '../hold/lock.ts';
+import {
+  type BackfillProgress,
+  type BackfillRequest,
+  doneIn,
+  forget,
+  progressOf,
+  requestsIn,
+  withdraw,
+} from '../run/backfill-requests.ts';
+import { counted, type Mood, painted, spanText } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { systemClock } from '../tools/clock.ts';
+import { notHere } from '../watch/state.ts';
+import { readConfigAtWork, whereItRuns } from './at-work.ts';
+import {
+  type ConfigOptions,
+  commandText,
+  type ExitCode,
+  type Means,
+  UsageError,
+} from './command.ts';
+
+/** Options of `backfill list`. */
+export interface ListOptions extends ConfigOptions {
+  readonly json?: boolean;
+}
+
+/** `waiting`: asked for, and not taken up yet. */
+type Standing = 'waiting' | BackfillProgress['state'];
+
+interface Begun {
+  readonly request: BackfillRequest;
+  readonly progress: BackfillProgress | null;
+  readonly state: Standing;
+}
+
+/** Whoever reads a backfill says so several times a second; with a machine under load in mind. */
+const activeWithinMs = 5_000;
+const letGoWithinMs = 10_000;
+const lookEveryMs = 100;
+/** As many of an id's characters as people are shown; any beginning that only one has will do. */
+const idLength = 8;
+
+/** Prints what was begun, oldest first. */
+export async function list(options: ListOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const { out } = means;
+  const begun = begunIn(config.state.dir);
+  if (options.json === true) for (const one of begun) out(JSON.stringify(factsOf(one)));
+  else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
+  else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
+  return 0;
+}
+
+/** Forgets one that is not done. */
+export async function cancel(
+  id: string,
+  options: ConfigOptions,
+  { env, out }: Means,
+): Promise<ExitCode> {
+  const { config } = whereItRuns(readConfig(options.config, { env }));
+  const { request, progress, state } = found(id, config);
+  const { source } = request;
+  if (state === 'done') {
+    throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
+  }
+  withdraw(config.state.dir, request);
+  const isRead = state === 'reading' || state === 'delivering';
+  if (!isRead || !(await letGo(request, config))) forget(config, request);
+  const held = counted(progress?.held ?? 0, 'event');
+  out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
+  return 0;
+}
+
+function begunIn(dir: string): readonly Begun[] {
+  const holder = holderOf(dir);
+  const now = Date.now();
+  const unfinished = requestsIn(dir).map((request): Begun => {
+    const progress = progressOf(dir, request.id);
+    const isActive = holder !== null && now - (progress?.at ?? 0) < activeWithinMs;
+    return { request, progress, state: standingOf(request, progress, { holder, isActive }) };
+  });
+  const done = doneIn(dir).map(
+    (request): Begun => ({ request, progress: progressOf(dir, request.id), state: 'done' }),
+  );
+  return [...done, ...unfinished].toSorted((a, b) => a.request.askedAt - b.request.askedAt);
+}
+
+function standingOf(
+  { wanted, askedAt }: BackfillRequest,
+  progress: BackfillProgress | null,
+  { holder, isActive }: { readonly holder: string | null; readonly isActive: boolean },
+): Standing {
+  if (progress?.state === 'failed' && progress.at >= askedAt) return 'failed';
+  if (!wanted || holder === null) return 'stopped';
+  const state = progress?.state;
+  return isActive && (state === 'reading' || state === 'delivering') ? state : 'waiting';
+}
+
+function found(id: string, config: Config): Begun {
+  const begun = begunIn(config.state.dir);
+  const [one, another] = begun.filter(({ request }) => id !== '' && request.id.startsWith(id));
+  if (one !== undefined && another === undefined) return one;
+  const known = begun.map(({ request }) => shown(request)).join(', ');
+  const there = known === '' ? `none was begun${notHere(config)}` : `there are ${known}`;
+  const what = one === undefined ? 'no backfill' : 'more than one backfill';
+  throw new UsageError(`there is ${what} ${cleanText(id, 80)}; ${there}`);
+}
+
+/** Waits until whoever reads it has noticed; true where they have forgotten it, false where nobody seems to read it any more. */
+async function letGo({ id }: BackfillRequest, { state: { dir } }: Config): Promise<boolean> {
+  const clock = systemClock();
+  const deadline = clock.monotonic() + letGoWithinMs;
+  while (clock.monotonic() < deadline) {
+    if (progressOf(dir, id) === null) return true;
+    await clock.sleep(lookEveryMs);
+  }
+  return false;
+}
+
+function linesOf({ request, progress, state }: Begun, config: Config): readonly string[] {
+  const span = `${timeText(request.from)} to ${timeText(request.to)}`;
+  const head = `${shown(request)}  ${cleanText(request.source, 80)}  ${span}  `;
+  const next = nextText({ request, progress, state }, config);
+  const below = [progressText(progress), ...(next === null ? [] : [next])];
+  return [
+    `${head}${painted(state, moods[state])}`,
+    ...below.map((text) => `${' '.repeat(idLength)}  ${cleanText(text, 500)}`),
+  ];
+}
+
+const moods = {
+  waiting: 'plain',
+  reading: 'good',
+  delivering: 'good',
+  stopped: 'warn',
+  failed: 'bad',
+  done: 'dim',
+} as const satisfies Record<Standing, Mood>;
+
+function progressText(progress: BackfillProgress | null): string {
+  if (progress === null) return 'nothing read yet';
+  const { share, read, held, behind, reachedAt, at } = progress;
+  return [
+    ...(share === null ? [] : [`${Math.floor(share * 100)}%`]),
+    `${counted(read, 'record')} read, ${counted(held, 'event')} held for the sinks`,
+    ...(behind === 0 ? [] : [`${behind} to deliver`]),
+    ...(reachedAt === null ? [] : [`reached ${timeText(reachedAt)}`]),
+    `last step ${spanText(Date.now() - at)} ago`,
+  ].join(', ');
+}
+
+function nextText({ request, progress, state }: Begun, { file }: Config): string | null {
+  if (state !== 'stopped' && state !== 'failed') return null;
+  const { source, from, to, isBounded, wanted } = request;
+  const span = ['--from', timeText(from), ...(isBounded ? ['--to', timeText(to)] : [])];
+  const again = commandText('backfill', file, '--source', source, ...span);
+  if (state === 'failed' && progress?.error) {
+    const { message, next } = progress.error;
+    return `${message}. ${next} Then: ${again}`;
+  }
+  return wanted ? `goes on with the next run, or with: ${again}` : `goes on with: ${again}`;
+}
+
+function factsOf({ request, progress, state }: Begun): Readonly<Record<string, unknown>> {
+  const { id, source, from, to } = request;
+  const { share = null, read = 0, held = 0, untimed = 0, behind = 0 } = progress ?? {};
+  return {
+    ...{ id, source, from: timeText(from), to: timeText(to), state },
+    ...{ share, read, held, untimed, behind },
+    reached_at: timeText(progress?.reachedAt ?? null),
+    last_step_at: timeText(progress?.at ?? null),
+    error: progress?.error ?? null,
+  };
+}
+
+function shown({ id }: BackfillRequest): string {
+  return id.slice(0, idLength);
+}
+
+function timeText(at: number): string;
+function timeText(at: number | null): string | null;
+function timeText(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,253 @@
+// `sluice backfill`: the events of a past time, delivered to every sink. Where a process runs with the config it is asked
+// to do it beside its live streams, and followed; else it is done here. Either way the same command line goes on where
+// it was cut short. What must stay true: an event comes with the uid that the live stream gives it, so that a receiver
+// can tell what it has already, and whoever asks is told that it does come again.
+
+import { type Config, readConfig } from '../config/config.ts';
+import { hint } from '../config/nearest.ts';
+import { planFrom, type WholePlan } from '../config/plan.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { holderOf } from '../hold/lock.ts';
+import type { Summary } from '../pipeline.ts';
+import { runAlone } from '../run/backfill-alone.ts';
+import { listStreams } from '../run/backfill-reading.ts';
+import {
+  alike,
+  ask,
+  type BackfillProgress,
+  type BackfillRequest,
+  forget,
+  progressOf,
+  requestOf,
+  type Wish,
+  writeRequest,
+} from '../run/backfill-requests.ts';
+import { listenForShutdown } from '../run/shutdown.ts';
+import { type BootTools, openTools } from '../run/tools.ts';
+import { besideMeter, type Meter, meterFor } from '../terminal/backfill-meter.ts';
+import { counted } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { type LogLevel, logForm, openLog } from '../watch/log.ts';
+import { whereItRuns } from './at-work.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+
+/** Options of `backfill`. */
+export interface BackfillOptions extends ConfigOptions {
+  readonly source: string;
+  readonly from: string;
+  readonly to?: string;
+  readonly restart?: boolean;
+  readonly logLevel?: LogLevel;
+}
+
+/** How often is looked at what the process that runs has come to. */
+const lookEveryMs = 250;
+/** It looks several times a second: who has not taken a backfill up by then does not do so at all. */
+const takenWithinMs = 15_000;
+/** How long a process that is restarted may be away. */
+const awayMsMax = 60_000;
+const stoppedWithinMs = 10_000;
+
+/** 0: read and delivered; 1: not, or not all of it, saying why. */
+export async function backfill(options: BackfillOptions, means: Means): Promise<ExitCode> {
+  const { config } = whereItRuns(readConfig(options.config, { env: means.env }));
+  const wish = wishOf(options, config, Date.now());
+  const form = logForm(process.stderr);
+  const level = options.logLevel ?? (form === 'text' ? 'warn' : config.log.level);
+  const plainLog = await openLog({ level, form });
+  const meter = meterFor(process.stderr, { log: plainLog, name: wish.source, now: Date.now });
+  const tools = openTools(besideMeter(plainLog, meter.clear));
+  const shutdown = listenForShutdown(() => means.exit(1));
+  try {
+    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    refuseWithoutList(wish, plan);
+    if (options.restart === true) forgetAlike(config, wish);
+    const request = ask(config.state.dir, wish, tools.clock.now());
+    for (const line of introduction(request)) means.err(line);
+    const doing: Doing = { request, config, plan, tools, stop: shutdown.stop, meter, means };
+    return await (holderOf(config.state.dir) === null ? alone(doing) : follow(doing));
+  } finally {
+    meter.clear();
+    await tools.http.close();
+    shutdown.release();
+  }
+}
+
+interface Doing {
+  readonly request: BackfillRequest;
+  readonly config: Config;
+  readonly plan: WholePlan;
+  readonly tools: BootTools;
+  readonly stop: AbortSignal;
+  readonly meter: Meter;
+  readonly means: Means;
+}
+
+function wishOf(options: BackfillOptions, { sources }: Config, now: number): Wish {
+  const { source } = options;
+  if (!Object.hasOwn(sources, source)) {
+    const near = hint(source, Object.keys(sources));
+    throw new UsageError(`--source: there is no source ${cleanText(source, 80)}${near}`);
+  }
+  const from = timeOf('--from', options.from);
+  const to = options.to === undefined ? null : timeOf('--to', options.to);
+  if (from >= now) throw new UsageError('--from: expected a time in the past');
+  if (to !== null && to <= from) throw new UsageError('--to: expected a time after --from');
+  if (to !== null && to > now) {
+    throw new UsageError('--to: expected a time in the past; leave it out for up to now');
+  }
+  return { source, from, to };
+}
+
+function timeOf(option: string, text: string): number {
+  const isTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
+  const at = isTime ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  throw new UsageError(
+    `${option}: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${cleanText(text, 80)}`,
+  );
+}
+
+function refuseWithoutList({ source }: Wish, { sources }: WholePlan): void {
+  if (listStreams(sources.find(({ name }) => name === source)).length > 0) return;
+  throw new UsageError(
+    `--source: ${source} is a configuration that is read whole each time; upstream keeps no past of it`,
+  );
+}
+
+function forgetAlike(config: Config, wish: Wish): void {
+  const unfinished = alike(config.state.dir, wish);
+  if (unfinished !== undefined) forget(config, unfinished);
+}
+
+function introduction({ source, from, to }: BackfillRequest): readonly string[] {
+  const time = (at: number) => new Date(at).toISOString();
+  return [
+    `${source}: events from ${time(from)} up to ${time(to)}. Upstream documents no time filter: its list is walked, and other times are left out here.`,
+    'Every sink gets them, also those it has got before, with the same uid; sinks that take each event once take these once more.',
+  ];
+}
+
+async function alone(doing: Doing): Promise<ExitCode> {
+  const { request, config, plan, tools, stop, meter, means } = doing;
+  try {
+    const { progress, behind } = await runAlone(request, {
+      ...{ config, plan, tools, stop },
+      show: meter.show,
+    });
+    meter.clear();
+    const code = tellEnd(doing, progress);
+    for (const line of behindLines(behind)) means.err(line);
+    return code;
+  } catch (error) {
+    // A process was started meanwhile: it takes the request up.
+    if (error instanceof ExportError && error.code === 'state_locked') return await follow(doing);
+    throw error;
+  }
+}
+
+async function follow(doing: Doing): Promise<ExitCode> {
+  const { request, config, tools, stop, meter, means } = doing;
+  const { dir } = config.state;
+  const { clock } = tools;
+  const askedAt = clock.monotonic();
+  let isTaken = false;
+  let seenAt = askedAt;
+  means.err(`${holderOf(dir) ?? 'another process'} runs with this config and is asked to do it`);
+  while (!stop.aborted) {
+    // Looked at first: what is done is told before its request goes.
+    const isGone = requestOf(dir, request.id) === null;
+    const progress = progressOf(dir, request.id);
+    if (progress !== null && progress.at >= request.askedAt) {
+      isTaken = true;
+      meter.show(progress);
+      const isStopped = progress.state === 'stopped' && !isWanted(doing);
+      if (progress.state === 'done' || progress.state === 'failed' || isStopped) {
+        meter.clear();
+        return tellEnd(doing, progress);
+      }
+    }
+    if (isGone) return tellEnd(doing, progress);
+    if (holderOf(dir) !== null) seenAt = clock.monotonic();
+    if (clock.monotonic() - seenAt > awayMsMax) throw left(doing);
+    if (!isTaken && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing);
+    await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+  return await stopThere(doing);
+}
+
+function isWanted({ request, config }: Doing): boolean {
+  return requestOf(config.state.dir, request.id)?.wanted === true;
+}
+
+function isCancelled({ request, config }: Doing): boolean {
+  return requestOf(config.state.dir, request.id) === null;
+}
+
+async function stopThere(doing: Doing): Promise<ExitCode> {
+  const { request, config, tools, meter } = doing;
+  const { dir } = config.state;
+  if (!isCancelled(doing)) writeRequest(dir, { ...request, wanted: false });
+  const deadline = tools.clock.monotonic() + stoppedWithinMs;
+  const now = () => progressOf(dir, request.id);
+  const isOver = (state?: BackfillProgress['state']) =>
+    state !== 'reading' && state !== 'delivering';
+  while (!isOver(now()?.state) && tools.clock.monotonic() < deadline) {
+    await tools.clock.sleep(lookEveryMs);
+  }
+  meter.clear();
+  return tellEnd(doing, now());
+}
+
+function left({ request, config }: Doing): ExportError {
+  return new ExportError(
+    'state_locked',
+    `backfilling ${request.source}: the process that ran with ${config.file} has ended`,
+    {
+      next: 'Start it again, which goes on with the backfill, or run the same command line again.',
+    },
+  );
+}
+
+function notTaken({ request, config }: Doing): ExportError {
+  writeRequest(config.state.dir, { ...request, wanted: false });
+  const holder = holderOf(config.state.dir) ?? 'the process that held the state directory';
+  return new ExportError(
+    'state_locked',
+    `backfilling ${request.source}: ${holder} does not take it up`,
+    {
+      next: 'It may be a `run --once`, another backfill or an older version: wait for its end, then run the same command line again.',
+    },
+  );
+}
+
+function tellEnd(doing: Doing, progress: BackfillProgress | null): ExitCode {
+  const { request, means } = doing;
+  const { source } = request;
+  const { read = 0, held = 0, untimed = 0, behind = 0, reachedAt = null } = progress ?? {};
+  const odd = untimed === 0 ? '' : `, ${untimed} of them without a readable time`;
+  const counts = `${counted(read, 'record')} read, ${counted(held, 'event')} held for the sinks${odd}`;
+  if (progress?.state === 'done') {
+    means.out(`${source}: ${counts}; every sink has them`);
+    return 0;
+  }
+  if (isCancelled(doing)) {
+    means.err(`${source}: cancelled: ${counts}; what is held is still delivered`);
+    return 1;
+  }
+  const reached = reachedAt === null ? '' : ` at ${new Date(reachedAt).toISOString()}`;
+  means.err(`${source}: not all of it: ${counts}; ${counted(behind, 'event')} still to deliver`);
+  if (progress?.error) {
+    const { message, next } = progress.error;
+    for (const line of [message, `  ${next}`]) means.err(line);
+  } else if (progress?.state === 'stopped') means.err(`stopped${reached}; nothing is lost`);
+  means.err('the same command line goes on from there');
+  return 1;
+}
+
+function behindLines(behind: Summary['behind']): readonly string[] {
+  return behind.map(({ sink, held, cause }) => {
+    const why = cause === null ? 'there was no time left' : cause.message;
+    return cleanText(`${sink}: ${counted(held, 'event')} still held: ${why}`, 500);
+  });
+}

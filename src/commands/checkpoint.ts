@@ -1,0 +1,171 @@
+// `sluice checkpoint`: where a stream stands, and the two ways to move it by hand. Both are for the rare day when a
+// checkpoint no longer fits: they touch nothing that is held for the sinks, and keep the identities of what was read, so that
+// what is read again is not delivered again; `--forget` is for those who want just that. A process that runs rewinds a stream
+// itself (requests-beside.ts), and has to be stopped for a reset. Cursors are shown by their digest only.
+
+import { z } from 'zod';
+import { type Config, readConfig } from '../config/config.ts';
+import { hint } from '../config/nearest.ts';
+import { identityBytes } from '../contracts/spool.ts';
+import { forgetDelivered } from '../hold/delivered.ts';
+import { holderOf, takeLock } from '../hold/lock.ts';
+import type { Store } from '../hold/store.ts';
+import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
+import { counted, factLines } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { hasState, notHere, openForLooking, readState, type StreamState } from '../watch/state.ts';
+import { askBeside } from './asking.ts';
+import { readConfigAtWork } from './at-work.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import { streamsOf } from './status.ts';
+
+/** Options of all three. */
+export interface CheckpointOptions extends ConfigOptions {
+  readonly stream: string;
+  readonly forget?: boolean;
+}
+
+/** Prints what is known of a stream. */
+export async function show(options: CheckpointOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const { stream, state } = await find(config, options);
+  if (state === null || !hasState(config.state.dir)) {
+    means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
+    return 0;
+  }
+  const store = openForLooking(config.state.dir);
+  try {
+    for (const line of factLines(factsOf(state, store, stream))) means.out(line);
+  } finally {
+    store.close();
+  }
+  return 0;
+}
+
+function factsOf(
+  state: StreamState,
+  store: Store,
+  stream: string,
+): Parameters<typeof factLines>[0] {
+  const { checkpoint, caughtUpAt, error } = state;
+  const known = store.rows(
+    'SELECT coalesce(sum(length(keys)), 0) AS n, min(at) AS since FROM identities WHERE stream = ?',
+    stream,
+  )[0];
+  const trail = store.rows(
+    'SELECT count(*) AS n, min(at) AS oldest, max(at) AS newest FROM trail WHERE stream = ?',
+    stream,
+  )[0];
+  const places = Number(trail?.n ?? 0);
+  const records = Number(known?.n ?? 0) / identityBytes;
+  return [
+    ['stream', stream],
+    ['checkpoint', checkpoint === null ? 'none' : time(checkpoint.savedAt)],
+    ['resumes at', checkpoint?.resume ?? '-'],
+    ['order', checkpoint?.order ?? '-'],
+    ['read whole once', checkpoint?.swept === null ? '-' : checkpoint?.swept ? 'yes' : 'not yet'],
+    ['latest record', time(checkpoint?.watermark)],
+    ['caught up', time(caughtUpAt)],
+    ['records known', records === 0 ? '0' : `${records}, since ${time(known?.since)}`],
+    [
+      'places to rewind to',
+      places === 0 ? '0' : `${places}, ${time(trail?.oldest)} to ${time(trail?.newest)}`,
+    ],
+    ['last error', error?.message ?? '-'],
+  ];
+}
+
+/** Deletes the checkpoint, so that the stream is read from its start. */
+export async function reset(options: CheckpointOptions, means: Means): Promise<ExitCode> {
+  const config = readConfig(options.config, { env: means.env });
+  const { stream } = await find(config, options);
+  const forgotten = locked(config, stream, () =>
+    resetStream(config, stream, options.forget === true),
+  );
+  means.out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
+  means.out(
+    forgotten === null
+      ? 'what was read is still known, half a million records at least, and not delivered again; --forget would deliver it again'
+      : `${forgotten} records are forgotten: what upstream still has of them is delivered again`,
+  );
+  return 0;
+}
+
+/**
+ * Has a list read again: from the newest place before a time where all that was read since stands behind it, else from its
+ * beginning.
+ */
+export async function rewind(
+  options: CheckpointOptions & { readonly to: string },
+  means: Means,
+): Promise<ExitCode> {
+  const to = timeOf(options.to);
+  const { config } = readConfigAtWork(options.config, means);
+  const { stream } = await find(config, options);
+  const wish: Rewind = { what: 'rewind', to, forget: options.forget === true };
+  const isRunning = holderOf(config.state.dir) !== null;
+  const rewound = isRunning
+    ? rewoundShape.parse(await askBeside(config, stream, wish))
+    : locked(config, stream, () => rewindStream(config, stream, wish));
+  const who = isRunning ? 'the running process' : 'the next run';
+  for (const line of rewoundLines(rewound, to, who)) means.out(`${stream}: ${line}`);
+  return 0;
+}
+
+function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): readonly string[] {
+  return [
+    place === null
+      ? `${who} reads it again from its beginning`
+      : `resumes where it was at ${time(place.at)} (cursor with digest ${place.digest})`,
+    forgotten === null
+      ? 'what was read is still known and not delivered again; --forget would deliver again what was read since'
+      : `${counted(forgotten, 'record')} read since ${time(to)} forgotten: what upstream still has of them is delivered again, and nothing else is`,
+  ];
+}
+
+interface Found {
+  readonly stream: string;
+  readonly state: StreamState | null;
+}
+
+/** The stream of that name, in the config or left over in the state. */
+async function find(config: Config, { stream }: CheckpointOptions): Promise<Found> {
+  const { streams } = readState(config.state.dir);
+  const names = new Set([...(await streamsOf(config)).map(({ name }) => name), ...streams.keys()]);
+  if (!names.has(stream)) {
+    throw new UsageError(
+      `--stream: there is no stream ${cleanText(stream, 80)}${hint(stream, names)}`,
+    );
+  }
+  return { stream, state: streams.get(stream) ?? null };
+}
+
+const rewoundShape = z.object({
+  place: z.object({ at: z.number(), digest: z.string() }).nullable(),
+  forgotten: z.number().nullable(),
+});
+
+/** Moves a checkpoint while no run can: a runner's memory would overrule what is changed under it. */
+function locked<T>(config: Config, stream: string, move: () => T): T {
+  const lock = takeLock(config.state.dir);
+  try {
+    forgetDelivered(config.state.dir, stream);
+    return move();
+  } finally {
+    lock.release();
+  }
+}
+
+function timeOf(text: string): number {
+  const at = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  throw new UsageError(
+    `--to: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${cleanText(text, 80)}`,
+  );
+}
+
+function time(at: unknown): string {
+  return typeof at === 'number' ? new Date(at).toISOString() : '-';
+}

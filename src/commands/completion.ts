@@ -1,0 +1,40 @@
+// `sluice completion`: a script that completes sluice's commands, options and their values in bash, zsh or fish, also behind
+// `npx`. It is made from the command line's own tree, so that it names what there is. Names of sources, sinks and streams
+// are not completed, since a shell would have to start sluice to learn them.
+
+import type { Argument, Command, Option } from 'commander';
+import type { ExitCode, Means } from './command.ts';
+import { type Follow, type Place, scripts } from './completion-scripts.ts';
+
+/** Prints the script for a shell. */
+export async function completion(
+  shell: keyof typeof scripts,
+  program: Command,
+  { out }: Means,
+): Promise<ExitCode> {
+  out(scripts[shell](placesOf(program, [])));
+  return 0;
+}
+
+function placesOf(command: Command, names: readonly string[]): readonly Place[] {
+  const help = command.createHelp();
+  const commands = help.visibleCommands(command);
+  const [argument] = command.registeredArguments;
+  const place: Place = {
+    path: names.join(' '),
+    commands: commands.map((one) => ({ text: one.name(), about: one.description() })),
+    options: help.visibleOptions(command).map((option) => ({
+      flags: [option.short, option.long].filter((flag) => typeof flag === 'string'),
+      about: option.description,
+      value: option.required || option.optional ? followOf(option, option.flags) : null,
+    })),
+    argument: argument === undefined ? null : followOf(argument, argument.name()),
+  };
+  return [place, ...commands.flatMap((one) => placesOf(one, [...names, one.name()]))];
+}
+
+/** The names of values say what they are: `<file>`, `<dir>`, `<record.json>`. */
+function followOf({ argChoices }: Option | Argument, name: string): Follow {
+  if (argChoices !== undefined) return { choices: argChoices };
+  return /\b(file|dir|json|yaml)\b/.test(name) ? 'file' : 'text';
+}

@@ -1,0 +1,286 @@
+// `sluice init`: a first config from a few answers, asked on a terminal or given as flags. Each answer is checked as it comes,
+// by the config reader itself, so that what is written passes `check`. What must stay true: no file is overwritten unless
+// asked for, and no secret is asked for or written.
+
+import { existsSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { ConfigError, parseConfig } from '../config/config.ts';
+import { hint } from '../config/nearest.ts';
+import { whyUnreadable } from '../config/references.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { type ExitCode, type Means, shellWord, UsageError } from './command.ts';
+import { withStandIns } from './looking.ts';
+import { type Answers, configText, type SinkType, secretNames, sinkKinds } from './new-config.ts';
+
+/** Options of `init`, as they are typed. */
+export interface InitOptions {
+  readonly config: string;
+  readonly unified?: string;
+  readonly services?: string;
+  readonly companies?: string;
+  readonly scope?: string;
+  readonly logs?: string;
+  readonly secrets?: string;
+  readonly sink?: string;
+  readonly to?: string;
+  readonly force?: boolean;
+}
+
+/** Who is asked. */
+export interface Asker {
+  /** True for a person, who may answer again when an answer is wrong. */
+  readonly again: boolean;
+  /** The answer as typed; empty for the usual one, where there is one. */
+  ask(question: string, usual: string | null): Promise<string>;
+}
+
+/** Asks, writes, and says what to do next. */
+export async function init(options: InitOptions, means: Means): Promise<ExitCode> {
+  const file = options.config;
+  if (options.force !== true && existsSync(file)) throw exists(file);
+  const onTerminal = process.stdin.isTTY && process.stderr.isTTY;
+  const answers =
+    onTerminal && !saysAll(options)
+      ? await askedOnTerminal(options, means)
+      : await answersTo(options, nobody, means);
+  if (answers === null) {
+    means.err('nothing was written');
+    return 1;
+  }
+  write(file, configText(answers), options.force === true);
+  for (const line of nextLines(file, answers)) means.out(line);
+  return 0;
+}
+
+/** True where flags name what is read and where it goes: nobody is asked for what has a usual answer. */
+export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {
+  if (sink === undefined) return false;
+  return services === undefined ? unified !== undefined : companies !== undefined;
+}
+
+/** Null: whoever was asked has gone. */
+async function askedOnTerminal(options: InitOptions, means: Means): Promise<Answers | null> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const gone = new AbortController();
+  terminal.on('SIGINT', () => terminal.close());
+  terminal.on('close', () => gone.abort(new Error('the terminal was closed')));
+  const ask = (question: string) => terminal.question(question, { signal: gone.signal });
+  try {
+    return await answersTo(options, { again: true, ask }, means);
+  } catch (error) {
+    if (gone.signal.aborted) return null;
+    throw error;
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Takes what is usual where a flag says nothing. */
+const nobody: Asker = {
+  again: false,
+  async ask(_question, usual) {
+    if (usual === null) throw new UsageError('is needed, since there is no terminal to ask on');
+    return '';
+  },
+};
+
+/** What is asked, in this order, unless a flag has said it. */
+interface Question {
+  readonly flag: keyof Omit<InitOptions, 'config' | 'force'>;
+  readonly text: string;
+  /** What an empty answer means, and what is taken where nobody can be asked. */
+  readonly usual: string | null;
+  /** False where the answers so far leave nothing to ask. */
+  readonly asked: (answers: Answers) => boolean;
+  readonly take: (answers: Answers, text: string) => Answers;
+}
+
+const none = (text: string) => (text === '' ? null : text);
+
+const questions: readonly Question[] = [
+  {
+    flag: 'unified',
+    text: 'Base address of the unified API (audit events), such as https://api.example.com/v1; empty: not read',
+    usual: '',
+    asked: () => true,
+    take: (answers, text) => ({ ...answers, unified: none(text) }),
+  },
+  {
+    flag: 'services',
+    text: 'Base address of the services API (logs, firewall), such as https://svc.example.com; empty: not read',
+    usual: '',
+    asked: () => true,
+    take: (answers, text) => ({ ...answers, services: none(text) }),
+  },
+  {
+    flag: 'companies',
+    text: 'Company ids of the services API, with commas',
+    usual: null,
+    asked: ({ services }) => services !== null,
+    take: (answers, text) => ({ ...answers, companies: text.split(',').map((id) => id.trim()) }),
+  },
+  {
+    flag: 'scope',
+    text: 'Scope of the services API, the vendor’s URN',
+    usual: 'urn:vendor:api:public',
+    asked: ({ services }) => services !== null,
+    take: (answers, text) => ({ ...answers, scope: text }),
+  },
+  {
+    flag: 'logs',
+    text: 'Path of a log list, such as /api/logs/v1/companies/{company_id}/events; empty: no logs',
+    usual: '',
+    asked: ({ services }) => services !== null,
+    take: (answers, text) => ({ ...answers, logs: none(text) }),
+  },
+  {
+    flag: 'secrets',
+    text: 'Directory of files that hold the credentials, such as /run/secrets; empty: environment variables',
+    usual: '',
+    asked: () => true,
+    take: (answers, text) => ({ ...answers, secrets: none(text) }),
+  },
+  {
+    flag: 'sink',
+    text: `Where events go: ${Object.keys(sinkKinds).join(', ')}`,
+    usual: 'file',
+    asked: () => true,
+    take: (answers, text) => ({ ...answers, sink: sinkType(text), to: usualTo(sinkType(text)) }),
+  },
+  {
+    flag: 'to',
+    text: '',
+    usual: '',
+    asked: ({ sink }) => sinkKinds[sink].to !== null,
+    take: (answers, text) => (text === '' ? answers : { ...answers, to: text }),
+  },
+];
+
+const nothing: Answers = {
+  unified: null,
+  services: null,
+  companies: [],
+  scope: '',
+  logs: null,
+  secrets: null,
+  sink: 'stdout',
+  to: '',
+};
+
+/** All answers, each right together with those before it. */
+export async function answersTo(
+  options: InitOptions,
+  asker: Asker,
+  means: Pick<Means, 'env' | 'err'>,
+): Promise<Answers> {
+  let answers = nothing;
+  for (const question of questions) {
+    if (!question.asked(answers)) continue;
+    answers = await settle(question, answers, { options, asker, means });
+  }
+  return answers;
+}
+
+interface Asking {
+  readonly options: InitOptions;
+  readonly asker: Asker;
+  readonly means: Pick<Means, 'env' | 'err'>;
+}
+
+async function settle(question: Question, before: Answers, asking: Asking): Promise<Answers> {
+  const { options, asker, means } = asking;
+  const { flag, usual } = question;
+  for (;;) {
+    try {
+      const text = options[flag] ?? (await asker.ask(promptOf(question, before), usual));
+      const answers = question.take(before, text.trim() || (usual ?? ''));
+      const flaw = flawOf(flag, answers, means.env);
+      if (flaw === null) return answers;
+      throw new UsageError(flaw);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      if (options[flag] !== undefined || !asker.again) {
+        throw new UsageError(`--${flag}: ${error.message}`);
+      }
+      means.err(`  ${error.message}`);
+    }
+  }
+}
+
+function promptOf({ flag, text, usual }: Question, { sink, to }: Answers): string {
+  const asked = flag === 'to' ? (sinkKinds[sink].to?.what ?? '') : text;
+  const shown = flag === 'to' ? to : (usual ?? '');
+  return `${asked}\n${shown === '' ? '' : `[${shown}] `}> `;
+}
+
+function usualTo(sink: SinkType): string {
+  return sinkKinds[sink].to?.usual ?? '';
+}
+
+function sinkType(text: string): SinkType {
+  const types = Object.keys(sinkKinds);
+  const found = types.find((type) => type === text);
+  if (found === undefined) {
+    throw new UsageError(`there is no sink ${cleanText(text, 80)}${hint(text, types)}`);
+  }
+  return found as SinkType;
+}
+
+/** What is wrong with the answers so far, the rest made up: the first thing that the config reader says of it. */
+function flawOf(flag: Question['flag'], answers: Answers, env: Means['env']): string | null {
+  const { unified, services, secrets, companies, scope } = answers;
+  if (flag === 'services' && unified === null && services === null) {
+    return 'one of the two APIs has to be read: give this, or --unified';
+  }
+  // Taken as a name a secret would get into the file, should somebody paste one here.
+  if (flag === 'secrets' && secrets !== null && !/^\.{0,2}\/[\w./-]*$/.test(secrets)) {
+    return 'expected a directory such as /run/secrets';
+  }
+  const text = configText({
+    ...answers,
+    unified: unified ?? (services === null ? 'https://api.example.com/v1' : null),
+    companies: companies.length > 0 ? companies : ['c-1'],
+    scope: scope || 'urn:vendor:api:public',
+  });
+  try {
+    parseConfig(text, 'the new config', withStandIns(text, env, 'none').around);
+    return null;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.flaws[0]?.message ?? null;
+  }
+}
+
+function write(file: string, text: string, force: boolean): void {
+  try {
+    writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') throw exists(file);
+    throw new UsageError(`${cleanText(file, 200)} cannot be written: ${whyUnreadable(error)}`);
+  }
+}
+
+function exists(file: string): UsageError {
+  return new UsageError(
+    `${cleanText(file, 200)} is there already, and stays as it is; --force overwrites it, -c names another`,
+  );
+}
+
+function nextLines(file: string, { unified, services, secrets }: Answers): readonly string[] {
+  const names = [
+    ...(unified === null ? [] : secretNames('edge', secrets)),
+    ...(services === null ? [] : secretNames('ops', secrets)),
+  ];
+  const provide =
+    secrets === null
+      ? names.map((name) => `  export ${name}=…`)
+      : [`  write the credentials into ${names.join(', ')}`];
+  const shown = cleanText(shellWord(file), 300);
+  return [
+    `wrote ${shown}; next:`,
+    ...provide,
+    `  npx sluice check -c ${shown} --connect   # says whether both sides answer`,
+    `  npx sluice run -c ${shown}`,
+    `  npx sluice top -c ${shown}               # from another terminal`,
+  ];
+}

@@ -1,0 +1,114 @@
+// `sluice preview`: what becomes of a record, before anything runs: the event that it is normalised to, and for each sink
+// whether the event goes there and what exactly is sent for it. Nothing is opened, asked or kept, and secrets need not be
+// at hand. Frames, compression and what a protocol adds around an event are not shown.
+
+import { readFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { hint } from '../config/nearest.ts';
+import type { WholePlan } from '../config/plan.ts';
+import { whyUnreadable } from '../config/references.ts';
+import type { Stream } from '../contracts/source.ts';
+import { factLines, painted } from '../terminal/table.ts';
+import { visibleBytes, visibleJson } from '../terminal/visible.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import { planToLook, readConfigToLook } from './looking.ts';
+import { rehearse, type SinkRehearsal } from './rehearse.ts';
+
+/** Options of `preview`. */
+export interface PreviewOptions extends ConfigOptions {
+  readonly source?: string;
+  readonly sink?: string;
+}
+
+/** Shows what becomes of the record in a file; `-`: of the one on standard input. */
+export async function preview(
+  file: string,
+  options: PreviewOptions,
+  { env, out }: Means,
+): Promise<ExitCode> {
+  const plan = await planToLook(readConfigToLook(options.config, env).config);
+  const stream = chosenStream(plan, options.source);
+  checkSink(plan, options.sink);
+  const record = await readRecord(file);
+  const { event, sinks } = rehearse(plan, { stream, record, readAt: Date.now() });
+  const facts = factLines([
+    ['source', stream.source],
+    ['stream', stream.name],
+    ['uid', stream.kind === 'list' ? event.uid : 'given when a reading finds the change'],
+  ]);
+  for (const line of [...facts, ...visibleJson(event.ocsf)]) out(line);
+  for (const sink of sinks) {
+    if (options.sink !== undefined && options.sink !== sink.sink.name) continue;
+    for (const line of sinkLines(sink, stream)) out(line);
+  }
+  return 0;
+}
+
+function chosenStream({ sources }: WholePlan, name: string | undefined): Stream {
+  const names = sources.map((source) => source.name);
+  if (name === undefined && sources.length > 1) {
+    throw new UsageError(`--source: say of which source the record is: ${names.join(', ')}`);
+  }
+  const source = sources.find((one) => name === undefined || one.name === name);
+  if (source === undefined) {
+    throw new UsageError(
+      `--source: there is no source ${cleanText(name ?? '', 80)}${hint(name ?? '', names)}`,
+    );
+  }
+  const [stream] = source.streams;
+  if (stream !== undefined) return stream;
+  throw new UsageError(`--source: ${source.name} has no stream; its upstream needs companies`);
+}
+
+function checkSink({ sinks }: WholePlan, name: string | undefined): void {
+  const names = sinks.map((sink) => sink.name);
+  if (name === undefined || names.includes(name)) return;
+  throw new UsageError(`--sink: there is no sink ${cleanText(name, 80)}${hint(name, names)}`);
+}
+
+/** The bytes of one record, without what stands around it. */
+async function readRecord(file: string): Promise<Uint8Array> {
+  const told = cleanText(file === '-' ? 'standard input' : file, 200);
+  let bytes: Buffer;
+  try {
+    bytes = file === '-' ? await buffer(process.stdin) : readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`${told} cannot be read: ${whyUnreadable(error)}`);
+  }
+  let record: unknown;
+  try {
+    record = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw new UsageError(`${told} is no JSON: ${cleanText(String(error), 300)}`);
+  }
+  if (Array.isArray(record)) {
+    throw new UsageError(`${told} holds a list of ${record.length}; give one record of it`);
+  }
+  return bytes.subarray(bytes[0] === 0xef ? 3 : 0);
+}
+
+const leftTexts = {
+  unrouted: (source: string) => `nothing: no route leads here from ${source}`,
+  filtered: () => 'nothing: where of its route leaves the event out',
+} as const;
+
+function sinkLines(rehearsal: SinkRehearsal, { source }: Stream): readonly string[] {
+  const { sink, bytes, left, failed } = rehearsal;
+  const head = (text: string) => `${painted(`${sink.name} (${kindOf(sink)})`, 'good')}  ${text}`;
+  if (left !== null) return ['', head(leftTexts[left](source))];
+  const sent = bytes ?? new Uint8Array(0);
+  const notes = failed.map(
+    (filter) => `where could not judge the event, and so lets it pass: ${cleanText(filter, 300)}`,
+  );
+  return [
+    '',
+    head(`${sent.length} bytes of ${sink.format.contentType}`),
+    ...notes.map((note) => painted(note, 'warn')),
+    ...visibleBytes(sent),
+  ];
+}
+
+function kindOf({ definition, format }: SinkRehearsal['sink']): string {
+  return `${definition.type}, ${format.name}`;
+}

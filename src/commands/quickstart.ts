@@ -1,0 +1,205 @@
+// What `npm start` runs: the sandbox as upstream, its events on the screen, one readable line each, and whole in a file.
+// It is the ordinary journey with an ordinary config (config/quickstart.yaml). Port and birth of the sandbox are kept
+// beside the state, so that a second start meets the same upstream as it has grown since, resumes, and repeats nothing.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { styleText } from 'node:util';
+import { z } from 'zod';
+import { type Config, readConfig } from '../config/config.ts';
+import { planFrom, type WholePlan } from '../config/plan.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { takeLock } from '../hold/lock.ts';
+import { backlog } from '../pipeline.ts';
+import { eventTap } from '../run/event-tap.ts';
+import { type Journey, openJourney } from '../run/journey.ts';
+import type { Made } from '../run/reload-changes.ts';
+import { listenForShutdown } from '../run/shutdown.ts';
+import { type BootTools, openTools } from '../run/tools.ts';
+import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
+import { readable } from '../terminal/readable.ts';
+import { spanText } from '../terminal/table.ts';
+import { watching } from '../watch/live.ts';
+import { type LogLevel, openLog } from '../watch/log.ts';
+import { readState } from '../watch/state.ts';
+import type { StatusServer } from '../watch/status-server.ts';
+import type { ExitCode, Means } from './command.ts';
+import { started } from './sandbox.ts';
+
+const configFile = fileURLToPath(new URL('../../config/quickstart.yaml', import.meta.url));
+
+const world = z.strictObject({ port: z.int(), epochMs: z.int() });
+type World = z.infer<typeof world>;
+
+/** Few enough to be read on a screen, many enough for several pages. */
+const eventsAtStart = 200;
+const tellEveryMs = 5_000;
+/** Outside the range from which systems give out ports, so that it is still free at the next start. */
+const portWanted = 18_620;
+
+/** Runs until a signal, then drains. */
+export async function quickstart(
+  options: { readonly logLevel?: LogLevel },
+  means: Means,
+): Promise<ExitCode> {
+  const shutdown = listenForShutdown(() => means.exit(1));
+  const log = await openLog({ level: options.logLevel ?? 'warn', form: 'text' });
+  const tell = (text: string) => means.err(styleText('cyan', text, { stream: process.stderr }));
+  const { dir } = configFor(placeholder).state;
+  // Before the sandbox, whose port would be taken as well: who holds the directory is the better message.
+  takeLock(dir).release();
+  const sandbox = await openWorld(dir);
+  const tools = openTools(log);
+  const config = configFor(environmentOf(sandbox));
+  const plan = screenReadable(
+    planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens }),
+  );
+  const journey = await openJourney(plan, config.state, tools);
+  try {
+    for (const line of welcome(config, journey, sandbox)) tell(line);
+    const page = await openPage({ config, plan }, journey, tools);
+    tell(`the journey on a page: ${page.url}`);
+    tell('your own config, from a few questions: npx sluice init');
+    const progress = tellProgress(journey, { tools, tell, dir, stop: shutdown.stop });
+    await journey.pipeline.run(shutdown.stop, config.shutdown.timeoutMs);
+    await progress;
+    await page.close();
+    tell(`stopped: ${countsOf(journey)}. Start again, and it goes on from here.`);
+    return 0;
+  } finally {
+    await journey.close();
+    await sandbox.close();
+    shutdown.release();
+  }
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+function configFor(env: Environment): Config {
+  const SANDBOX_STATE_DIR = resolve('state/quickstart');
+  return readConfig(configFile, { env: { ...env, SANDBOX_STATE_DIR } });
+}
+
+/** The state directory stands in the config, and the sandbox's address is known only from the state directory. */
+const placeholder: Environment = {
+  SANDBOX_UNIFIED_URL: 'http://127.0.0.1:1/v1',
+  SANDBOX_SERVICES_URL: 'http://127.0.0.1:1',
+  SANDBOX_CLIENT_ID: 'none',
+  SANDBOX_CLIENT_SECRET: 'none',
+};
+
+function environmentOf({ unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox): Environment {
+  return {
+    SANDBOX_UNIFIED_URL: unifiedBaseUrl,
+    SANDBOX_SERVICES_URL: servicesBaseUrl,
+    SANDBOX_CLIENT_ID: credentials.clientId,
+    SANDBOX_CLIENT_SECRET: credentials.clientSecret,
+  };
+}
+
+/** The same upstream as last time, or a new one, remembered for the next time. */
+async function openWorld(dir: string): Promise<Sandbox> {
+  const file = join(dir, 'sandbox.json');
+  const known = readWorld(file);
+  const serve = (port: number, epochMs: number) =>
+    startSandbox({ port, epochMs, seed: 1, events: eventsAtStart });
+  // The port is part of what the checkpoints stand for, so a world that is known is served there or not at all.
+  if (known !== null) return await started(known.port, () => serve(known.port, known.epochMs));
+  const epochMs = Date.now();
+  const sandbox = await serve(portWanted, epochMs).catch(() => serve(0, epochMs));
+  const born: World = { port: sandbox.port, epochMs };
+  writeFileSync(file, `${JSON.stringify(born)}\n`, { mode: 0o600 });
+  return sandbox;
+}
+
+function readWorld(file: string): World | null {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    // The first start.
+    return null;
+  }
+  try {
+    return world.parse(JSON.parse(text));
+  } catch (error) {
+    throw new ExportError('state_damaged', `reading ${file}: it is not what a quickstart wrote`, {
+      next: 'Remove the directory it is in, and start again: everything is then read anew.',
+      cause: error,
+    });
+  }
+}
+
+/** The screen gets lines for people; the file keeps the whole events. */
+function screenReadable(plan: WholePlan): WholePlan {
+  return {
+    ...plan,
+    sinks: plan.sinks.map((sink) =>
+      sink.settings.type === 'stdout'
+        ? { ...sink, format: readable, formatKey: readable.name }
+        : sink,
+    ),
+  };
+}
+
+function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonly string[] {
+  const delivered = Object.keys(config.sinks).map((name) => before.sinks.get(name)?.position ?? 0);
+  const least = Math.min(...delivered);
+  const held = before.spool.end - least;
+  const files = Object.values(config.sinks).flatMap(({ settings }) =>
+    typeof settings.path === 'string' ? [settings.path] : [],
+  );
+  return [
+    `quickstart: reads the sandbox at ${url}; events come here and to ${files.join(', ')} (Ctrl-C ends it)`,
+    before.streams.size === 0
+      ? 'first start: everything is read from the beginning'
+      : `resumes: ${least} events already delivered, none of them again${held === 0 ? '' : `; ${held} held are sent first`}`,
+  ];
+}
+
+const pagePort = 8_686;
+
+/** The status page, on its usual port or on any that is free. */
+async function openPage(made: Made, journey: Journey, tools: BootTools): Promise<StatusServer> {
+  const { serveStatus } = await import('../watch/status-server.ts');
+  const { clock, log } = tools;
+  const seen = watching({ ...made, ...journey, clock, log });
+  const look = () => ({ ...seen(), reloadRefused: null, logLinesLost: null });
+  const tap = eventTap({ ...made, spool: journey.spool, clock });
+  const serve = (port: number) =>
+    serveStatus({ host: '127.0.0.1', port, token: null, look, tap, clock, log });
+  return await serve(pagePort).catch(() => serve(0));
+}
+
+async function tellProgress(
+  journey: Journey,
+  how: { tools: BootTools; tell: (text: string) => void; dir: string; stop: AbortSignal },
+): Promise<void> {
+  const { clock } = how.tools;
+  while (!how.stop.aborted) {
+    await clock.sleep(tellEveryMs, how.stop).catch(() => undefined);
+    if (!how.stop.aborted) how.tell(`${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}`);
+  }
+}
+
+function countsOf({ pipeline, spool }: Journey): string {
+  const { end } = spool.gauge;
+  const sinks = pipeline.state.sinks.map(({ name, position }) => {
+    const held = backlog(end, position);
+    return `${name} ${position}${held === 0 ? '' : ` (${held} held)`}`;
+  });
+  return `events read ${end}; delivered: ${sinks.join(', ')}`;
+}
+
+/** The latest checkpoint of each source: that they move is what makes a restart cheap. */
+function checkpointsOf(dir: string, now: number): string {
+  const latest = new Map<string, number>();
+  for (const [name, { source, checkpoint }] of readState(dir).streams) {
+    if (checkpoint === null) continue;
+    const key = source ?? name;
+    latest.set(key, Math.max(latest.get(key) ?? 0, checkpoint.savedAt));
+  }
+  const told = Array.from(latest, ([name, at]) => `${name} ${spanText(now - at)} ago`);
+  return `checkpoints: ${told.join(', ')}`;
+}

@@ -1,0 +1,95 @@
+// One record's way out, as a run would take it, without spool, network or clock: normalised as its source says, routed,
+// filtered and redacted for each sink, and encoded as that sink gets it. `preview` shows it and `test` compares it. What
+// must stay true: the same code does the work as in a run, so that what is rehearsed is what is delivered.
+
+import { invariant } from '../contracts/errors.ts';
+import type { Event, PageContext } from '../contracts/event.ts';
+import type { Stream } from '../contracts/source.ts';
+import type { HeldPage } from '../contracts/spool.ts';
+import { Identifier } from '../fetch/list/identity.ts';
+import { normalisersOf, type Plan, type PlannedSink } from '../pipeline.ts';
+import { encodeLines } from '../send/encode.ts';
+import { DecodedPage } from '../send/held-event.ts';
+import { selectionFor } from '../send/route.ts';
+import { scanBody } from '../tools/record-list.ts';
+
+/** What is sent on its way. */
+export interface Rehearsed {
+  readonly stream: Stream;
+  /** UTF-8 JSON of one record, which the caller has seen to parse. */
+  readonly record: Uint8Array;
+  /** Epoch milliseconds at which it is taken to have been read. */
+  readonly readAt: number;
+}
+
+/** What came of it. */
+export interface Rehearsal {
+  /** As normalised, before any route. */
+  readonly event: Event;
+  readonly sinks: readonly SinkRehearsal[];
+}
+
+/** What one sink gets. */
+export interface SinkRehearsal {
+  readonly sink: PlannedSink;
+  /** The event as this sink is to see it; null where it gets nothing. */
+  readonly event: Event | null;
+  /** Exactly what is sent for the event, before framing and compression; null where it gets nothing. */
+  readonly bytes: Uint8Array | null;
+  /** Why it gets nothing: no route leads there, or every route's filter says no. */
+  readonly left: 'unrouted' | 'filtered' | null;
+  /** Filters that could not judge the event, and so let it pass. */
+  readonly failed: readonly string[];
+}
+
+/** Rehearses a record. Total for any record that parses. */
+export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Rehearsal {
+  const context: PageContext = {
+    source: stream.source,
+    stream: stream.name,
+    kind: stream.kind === 'list' ? stream.records : 'drift',
+    ...(stream.company === undefined ? {} : { company: stream.company }),
+    fetchedAt: readAt,
+  };
+  const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
+  const held: HeldPage = {
+    context,
+    body,
+    items: '',
+    kept: null,
+    uids: uidOf(stream, body),
+    first: 0,
+    count: 1,
+  };
+  const [event] = new DecodedPage(held, normalisersOf(plan.sources)(context)).events;
+  invariant(event !== undefined, 'a page of one record has one event');
+  return { event, sinks: plan.sinks.map((sink) => forSink(plan, sink, event)) };
+}
+
+/** As a run would give it to a record that it meets for the first time; a change's hangs on the reading that found it. */
+function uidOf(stream: Stream, body: Uint8Array): Buffer {
+  const { source, company = '', name } = stream;
+  const { id, ignore } = stream.kind === 'list' ? stream : { id: null, ignore: [] };
+  const identifier = new Identifier({ source, company, stream: name });
+  const { records } = scanBody(body, '', id, ignore);
+  invariant(records !== null, 'the body is the array of records');
+  const identified = identifier.identify(records);
+  const isNamed = identified.named[0] === 1;
+  const uid = isNamed ? identifier.uid(identified, 0) : identifier.twinUid(identified, 0, 1);
+  return Buffer.from(uid, 'latin1');
+}
+
+function forSink({ routes }: Plan, sink: PlannedSink, event: Event): SinkRehearsal {
+  const failed: string[] = [];
+  const way = { source: event.source, sink: sink.name };
+  const selection = selectionFor(routes, way, ({ where, why }) => failed.push(`${where}: ${why}`));
+  if (selection === null) return { sink, event: null, bytes: null, left: 'unrouted', failed };
+  const seen = selection.select(event);
+  if (seen === null) return { sink, event: null, bytes: null, left: 'filtered', failed };
+  return { sink, event: seen, bytes: encoded(sink, seen), left: null, failed };
+}
+
+function encoded({ format }: PlannedSink, event: Event): Uint8Array {
+  const { bytes, starts, ends } = encodeLines([event], format);
+  return bytes.subarray(starts[0], ends[0]);
+}

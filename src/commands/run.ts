@@ -1,0 +1,274 @@
+// `sluice run`: the journey until it is told to stop, or with `--once` until everything there is has been read and
+// delivered. It ends in order: polling stops, what is held goes out to the sinks that take it, the rest stays held and
+// is named. A second signal ends at once, which loses nothing either. SIGHUP, or another content of its file, has the config
+// read again (reload.ts).
+
+import { type Config, readConfig } from '../config/config.ts';
+import { planFrom, type WholePlan } from '../config/plan.ts';
+import { asExportError, ExportError } from '../contracts/errors.ts';
+import { duration } from '../contracts/settings.ts';
+import type { Log } from '../contracts/tools.ts';
+import { backlog, type Summary } from '../pipeline.ts';
+import { withBackfills } from '../run/backfill-beside.ts';
+import { eventTap } from '../run/event-tap.ts';
+import { timeToGiveUp } from '../run/give-up.ts';
+import { type Journey, openJourney } from '../run/journey.ts';
+import { type OwnLog, openOwnLog } from '../run/own-log.ts';
+import { type ReloadMeans, serveReloads } from '../run/reload.ts';
+import type { Made } from '../run/reload-changes.ts';
+import { listenForReloads } from '../run/reload-requests.ts';
+import { serveRequests } from '../run/requests-beside.ts';
+import { resumeLines } from '../run/resume-lines.ts';
+import { noteRunning, type ReloadRefusal } from '../run/running-config.ts';
+import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
+import { isWhole, summaryLines } from '../run/summary.ts';
+import { type BootTools, openTools } from '../run/tools.ts';
+import { systemClock } from '../tools/clock.ts';
+import { watching } from '../watch/live.ts';
+import type { LogLevel } from '../watch/log.ts';
+import type { StatusServer } from '../watch/status-server.ts';
+import type { EventTap, TailWish } from '../watch/tail.ts';
+import type { Watched, WatchedJourney } from '../watch/watched.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+
+/** Options of `run`. */
+export interface RunOptions extends ConfigOptions {
+  readonly logLevel?: LogLevel;
+  readonly once?: boolean;
+  readonly allowRemoval?: boolean;
+  readonly timeout?: string;
+}
+
+/** Runs. 0: drained, or with `once` all delivered; 1: failed, or with `once` something was not. */
+export async function run(options: RunOptions, means: Means): Promise<ExitCode> {
+  const limitMs = limitOf(options);
+  if (options.once === true) {
+    return await runJourney(options, means, (running) => runOnce(running, limitMs));
+  }
+  const requests = await listenForReloads(options.config, systemClock());
+  const removalAllowed = options.allowRemoval === true;
+  try {
+    return await runJourney(options, means, (running) =>
+      runOn(running, { requests, removalAllowed }),
+    );
+  } finally {
+    requests.release();
+  }
+}
+
+async function runJourney(
+  options: RunOptions,
+  means: Means,
+  go: (running: Running) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const config = readConfig(options.config, { env: means.env });
+  const own = await openOwnLog(config, options.logLevel);
+  const { log } = own;
+  warnThroughLog(log);
+  if (config.state.warning !== null) log.warn(config.state.warning);
+  const shutdown = listenForShutdown(() => {
+    log.warn('a second signal: ending at once; nothing is lost');
+    means.exit(1);
+  });
+  let stopMs: number | null = null;
+  shutdown.stop.addEventListener('abort', () => {
+    stopMs = performance.now();
+  });
+  try {
+    const tools = openTools(log);
+    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    const journey = await openJourney(plan, config.state, tools);
+    try {
+      for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
+      const sight = sightOf({ config, plan }, journey, tools);
+      const refused = null;
+      const running = { config, plan, journey, tools, shutdown, means, own, sight, refused };
+      noteRunning(config, tools.clock.now(), null, log);
+      const status = await openStatus(running);
+      try {
+        return await go(running);
+      } finally {
+        await status?.close();
+      }
+    } finally {
+      await journey.close();
+    }
+  } catch (error) {
+    const { code, message, next } = asExportError(error, 'running');
+    log.error('sluice ends', { code, error: message, next });
+    return 1;
+  } finally {
+    await own.close(stopMs);
+    shutdown.release();
+  }
+}
+
+interface Running {
+  readonly config: Config;
+  readonly plan: WholePlan;
+  readonly journey: Journey;
+  readonly tools: BootTools;
+  readonly shutdown: Shutdown;
+  readonly means: Means;
+  readonly own: OwnLog;
+  /** What the status shows: of another config once that runs. */
+  sight: Sight;
+  /** Why the config in its file does not run; null: it does. */
+  refused: ReloadRefusal | null;
+}
+
+interface Sight {
+  readonly look: () => WatchedJourney;
+  readonly tap: EventTap | null;
+}
+
+function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight {
+  return {
+    look: watching({ ...made, ...journey, clock, log }),
+    tap: made.config.status?.tail ? eventTap({ ...made, spool: journey.spool, clock }) : null,
+  };
+}
+
+/** The status page, where the config asks for one; what cannot be watched as asked does not start. */
+async function openStatus(running: Running): Promise<StatusServer | null> {
+  const { status } = running.config;
+  if (status === null) return null;
+  const { serveStatus } = await import('../watch/status-server.ts');
+  const { clock, log, http } = running.tools;
+  const { tap: first } = running.sight;
+  const look = (): Watched => ({
+    ...running.sight.look(),
+    reloadRefused: running.refused,
+    logLinesLost: running.own.lost(),
+  });
+  const tap = first && {
+    get forms() {
+      return (running.sight.tap ?? first).forms;
+    },
+    open: (wish: TailWish) => (running.sight.tap ?? first).open(wish),
+  };
+  const { instance } = running.own;
+  const telemetry = status.telemetry && { ...status.telemetry, http, instance };
+  const retry = (name: string) => running.journey.pipeline.askNow(name);
+  return await serveStatus({ ...status, look, tap, telemetry, retry, clock, log });
+}
+
+function limitOf({ once, timeout }: RunOptions): number | null {
+  if (timeout === undefined) return null;
+  if (once !== true) throw new UsageError('--timeout bounds --once, and has no meaning without it');
+  const parsed = duration().safeParse(timeout);
+  if (!parsed.success) {
+    throw new UsageError(`--timeout: ${parsed.error.issues[0]?.message}, found ${timeout}`);
+  }
+  return parsed.data;
+}
+
+/** Warnings of the runtime and of libraries, which would else stand between the log's lines as plain text. */
+function warnThroughLog(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => {
+    log.debug('a warning of the runtime', { warning: name, message });
+  });
+}
+
+async function runOn(
+  running: Running,
+  reloads: Pick<ReloadMeans, 'requests' | 'removalAllowed'>,
+): Promise<ExitCode> {
+  const { config, plan, journey, tools, shutdown, means } = running;
+  const { pipeline, spool } = journey;
+  const { log } = tools;
+  const { timeoutMs } = config.shutdown;
+  log.info('running');
+  shutdown.stop.addEventListener('abort', () => {
+    const why = String(shutdown.stop.reason?.message);
+    log.info('stopping: what is held goes out first', { why, within_ms: timeoutMs });
+  });
+  let current: Made = { config, plan };
+  let since = tools.clock.now();
+  const changed = (made: Made) => {
+    current = made;
+    since = tools.clock.now();
+    running.sight = sightOf(made, journey, tools);
+  };
+  const refused = (refusal: ReloadRefusal | null) => {
+    running.refused = refusal;
+    noteRunning(current.config, since, refusal, log);
+  };
+  const over = new AbortController();
+  const ending = AbortSignal.any([shutdown.stop, over.signal]);
+  const serving = Promise.all([
+    serveReloads({ ...running, ...reloads, env: means.env, changed, refused }, ending),
+    serveRequests({ ...journey, tools, config: () => current.config }, ending),
+  ]);
+  try {
+    await withBackfills(
+      (stop) => pipeline.run(stop, timeoutMs),
+      { made: () => current, spool, tools, live: () => pipeline.state },
+      shutdown.stop,
+    );
+  } finally {
+    over.abort(new Error('the journey is over'));
+    await serving;
+  }
+  const { end } = journey.spool.gauge;
+  for (const { name, position, error } of journey.pipeline.state.sinks) {
+    const held = backlog(end, position);
+    if (held === 0) log.info('the sink has everything', { sink: name, position });
+    else {
+      const why = error === null ? {} : { error: error.message };
+      log.warn('events stay held for the sink', { sink: name, position, held, ...why });
+    }
+  }
+  log.info('stopped');
+  return 0;
+}
+
+async function runOnce(running: Running, limitMs: number | null): Promise<ExitCode> {
+  const { journey, tools, shutdown, config } = running;
+  const limit = new AbortController();
+  const over = new AbortController();
+  const watched = {
+    clock: tools.clock,
+    state: () => journey.pipeline.state,
+    end: () => journey.spool.gauge.end,
+  };
+  // Only one of these comes first; the other ends with the run.
+  if (limitMs === null) {
+    timeToGiveUp(watched, over.signal).then(
+      () => limit.abort(notInTime('nothing has moved for a minute')),
+      () => undefined,
+    );
+  } else {
+    tools.clock.sleep(limitMs, over.signal).then(
+      () => limit.abort(notInTime(`the time that --timeout gives is over (${limitMs} ms)`)),
+      () => undefined,
+    );
+  }
+  const stop = () => limit.abort(notInTime('a signal asked to stop'));
+  shutdown.stop.addEventListener('abort', stop);
+  if (shutdown.stop.aborted) stop();
+  try {
+    const summary = await journey.pipeline.once(limit.signal, config.shutdown.timeoutMs);
+    tellSummary(running, summary);
+    return isWhole(summary, journey.pipeline.state) ? 0 : 1;
+  } finally {
+    over.abort(new Error('ended'));
+  }
+}
+
+function notInTime(why: string): ExportError {
+  return new ExportError('upstream_unreachable', `not read to its tail: ${why}`, {
+    next: 'Run again: it goes on from its checkpoint. Nothing is lost.',
+  });
+}
+
+/** Where a sink of this run writes events to stdout, the summary is not to stand among them. */
+function tellSummary({ config, plan, journey, means }: Running, summary: Summary): void {
+  const onStdout = plan.sinks.some(({ settings }) => settings.type === 'stdout');
+  const tell = onStdout ? means.err : means.out;
+  const stream = onStdout ? process.stderr : process.stdout;
+  const { pipeline, spool } = journey;
+  const after = { state: pipeline.state, bytes: spool.gauge.bytes };
+  for (const line of summaryLines(summary, after, { config, stream })) tell(line);
+}

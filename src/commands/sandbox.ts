@@ -1,0 +1,115 @@
+// `sluice sandbox`: both upstream APIs on loopback, to try sluice out and to rehearse faults. It prints what a config
+// needs to read from it, ready to be pasted: the credentials are the sandbox's own and open nothing else.
+
+import { readFileSync } from 'node:fs';
+import { whyUnreadable } from '../config/references.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { listenForShutdown } from '../run/shutdown.ts';
+import {
+  type FaultScript,
+  FaultScriptError,
+  parseFaultScript,
+  type Sandbox,
+  startSandbox,
+} from '../sandbox/sandbox.ts';
+import { type ExitCode, type Means, UsageError } from './command.ts';
+
+/** Options of `sandbox`, as they are typed. */
+export interface SandboxFlags {
+  readonly port?: string;
+  readonly events: string;
+  readonly rate: string;
+  readonly faults?: string;
+}
+
+/** Serves until a signal. */
+export async function sandbox(flags: SandboxFlags, means: Means): Promise<ExitCode> {
+  const port = flags.port === undefined ? 0 : wholeNumber('--port', flags.port, 65_535);
+  const events = wholeNumber('--events', flags.events, 1_000_000_000);
+  const rate = rateOf(flags.rate);
+  const faults = flags.faults === undefined ? {} : readFaults(flags.faults);
+  const shutdown = listenForShutdown(() => means.exit(1));
+  const serving = await started(port, () => startSandbox({ port, events, rate, faults }));
+  try {
+    for (const line of invitation(serving)) means.out(line);
+    await new Promise<void>((resolve) => {
+      shutdown.stop.addEventListener('abort', () => resolve());
+      if (shutdown.stop.aborted) resolve();
+    });
+    return 0;
+  } finally {
+    await serving.close();
+    shutdown.release();
+  }
+}
+
+/** Starts a sandbox; a port that is taken is told as what to do about it. */
+export async function started(port: number, start: () => Promise<Sandbox>): Promise<Sandbox> {
+  try {
+    return await start();
+  } catch (error) {
+    throw new ExportError(
+      'upstream_unreachable',
+      `starting the sandbox: port ${port} of 127.0.0.1 cannot be used`,
+      { next: 'End the process that uses it, or choose another port.', cause: error },
+    );
+  }
+}
+
+function invitation({ url, unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox): string[] {
+  const auth = (scope: string) =>
+    `auth: { client_id: ${credentials.clientId}, client_secret: ${credentials.clientSecret}, scope: "${scope}" }`;
+  return [
+    `sandbox: listening on ${url} (Ctrl-C ends it); credentials: ${credentials.clientId} / ${credentials.clientSecret}`,
+    `unified API:  ${unifiedBaseUrl}`,
+    `services API: ${servicesBaseUrl}`,
+    '',
+    '# A config that reads it; save it as sandbox.yaml, then: npx sluice run -c sandbox.yaml',
+    'state: { dir: ./state }',
+    'upstreams:',
+    '  edge:',
+    '    api: unified',
+    `    base_url: ${unifiedBaseUrl}`,
+    '    allow_http: true',
+    `    ${auth('events:read')}`,
+    '  ops:',
+    '    api: services',
+    `    base_url: ${servicesBaseUrl}`,
+    '    allow_http: true',
+    `    ${auth(credentials.servicesScope)}`,
+    '    companies: [c-1, c-2]',
+    'sources:',
+    '  audit: { type: audit_events, upstream: edge, every: 5s }',
+    '  web_logs:',
+    '    type: logs',
+    '    upstream: ops',
+    '    every: 5s',
+    '    path: /api/logs/v1/companies/{company_id}/web',
+    '    pagination: { style: offset }',
+    '  firewall: { type: firewall, upstream: ops, every: 1m }',
+    'sinks:',
+    '  disk: { type: file, path: ./out/events.ndjson, format: json }',
+  ];
+}
+
+function readFaults(file: string): FaultScript {
+  try {
+    return parseFaultScript(readFileSync(file, 'utf8'), file);
+  } catch (error) {
+    if (error instanceof FaultScriptError) throw new UsageError(`--faults:\n${error.message}`);
+    throw new UsageError(`--faults: ${file} cannot be read: ${whyUnreadable(error)}`);
+  }
+}
+
+function wholeNumber(flag: string, text: string, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= max) return value;
+  throw new UsageError(`${flag}: expected a whole number up to ${max}, found ${text}`);
+}
+
+function rateOf(text: string): number {
+  const number = /^(\d+(?:\.\d+)?)(?:\/s)?$/.exec(text)?.[1];
+  if (number === undefined)
+    throw new UsageError(`--rate: expected a rate such as 5/s, found ${text}`);
+  return Number(number);
+}

@@ -1,0 +1,208 @@
+// `sluice tap`: events as a sink would see them, on stdout, without touching anything: what the routes let through, without
+// what they redact. While a process runs with the config its spool is followed, read-only. Else the journey is run
+// here, from copies of the checkpoints, into a directory that is removed at the end: what tap shows, the next run fetches
+// again and delivers.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
+import { formats } from '../../formats/index.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { hint } from '../config/nearest.ts';
+import { formatKeyOf, planFrom, type WholePlan } from '../config/plan.ts';
+import type { FormatChoice } from '../contracts/definition.ts';
+import type { Offset } from '../contracts/event.ts';
+import { holderOf } from '../hold/lock.ts';
+import { Store } from '../hold/store.ts';
+import { normalisersOf, type PlannedSink } from '../pipeline.ts';
+import { openJourney } from '../run/journey.ts';
+import { listenForShutdown } from '../run/shutdown.ts';
+import { textFormat, usualChoice } from '../run/tap-forms.ts';
+import { type BootTools, openTools } from '../run/tools.ts';
+import { encodeLines } from '../send/encode.ts';
+import { PageDecoder } from '../send/held-event.ts';
+import { type Route, selectionFor } from '../send/route.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { type LogLevel, logForm, openLog } from '../watch/log.ts';
+import { hasState, openForLooking } from '../watch/state.ts';
+import { readConfigAtWork } from './at-work.ts';
+import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+
+/** Options of `tap`. */
+export interface TapOptions extends ConfigOptions {
+  readonly source?: string;
+  /** Whose events, as that sink gets them; left out: what any sink gets. */
+  readonly sink?: string;
+  /** Left out: the sink's own, or JSON. */
+  readonly format?: string;
+  readonly logLevel?: LogLevel;
+}
+
+/** Pages are deleted some 50 ms after the last sink has them; what is gone by then is told as having gone by. */
+const lookEveryMs = 10;
+const readBytesMax = 4 * 1024 * 1024;
+const drainMs = 1_000;
+
+/** Shows events until a signal, or until nobody reads them any more. */
+export async function tap(options: TapOptions, means: Means): Promise<ExitCode> {
+  const looked = readConfigAtWork(options.config, means).config;
+  const holder = holderOf(looked.state.dir);
+  // Who follows needs no secret; who fetches does.
+  const config = holder === null ? readConfig(options.config, { env: means.env }) : looked;
+  const { source, sink } = options;
+  refuseUnknown('source', source, config.sources);
+  refuseUnknown('sink', sink, config.sinks);
+  const screen = screenFor(config, options);
+  const shutdown = listenForShutdown(() => means.exit(1));
+  const stop = AbortSignal.any([shutdown.stop, means.unread]);
+  const form = logForm(process.stderr);
+  const tools = openTools(await openLog({ level: options.logLevel ?? 'warn', form }));
+  try {
+    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    const wanted = plan.sources.filter(({ name }) => source === undefined || name === source);
+    const routes = sink === undefined ? routesTo(screen.name, plan.routes) : plan.routes;
+    const tapped = { ...plan, sources: wanted, sinks: [screen], routes };
+    for (const line of unroutedLines(tapped)) means.err(line);
+    if (holder === null) {
+      means.err('nothing runs with this config: fetching here; Ctrl-C ends it');
+      await fetchHere(tapped, { config, tools, stop });
+    } else {
+      means.err(`following ${holder}; Ctrl-C ends it`);
+      await follow(tapped, { config, tools, stop, means });
+    }
+    return 0;
+  } finally {
+    await tools.http.close();
+    shutdown.release();
+  }
+}
+
+function refuseUnknown(
+  what: 'source' | 'sink',
+  name: string | undefined,
+  known: Readonly<Record<string, unknown>>,
+): void {
+  if (name === undefined || Object.hasOwn(known, name)) return;
+  const near = hint(name, Object.keys(known));
+  throw new UsageError(`--${what}: there is no ${what} ${cleanText(name, 80)}${near}`);
+}
+
+/** The routes as if all of them led to one sink: it gets what any sink gets, and no more of it than one of them does. */
+function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {
+  return routes.map((route) => ({ ...route, to: [sink] }));
+}
+
+function unroutedLines({ sources, sinks, routes }: WholePlan): readonly string[] {
+  const [{ name: sink }] = sinks as readonly [PlannedSink];
+  return sources
+    .filter(({ name }) => selectionFor(routes, { source: name, sink }, () => {}) === null)
+    .map(({ name }) => `no route leads from ${name} here: its events are not shown`);
+}
+
+/** Standard output as a sink: under the name of the one whose events it shows, if of one. */
+function screenFor(config: Config, { sink, format }: TapOptions): PlannedSink {
+  const own = sink === undefined ? undefined : config.sinks[sink]?.format;
+  const choice = format === undefined && own !== undefined ? own : usual(format ?? 'json');
+  return {
+    name: sink ?? 'tap',
+    definition: stdoutSink,
+    settings: { type: stdoutSink.type },
+    format: textFormat(choice),
+    formatKey: formatKeyOf(choice),
+    bounds: { eventsMax: 500, bytesMax: 256 * 1024 },
+    waitMs: 0,
+    retry: { minMs: 1_000, maxMs: 60_000 },
+  };
+}
+
+/** A format of lines, with its defaults. */
+function usual(type: string): FormatChoice {
+  const definition = formats.find((format) => format.type === type);
+  if (definition === undefined || !stdoutSink.formats.includes(type)) {
+    const near = hint(type, stdoutSink.formats);
+    throw new UsageError(`--format: there is no format ${cleanText(type, 80)} of lines${near}`);
+  }
+  return usualChoice(type);
+}
+
+interface Tapping {
+  readonly config: Config;
+  readonly tools: BootTools;
+  readonly stop: AbortSignal;
+}
+
+async function fetchHere(plan: WholePlan, { config, tools, stop }: Tapping): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-tap-'));
+  try {
+    copyCheckpoints(config.state.dir, dir);
+    const state = { ...config.state, dir, sync: 'normal', keepMs: 0 } as const;
+    const journey = await openJourney(plan, state, tools);
+    try {
+      await journey.pipeline.run(stop, drainMs);
+    } finally {
+      await journey.close();
+    }
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** Where streams have been and what they have read, without the pages that are held. */
+function copyCheckpoints(from: string, to: string): void {
+  if (!hasState(from)) return;
+  const store = new Store({ dir: to, sync: 'normal', keepMs: 0 });
+  try {
+    const held = pathToFileURL(join(from, 'sluice.db'));
+    held.searchParams.set('mode', 'ro');
+    store.change('ATTACH DATABASE ? AS held', held.href);
+    store.transaction(() => {
+      for (const table of ['checkpoint', 'identities', 'trail', 'entity']) {
+        store.change(`INSERT INTO main.${table} SELECT * FROM held.${table}`);
+      }
+    });
+  } finally {
+    store.close();
+  }
+}
+
+async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Promise<void> {
+  const { config, tools, stop, means } = tapping;
+  const { clock } = tools;
+  const wait = () => clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  while (!hasState(config.state.dir) && !stop.aborted) await wait();
+  if (stop.aborted) return;
+  const store = openForLooking(config.state.dir);
+  const decoder = new PageDecoder(normalisersOf(plan.sources));
+  const [{ format, name: sink }] = plan.sinks as readonly [PlannedSink];
+  const selections = new Map(
+    plan.sources.map(({ name }) => [
+      name,
+      selectionFor(plan.routes, { source: name, sink }, () => {}),
+    ]),
+  );
+  try {
+    let at: Offset = store.gauge().end;
+    while (!stop.aborted) {
+      const pages = store.read(at, readBytesMax);
+      for (const page of pages) {
+        if (page.first > at) means.err(`${page.first - at} events went by too quickly to be shown`);
+        at = page.first + page.count;
+        const selection = selections.get(page.context.source);
+        // A dead letter that is sent again is no new event.
+        if (!selection || page.onlySink !== undefined) continue;
+        const events = decoder.decode(page).events.flatMap((one) => selection.select(one) ?? []);
+        await written(shownLines(encodeLines(events, format).bytes, format));
+      }
+      if (pages.length === 0) await wait();
+    }
+  } finally {
+    store.close();
+  }
+}
+
+function written(bytes: Uint8Array): Promise<void> {
+  // Its failure is told by the stream's error event, which ends the tap.
+  return new Promise((resolve) => process.stdout.write(bytes, () => resolve()));
+}

@@ -1,0 +1,114 @@
+// `sluice top`: how the running process stands, redrawn in place each second until `q` or Ctrl-C. It asks the process's own
+// status server, so that it shows what is going on now; where there is none, `sluice status` reads the state directory. What
+// is not a terminal gets one screen, and that is all. What must stay true: however it ends, the terminal is as it was.
+
+import type { Config } from '../config/config.ts';
+import { listenForShutdown } from '../run/shutdown.ts';
+import { painted } from '../terminal/table.ts';
+import { frameLines } from '../terminal/top-frame.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { systemClock } from '../tools/clock.ts';
+import { type Asked, askRunning } from '../watch/running.ts';
+import { readConfigAtWork } from './at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
+
+const everyMs = 1_000;
+/** What is no terminal takes all lines there are. */
+const rowsOfFile = 1_000;
+/** A terminal that does not know its size says 0. */
+const rowsUsual = 24;
+
+/** Shows until told to stop. 0; 3 where nobody can be asked. */
+export async function top(options: ConfigOptions, means: Means): Promise<ExitCode> {
+  const { config } = readConfigAtWork(options.config, means);
+  const first = await askRunning(config);
+  if (first.outcome !== 'report') {
+    for (const line of silenceLines(first)) means.err(line);
+    return 3;
+  }
+  if (!process.stdout.isTTY) {
+    for (const line of linesOf(first, config, rowsOfFile)) means.out(line);
+    return 0;
+  }
+  const shutdown = listenForShutdown(() => means.exit(1));
+  const quit = listenForQuit();
+  const stop = AbortSignal.any([shutdown.stop, quit.stop, means.unread]);
+  try {
+    await follow(first, config, stop);
+    return 0;
+  } finally {
+    quit.release();
+    shutdown.release();
+  }
+}
+
+// ECMA-48 and xterm: the alternate screen keeps what stood there before, and without wrapping a long line is cut at the
+// edge by the terminal itself, which knows how wide each character is.
+const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+const home = '\u001b[H';
+const eraseLine = '\u001b[K';
+const eraseBelow = '\u001b[J';
+
+async function follow(first: Asked, config: Config, stop: AbortSignal): Promise<void> {
+  const clock = systemClock();
+  let asked = first;
+  let shown = first;
+  const draw = () => {
+    const rows = process.stdout.rows || rowsUsual;
+    const lines = linesOf(shown, config, Math.max(1, rows - 2));
+    const foot = asked === shown ? ['q quits'] : silenceLines(asked);
+    const all = [...lines, '', painted(foot.join('  '), asked === shown ? 'dim' : 'bad')];
+    const text = all.map((line) => `${line}${eraseLine}`).join('\r\n');
+    process.stdout.write(`${home}${text}${eraseBelow}`);
+  };
+  const restore = () => void process.stdout.write(leave);
+  // Also when a second signal or a fault of ours ends the process in the middle.
+  process.once('exit', restore);
+  process.stdout.write(enter);
+  process.stdout.on('resize', draw);
+  try {
+    while (!stop.aborted) {
+      draw();
+      await clock.sleep(everyMs, stop).catch(() => undefined);
+      if (stop.aborted) break;
+      asked = await askRunning(config, stop);
+      // What was known last stays on the screen while nobody answers.
+      if (asked.outcome === 'report') shown = asked;
+    }
+  } finally {
+    process.stdout.off('resize', draw);
+    process.off('exit', restore);
+    restore();
+  }
+}
+
+function linesOf(asked: Asked, config: Config, rows: number): readonly string[] {
+  if (asked.outcome !== 'report') return silenceLines(asked);
+  return frameLines({ report: asked.report, configFile: config.file, rows });
+}
+
+function silenceLines(asked: Asked): readonly string[] {
+  if (asked.outcome === 'report') return [];
+  return [cleanText(asked.why, 300), cleanText(asked.next, 300)];
+}
+
+/** The keys that end it: in raw mode the terminal hands over Ctrl-C as a key. */
+function listenForQuit(): { readonly stop: AbortSignal; release(): void } {
+  const quit = new AbortController();
+  const { stdin } = process;
+  if (!stdin.isTTY) return { stop: quit.signal, release: () => undefined };
+  const heard = (keys: Buffer) => {
+    if (/[qQ\u0003\u0004]/.test(keys.toString('latin1'))) quit.abort(new Error('asked to stop'));
+  };
+  stdin.setRawMode(true);
+  stdin.on('data', heard);
+  return {
+    stop: quit.signal,
+    release: () => {
+      stdin.off('data', heard);
+      stdin.setRawMode(false);
+      stdin.pause();
+    },
+  };
+}

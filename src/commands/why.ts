@@ -1,0 +1,90 @@
+// What the routes of a config do with the newest events that are held: how many pass each filter, which it cannot judge and
+// why, and which redaction finds nothing. It only looks: nothing is sent, and no position moves.
+
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import type { Event } from '../contracts/event.ts';
+import { isObject } from '../contracts/json.ts';
+import { normalisersOf } from '../pipeline.ts';
+import { compileFilter } from '../send/filter.ts';
+import { PageDecoder } from '../send/held-event.ts';
+import type { Route } from '../send/route.ts';
+import { counted } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { hasState, notHere, openForLooking } from '../watch/state.ts';
+
+const eventsMax = 1_000;
+const readBytesMax = 16 * 1024 * 1024;
+const reasonsMax = 3;
+
+/** A line for each filter and each redaction. Throws `state_damaged`. */
+export function whyLines(config: Config, plan: WholePlan): readonly string[] {
+  const events = newestEvents(config, plan);
+  if (events.length === 0)
+    return [`no event is held to look at${notHere(config)}; state.keep keeps what is delivered`];
+  return config.routes.flatMap((route, index) => {
+    const coming = events.filter(({ source }) => route.from.includes(source));
+    const name = `routes[${index}]`;
+    if (coming.length === 0) return [`${name}: no event of ${route.from.join(', ')} is held`];
+    return [...filterLines(name, route, coming), ...redactionLines(name, route, coming)];
+  });
+}
+
+function newestEvents({ state: { dir } }: Config, plan: WholePlan): readonly Event[] {
+  if (!hasState(dir)) return [];
+  const store = openForLooking(dir);
+  const decoder = new PageDecoder(normalisersOf(plan.sources));
+  try {
+    const { oldest, end } = store.gauge();
+    const events: Event[] = [];
+    let at = Math.max(oldest, end - eventsMax);
+    for (;;) {
+      const pages = store.read(at, readBytesMax);
+      const last = pages.at(-1);
+      if (last === undefined) return events.slice(-eventsMax);
+      for (const page of pages) events.push(...decoder.decode(page).events);
+      at = last.first + last.count;
+    }
+  } finally {
+    store.close();
+  }
+}
+
+function filterLines(name: string, { where }: Route, events: readonly Event[]): readonly string[] {
+  if (where === undefined) return [];
+  const unjudged = new Map<string, number>();
+  const failed = (why: string) => unjudged.set(why, (unjudged.get(why) ?? 0) + 1);
+  const passes = compileFilter(where, failed);
+  const passing = events.filter((event) => passes(event)).length;
+  const failures = [...unjudged.values()].reduce((sum, n) => sum + n, 0);
+  const never = passing === failures ? ': it never matched' : '';
+  return [
+    `${name}.where: passes ${passing} of ${events.length}${never}`,
+    ...Array.from(unjudged)
+      .slice(0, reasonsMax)
+      .map(
+        ([why, n]) =>
+          `${name}.where: could not judge ${counted(n, 'event')}, which pass: ${cleanText(why, 200)}`,
+      ),
+  ];
+}
+
+function redactionLines(
+  name: string,
+  { redact = [] }: Route,
+  events: readonly Event[],
+): readonly string[] {
+  return redact.map((path) => {
+    const steps = path.split('.');
+    const found = events.filter(({ ocsf }) => isAt(ocsf, steps)).length;
+    const told = found === 0 ? 'never present in' : `present in ${found} of`;
+    return `${name}.redact ${path}: ${told} ${events.length}`;
+  });
+}
+
+/** True where something stands at the path, lists looked into. */
+function isAt(value: unknown, [step, ...rest]: readonly string[]): boolean {
+  if (step === undefined) return value !== undefined;
+  if (Array.isArray(value)) return value.some((one) => isAt(one, [step, ...rest]));
+  return isObject(value) && Object.hasOwn(value, step) && isAt(value[step], rest);
+}

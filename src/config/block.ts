@@ -1,0 +1,253 @@
+// One block of a config against its declaration: parsed by zod, every complaint turned into a sentence with a place,
+// secrets tied to the references they were written as. Text that came through a reference becomes a number or a flag
+// where the declaration wants one, since an environment holds nothing but text.
+
+import { z } from 'zod';
+import { ExportError } from '../contracts/errors.ts';
+import { isObject } from '../contracts/json.ts';
+import { Secret } from '../contracts/settings.ts';
+import type { Flaws, Path } from './flaws.ts';
+import { type Found, sentenceOf, shownValue } from './issue-text.ts';
+import { unknownKey } from './nearest.ts';
+import { fill, type Surroundings, type Template, templateText } from './references.ts';
+import type { Written } from './written.ts';
+
+/** What blocks are read with. */
+export interface BlockReading {
+  readonly flaws: Flaws;
+  readonly around: Surroundings;
+}
+
+/** A block that parsed, or null when flaws say why not. */
+export type Block<T> = { readonly settings: T } | null;
+
+/** Parses what is written (undefined: nothing is) at this path. */
+export function parseBlock<T>(
+  schema: z.ZodType<T>,
+  at: { readonly written: Written | undefined; readonly path: Path },
+  reading: BlockReading,
+): Block<T> {
+  const { written, path } = at;
+  if (written?.broken) return null;
+  const declared = new Declared();
+  let result = schema.safeParse(written?.value, { error: declared.note });
+  if (!result.success && written && retype(written, result.error.issues)) {
+    result = schema.safeParse(written.value, { error: declared.note });
+  }
+  if (!result.success) {
+    for (const issue of result.error.issues) tell(issue, { written, path, declared, reading });
+    return null;
+  }
+  if (written) bindSecrets(result.data, written, reading.around);
+  return { settings: result.data };
+}
+
+/** The value as it may be shown in a message. */
+export function shown(written: Written): string {
+  return shownValue(foundOf(written));
+}
+
+function foundOf({ value, template }: Written): Found {
+  return { value, reference: template === null ? null : templateText(template) };
+}
+
+/**
+ * A message about values that are right by themselves, fit to be shown: words that came through a reference below
+ * `written` are taken out of it.
+ */
+export function withoutReferences(message: string, written: Written): string {
+  const said = new Set<string>();
+  collectWords(written, said);
+  if (said.size === 0) return message;
+  return message.replace(/[\p{L}\p{N}_-]+/gu, (word) => (said.has(word) ? '[hidden]' : word));
+}
+
+function collectWords({ template, value, children }: Written, words: Set<string>): void {
+  if (template !== null) {
+    for (const word of String(value).match(/[\p{L}\p{N}_-]+/gu) ?? []) words.add(word);
+  }
+  for (const child of children?.values() ?? []) collectWords(child, words);
+}
+
+/** The deepest value that stands on the way of a path, and how many steps of it that takes. */
+export function locate(written: Written, path: Path): { found: Written; steps: number } {
+  let found = written;
+  for (const [steps, step] of path.entries()) {
+    const next = found.children?.get(step);
+    if (next === undefined) return { found, steps };
+    found = next;
+  }
+  return { found, steps: path.length };
+}
+
+/** What declarations say beyond zod's issues, noted while zod complains. */
+class Declared {
+  readonly #keys = new Map<string, readonly string[]>();
+  readonly #wanted = new Map<string, string>();
+
+  readonly note: z.core.$ZodErrorMap = (issue) => {
+    const { code, inst, path = [] } = issue;
+    if (code === 'unrecognized_keys' && inst instanceof z.ZodObject) {
+      this.#keys.set(placeKey(path), Object.keys(inst.shape));
+    }
+    if (code === 'invalid_type' && inst instanceof z.ZodString) {
+      // What the author of a text's form says of any wrong text holds for what is no text as well.
+      const refused = inst.safeParse('').error?.issues[0];
+      if (refused?.code === 'invalid_format') this.#wanted.set(placeKey(path), refused.message);
+    }
+    return undefined;
+  };
+
+  /** The keys that the object at this place knows. */
+  keysAt(path: readonly PropertyKey[]): readonly string[] {
+    return this.#keys.get(placeKey(path)) ?? [];
+  }
+
+  /** What the text at this place must look like, such as `expected a duration such as 30s`. */
+  formAt(path: readonly PropertyKey[]): string | null {
+    return this.#wanted.get(placeKey(path)) ?? null;
+  }
+}
+
+function placeKey(path: readonly PropertyKey[]): string {
+  return JSON.stringify(path.map(String));
+}
+
+interface Telling {
+  readonly written: Written | undefined;
+  readonly path: Path;
+  readonly declared: Declared;
+  readonly reading: BlockReading;
+}
+
+function tell(issue: z.core.$ZodIssue, telling: Telling): void {
+  const { written, path, declared, reading } = telling;
+  const below = stepsOf(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const keys = declared.keysAt(issue.path);
+    for (const key of issue.keys) {
+      const parent = written && locate(written, below).found;
+      const at = parent?.children?.get(key)?.keyAt ?? parent?.at ?? null;
+      reading.flaws.add(at, [...path, ...below, key], unknownKey(key, keys));
+    }
+    return;
+  }
+  if (issue.code === 'invalid_union') {
+    const chosen = chooseBranch(issue, written && locate(written, below).found);
+    if (chosen.length > 0) {
+      for (const inner of chosen) {
+        tell({ ...inner, path: [...issue.path, ...inner.path] }, telling);
+      }
+      return;
+    }
+  }
+  const { found, steps } = written
+    ? locate(written, below)
+    : { found: undefined, steps: below.length };
+  // What could not be read has been told where it was read.
+  if (found?.broken) return;
+  const missing = steps < below.length;
+  const at = missing || issue.code === 'invalid_key' ? found?.keyAt : found?.at;
+  const value = missing ? undefined : found;
+  const form = declared.formAt(issue.path);
+  const sentence = sentenceOf(issue, { found: value && foundOf(value), form });
+  const clean = found && issue.code === 'custom' ? withoutReferences(sentence, found) : sentence;
+  reading.flaws.add(at ?? found?.at ?? null, [...path, ...below], clean);
+}
+
+function stepsOf(path: readonly PropertyKey[]): Path {
+  return path.map((step) => (typeof step === 'symbol' ? String(step) : step));
+}
+
+type UnionIssue = Extract<z.core.$ZodIssue, { code: 'invalid_union' }>;
+
+/** The complaints of the branch that was meant: the one that took the value's kind and came furthest. */
+function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z.core.$ZodIssue[] {
+  const { errors } = issue;
+  if (found?.value === undefined) return [];
+  const fitting = errors.filter(
+    (issues) =>
+      !issues.some(
+        ({ code, path }) =>
+          path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'),
+      ),
+  );
+  if (fitting.length > 0) return fitting.toSorted((a, b) => a.length - b.length)[0] ?? [];
+  const isText = typeof found.value === 'string';
+  const wordLists = errors.filter((issues) => issues[0]?.code === 'invalid_value');
+  return isText && wordLists.length === 1 ? (wordLists[0] ?? []) : [];
+}
+
+/** Turns referenced texts into numbers and flags where zod wants such; false when there was none. */
+function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean {
+  let changed = false;
+  for (const issue of issues) {
+    if (issue.code === 'invalid_union') {
+      for (const branch of issue.errors) {
+        const below = branch.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
+        changed = retype(written, below) || changed;
+      }
+    }
+    if (issue.code !== 'invalid_type') continue;
+    const path = stepsOf(issue.path);
+    const { found, steps } = locate(written, path);
+    const whole = found.template?.length === 1 && typeof found.value === 'string';
+    if (steps < path.length || !whole) continue;
+    const typed = typedAs(issue.expected, String(found.value));
+    if (typed === undefined) continue;
+    put(written, path, typed);
+    changed = true;
+  }
+  return changed;
+}
+
+/** A scalar of the YAML core schema (YAML 1.2.2, section 10.3.2); undefined where the text is none of that type. */
+function typedAs(expected: string, text: string): number | boolean | undefined {
+  switch (expected) {
+    case 'number':
+    case 'int':
+      if (/^0o[0-7]+$|^0x[0-9a-fA-F]+$/.test(text)) return Number(text);
+      return /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/.test(text) ? Number(text) : undefined;
+    case 'boolean':
+      if (/^(true|True|TRUE)$/.test(text)) return true;
+      return /^(false|False|FALSE)$/.test(text) ? false : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function put(written: Written, path: Path, value: unknown): void {
+  const target = locate(written, path).found;
+  const parent = locate(written, path.slice(0, -1)).found;
+  const key = path.at(-1);
+  target.value = value;
+  if (Array.isArray(parent.value) && typeof key === 'number') parent.value[key] = value;
+  else if (isObject(parent.value) && key !== undefined)
+    Object.assign(parent.value, { [key]: value });
+}
+
+/** Ties each secret to what it was written as, so that `reveal` reads references anew. */
+function bindSecrets(parsed: unknown, written: Written, around: Surroundings): void {
+  if (parsed instanceof Secret) {
+    written.isSecret = true;
+    if (written.template !== null) parsed.bind(readerOf(written.template, around));
+    return;
+  }
+  if (typeof parsed !== 'object' || parsed === null) return;
+  for (const [key, child] of written.children ?? []) {
+    if (!Object.hasOwn(parsed, key)) continue;
+    const value: unknown = Reflect.get(parsed, key);
+    bindSecrets(value, child, around);
+  }
+}
+
+function readerOf(template: Template, around: Surroundings): () => string {
+  return () => {
+    const text = fill(template, around);
+    if (text !== '') return text;
+    // A file caught between being emptied and written again: asking upstream with it could lock the account.
+    throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {
+      next: 'Put the secret back; sluice reads it again by itself, and nothing was lost.',
+    });
+  };
+}

@@ -1,0 +1,205 @@
+// A config file, checked and turned into what the rest of sluice works with. Nothing is opened here and no one is
+// asked: text, environment and named files go in; a Config comes out, or a ConfigError with all that is wrong. What must
+// stay true: whatever the text, nothing else is thrown, and no secret gets into a message.
+
+import { LineCounter } from 'yaml';
+import type { z } from 'zod';
+import type { Json } from '../contracts/json.ts';
+import type { Secret } from '../contracts/settings.ts';
+import type { Route } from '../send/route.ts';
+import { type UpstreamSettings, upstreamFields, upstreamFlaws } from '../upstream/settings.ts';
+import type { Collector } from '../watch/collector-log.ts';
+import type { LogLevel } from '../watch/log.ts';
+import type { Telemetry } from '../watch/telemetry.ts';
+import { type BlockReading, parseBlock } from './block.ts';
+import { ConfigError, type Flaw, Flaws } from './flaws.ts';
+import { keptOf } from './kept.ts';
+import { parseListen } from './listen.ts';
+import { unknownKey } from './nearest.ts';
+import { readFile, type Surroundings, whyUnreadable } from './references.ts';
+import { readRoutes, unroutedNotices } from './routes.ts';
+import { type Entry, readSection, type Section, tellBlockFlaw } from './section.ts';
+import {
+  logBlock,
+  shutdownBlock,
+  stateBlock,
+  statusBlock,
+  topKeys,
+  upstreamBlock,
+} from './shape.ts';
+import { type ConfiguredSink, readSinks } from './sinks.ts';
+import { type ConfiguredSource, readSources } from './sources.ts';
+import { type StateDir, stateDirOf } from './state-dir.ts';
+import { checkTlsFiles } from './tls-files.ts';
+import { readWritten, type Written } from './written.ts';
+
+export { ConfigError, type Flaw, flawText } from './flaws.ts';
+export type { Surroundings } from './references.ts';
+export { configSchema } from './shape.ts';
+export type { ConfiguredSink } from './sinks.ts';
+export type { ConfiguredSource } from './sources.ts';
+
+/** A whole config. Names are keys; records hold own properties only. */
+export interface Config {
+  /** As it was given. */
+  readonly file: string;
+  readonly state: StateDir & {
+    readonly maxBytes: number;
+    readonly keepMs: number;
+    readonly sync: 'full' | 'normal';
+  };
+  readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
+  readonly sources: Readonly<Record<string, ConfiguredSource>>;
+  readonly sinks: Readonly<Record<string, ConfiguredSink>>;
+  /** Empty: every source to every sink. */
+  readonly routes: readonly Route[];
+  readonly status: {
+    readonly host: string;
+    readonly port: number;
+    readonly token: Secret | null;
+    readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
+    readonly tail: boolean;
+    readonly telemetry: Omit<Telemetry, 'http' | 'instance'> | null;
+  } | null;
+  readonly shutdown: { readonly timeoutMs: number };
+  readonly log: { readonly level: LogLevel; readonly otlp: Collector | null };
+  /** The same as it was written, without its secrets, for who looks at what runs. */
+  readonly kept: Json;
+  /** What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to show. */
+  readonly notices: readonly Flaw[];
+}
+
+/** Reads and checks a config file. Throws a ConfigError with every flaw. */
+export function readConfig(file: string, around: Surroundings = { env: process.env }): Config {
+  const whole = (message: string) =>
+    new ConfigError(file, [{ line: 0, column: 0, path: '', message }]);
+  let bytes: Uint8Array;
+  try {
+    bytes = readFile(file, around);
+  } catch (error) {
+    throw whole(`the config cannot be read: ${whyUnreadable(error)}`);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw whole('the config is not UTF-8 text');
+  }
+  return parseConfig(text, file, around);
+}
+
+/** Checks a config's text; `file` is for messages. Throws a ConfigError with every flaw. */
+export function parseConfig(text: string, file: string, around: Surroundings): Config {
+  const lines = new LineCounter();
+  const flaws = new Flaws(lines);
+  const notices = new Flaws(lines);
+  const top = readWritten(text, { lines, flaws, around });
+  const config = top === null ? null : readTop(top, file, { flaws, around, notices });
+  if (top === null || config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
+  return { file, ...config, kept: keptOf(top), notices: notices.list };
+}
+
+function readTop(
+  top: Written,
+  file: string,
+  reading: BlockReading & { readonly notices: Flaws },
+): Omit<Config, 'file' | 'kept' | 'notices'> | null {
+  const { flaws } = reading;
+  if (top.children === null || Array.isArray(top.value)) {
+    const empty = top.value === null || top.value === undefined;
+    const what = empty ? 'the config is empty' : 'a config is a mapping';
+    if (!top.broken) flaws.add(empty ? null : top.at, [], `${what}; it needs ${neededKeys}`);
+    return null;
+  }
+  for (const [key, { keyAt }] of top.children) {
+    if (topKeys.some((known) => known === key)) continue;
+    flaws.add(keyAt, [String(key)], unknownKey(String(key), topKeys));
+  }
+  const at = (key: (typeof topKeys)[number]) => ({ written: top.children?.get(key), path: [key] });
+  const state = parseBlock(stateBlock, at('state'), reading)?.settings;
+  const status = parseBlock(statusBlock, at('status'), reading)?.settings;
+  const shutdown = parseBlock(shutdownBlock, at('shutdown'), reading)?.settings;
+  const log = parseBlock(logBlock, at('log'), reading)?.settings;
+  for (const key of ['status', 'log'] as const) {
+    const written = top.children.get(key)?.children?.get('otlp');
+    if (written !== undefined) checkTlsFiles({ written, path: [key, 'otlp'] }, reading);
+  }
+
+  const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
+  const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
+  const sinks = readSinks(readSection(top, 'sinks', reading), reading);
+  const routes = readRoutes(at('routes').written, { sources, sinks }, reading);
+  unroutedNotices(routes, { sources, sinks }, reading.notices);
+
+  if (state === undefined || shutdown === undefined || log === undefined) return null;
+  const listen = status === undefined ? null : parseListen(status.listen);
+  return {
+    state: {
+      ...stateDirOf(state.dir, file, reading.around),
+      maxBytes: state.max_bytes,
+      keepMs: state.keep,
+      sync: state.sync,
+    },
+    upstreams: readable(upstreams),
+    sources: readable(sources),
+    sinks: readable(sinks),
+    routes,
+    status:
+      status === undefined || listen === null
+        ? null
+        : {
+            ...listen,
+            token: status.token ?? null,
+            basicAuth: status.basic_auth ?? null,
+            tail: status.tail,
+            telemetry: telemetryOf(status.otlp),
+          },
+    shutdown: { timeoutMs: shutdown.timeout },
+    log: { level: log.level, otlp: collectorOf(log.otlp) },
+  };
+}
+
+function telemetryOf(otlp: NonNullable<z.output<typeof statusBlock>>['otlp']) {
+  if (otlp === undefined) return null;
+  const { url, headers = {}, tls, every } = otlp;
+  return { url, headers, tls, everyMs: every };
+}
+
+function collectorOf(otlp: z.output<typeof logBlock>['otlp']): Collector | null {
+  if (otlp === undefined) return null;
+  const { url, headers = {}, tls } = otlp;
+  return { url, headers, tls };
+}
+
+const neededKeys = 'upstreams, sources and sinks';
+
+/** The entries that could be read, by name. */
+function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
+  const settled = [...section.entries.values()].flatMap(({ name, settings }): [string, T][] =>
+    settings === null ? [] : [[name, settings]],
+  );
+  return Object.fromEntries(settled);
+}
+
+function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
+  return section.map((entry: Entry<null>) => {
+    const settings = parseBlock(upstreamBlock, entry, reading)?.settings ?? null;
+    // A credential that could not be read has been told already; it is not missing besides.
+    const auth = entry.written.children?.get('auth');
+    const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
+    const flaws = isBroken ? [] : upstreamFlaws(settings ?? rightKeys(entry));
+    for (const flaw of flaws) tellBlockFlaw(flaw, entry, reading);
+    if (settings === null) return null;
+    checkTlsFiles(entry, reading);
+    return flaws.length === 0 ? settings : null;
+  });
+}
+
+/** Of a block with a wrong key, the others, so that what is wrong with them is told at once. */
+function rightKeys({ written }: Entry<null>): Partial<UpstreamSettings> {
+  const right = Object.entries(upstreamFields).flatMap(([key, field]) => {
+    const parsed = field.safeParse(written.children?.get(key)?.value);
+    return parsed.success ? [[key, parsed.data]] : [];
+  });
+  return Object.fromEntries(right);
+}

@@ -1,0 +1,134 @@
+// Paths within events, as filters and redactions name them, against what the events of a route's sources can have: the
+// attributes of the OCSF classes that they become. What must stay true: no path that an event can have is refused, and a
+// slip of the pen never passes, since a filter that fails lets everything through, and so does a redaction that finds
+// nothing.
+
+import { setBySluice } from '../normalise/mapping.ts';
+import {
+  type Attribute,
+  type ClassName,
+  classNames,
+  namedClass,
+  objectOf,
+  type Shape,
+} from '../normalise/schema.ts';
+import type { EventPath } from '../send/filter.ts';
+import { hint } from './nearest.ts';
+import type { ConfiguredSource } from './sources.ts';
+
+/** The classes of a source's events; of one that is not known, all. */
+export function classesOf(source: ConfiguredSource | null): readonly ClassName[] {
+  if (source === null) return classNames;
+  const { definition, settings } = source;
+  return [
+    // What has no other class, and what sluice tells of the source.
+    ...(['base_event', 'application_lifecycle'] as const),
+    ...(definition.snapshot === undefined
+      ? listClasses(definition.reading(settings).mapping?.class, 'mapping' in definition.fields)
+      : (['entity_management'] as const)),
+  ];
+}
+
+function listClasses(mapped: string | undefined, isLog: boolean): readonly ClassName[] {
+  if (!isLog) return ['api_activity', 'entity_management', 'authentication'];
+  return classNames.filter((name) => name === mapped);
+}
+
+/** How a path is read: a redaction goes into each element of a list, a filter has to name one, or loop. */
+type Lists = 'each' | 'named';
+
+/** What is wrong with a path; null: nothing. */
+export function pathFlaw(
+  path: EventPath,
+  classes: readonly ClassName[],
+  lists: Lists,
+): string | null {
+  const { place, steps } = walk(path, classes, lists);
+  const name = path[steps];
+  if (name === undefined || name === null) return null;
+  const before = path.slice(0, steps);
+  if (place.isList) {
+    const list = pathText(before);
+    return `${list} is a list; for any of it: event.${list}.exists(one, one.${name} …)`;
+  }
+  const known = namesBelow(place, dotted(before));
+  if (known.length === 0) return `${pathText(before)} is a value, and has no ${name}`;
+  const upTo = path.slice(0, steps + 1);
+  const others = classNames.filter((one) => walk(upTo, [one], lists).steps > steps);
+  const near =
+    others.length === 0 ? hint(name, known) : `; those of ${others.slice(0, 3).join(', ')} have it`;
+  return `no event of these sources has ${pathText(upTo)}${near}`;
+}
+
+/** True where a path's value cannot be used as true or false: it is a text, a number or an object. */
+export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolean {
+  const { place } = walk(path, classes, 'named');
+  return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);
+}
+
+/** What stands at a path. */
+interface Place {
+  /** The event itself has none. */
+  readonly attributes: readonly Attribute[];
+  readonly shapes: readonly Shape[];
+  readonly isList: boolean;
+  /** Anything may stand there, and below. */
+  readonly isOpen: boolean;
+}
+
+/** How many steps of a path there are, and what stands at the last of these. */
+function walk(path: EventPath, classes: readonly ClassName[], lists: Lists) {
+  const event = classes.map(namedClass);
+  let place: Place = { attributes: [], shapes: event, isList: false, isOpen: false };
+  for (const [steps, name] of path.entries()) {
+    if (place.isOpen) break;
+    if (name === null) {
+      // The elements of an object are its keys.
+      place = { ...place, isOpen: !place.isList, isList: false };
+      continue;
+    }
+    const isLoose = place.isList && lists === 'named';
+    const next = isLoose ? null : below(place, dotted(path.slice(0, steps)), name);
+    if (next === null) return { place: { ...place, isList: isLoose }, steps };
+    place = next;
+  }
+  return { place, steps: path.length };
+}
+
+/** A path as people write it. */
+export function pathText(path: EventPath): string {
+  return path.map((step, i) => (step === null ? '[]' : `${i === 0 ? '' : '.'}${step}`)).join('');
+}
+
+function dotted(path: EventPath): string {
+  return path.filter((step) => step !== null).join('.');
+}
+
+function below({ shapes }: Place, before: string, name: string): Place | null {
+  const path = before === '' ? name : `${before}.${name}`;
+  if (setBySluice.has(path)) return ownPlace(path);
+  const attributes = shapes.flatMap((shape) => shape.attributes.get(name) ?? []);
+  if (attributes.length === 0) return null;
+  return {
+    attributes,
+    shapes: attributes.flatMap(({ type, object }) => (type === 'object' ? objectOf(object) : [])),
+    isList: attributes.some(({ list }) => list),
+    isOpen: attributes.some(({ type }) => type === 'json'),
+  };
+}
+
+/** What sluice sets by itself; a product is named in a way of its own. */
+function ownPlace(path: string): Place {
+  const isOpen = path === 'unmapped' || path === 'metadata.product';
+  return { attributes: [], shapes: [], isList: path === 'metadata.profiles', isOpen };
+}
+
+function namesBelow({ shapes }: Place, before: string): readonly string[] {
+  const lead = before === '' ? '' : `${before}.`;
+  const own = [...setBySluice].flatMap((path) => {
+    const name = path.slice(lead.length);
+    return path.startsWith(lead) && !name.includes('.') ? [name] : [];
+  });
+  const names = [...shapes.flatMap(({ attributes }) => [...attributes.keys()]), ...own];
+  return [...new Set(names)];
+}

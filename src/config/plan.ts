@@ -1,0 +1,108 @@
+// From a config to the objects that the pipeline runs on: upstream clients are made, sources asked for their streams,
+// formats made once per distinct choice. Nothing is connected yet, and no sink is opened: that is the pipeline's.
+
+import { formats } from '../../formats/index.ts';
+import type { FormatChoice } from '../contracts/definition.ts';
+import { invariant } from '../contracts/errors.ts';
+import type { Format } from '../contracts/format.ts';
+import type { Tools } from '../contracts/tools.ts';
+import type { Upstream } from '../contracts/upstream.ts';
+import type { Plan, PlannedSink, PlannedSource } from '../pipeline.ts';
+import type { Tokens } from '../upstream/access-token.ts';
+import { openUpstream, type Upstream as UpstreamClient } from '../upstream/client.ts';
+import type { UpstreamSettings } from '../upstream/settings.ts';
+import type { Throttles } from '../upstream/throttles.ts';
+import type { Config } from './config.ts';
+
+/** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */
+export interface PlanMeans {
+  readonly tools: Tools;
+  readonly throttles: Throttles;
+  readonly tokens: Tokens;
+}
+
+/** The pipeline's plan, and the upstream clients behind it by name, for `check --connect` and `status`. */
+export interface WholePlan extends Plan {
+  readonly upstreams: ReadonlyMap<string, UpstreamClient>;
+}
+
+/** Makes the plan. Throws an ExportError when a secret can no longer be read. */
+export function planFrom(config: Config, means: PlanMeans): WholePlan {
+  const { tools, throttles, tokens } = means;
+  const clients = new Map(
+    Object.entries(config.upstreams).map(([name, settings]) => [
+      name,
+      openUpstream(name, settings, { ...tools, throttles, tokens }),
+    ]),
+  );
+  return {
+    sources: plannedSources(config, clients),
+    sinks: plannedSinks(config),
+    routes: config.routes,
+    upstreams: clients,
+  };
+}
+
+/** Text that is the same for choices that encode alike. */
+export function formatKeyOf(choice: FormatChoice): string {
+  return JSON.stringify(choice, (_key, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+}
+
+function plannedSources(
+  config: Config,
+  clients: ReadonlyMap<string, UpstreamClient>,
+): readonly PlannedSource[] {
+  return Object.entries(config.sources).map(([name, { definition, settings, schedule }]) => {
+    const client = clients.get(settings.upstream);
+    const upstream = config.upstreams[settings.upstream];
+    invariant(client !== undefined && upstream !== undefined, `the upstream of ${name} is known`);
+    return {
+      name,
+      streams: definition.streams(settings, { name, upstream: asUpstream(client, upstream) }),
+      reading: definition.reading(settings),
+      list: definition.list?.(settings) ?? null,
+      snapshot: definition.snapshot?.(settings) ?? null,
+      schedule,
+    };
+  });
+}
+
+/** The client as sources see it. */
+function asUpstream(client: UpstreamClient, settings: UpstreamSettings): Upstream {
+  return {
+    name: client.name,
+    api: settings.api,
+    baseUrl: client.baseUrl,
+    companies: settings.companies,
+    get: (request, signal) => client.get(request, signal),
+  };
+}
+
+function plannedSinks(config: Config): readonly PlannedSink[] {
+  const made = new Map<string, Format>();
+  return Object.entries(config.sinks).map(([name, { definition, settings, ...sink }]) => {
+    const formatKey = formatKeyOf(sink.format);
+    const format = made.get(formatKey) ?? makeFormat(sink.format);
+    made.set(formatKey, format);
+    return {
+      name,
+      definition,
+      settings,
+      format,
+      formatKey,
+      bounds: { eventsMax: sink.batch.events, bytesMax: sink.batch.bytes },
+      waitMs: sink.batch.waitMs,
+      retry: sink.retry,
+    };
+  });
+}
+
+function makeFormat(choice: FormatChoice): Format {
+  const definition = formats.find((format) => format.type === choice.type);
+  invariant(definition !== undefined, `the format ${choice.type} is listed`);
+  return definition.make(choice);
+}

@@ -1,0 +1,179 @@
+// References in a config: `${env:NAME}`, `${env:NAME:-default}` and `${file:/path}`, anywhere in a text. A text is
+// split into its parts once; the parts are put together when the config is read and again each time a secret is used,
+// so that a rotated secret is taken up without a restart. `$${` is a literal `${`. What a reference gives never stands
+// in a message; how it is written does.
+
+import { readFileSync } from 'node:fs';
+import { ExportError } from '../contracts/errors.ts';
+
+/** The world around a config: the environment and the files that references name. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads a file, throwing as node:fs does; from the disk if left out. */
+  readonly readFile?: (path: string) => Uint8Array;
+}
+
+/** One reference. */
+export type Reference =
+  | { readonly from: 'env'; readonly name: string; readonly fallback: string | null }
+  | { readonly from: 'file'; readonly path: string };
+
+/** A text with references: literal parts and references in order. */
+export type Template = readonly (string | Reference)[];
+
+/** What cannot be a template, as a sentence. */
+export interface TemplateFlaw {
+  readonly message: string;
+}
+
+/** A secret or setting is short; whoever names a device or a log by mistake should hear of it. */
+const fileBytesMax = 1024 * 1024;
+
+/** Reads a file of the surroundings. */
+export function readFile(path: string, surroundings: Surroundings): Uint8Array {
+  return surroundings.readFile === undefined ? readFileSync(path) : surroundings.readFile(path);
+}
+
+/** The text's template; the text itself, `$${` resolved, where it holds no reference. */
+export function parseTemplate(text: string): Template | string | TemplateFlaw {
+  if (!text.includes('${')) return text;
+  const parts: (string | Reference)[] = [];
+  const opening = /(\$+)\{/g;
+  let literal = '';
+  let end = 0;
+  for (let found = opening.exec(text); found !== null; found = opening.exec(text)) {
+    const dollars = found[1]?.length ?? 0;
+    literal += text.slice(end, found.index) + '$'.repeat(Math.floor(dollars / 2));
+    end = opening.lastIndex;
+    if (dollars % 2 === 0) {
+      literal += '{';
+      continue;
+    }
+    const close = text.indexOf('}', end);
+    if (close < 0) return { message: 'a reference begins with ${ and has no }' };
+    const reference = parseReference(text.slice(end, close));
+    if ('message' in reference) return reference;
+    if (literal !== '') parts.push(literal);
+    literal = '';
+    parts.push(reference);
+    end = close + 1;
+    opening.lastIndex = end;
+  }
+  literal += text.slice(end);
+  if (parts.length === 0) return literal;
+  if (literal !== '') parts.push(literal);
+  return parts;
+}
+
+function parseReference(inner: string): Reference | TemplateFlaw {
+  const env = /^env:([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner);
+  if (env?.[1] !== undefined) return { from: 'env', name: env[1], fallback: env[2] ?? null };
+  const file = /^file:(.+)$/.exec(inner);
+  if (file?.[1] !== undefined) return { from: 'file', path: file[1] };
+  const meant = /^[A-Za-z_]\w*$/.test(inner) ? `\${env:${inner}}` : '${env:NAME} or ${file:/path}';
+  return { message: `a reference is written ${meant}; a literal \${ is written $\${` };
+}
+
+/** The reference as it is written, its default left out. */
+function referenceText(reference: Reference): string {
+  return reference.from === 'env' ? `\${env:${reference.name}}` : `\${file:${reference.path}}`;
+}
+
+/** The first reference of a template as it is written. */
+export function templateText(template: Template): string {
+  const first = template.find((part) => typeof part !== 'string');
+  return first === undefined || typeof first === 'string' ? '' : referenceText(first);
+}
+
+/** The template as text, every reference read now. Throws an ExportError that names the one that cannot be. */
+export function fill(template: Template, surroundings: Surroundings): string {
+  let text = '';
+  for (const part of template) text += typeof part === 'string' ? part : read(part, surroundings);
+  return text;
+}
+
+function read(reference: Reference, surroundings: Surroundings): string {
+  switch (reference.from) {
+    case 'env':
+      return readVariable(reference, surroundings);
+    case 'file':
+      return readText(reference.path, surroundings);
+  }
+}
+
+function readVariable(
+  { name, fallback }: Extract<Reference, { from: 'env' }>,
+  { env }: Surroundings,
+): string {
+  const value = Object.hasOwn(env, name) ? env[name] : undefined;
+  if (fallback !== null) return value === undefined || value === '' ? fallback : value;
+  if (value !== undefined) return value;
+  throw unreadable(
+    `the environment variable ${name} is not set`,
+    `Set ${name}, or give a default: \${env:${name}:-default}.`,
+  );
+}
+
+function readText(path: string, surroundings: Surroundings): string {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFile(path, surroundings);
+  } catch (error) {
+    throw unreadable(
+      `the file ${path} cannot be read: ${whyUnreadable(error)}`,
+      'Make the file readable for the user that runs sluice.',
+    );
+  }
+  if (bytes.length > fileBytesMax) {
+    throw unreadable(`the file ${path} is too large for a setting`, 'Name a file with one value.');
+  }
+  return Buffer.from(bytes)
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
+}
+
+function unreadable(what: string, next: string): ExportError {
+  return new ExportError('config_invalid', what, { next });
+}
+
+/** Why a file could not be read, without its content: the system's own code, in words where it is a usual one. */
+export function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  switch (code) {
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EACCES':
+    case 'EPERM':
+      return 'no permission to read it';
+    case 'EISDIR':
+      return 'it is a directory';
+    default:
+      return typeof code === 'string' ? code : 'it is not readable';
+  }
+}
+
+/** One reference, or an escaped one, as the text between its braces may be without being YAML's quoting. */
+const inText = /\$+\{[^{}"'\\\r\n]*\}/g;
+const shieldBase = 0xdc00;
+
+/**
+ * The text with references in a guise that YAML leaves alone, each character for one, so that places stay the same:
+ * `{ id: ${env:ID} }` would else begin a mapping at the second brace. The guise is lone low surrogates, which
+ * no well-formed text holds.
+ */
+export function shield(text: string): string {
+  return text.replace(inText, (reference) =>
+    Array.from({ length: reference.length }, (_, i) => {
+      const unit = reference.charCodeAt(i);
+      return unit < 0x80 ? String.fromCharCode(shieldBase + unit) : reference.charAt(i);
+    }).join(''),
+  );
+}
+
+/** Undoes `shield`. */
+export function unshield(text: string): string {
+  if (text.isWellFormed()) return text;
+  return text.replace(/(?<![\ud800-\udbff])[\udc00-\udc7f]/g, (unit) =>
+    String.fromCharCode(unit.charCodeAt(0) - shieldBase),
+  );
+}

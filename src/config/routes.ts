@@ -1,0 +1,156 @@
+// The `routes` of a config: names that must exist, filters that must parse and look at what events have, and redactions
+// that must reach what they are to hide. A source or sink that no route names is allowed, and told as a notice, since it may be an oversight.
+
+import type { ClassName } from '../normalise/schema.ts';
+import { filterParts } from '../send/filter.ts';
+import type { Route } from '../send/route.ts';
+import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
+import { classesOf, isNoFlag, pathFlaw, pathText } from './event-paths.ts';
+import type { Flaws, Path } from './flaws.ts';
+import { hint } from './nearest.ts';
+import type { Section } from './section.ts';
+import { routeBlock } from './shape.ts';
+import { type ConfiguredSink, writesOriginal } from './sinks.ts';
+import type { ConfiguredSource } from './sources.ts';
+import type { Written } from './written.ts';
+
+/** What routes lead from and to. */
+export interface Ends {
+  readonly sources: Section<ConfiguredSource>;
+  readonly sinks: Section<ConfiguredSink>;
+}
+
+/** Reads all routes; none where the key is left out. */
+export function readRoutes(
+  written: Written | undefined,
+  ends: Ends,
+  reading: BlockReading,
+): readonly Route[] {
+  if (written === undefined || written.broken || written.value === null) return [];
+  if (!Array.isArray(written.value)) {
+    reading.flaws.add(written.at, ['routes'], `expected a list of routes, found ${shown(written)}`);
+    return [];
+  }
+  return [...(written.children?.values() ?? [])].flatMap((one, index) => {
+    const path = ['routes', index];
+    checkNames(one, { path, key: 'from', what: 'source', names: ends.sources }, reading);
+    checkNames(one, { path, key: 'to', what: 'sink', names: ends.sinks }, reading);
+    const route = parseBlock(routeBlock, { written: one, path }, reading)?.settings;
+    if (route === undefined) return [];
+    const classes = [...new Set(route.from.flatMap((name) => classesOf(settled(ends, name))))];
+    checkFilter(route, { written: one, path, classes }, reading);
+    checkRedacted(route, { written: one, path, classes }, reading);
+    checkRedaction(route, { written: one, path, sinks: ends.sinks }, reading);
+    return [route];
+  });
+}
+
+/** Tells of sources that lead nowhere and of sinks that get nothing. */
+export function unroutedNotices(routes: readonly Route[], ends: Ends, notices: Flaws): void {
+  if (routes.length === 0) return;
+  const from = new Set(routes.flatMap((route) => route.from));
+  const to = new Set(routes.flatMap((route) => route.to));
+  for (const { name, written, path } of ends.sources.entries.values()) {
+    if (from.has(name)) continue;
+    notices.add(written.keyAt, path, 'no route names this source: it is read, and no sink gets it');
+  }
+  for (const { name, written, path } of ends.sinks.entries.values()) {
+    if (to.has(name)) continue;
+    notices.add(written.keyAt, path, 'no route names this sink: it gets nothing');
+  }
+}
+
+interface Names {
+  readonly path: Path;
+  readonly key: 'from' | 'to';
+  readonly what: string;
+  readonly names: Section<unknown>;
+}
+
+/** Looked at apart from the route's other keys, so that one mistake does not hide another. */
+function checkNames(
+  route: Written,
+  { path, key, what, names }: Names,
+  { flaws }: BlockReading,
+): void {
+  for (const [index, named] of route.children?.get(key)?.children ?? []) {
+    const { value, template, at } = named;
+    if (typeof value !== 'string' || names.entries.has(value)) continue;
+    const near = template === null ? hint(value, names.names) : '';
+    flaws.add(at, [...path, key, index], `unknown ${what} ${shown(named)}${near}`);
+  }
+}
+
+function settled({ sources }: Ends, name: string): ConfiguredSource | null {
+  return sources.entries.get(name)?.settings ?? null;
+}
+
+interface RouteAt {
+  readonly written: Written;
+  readonly path: Path;
+  /** Of the events that come this way. */
+  readonly classes: readonly ClassName[];
+}
+
+function checkFilter(
+  { where }: Route,
+  { written, path, classes }: RouteAt,
+  { flaws }: BlockReading,
+): void {
+  if (where === undefined) return;
+  const at = written.children?.get('where') ?? written;
+  const tell = (what: string) => flaws.add(at.at, [...path, 'where'], withoutReferences(what, at));
+  try {
+    const { paths, flags } = filterParts(where);
+    const wrong = new Set(paths.flatMap((one) => pathFlaw(one, classes, 'named') ?? []));
+    for (const what of wrong) tell(what);
+    const noFlag = flags.find((one) => isNoFlag(one, classes));
+    if (wrong.size === 0 && noFlag !== undefined) {
+      tell(`${pathText(noFlag)} is neither true nor false; such as event.severity_id >= 3`);
+    }
+  } catch (error) {
+    // The first line says what is wrong; the rest repeats the expression.
+    const [what = ''] = error instanceof Error ? error.message.split('\n') : [];
+    const unknown = /^Unknown variable: (\w+)/.exec(what)?.[1];
+    const near = unknown === undefined ? '' : hint(unknown, ['event', 'source', 'stream']);
+    tell(`this is no CEL filter: ${what}${near}; such as event.severity_id >= 3`);
+  }
+}
+
+function checkRedacted(
+  { redact = [] }: Route,
+  { written, path, classes }: RouteAt,
+  { flaws }: BlockReading,
+): void {
+  const list = written.children?.get('redact');
+  for (const [index, dotted] of redact.entries()) {
+    const at = list?.children?.get(index) ?? written;
+    const what = pathFlaw(dotted.split('.'), classes, 'each');
+    if (what !== null) {
+      flaws.add(at.at, [...path, 'redact', index], withoutReferences(what, at));
+    }
+  }
+}
+
+function checkRedaction(
+  route: Route,
+  at: {
+    readonly written: Written;
+    readonly path: Path;
+    readonly sinks: Section<ConfiguredSink>;
+  },
+  { flaws }: BlockReading,
+): void {
+  if (!route.redact?.length) return;
+  const { written, path, sinks } = at;
+  for (const name of new Set(route.to)) {
+    const format = sinks.entries.get(name)?.settings?.format;
+    if (format === undefined || !writesOriginal(format)) continue;
+    flaws.add(
+      written.children?.get('redact')?.keyAt ?? written.at,
+      [...path, 'redact'],
+      `the sink ${name} writes records as upstream sent them (schema: original or raw_data: true), ` +
+        'and those cannot be redacted; change its format, or leave redact out',
+    );
+  }
+}

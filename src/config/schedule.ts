@@ -1,0 +1,62 @@
+// When a source is read: `every`, or `schedule` with `timezone`. Both at once would say two things, and a cron expression or
+// zone that is wrong would be found out only at night, so all is looked at here.
+
+import { nodeCron, type Schedule } from '../fetch/schedule.ts';
+import { type BlockReading, shown, withoutReferences } from './block.ts';
+import { nearest } from './nearest.ts';
+import type { Entry } from './section.ts';
+import { everyMsDefault } from './shape.ts';
+
+/** The keys in question, parsed. */
+export interface ScheduleKeys {
+  readonly every?: number | undefined;
+  readonly schedule?: string | undefined;
+  readonly timezone?: string | undefined;
+}
+
+/** The schedule of a source; null when flaws say what is wrong with it. */
+export function readSchedule(
+  { every, schedule, timezone }: ScheduleKeys,
+  { written, path }: Entry<null>,
+  { flaws }: BlockReading,
+): Schedule | null {
+  const before = flaws.count;
+  const tell = (key: keyof ScheduleKeys, message: string, atKey = false) => {
+    const at = written.children?.get(key);
+    const said = at === undefined ? message : withoutReferences(message, at);
+    flaws.add((atKey ? at?.keyAt : at?.at) ?? written.at, [...path, key], said);
+  };
+  if (schedule !== undefined && every !== undefined) {
+    tell('schedule', 'every is set as well; a source has one of the two', true);
+  }
+  if (schedule !== undefined) {
+    const { valid, errors } = nodeCron().validateDetailed(schedule);
+    if (!valid)
+      tell('schedule', `this is no cron expression: ${errors[0]?.message ?? 'unknown form'}`);
+  }
+  if (timezone !== undefined && schedule === undefined) {
+    tell('timezone', 'it belongs to schedule, and there is none; leave it out', true);
+  } else if (timezone !== undefined && !isZone(timezone)) {
+    const zone = written.children?.get('timezone');
+    const near = zone?.template === null ? nearestZone(timezone) : null;
+    const hint = near === null ? '' : `; did you mean ${near}?`;
+    tell('timezone', `unknown time zone ${zone === undefined ? '' : shown(zone)}${hint}`);
+  }
+  if (flaws.count > before) return null;
+  return schedule === undefined
+    ? { everyMs: every ?? everyMsDefault }
+    : { cron: schedule, timezone };
+}
+
+function isZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false; // that is how Intl says no
+  }
+}
+
+function nearestZone(name: string): string | null {
+  return nearest(name, Intl.supportedValuesOf('timeZone'));
+}

@@ -1,0 +1,331 @@
+// The shape of a config: the engine's own keys, and every source, sink and format from the lists, put together to the
+// zod types that blocks are parsed with and to the JSON Schema that editors use. Both are made from the same
+// declarations, so what an editor accepts is what sluice accepts.
+
+import { z } from 'zod';
+import { sinks } from '../../connectors/index.ts';
+import { postUrl } from '../../connectors/shared/http-post.ts';
+import { sources } from '../../connectors/sources/index.ts';
+import { formats } from '../../formats/index.ts';
+import type {
+  FormatDefinition,
+  SinkDefinition,
+  SourceDefinition,
+} from '../contracts/definition.ts';
+import { count, duration, headers, secret, size, tls } from '../contracts/settings.ts';
+import { upstreamFields } from '../upstream/settings.ts';
+import { needsToken, parseListen } from './listen.ts';
+
+/** What a source, sink or upstream may be called: its name stands in stream names, files and header values. */
+export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
+
+const dayMs = 86_400_000;
+const nameRule = 'expected a name: a letter, then letters, digits, _ or -, 63 at most';
+const name = () => z.string().regex(namePattern, nameRule);
+
+/** A duration within bounds that are told in words. */
+function period(minMs: number, maxMs: number, said: string) {
+  return duration().refine((ms) => ms >= minMs && ms <= maxMs, `expected a duration ${said}`);
+}
+
+/** `state`: where pages and checkpoints are held. */
+export const stateBlock = z
+  .strictObject({
+    dir: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'directory of the state, relative to this file; left out: `$STATE_DIRECTORY/state` where systemd gives one, else `./state`',
+      ),
+    max_bytes: size()
+      .refine((bytes) => bytes >= 1024 ** 2, 'expected a size of at least 1MiB')
+      .prefault('1GiB')
+      .describe('polling pauses while this much is held; nothing is dropped'),
+    keep: period(0, 3650 * dayMs, 'of at most 3650d')
+      .prefault('0s')
+      .describe('how long pages stay for replay after every sink has them'),
+    sync: z
+      .enum(['full', 'normal'])
+      .default('full')
+      .describe('full: safe through a power cut; normal: through a crash of the process only'),
+  })
+  .prefault({})
+  .describe('where pages and checkpoints are held: one SQLite database');
+
+/** Where an OpenTelemetry collector takes something of sluice itself. */
+function collector(endpoint: string) {
+  return z.strictObject({
+    url: postUrl().describe(endpoint),
+    headers: headers().describe('headers of each request, e.g. Authorization'),
+    tls: tls().describe('TLS of https:// addresses'),
+  });
+}
+
+function plainWithTls({ url, tls }: { readonly url: string; readonly tls?: object | undefined }) {
+  return tls !== undefined && url.startsWith('http:');
+}
+
+const plainWithTlsFlaw = {
+  path: ['tls'],
+  message: 'tls is set, but url begins with http://; write https://, or leave tls out',
+};
+
+/** `status`: the page with /healthz, /readyz and /metrics. */
+export const statusBlock = z
+  .strictObject({
+    listen: z
+      .string()
+      .refine((text) => parseListen(text) !== null, 'expected host:port such as 127.0.0.1:8686')
+      .describe('address to listen on'),
+    token: secret().optional().describe('bearer token that readers must bring'),
+    basic_auth: z
+      .strictObject({
+        username: z
+          .string()
+          .regex(/^[^:]+$/, 'expected a name without a colon')
+          .describe('name'),
+        password: secret().describe('password'),
+      })
+      .optional()
+      .describe('name and password that readers must bring, which browsers ask for by themselves'),
+    tail: z
+      .boolean()
+      .default(true)
+      .describe(
+        'whether the page shows the newest events, in full, to whoever may read the status',
+      ),
+    otlp: collector('the metrics endpoint, e.g. http://collector:4318/v1/metrics')
+      .extend({
+        every: period(1_000, dayMs, 'between 1s and 1d').prefault('1m').describe('how often'),
+      })
+      .refine((otlp) => !plainWithTls(otlp), plainWithTlsFlaw)
+      .optional()
+      .describe('pushes the numbers of /metrics to an OpenTelemetry collector as well'),
+  })
+  .refine(
+    ({ listen, token, basic_auth: basicAuth }) =>
+      token !== undefined || basicAuth !== undefined || !needsToken(listen),
+    {
+      path: ['listen'],
+      message:
+        'others can read this address, so it needs a token or a password; set status.token or status.basic_auth, or listen on 127.0.0.1',
+    },
+  )
+  .optional()
+  .describe('page, /healthz, /readyz and /metrics; off if left out');
+
+/** `shutdown`. */
+export const shutdownBlock = z
+  .strictObject({
+    timeout: period(0, dayMs, 'of at most 1d')
+      .prefault('10s')
+      .describe('how long held events may still go out after SIGTERM'),
+  })
+  .prefault({})
+  .describe('how sluice ends');
+
+/** `log`. */
+export const logBlock = z
+  .strictObject({
+    level: z
+      .enum(['debug', 'info', 'warn', 'error'])
+      .default('info')
+      .describe('least important lines to print'),
+    otlp: collector('the logs endpoint, e.g. http://collector:4318/v1/logs')
+      .refine((otlp) => !plainWithTls(otlp), plainWithTlsFlaw)
+      .optional()
+      .describe('sends the lines of `run` to an OpenTelemetry collector as well'),
+  })
+  .prefault({})
+  .describe('log lines on stderr');
+
+/** One entry of `upstreams`. */
+export const upstreamBlock = z.strictObject(upstreamFields);
+
+/** One entry of `routes`. */
+export const routeBlock = z.strictObject({
+  from: z.array(z.string()).min(1).describe('names of sources'),
+  to: z.array(z.string()).min(1).describe('names of sinks'),
+  where: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('CEL expression over `event` (OCSF), `source` and `stream`; left out: all events'),
+  redact: z
+    .array(
+      z
+        .string()
+        .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'expected a dotted path such as actor.user.email_addr'),
+    )
+    .optional()
+    .describe('paths within the OCSF event that are taken out'),
+});
+
+/** Keys that the engine adds to every source. */
+const sourceKeys = {
+  upstream: z.string().describe('name of the upstream to read'),
+  every: period(10, 365 * dayMs, 'from 10ms to 365d')
+    .optional()
+    .describe('read again this long after the last reading began; 30s without schedule'),
+  schedule: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('cron expression instead of every: 5 fields, or 6 with seconds first'),
+  timezone: z.string().min(1).optional().describe('IANA time zone of schedule; this machine’s'),
+};
+
+/** Keys that the engine adds to every sink, besides `format`. */
+const sinkKeys = {
+  batch: z
+    .strictObject({
+      events: count(1, 100_000).optional().describe('most events in one request'),
+      bytes: size()
+        .refine((bytes) => bytes >= 1 && bytes <= 64 * 1024 ** 2, 'expected 1B to 64MiB')
+        .optional()
+        .describe('most bytes in one request; a larger event goes alone'),
+      wait: period(0, 3_600_000, 'of at most 1h')
+        .optional()
+        .describe('how long to wait for a batch to fill'),
+    })
+    .optional()
+    .describe('bounds of one request; defaults depend on the sink'),
+  retry: z
+    .strictObject({
+      min: period(1, dayMs, 'from 1ms to 1d').prefault('1s').describe('first wait'),
+      max: period(1, dayMs, 'from 1ms to 1d').prefault('5m').describe('longest wait'),
+    })
+    .prefault({})
+    .describe('waits between attempts; they double, and events stay held'),
+};
+
+/** Default of `every`. */
+export const everyMsDefault = 30_000;
+
+/** A source's block of this type. */
+export const sourceBlock = onceEach((definition: SourceDefinition) => {
+  const type = z.literal(definition.type).describe(definition.summary);
+  return z.strictObject({ type, ...definition.fields, ...sourceKeys });
+});
+
+/** A format's long form, `{ type: cef, … }`. */
+export const formatBlock = onceEach((definition: FormatDefinition) => {
+  const type = z.literal(definition.type).describe(definition.summary);
+  return z.strictObject({ type, ...definition.fields });
+});
+
+/** A sink's block of this type; `format` is looked at apart, since what may stand in it hangs on its type. */
+export const sinkBlock = onceEach((definition: SinkDefinition) => {
+  const type = z.literal(definition.type).describe(definition.summary);
+  const format = z.unknown().optional();
+  return z.strictObject({ type, ...definition.fields, format, ...sinkKeys });
+});
+
+/** zod compiles a block when it first parses with it, so each is made when first needed and kept. */
+function onceEach<D extends object, B>(make: (definition: D) => B): (definition: D) => B {
+  const made = new WeakMap<D, B>();
+  return (definition) => {
+    const block = made.get(definition) ?? make(definition);
+    made.set(definition, block);
+    return block;
+  };
+}
+
+type FormatBlocks = ReadonlyMap<string, ReturnType<typeof formatBlock>>;
+
+function sinkBlockWhole(definition: SinkDefinition, blocks: FormatBlocks) {
+  const carried = definition.formats.flatMap((type) => blocks.get(type) ?? []);
+  const format = z
+    .union([z.enum(definition.formats), z.discriminatedUnion('type', some(carried))])
+    .optional()
+    .describe(`what events look like: a format’s type, or its settings; ${definition.formats[0]}`);
+  return sinkBlock(definition).extend({ format });
+}
+
+function some<T>(list: readonly T[]): readonly [T, ...T[]] {
+  const [first, ...rest] = list;
+  if (first === undefined) throw new RangeError('a list of connectors or formats is empty');
+  return [first, ...rest];
+}
+
+function named<T extends z.ZodType>(block: T) {
+  return z.record(name(), block);
+}
+
+function configBlock(blocks: FormatBlocks) {
+  return z
+    .strictObject({
+      state: stateBlock,
+      upstreams: named(upstreamBlock).describe('the APIs to read from, each with a credential'),
+      sources: named(z.discriminatedUnion('type', some(sources.map(sourceBlock)))).describe(
+        'what is read',
+      ),
+      sinks: named(
+        z.discriminatedUnion('type', some(sinks.map((sink) => sinkBlockWhole(sink, blocks)))),
+      ).describe('where events go'),
+      routes: z
+        .array(routeBlock)
+        .optional()
+        .describe('which sink gets what of which source; left out: every source to every sink'),
+      status: statusBlock,
+      shutdown: shutdownBlock,
+      log: logBlock,
+    })
+    .describe('Config of sluice, for `sluice run -c FILE`');
+}
+
+/** Keys at the top of a config. */
+export const topKeys = [
+  ...['state', 'upstreams', 'sources', 'sinks', 'routes', 'status', 'shutdown', 'log'],
+] as const;
+
+const reference = {
+  type: 'string',
+  pattern: '\\$\\{(env|file):.+\\}',
+  description: 'a reference: ${env:NAME}, ${env:NAME:-default} or ${file:/path}',
+} as const;
+
+/** JSON Schema (draft 2020-12) of the config file; `config/schema.json` is its committed copy. */
+export function configSchema(): Readonly<Record<string, unknown>> {
+  const blocks = new Map(formats.map((format) => [format.type, formatBlock(format)]));
+  const formatNames = new Map<unknown, string>(
+    Array.from(blocks, ([type, block]) => [block, `format_${type}`]),
+  );
+  const definitions: Record<string, unknown> = { reference };
+  const { $schema, ...schema } = z.toJSONSchema(configBlock(blocks), {
+    io: 'input',
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema, path }) => {
+      if (path.at(-1) !== 'propertyNames') allowReferences(jsonSchema);
+      const name = formatNames.get(zodSchema);
+      if (name !== undefined) hoist(jsonSchema, name, definitions);
+    },
+  });
+  return { $schema, title: 'sluice config', ...schema, $defs: definitions };
+}
+
+/** Leaves a reference in place of a schema that stands in many places. */
+function hoist(
+  schema: Record<string, unknown>,
+  name: string,
+  definitions: Record<string, unknown>,
+): void {
+  definitions[name] = { ...schema };
+  for (const key of Object.keys(schema)) delete schema[key];
+  schema.$ref = `#/$defs/${name}`;
+}
+
+const alsoReferences = new Set(['integer', 'number', 'boolean']);
+
+/** A reference may stand where a number, a flag or a text of some form is expected. */
+function allowReferences(schema: Record<string, unknown>): void {
+  const { type } = schema;
+  const formed =
+    type === 'string' && ('pattern' in schema || 'enum' in schema || 'format' in schema);
+  if (typeof type !== 'string' || !(alsoReferences.has(type) || formed)) return;
+  const { description, default: byDefault, ...plain } = schema;
+  for (const key of Object.keys(plain)) delete schema[key];
+  schema.anyOf = [plain, { $ref: '#/$defs/reference' }];
+}

@@ -1,0 +1,184 @@
+// The `sinks` of a config: each block by its type's declaration, with the format that it is to carry, the bounds of its
+// batches and its waits. A format that a sink cannot carry is told here, before anything is opened.
+
+import { sinks } from '../../connectors/index.ts';
+import { formats } from '../../formats/index.ts';
+import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
+import { type BlockReading, parseBlock, shown } from './block.ts';
+import type { Path } from './flaws.ts';
+import { hint } from './nearest.ts';
+import { definitionOf, type Entry, type Section, tellBlockFlaw } from './section.ts';
+import { formatBlock, sinkBlock } from './shape.ts';
+import { checkTlsFiles } from './tls-files.ts';
+import type { Written } from './written.ts';
+
+/** One sink as configured. */
+export interface ConfiguredSink {
+  readonly definition: SinkDefinition;
+  readonly settings: SinkSettings;
+  /** The format with all of its settings, as `FormatDefinition.make` takes it. */
+  readonly format: FormatChoice;
+  readonly batch: { readonly events: number; readonly bytes: number; readonly waitMs: number };
+  readonly retry: { readonly minMs: number; readonly maxMs: number };
+}
+
+/** Bounds of a batch where neither config nor sink says any. */
+const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
+
+/** Reads all sinks. */
+export function readSinks(section: Section<null>, reading: BlockReading): Section<ConfiguredSink> {
+  const read = section.map((entry) => {
+    const before = reading.flaws.count;
+    const definition = definitionOf(sinks, { ...entry, what: 'sink' }, reading);
+    if (definition === null) return null;
+    const parsed = parseBlock(sinkBlock(definition), entry, reading)?.settings;
+    const chosen = readFormat(definition, entry, reading);
+    if (parsed === undefined || chosen === null) return null;
+    const { batch, retry, format: _, ...settings } = parsed;
+    checkWhole({ entry, definition, settings }, reading);
+    if (retry.min > retry.max) {
+      tellBlockFlaw('retry.min is longer than retry.max', entry, reading);
+    }
+    if (reading.flaws.count > before) return null;
+    const format = wrapped({ definition, settings, chosen, entry }, reading);
+    if (format === null) return null;
+    const usual = definition.batch ?? batchDefault;
+    return {
+      definition,
+      settings,
+      format,
+      batch: {
+        events: batch?.events ?? usual.events,
+        bytes: batch?.bytes ?? usual.bytes,
+        waitMs: batch?.wait ?? usual.waitMs,
+      },
+      retry: { minMs: retry.min, maxMs: retry.max },
+    };
+  });
+  tellShared(read, reading);
+  return read;
+}
+
+/** True where a format writes the record as upstream sent it, which no redaction reaches. */
+export function writesOriginal(format: FormatChoice): boolean {
+  const { message } = format;
+  if (format.schema === 'original' || format.raw_data === true) return true;
+  if (message === 'original') return true;
+  return isChoice(message) && writesOriginal(message);
+}
+
+function isChoice(value: unknown): value is FormatChoice {
+  return typeof value === 'object' && value !== null && 'type' in value;
+}
+
+/** The format as written, short or long, or the sink's first; with that format's own defaults. */
+function readFormat(
+  definition: SinkDefinition,
+  entry: Entry<null>,
+  reading: BlockReading,
+): FormatChoice | null {
+  const path: Path = [...entry.path, 'format'];
+  const written = entry.written.children?.get('format');
+  if (written?.broken) return null;
+  const short = typeof written?.value === 'string';
+  const type = short ? written : written?.children?.get('type');
+  if (written !== undefined && typeof type?.value !== 'string') {
+    const wanted = `expected a format: ${definition.formats.join(', ')}, or { type: …, … }`;
+    if (!type?.broken) reading.flaws.add(type?.at ?? written.at, path, wanted);
+    return null;
+  }
+  const wanted = typeof type?.value === 'string' ? type.value : definition.formats[0];
+  const format = formats.find((one) => one.type === wanted);
+  if (format === undefined || !definition.formats.includes(format.type)) {
+    if (type !== undefined)
+      tellFormat(definition, { type, path, known: format !== undefined }, reading);
+    return null;
+  }
+  const block = formatBlock(format);
+  if (written === undefined || short) return block.parse({ type: format.type });
+  return parseBlock(block, { written, path }, reading)?.settings ?? null;
+}
+
+function tellFormat(
+  definition: SinkDefinition,
+  at: { readonly type: Written; readonly path: Path; readonly known: boolean },
+  { flaws }: BlockReading,
+): void {
+  const { type, path, known } = at;
+  const carried = definition.formats.join(', ');
+  if (known) {
+    flaws.add(
+      type.at,
+      path,
+      `a ${definition.type} sink does not carry ${shown(type)}; it carries ${carried}`,
+    );
+    return;
+  }
+  const near = type.template === null ? hint(String(type.value), definition.formats) : '';
+  flaws.add(
+    type.at,
+    path,
+    `unknown format ${shown(type)}${near || `; this sink carries ${carried}`}`,
+  );
+}
+
+/** The format as the sink completes it (syslog frames its events in a format of its own). */
+function wrapped(
+  at: {
+    readonly definition: SinkDefinition;
+    readonly settings: SinkSettings;
+    readonly chosen: FormatChoice;
+    readonly entry: Entry<null>;
+  },
+  reading: BlockReading,
+): FormatChoice | null {
+  const { definition, settings, chosen, entry } = at;
+  if (definition.format === undefined) return chosen;
+  const written = entry.written.children?.get('format');
+  let told = false;
+  for (const [key, { keyAt }] of written?.children ?? []) {
+    if (key === 'type' || !Object.hasOwn(definition.fields, key)) continue;
+    const message = `${key} is a key of the ${definition.type} sink itself: write it beside format`;
+    reading.flaws.add(keyAt, [...entry.path, 'format', key], message);
+    told = true;
+  }
+  if (told) return null;
+  const whole = definition.format(settings, chosen);
+  const format = formats.find((one) => one.type === whole.type);
+  const parsed = format && formatBlock(format).safeParse(whole);
+  if (parsed?.success) return parsed.data;
+  const message = `the settings of this ${definition.type} sink and its format do not go together`;
+  reading.flaws.add(written?.at ?? entry.written.at, [...entry.path, 'format'], message);
+  return null;
+}
+
+function checkWhole(
+  at: {
+    readonly entry: Entry<null>;
+    readonly definition: SinkDefinition;
+    readonly settings: SinkSettings;
+  },
+  reading: BlockReading,
+): void {
+  const flaw = at.definition.flaw?.(at.settings) ?? null;
+  if (flaw !== null) tellBlockFlaw(flaw, at.entry, reading);
+  checkTlsFiles(at.entry, reading, flaw === null);
+}
+
+/** Two sinks on one file would cut off each other's lines; with one transactional id they would put each other off. */
+function tellShared(section: Section<ConfiguredSink>, { flaws }: BlockReading): void {
+  const owners = new Map<string, string>();
+  for (const { name, written, path, settings: sink } of section.entries.values()) {
+    const own = sink?.definition.own?.(sink.settings);
+    if (own == null) continue;
+    const thing = `${sink?.definition.type} ${own.key} ${own.name}`;
+    const first = owners.get(thing);
+    if (first === undefined) {
+      owners.set(thing, name);
+      continue;
+    }
+    const at = written.children?.get(own.key)?.at ?? written.at;
+    const message = `the sink ${first} uses this ${own.key} already; give each its own`;
+    flaws.add(at, [...path, own.key], message);
+  }
+}

@@ -1,0 +1,104 @@
+// The `sources` of a config: each block by its type's declaration, and what it says together with its upstream. A source
+// that names no schedule is read every 30 seconds.
+
+import { sources } from '../../connectors/sources/index.ts';
+import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
+import type { Schedule } from '../fetch/schedule.ts';
+import { mappingFlaws } from '../normalise/normalise.ts';
+import type { UpstreamSettings } from '../upstream/settings.ts';
+import { type BlockReading, locate, parseBlock, shown, withoutReferences } from './block.ts';
+import type { Path } from './flaws.ts';
+import { hint } from './nearest.ts';
+import { readSchedule } from './schedule.ts';
+import { definitionOf, type Entry, type Section, tellBlockFlaw } from './section.ts';
+import { sourceBlock } from './shape.ts';
+
+/** One source as configured. */
+export interface ConfiguredSource {
+  readonly definition: SourceDefinition;
+  readonly settings: SourceSettings;
+  readonly schedule: Schedule;
+}
+
+/** Reads all sources. */
+export function readSources(
+  section: Section<null>,
+  upstreams: Section<UpstreamSettings>,
+  reading: BlockReading,
+): Section<ConfiguredSource> {
+  return section.map((entry) => {
+    const before = reading.flaws.count;
+    const upstream = upstreamOf(entry, upstreams, reading);
+    const definition = definitionOf(sources, { ...entry, what: 'source' }, reading);
+    if (definition === null) return null;
+    if (upstream) checkApi({ entry, definition, upstream }, reading);
+    const parsed = parseBlock(sourceBlock(definition), entry, reading)?.settings;
+    if (parsed === undefined) return null;
+    // The engine's own keys are settings as well: only the connector's declaration is typed by its fields.
+    const settings: SourceSettings = parsed;
+    const schedule = readSchedule(parsed, entry, reading);
+    checkWhole({ entry, definition, settings, upstream }, reading);
+    if (schedule === null || reading.flaws.count > before) return null;
+    return { definition, settings, schedule };
+  });
+}
+
+function upstreamOf(
+  { written, path }: Entry<null>,
+  upstreams: Section<UpstreamSettings>,
+  { flaws }: BlockReading,
+): Entry<UpstreamSettings> | null {
+  const named = written.children?.get('upstream');
+  if (named === undefined || typeof named.value !== 'string') return null;
+  const upstream = upstreams.entries.get(named.value);
+  if (upstream !== undefined) return upstream;
+  const near = named.template === null ? hint(named.value, upstreams.names) : '';
+  flaws.add(named.at, [...path, 'upstream'], `unknown upstream ${shown(named)}${near}`);
+  return null;
+}
+
+interface Together {
+  readonly entry: Entry<null>;
+  readonly definition: SourceDefinition;
+  readonly upstream: Entry<UpstreamSettings> | null;
+}
+
+/** A wrong pairing is told even where the upstream's block is wrong otherwise. */
+function checkApi({ entry, definition, upstream }: Together, { flaws }: BlockReading): void {
+  const api = upstream?.written.children?.get('api');
+  if (api?.value !== 'unified' && api?.value !== 'services') return;
+  if (definition.apis.includes(api.value)) return;
+  const named = entry.written.children?.get('upstream');
+  flaws.add(
+    named?.at ?? entry.written.at,
+    [...entry.path, 'upstream'],
+    `${definition.type} reads an upstream with api: ${definition.apis.join(' or ')}, and ${upstream?.name} is ${api.value}`,
+  );
+}
+
+function checkWhole(
+  { entry, definition, upstream, settings }: Together & { readonly settings: SourceSettings },
+  reading: BlockReading,
+): void {
+  if (upstream?.settings) {
+    const flaw = definition.flaw?.(settings, upstream.settings) ?? null;
+    if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
+  }
+  const { mapping } = definition.reading(settings);
+  if (mapping === undefined) return;
+  const written = entry.written.children?.get('mapping') ?? entry.written;
+  for (const { path, message } of mappingFlaws(mapping)) {
+    const steps = mappingSteps(path);
+    const { found } = locate(written, steps);
+    // What is wrong with a field is the attribute's name, and that is its key.
+    const at = steps.length > 1 ? found.keyAt : found.at;
+    const said = withoutReferences(message, written);
+    reading.flaws.add(at ?? found.at, [...entry.path, 'mapping', ...steps], said);
+  }
+}
+
+/** `fields.src_endpoint.ip` is the key `src_endpoint.ip` of `fields`. */
+function mappingSteps(path: string): Path {
+  const [first = '', ...rest] = path.split('.');
+  return rest.length === 0 ? [first] : [first, rest.join('.')];
+}

@@ -1,0 +1,271 @@
+// A config as it is written: YAML 1.2 read into plain values, each with its place in the file and with the references
+// it came from. This is the only file that knows the YAML library; whatever checks the config after it works with
+// values and offsets. Whatever the text holds, the outcome is a tree or flaws, never an exception.
+
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type LineCounter,
+  type Pair,
+  parseDocument,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
+import { ExportError } from '../contracts/errors.ts';
+import type { Flaws, Path } from './flaws.ts';
+import {
+  fill,
+  parseTemplate,
+  type Surroundings,
+  shield,
+  type Template,
+  unshield,
+} from './references.ts';
+import { tellSyntax } from './yaml-syntax.ts';
+
+/** One value as written. */
+export interface Written {
+  /** The plain value, references filled in; lists and mappings hold their children's values. */
+  value: unknown;
+  /** Offset in the text where the value begins; where it is left empty, where its key begins. */
+  readonly at: number;
+  /** Offset of its key; null in lists and at the top. */
+  readonly keyAt: number | null;
+  /** What it was put together from, where the text holds references. */
+  readonly template: Template | null;
+  /** Values below, by key or position; null for scalars. */
+  readonly children: ReadonlyMap<string | number, Written> | null;
+  /** Set once the value turns out to be a secret. */
+  isSecret: boolean;
+  /** True where it could not be read; a flaw has said why, and the value is undefined. */
+  readonly broken: boolean;
+}
+
+const textLengthMax = 4 * 1024 * 1024;
+const depthMax = 40;
+const valuesMax = 200_000;
+
+/** The file's values, or null where it cannot be read as YAML; either way flaws say what is wrong. */
+export function readWritten(
+  text: string,
+  reading: { readonly lines: LineCounter; readonly flaws: Flaws; readonly around: Surroundings },
+): Written | null {
+  const { flaws, lines, around } = reading;
+  if (text.length > textLengthMax) {
+    flaws.add(null, [], 'the file is larger than a config can be (4 MiB)');
+    return null;
+  }
+  if (!text.isWellFormed()) {
+    flaws.add(null, [], 'the file is not well-formed Unicode text');
+    return null;
+  }
+  const document = parse(text, lines);
+  if (document === null) {
+    flaws.add(null, [], 'the file cannot be read as YAML: it is nested too deeply');
+    return null;
+  }
+  if (!tellSyntax(document, text, { lines, flaws })) return null;
+  return new Walk(flaws, around).top(document);
+}
+
+function parse(text: string, lines: LineCounter): Document.Parsed | null {
+  try {
+    return parseDocument(shield(text), {
+      version: '1.2',
+      schema: 'core',
+      lineCounter: lines,
+      prettyErrors: false,
+      // Told by the walk: the library compares each key with all before it.
+      uniqueKeys: false,
+    });
+  } catch {
+    // The parser calls itself for what is nested; deeper than the stack it has no other way to say so.
+    return null;
+  }
+}
+
+/** Where a value stands. */
+interface Place {
+  readonly path: Path;
+  readonly keyAt: number | null;
+}
+
+type Collection = YAMLMap | YAMLSeq;
+
+/** One pass over the document, in its order, aliases followed. */
+class Walk {
+  readonly #flaws: Flaws;
+  readonly #around: Surroundings;
+  readonly #anchors = new Map<string, unknown>();
+  /** Collections that the walk stands in, so that one that contains itself is seen. */
+  readonly #open = new Set<unknown>();
+  #aliases = 0;
+  #values = 0;
+
+  constructor(flaws: Flaws, around: Surroundings) {
+    this.#flaws = flaws;
+    this.#around = around;
+  }
+
+  top(document: Document.Parsed): Written | null {
+    const written = this.#visit(document.contents, { path: [], keyAt: null });
+    if (this.#values > valuesMax) {
+      this.#flaws.add(null, [], `the file holds more than ${valuesMax} values, aliases counted`);
+      return null;
+    }
+    return written;
+  }
+
+  #visit(node: unknown, place: Place): Written {
+    this.#values += 1;
+    if (this.#values > valuesMax) return broken(place);
+    if (isAlias(node)) return this.#alias(node, place);
+    // An alias inside of what an alias stands for means what it meant where it was written.
+    if (this.#aliases === 0) this.#remember(node);
+    if (isMap(node) || isSeq(node)) return this.#collection(node, place);
+    if (isScalar(node)) return this.#scalar(node.value, startOf(node, place), place);
+    return leaf(null, place.keyAt ?? 0, place);
+  }
+
+  #remember(node: unknown): void {
+    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
+      this.#anchors.set(node.anchor, node);
+    }
+  }
+
+  #alias(node: { source: string; range?: unknown }, place: Place): Written {
+    const at = startOf(node, place);
+    if (!this.#anchors.has(node.source)) {
+      this.#flaws.add(at, place.path, 'this alias (*name) has no anchor (&name) before it');
+      return broken(place);
+    }
+    const target = this.#anchors.get(node.source);
+    if (this.#open.has(target)) {
+      this.#flaws.add(at, place.path, 'this alias (*name) stands within what it stands for');
+      return broken(place);
+    }
+    this.#aliases += 1;
+    const written = this.#visit(target, place);
+    this.#aliases -= 1;
+    return written;
+  }
+
+  #collection(node: Collection, place: Place): Written {
+    const at = startOf(node, place);
+    if (place.path.length >= depthMax) {
+      this.#flaws.add(at, place.path, 'it is nested too deeply');
+      return broken(place);
+    }
+    this.#open.add(node);
+    const written = isMap(node) ? this.#map(node, at, place) : this.#list(node, at, place);
+    this.#open.delete(node);
+    return written;
+  }
+
+  #map(node: YAMLMap, at: number, place: Place): Written {
+    const value: Record<string, unknown> = {};
+    const children = new Map<string, Written>();
+    for (const pair of node.items) {
+      const key = this.#key(pair, at, place);
+      if (key === null) continue;
+      const path = [...place.path, key.name];
+      if (children.has(key.name)) {
+        this.#flaws.add(key.at, path, 'this key stands here a second time');
+        continue;
+      }
+      const child = this.#visit(pair.value, { path, keyAt: key.at });
+      value[key.name] = child.value;
+      children.set(key.name, child);
+    }
+    return {
+      value,
+      at,
+      keyAt: place.keyAt,
+      template: null,
+      children,
+      isSecret: false,
+      broken: false,
+    };
+  }
+
+  #list(node: YAMLSeq, at: number, place: Place): Written {
+    const value: unknown[] = [];
+    const children = new Map<number, Written>();
+    for (const item of node.items) {
+      const path = [...place.path, value.length];
+      const child = this.#visit(item, { path, keyAt: null });
+      children.set(value.length, child);
+      value.push(child.value);
+    }
+    return {
+      value,
+      at,
+      keyAt: place.keyAt,
+      template: null,
+      children,
+      isSecret: false,
+      broken: false,
+    };
+  }
+
+  #key(pair: Pair, at: number, place: Place): { name: string; at: number } | null {
+    const node: unknown = isAlias(pair.key) ? this.#anchors.get(pair.key.source) : pair.key;
+    const keyAt = startOf(pair.key, { path: place.path, keyAt: at });
+    this.#remember(node);
+    const text = isScalar(node) ? (node.source ?? node.value) : null;
+    if (typeof text !== 'string' || text === '') {
+      this.#flaws.add(keyAt, place.path, 'a key must be text');
+      return null;
+    }
+    const name = unshield(text);
+    // An object of that name would have no such key, but another prototype.
+    if (name === '__proto__') {
+      this.#flaws.add(keyAt, place.path, 'a key cannot be called __proto__');
+      return null;
+    }
+    return { name, at: keyAt };
+  }
+
+  #scalar(value: unknown, at: number, place: Place): Written {
+    if (typeof value !== 'string') return leaf(value, at, place);
+    const template = parseTemplate(unshield(value));
+    if (typeof template === 'string') return leaf(template, at, place);
+    if ('message' in template) {
+      this.#flaws.add(at, place.path, template.message);
+      return broken(place);
+    }
+    try {
+      return { ...leaf(fill(template, this.#around), at, place), template };
+    } catch (error) {
+      const said = error instanceof ExportError ? `${error.message}. ${error.next}` : 'unreadable';
+      this.#flaws.add(at, place.path, said);
+      return broken(place);
+    }
+  }
+}
+
+function leaf(value: unknown, at: number, { keyAt }: Place): Written {
+  return { value, at, keyAt, template: null, children: null, isSecret: false, broken: false };
+}
+
+function broken({ keyAt }: Place): Written {
+  return {
+    value: undefined,
+    at: keyAt ?? 0,
+    keyAt,
+    template: null,
+    children: null,
+    isSecret: false,
+    broken: true,
+  };
+}
+
+/** Where a node begins; one that is left empty begins where its key does. */
+function startOf(node: unknown, place: Place): number {
+  const range = typeof node === 'object' && node !== null && 'range' in node ? node.range : null;
+  if (!Array.isArray(range) || typeof range[0] !== 'number') return place.keyAt ?? 0;
+  return range[0] === range[1] ? (place.keyAt ?? range[0]) : range[0];
+}

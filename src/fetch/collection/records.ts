@@ -1,0 +1,85 @@
+// Changes of a configuration as the records that sinks get. Before and after are written with every digit that upstream
+// sent, which a parsed number would lose.
+
+import type { ChangeRecord } from '../../contracts/change.ts';
+import type { PageContext } from '../../contracts/event.ts';
+import type { Json } from '../../contracts/json.ts';
+import type { NewPage } from '../../contracts/spool.ts';
+import { type Comparison, parseExact } from '../canonical.ts';
+import { changedPaths } from '../diff.ts';
+import { ownPage } from '../own-pages.ts';
+import type { EntityState } from './state.ts';
+
+/** One change, before it is stamped. */
+export interface Change {
+  readonly change: ChangeRecord['change'];
+  readonly key: string;
+  readonly state: Pick<
+    EntityState,
+    'kind' | 'id' | 'name' | 'parentId' | 'list' | 'version' | 'hash'
+  >;
+  /** Where the entity stands at this reading. */
+  readonly place?: number | undefined;
+  /** JSON text of the entity. */
+  readonly before?: string;
+  readonly after?: string;
+  readonly count?: number;
+}
+
+/** What every change of one generation has in common. */
+export interface Stamp {
+  readonly company: string;
+  readonly generation: number;
+  readonly epoch: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Records of one page: a page is what a sink reads at a time. */
+const pageRecordsMax = 500;
+
+/** A change as the record that sinks get. */
+export function changeRecord(change: Change, stamp: Stamp, comparison: Comparison): ChangeRecord {
+  const { state, place, before, after, count } = change;
+  return {
+    change: change.change,
+    entity_kind: state.kind,
+    entity_id: state.id,
+    ...(state.name === undefined ? {} : { entity_name: state.name }),
+    ...(state.parentId === undefined ? {} : { parent_id: state.parentId }),
+    ...(state.list === undefined ? {} : { list: state.list }),
+    ...(place === undefined ? {} : { place }),
+    company_id: stamp.company,
+    generation: stamp.generation,
+    epoch: stamp.epoch,
+    entity_version: state.version,
+    observed_at: new Date(stamp.now).toISOString(),
+    ...(before === undefined || after === undefined
+      ? {}
+      : { changed: changedPaths(before, after, comparison) }),
+    ...(before === undefined ? {} : { before: exactly(before) }),
+    ...(after === undefined ? {} : { after: exactly(after) }),
+    ...(count === undefined ? {} : { count }),
+  };
+}
+
+/** Records as pages, with a uid each. */
+export function recordPages(
+  context: PageContext,
+  records: readonly object[],
+  uids: readonly Buffer[],
+): readonly NewPage[] {
+  const pages: NewPage[] = [];
+  for (let from = 0; from < records.length; from += pageRecordsMax) {
+    const to = from + pageRecordsMax;
+    // Exact numbers are for writing only: senders parse the body, as they would after a restart.
+    const page = ownPage(context, records.slice(from, to), uids.slice(from, to));
+    pages.push(page);
+  }
+  return pages;
+}
+
+/** To be written, not to be read: its numbers are their source text. */
+function exactly(text: string): Json {
+  return parseExact(text) as unknown as Json;
+}

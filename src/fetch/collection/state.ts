@@ -1,0 +1,92 @@
+// What a snapshot stream keeps: its checkpoint, and each entity as it was last told. Both are committed in one transaction
+// with the changes that lead to them, so a crash either repeats a whole generation or none of it. As with lists, state
+// that cannot be read halts its stream with a clear message; nothing is ever silently begun anew.
+
+import { z } from 'zod';
+import type { Json } from '../../contracts/json.ts';
+import { mismatch } from '../list/checkpoint.ts';
+
+const snapshotCheckpoint = z.strictObject({
+  version: z.literal(1),
+  kind: z.literal('snapshot'),
+  fingerprint: z.string(),
+  /** New whenever the stream is started anew: its baseline is not a change. */
+  epoch: z.string(),
+  /** Readings so far. */
+  generation: z.int(),
+  /** `open` until the first complete reading: what is seen until then was there before, and is not told as created. */
+  baseline: z.enum(['open', 'told']),
+  /** Incomplete readings in a row. */
+  incomplete: z.int(),
+  /** The company was denied or gone at the last reading, and this was told. */
+  scopeLost: z.boolean(),
+  /** So much was missing at the last reading that removals are held. */
+  suspect: z.boolean(),
+});
+
+/** A snapshot stream's checkpoint. */
+export type SnapshotCheckpoint = Readonly<z.infer<typeof snapshotCheckpoint>>;
+
+const seenAt = z.strictObject({ hash: z.string(), at: z.number() }).nullable();
+
+const entityState = z.strictObject({
+  kind: z.string(),
+  id: z.string(),
+  name: z.string().optional(),
+  parentId: z.string().optional(),
+  list: z.string().optional(),
+  /** Counts the contents told. */
+  version: z.int(),
+  hash: z.string(),
+  /** As it was told last, and as upstream sent it. */
+  text: z.string(),
+  /** Another content that was seen once and is still to be confirmed; epoch milliseconds. */
+  pending: seenAt,
+  /** The content before this one and when it was left: going back to it at once is a flap. */
+  previous: seenAt,
+  /** Complete readings in a row that it was missing from, and when the first was. */
+  absent: z.strictObject({ since: z.number(), count: z.int() }).nullable(),
+});
+
+/** An entity as it was told last. */
+export type EntityState = Readonly<z.infer<typeof entityState>>;
+
+/** The checkpoint of a stream that has read nothing. */
+export function freshSnapshot(fingerprint: string, epoch: string): SnapshotCheckpoint {
+  return {
+    version: 1,
+    kind: 'snapshot',
+    fingerprint,
+    epoch,
+    generation: 0,
+    baseline: 'open',
+    incomplete: 0,
+    scopeLost: false,
+    suspect: false,
+  };
+}
+
+/** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
+export function readSnapshotCheckpoint(
+  stream: string,
+  held: Json,
+  fingerprint: string,
+): SnapshotCheckpoint {
+  const parsed = snapshotCheckpoint.safeParse(held);
+  if (!parsed.success) {
+    throw mismatch(stream, 'it cannot be read, or was written by another version');
+  }
+  if (parsed.data.fingerprint !== fingerprint) {
+    throw mismatch(stream, 'base address or company has changed since');
+  }
+  return parsed.data;
+}
+
+/** Reads an entity back. Throws `checkpoint_mismatch` when it cannot be read. */
+export function readEntityState(stream: string, body: string): EntityState {
+  try {
+    return entityState.parse(JSON.parse(body));
+  } catch {
+    throw mismatch(stream, 'an entity of its last reading cannot be read');
+  }
+}

@@ -1,0 +1,87 @@
+// Whether a walk goes in a circle: servers have led clients round and round with cursors that come again, and with new
+// cursors to pages that come again. Records with ids show it by being known; records without ids on a page that nobody
+// is thought to have read always look new, so pages are compared as well. A circle ends the walk with an error, before
+// anything of its second round is held. The page before over again is no circle yet: it may be the list's last one (tail.ts).
+
+import { hash } from 'node:crypto';
+import { ExportError } from '../../contracts/errors.ts';
+import type { Place } from '../../contracts/source.ts';
+import { NoPage } from '../outcome.ts';
+import type { Identified } from './identity.ts';
+import { keyBytes, keysOf } from './judge.ts';
+
+/** What a page is to those before it: `again`: the end of the one before over again; `first`: all of it, the walk's first. */
+export type Sameness = 'other' | 'again' | 'first';
+
+/** What the page was that a cursor is followed from. */
+interface Followed {
+  readonly progress: boolean;
+  readonly isEmpty: boolean;
+}
+
+/** Watches one walk. */
+export class CircleWatch {
+  readonly #stream: string;
+  /** Cursors followed since something was surely new; those since the last page with records, too. */
+  readonly #cursors = new Set<string>();
+  readonly #sinceRecords = new Set<string>();
+  readonly #pages = new Map<string, number>();
+  /** Pages with records that were not the one before over again. */
+  #count = 0;
+  /** Keys of the last one's records. */
+  #last: Buffer = Buffer.alloc(0);
+
+  constructor(stream: string) {
+    this.#stream = stream;
+  }
+
+  /**
+   * Looks at a page with records before it is judged; `isFull`: it may hold all that was asked for. Throws NoPage where it
+   * stood before the one before.
+   */
+  look(identified: Identified, isFull: boolean): Sameness {
+    const { count } = identified;
+    if (count === 0) return 'other';
+    const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+    const page = hash('sha256', keys);
+    const before = this.#pages.get(page);
+    const isBefore = before === this.#count;
+    // Many of the same record without an id are many records.
+    const isNamed = identified.named[0] === 1;
+    const isOne = !isNamed && keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
+    if (before !== undefined && isBefore && !(isOne && isFull)) {
+      return before === 1 ? 'first' : 'again';
+    }
+    if (before !== undefined && !isOne) throw this.#circle();
+    const isEndOfBefore = !isOne && keys.equals(this.#last.subarray(-keys.length));
+    this.#count += 1;
+    this.#pages.set(page, this.#count);
+    this.#last = keys;
+    return isEndOfBefore ? 'again' : 'other';
+  }
+
+  /**
+   * A cursor that was followed before in this walk, with nothing surely new since (`progress`), leads round. False where
+   * there were only empty pages in that round: behind its last record a list may lead on with cursors that take turns.
+   */
+  follow(next: Place | null, { progress, isEmpty }: Followed): boolean {
+    if (next?.by !== 'cursor') return true;
+    if (progress) this.#cursors.clear();
+    if (!isEmpty) this.#sinceRecords.clear();
+    const cursor = next.cursor ?? '';
+    if (this.#sinceRecords.has(cursor)) return false;
+    if (this.#cursors.has(cursor)) throw this.#circle();
+    this.#cursors.add(cursor);
+    this.#sinceRecords.add(cursor);
+    return true;
+  }
+
+  #circle(): NoPage {
+    const cause = new ExportError(
+      'pagination_loop',
+      `reading ${this.#stream}: upstream's cursors lead in a circle with no new record in it`,
+      { next: 'Report it to upstream; the checkpoint stays at the last page before the circle.' },
+    );
+    return new NoPage({ outcome: 'retry', cause });
+  }
+}

@@ -1,0 +1,167 @@
+// A field that differs at each reading, such as an age or a counter, makes each record that is read again look like
+// another version of itself. Where that is so of most, they are no news but a flood: they are held back, neither
+// delivered nor known as delivered, and the sinks are told once, with the paths that differ, until `ignore` names
+// them. Records that were never read before go on meanwhile. What must stay true: nothing is held back for good
+// that stands still. Where most have stayed as they were last seen for a while, the brake is off, and a round tells what
+// they are now; a field that changes now and then makes that while longer each time, up to a day.
+
+import { changedPaths } from '../diff.ts';
+import type { Finding } from '../own-pages.ts';
+import type { Identified } from './identity.ts';
+import { KeyTable } from './key-table.ts';
+import { identityWords } from './repeats.ts';
+
+/** Records read again below which nothing is said of most of them. */
+const recordsMin = 10;
+/** Records read again that are weighed together: what was before them counts ever less. */
+const recordsMax = 100;
+const dayMs = 24 * 3_600_000;
+/** Contents last seen of records that are held back. */
+const seenMax = 500_000;
+/** A larger record is not kept to see what differs. */
+const sampleBytesMax = 16 * 1024;
+const pathsMax = 10;
+
+/** What the checkpoint keeps of it; times in epoch milliseconds. */
+export interface DriftState {
+  readonly isHeld: boolean;
+  /** When most records were last seen to differ. */
+  readonly at: number;
+  /** How long most have to stay as they are. */
+  readonly patienceMs: number;
+  /** When the sinks were told; null: they have still to be. */
+  readonly toldAt: number | null;
+}
+
+/** Watches what is read again of one stream. */
+export class Drift {
+  #state: DriftState | null;
+  readonly #patienceMs: number;
+  readonly #ignore: readonly string[];
+  #same = 0;
+  #moved = 0;
+  #seen = new KeyTable();
+  #sample: { readonly w0: number; readonly w1: number; readonly text: string } | null = null;
+  readonly #paths = new Set<string>();
+
+  constructor(state: DriftState | null, patienceMs: number, ignore: readonly string[]) {
+    this.#state = state;
+    this.#patienceMs = patienceMs;
+    this.#ignore = ignore;
+  }
+
+  get state(): DriftState | null {
+    return this.#state;
+  }
+
+  /** Other versions of records that are read again are held back. */
+  get isHeld(): boolean {
+    return this.#state?.isHeld ?? false;
+  }
+
+  /** Weighs how many of a page's records that are read again are as they were seen last, and how many are not. */
+  weigh(same: number, moved: number, now: number): void {
+    const total = this.#same + this.#moved + same + moved;
+    if (same + moved === 0) return;
+    const share = Math.min(1, recordsMax / total);
+    this.#same = (this.#same + same) * share;
+    this.#moved = (this.#moved + moved) * share;
+    const state = this.#state;
+    if (total >= recordsMin && this.#moved > this.#same) this.#hold(now);
+    else if (state?.isHeld === true && now - state.at >= state.patienceMs) {
+      this.#state = { ...state, isHeld: false };
+      this.#seen = new KeyTable();
+    }
+  }
+
+  #hold(now: number): void {
+    const state = this.#state;
+    const { patienceMs, toldAt } = state ?? { patienceMs: this.#patienceMs / 2, toldAt: null };
+    if (state?.isHeld === true) {
+      // Not at each page: each is a commit.
+      if (now - state.at >= patienceMs / 8) this.#state = { ...state, at: now };
+      return;
+    }
+    this.#state = {
+      isHeld: true,
+      at: now,
+      patienceMs: Math.min(dayMs, patienceMs * 2),
+      toldAt: toldAt !== null && now - toldAt < dayMs ? toldAt : null,
+    };
+  }
+
+  /** True where a record that is held back is as it was seen last. */
+  isAsSeen(words: Uint32Array, at: number): boolean {
+    const slot = this.#seen.find(idKey(words, at), 0);
+    return slot >= 0 && this.#seen.value(slot) === contentOf(words, at);
+  }
+
+  /** Takes note of a record that is held back. */
+  see(words: Uint32Array, at: number): void {
+    if (this.#seen.size >= seenMax) this.#seen = new KeyTable();
+    this.#seen.set(idKey(words, at), 0, contentOf(words, at));
+  }
+
+  /** Keeps a record as it was sent, to see what differs when it comes again. */
+  keep({ words, records }: Identified, index: number): void {
+    const raw = records.raw(index);
+    if (raw.length > sampleBytesMax) return;
+    const at = index * identityWords;
+    this.#sample = {
+      w0: words[at] ?? 0,
+      w1: words[at + 1] ?? 0,
+      text: Buffer.from(raw).toString(),
+    };
+  }
+
+  get hasSample(): boolean {
+    return this.#sample !== null;
+  }
+
+  /** Sees what differs, where this is another version of the record that was kept. */
+  compare(identified: Identified, index: number): void {
+    const before = this.#sample;
+    const { words, records } = identified;
+    const at = index * identityWords;
+    if (before === null || before.w0 !== words[at] || before.w1 !== words[at + 1]) return;
+    const now = Buffer.from(records.raw(index)).toString();
+    const comparison = { ignore: this.#ignore, unordered: [] };
+    for (const path of changedPaths(before.text, now, comparison)) {
+      if (this.#paths.size < pathsMax) this.#paths.add(path);
+    }
+    this.keep(identified, index);
+  }
+
+  /** The sinks are to be told. */
+  get isUntold(): boolean {
+    return this.isHeld && this.#state?.toldAt === null;
+  }
+
+  /** They are, and it is known what differs. */
+  get isClear(): boolean {
+    return this.isUntold && this.#paths.size > 0;
+  }
+
+  /** What the sinks are told, once. */
+  tell(stream: string, now: number): Finding {
+    if (this.#state !== null) this.#state = { ...this.#state, toldAt: now };
+    const paths = [...this.#paths];
+    const what =
+      paths.length === 0
+        ? 'ignore names the fields that differ'
+        : `ignore names what differs: ${paths.join(', ')}`;
+    return {
+      condition: 'schema_drift',
+      message: `most records of ${stream} that are read again have changed; their new versions are held back until ${what}, or they stay as they are`,
+      details: { paths },
+    };
+  }
+}
+
+function idKey(words: Uint32Array, at: number): Uint32Array {
+  return Uint32Array.of(words[at] ?? 0, words[at + 1] ?? 0, 0, 0);
+}
+
+function contentOf(words: Uint32Array, at: number): number {
+  return ((words[at + 2] ?? 0) ^ (words[at + 3] ?? 0)) >>> 0;
+}

@@ -1,0 +1,111 @@
+// What the end of a walk says of the paging: whether the last page shows more, whether the walk has passed as many rows as
+// the list has, and whether upstream heeds the places it is asked for at all.
+
+import type { ListStream, Page, Place } from '../../contracts/source.ts';
+import type { Sameness } from './circle.ts';
+import type { Identified } from './identity.ts';
+import { keyBytes, keysOf } from './judge.ts';
+import {
+  doubtOfPage,
+  doubtOfPlace,
+  doubtOfTotal,
+  PartRead,
+  type Verdicts,
+} from './paging-doubt.ts';
+
+/** Rows between the list's start and a place, and the list's length when they began to be counted; null: not known. */
+export interface Passed {
+  readonly read: number | null;
+  readonly total: number | null;
+}
+
+/** Before a walk from the list's start. */
+export const nonePassed: Passed = { read: 0, total: null };
+export const notKnown: Passed = { read: null, total: null };
+
+/** A page that a walk ends with. */
+interface Last {
+  readonly page: Page;
+  /** Where upstream leads on nevertheless. */
+  readonly onward: Place | null;
+  readonly sameness: Sameness;
+  /** It may hold all that was asked for. */
+  readonly isFull: boolean;
+}
+
+/** Pages that come again at offsets further on, until it is not for rows that move; short ones move sooner. */
+const sameMax = (rows: number) => (rows <= 3 ? 10 : 3);
+
+/** Watches one walk. */
+export class EndWatch {
+  readonly #stream: ListStream;
+  /** What is not told by `start` is passed all the same, yet nobody knows what the length counts then. */
+  readonly #isWhole: boolean;
+  #read: number | null;
+  #total: number | null;
+  #before = '';
+  #same = 0;
+
+  constructor(stream: ListStream, isWhole: boolean, { read, total }: Passed) {
+    this.#stream = stream;
+    this.#isWhole = isWhole;
+    this.#read = read;
+    this.#total = total;
+  }
+
+  /** What was passed so far. */
+  get passed(): Passed {
+    return { read: this.#read, total: this.#total };
+  }
+
+  /** Takes note of a page of which so many rows were not passed before. */
+  pass({ total }: Page, rows: number): void {
+    if (this.#read === null) return;
+    if (this.#read === 0) this.#total = total;
+    this.#read += rows;
+  }
+
+  /**
+   * False where the offset is not heeded, and the page is all there is. Throws PartRead where there is more than this page,
+   * which comes whatever is asked for.
+   */
+  isHeeded(
+    place: Place,
+    page: Page,
+    { identified, isFull }: { identified: Identified; isFull: boolean },
+  ): boolean {
+    const { count, named } = identified;
+    if (place.by === 'cursor' || count === 0) return true;
+    const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+    const isOne = keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
+    const text = keys.toString('base64');
+    const isTwin = isOne && named[0] !== 1;
+    this.#same = text === this.#before && !isTwin ? this.#same + 1 : 0;
+    this.#before = text;
+    if (this.#same < sameMax(count)) return true;
+    const { more = null, total } = page;
+    if (more === null && !isFull && (total ?? 0) <= count) return false;
+    throw new PartRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
+  }
+
+  /** What the end says; its page is passed. */
+  verdicts(place: Place, { page, onward, sameness, isFull }: Last): Verdicts {
+    const { more = null } = page;
+    const leadsOn = typeof page.next === 'string' || onward !== null;
+    const isAgain = leadsOn && sameness === 'first' && isFull;
+    const whole = isAgain
+      ? { whole: doubtOfPlace(this.#stream, more?.likely ?? null) }
+      : this.#ofTotal(place, page);
+    if (leadsOn) return { page: null, ...whole };
+    return { page: more && doubtOfPage(this.#stream, more), ...whole };
+  }
+
+  #ofTotal(place: Place, { total, records }: Page): Pick<Verdicts, 'whole'> {
+    const isEmptyOffset = place.by === 'offset' && records.length === 0;
+    const read = isEmptyOffset ? place.offset : this.#read;
+    if (!this.#isWhole || read === null) return {};
+    const least = isEmptyOffset ? total : Math.min(total ?? 0, this.#total ?? 0);
+    const isMore = least !== null && least > read;
+    return { whole: isMore ? doubtOfTotal(this.#stream, least, read) : null };
+  }
+}

@@ -1,0 +1,232 @@
+// How one page is asked for until there is a whole one: with the largest limit that upstream takes, again where the answer
+// lacks what it had before, around a row that upstream does not show, and without a sorting that upstream refuses. What it
+// learns of the server on the way goes into the checkpoint with the next commit.
+
+import { ExportError } from '../../contracts/errors.ts';
+import type { Fetched, ListStream, Page, Place } from '../../contracts/source.ts';
+import type { Spool } from '../../contracts/spool.ts';
+import type { Clock, Log } from '../../contracts/tools.ts';
+import { NoPage } from '../outcome.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
+
+/** What was learned of the server. */
+export type ServerTraits = Pick<ListCheckpoint, 'limitMax' | 'hasNext' | 'endsWithNull'>;
+
+/** What is asked for. */
+interface Wanted {
+  readonly place: Place;
+  /** Rows of the page that were read before. */
+  readonly overlap: number;
+  /** The list ended there when it was last asked for. */
+  readonly isEnd: boolean;
+  /** Without the sorting, which upstream refuses. */
+  readonly unsorted: boolean;
+}
+
+/** A whole page. */
+export interface Asked {
+  readonly page: Page;
+  /** Why the row behind the page's last one is not shown, where that is so. */
+  readonly hidden: ExportError | null;
+}
+
+/** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
+const limitSteps = [100, 50, 25, 0];
+/** A larger limit is tried again after this, at the start of the list: a cursor may hold for one limit only. */
+const tryMoreMsMin = 60_000;
+const tryMoreMsMax = 3_600_000;
+/** Taken for the size of a blocked page that was asked for without a limit. */
+const blockedLimit = 100;
+
+type Blocked = Extract<Fetched, { outcome: 'blocked' }>;
+type Refusal = NoPage & { readonly fetched: Extract<Fetched, { outcome: 'refused' }> };
+
+const noRows: Page = {
+  body: Buffer.from('[]'),
+  items: '',
+  records: [],
+  next: undefined,
+  total: null,
+};
+
+interface PageMeans {
+  readonly stream: ListStream;
+  readonly spool: Spool;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** Asks for the pages of one stream. */
+export class PageAsker {
+  traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
+  readonly #stream: ListStream;
+  readonly #spool: Spool;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  /** When a limit above the learned one is tried again; with each refusal in twice the time. */
+  #tryMoreAt: number;
+  #tryMoreMs = tryMoreMsMin;
+
+  constructor(means: PageMeans) {
+    this.#stream = means.stream;
+    this.#spool = means.spool;
+    this.#log = means.log;
+    this.#clock = means.clock;
+    this.#tryMoreAt = means.clock.monotonic() + tryMoreMsMin;
+  }
+
+  /**
+   * The page at a place. Waits for room in the spool. Throws NoPage for any other answer, and about `sort` where upstream
+   * answers only without the sorting: from then on that is left out, and the list is another one.
+   */
+  async ask(wanted: Wanted, signal: AbortSignal): Promise<Asked> {
+    const before = this.traits;
+    try {
+      return await this.#ask(wanted, signal);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // What is refused with any limit says nothing about limits.
+      this.traits = before;
+      if (!this.#maybeSort(wanted, error)) throw error;
+      const { cause, status } = error.fetched;
+      try {
+        await this.#ask({ ...wanted, unsorted: true }, signal);
+      } catch (again) {
+        this.traits = before;
+        throw isRefusal(again) ? error : again;
+      }
+      // What refused everything for a moment may have ended in between.
+      const { traits } = this;
+      const slipped = await this.#ask(wanted, signal).catch((again) => {
+        if (!isRefusal(again)) throw again;
+        this.traits = traits;
+        return null;
+      });
+      if (slipped !== null) return slipped;
+      this.#log.warn('upstream refuses the sorting; asking without it', { error: cause.message });
+      throw new NoPage({ outcome: 'refused', about: 'sort', status, cause });
+    }
+  }
+
+  /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
+  #maybeSort({ place, unsorted }: Wanted, { fetched: { about, status } }: Refusal): boolean {
+    if (this.#stream.sorted !== true || unsorted) return false;
+    return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
+  }
+
+  async #ask({ place, overlap, isEnd, unsorted }: Wanted, signal: AbortSignal): Promise<Asked> {
+    let mayEnd = isEnd;
+    let smaller: number | null = null;
+    let blocked: Blocked | null = null;
+    for (;;) {
+      const limit: number | null = smaller ?? this.#limit(place);
+      await this.#spool.room(signal);
+      const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
+      const fetched = await this.#stream.fetchPage(query, signal);
+      if (fetched.outcome === 'blocked') {
+        blocked = fetched;
+        const isPaged = this.#stream.paging !== 'none';
+        smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
+        if (smaller === 0 && place.by === 'cursor') throw new NoPage(fetched);
+        if (smaller === 0) return { page: noRows, hidden: fetched.cause };
+        continue;
+      }
+      if (fetched.outcome === 'refused' && blocked !== null) {
+        // The limits around a blocked row are no measure of what upstream takes, and a cursor may hold for one limit only.
+        smaller = fetched.about === 'limit' && limit !== null ? lessThan(limit, overlap) : 0;
+        if (smaller > overlap) continue;
+        throw new NoPage(blocked);
+      }
+      if (fetched.outcome === 'refused' && fetched.about === 'limit') {
+        if (this.#stepDown(limit, fetched.isNamed === true)) continue;
+      }
+      if (fetched.outcome !== 'page') throw new NoPage(fetched);
+      const { page } = fetched;
+      this.#noteTaken(limit);
+      const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
+      if (this.#isWhole(page, mayEnd)) return { page, hidden };
+      mayEnd = true;
+    }
+  }
+
+  /** Records a page that upstream is known to take; null: the parameter is left out. */
+  get limit(): number | null {
+    const asked = this.#stream.pageLimit;
+    const { limitMax } = this.traits;
+    if (asked === null || limitMax === null) return asked;
+    return limitMax === 0 ? null : Math.min(asked, limitMax);
+  }
+
+  #limit(place: Place): number | null {
+    const triesMore = isFirst(place) && this.#clock.monotonic() >= this.#tryMoreAt;
+    return triesMore ? this.#stream.pageLimit : this.limit;
+  }
+
+  /** The next smaller limit, which is kept; where upstream has not named the limit, others are tried again later. */
+  #stepDown(limit: number | null, isNamed: boolean): boolean {
+    const lower = limitSteps.find((step) => limit !== null && step < limit);
+    if (lower === undefined) return false;
+    this.#tryMoreAt = isNamed
+      ? Number.POSITIVE_INFINITY
+      : this.#clock.monotonic() + this.#tryMoreMs;
+    const known = this.traits.limitMax;
+    // It was tried again, and is known.
+    if (known !== null && limit !== null && limit > known) {
+      this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
+      return true;
+    }
+    this.#log.warn('upstream refuses the page limit; asking for less', { limit, instead: lower });
+    this.traits = { ...this.traits, limitMax: lower };
+    return true;
+  }
+
+  /** A limit that works again was refused for another reason. */
+  #noteTaken(limit: number | null): void {
+    const { limitMax } = this.traits;
+    if (limitMax === null || limit === null || limit <= limitMax) return;
+    this.#log.info('upstream takes a larger page limit again', { limit, instead_of: limitMax });
+    this.traits = { ...this.traits, limitMax: null };
+    this.#tryMoreMs = tryMoreMsMin;
+  }
+
+  /**
+   * Once a list has shown a next cursor, an answer without that key is doubtful. Where the list was seen to end with null
+   * it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
+   */
+  #isWhole(page: Page, mayEnd: boolean): boolean {
+    if (this.#stream.paging !== 'cursor') return true;
+    if (page.next !== undefined) {
+      const endsWithNull = this.traits.endsWithNull || page.next === null;
+      this.traits = { ...this.traits, hasNext: true, endsWithNull };
+      return true;
+    }
+    if (!this.traits.hasNext) return true;
+    if (!this.traits.endsWithNull) return mayEnd;
+    throw new NoPage({
+      outcome: 'retry',
+      cause: new ExportError(
+        'upstream_nonsense',
+        `reading ${this.#stream.name}: the answer has no next cursor, which it had before`,
+        { next: 'It is asked again by itself; the checkpoint stays where it is.' },
+      ),
+    });
+  }
+}
+
+function isFirst(place: Place): boolean {
+  return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
+}
+
+function isRefusal(error: unknown): error is Refusal {
+  return error instanceof NoPage && error.fetched.outcome === 'refused';
+}
+
+/**
+ * The limit to try after one met a row that is not shown: half of what lies behind the overlap, then the overlap alone, so
+ * that it is the row behind it. 0: there is no smaller one.
+ */
+function lessThan(limit: number, overlap: number): number {
+  const behind = limit - overlap;
+  if (behind > 1) return overlap + Math.floor(behind / 2);
+  return behind === 1 ? overlap : 0;
+}

@@ -1,0 +1,185 @@
+// How one page of a list leads to the next, for the three styles of paging. A pager lives as long as one walk.
+//
+//   cursor   the answer names the next page; null, absent or the same cursor again is the end for now
+//   offset   rows are counted. The last rows of the page before are asked for again: where they do not reappear, rows
+//            have moved and the walk must begin anew. The end is a place that shows nothing at all, never a short page,
+//            and whatever upstream says the total is
+//   none     one page holds everything
+
+import type { Page, PagingStyle, Place } from '../../contracts/source.ts';
+import type { Identified } from './identity.ts';
+import { keyBytes, keysOf, overlapEnd } from './judge.ts';
+
+/** Leads a walk from page to page. */
+export interface Pager {
+  /** Rows of the page before that are asked for again. */
+  readonly overlap: number;
+  /** Rows have come in before those that were read already. */
+  readonly inserted: boolean;
+  /** The place to ask for, to go on at `place`. */
+  ask(place: Place): Place;
+  /** How many leading records of the answer were on the page before; null where they are not there any more. */
+  accept(identified: Identified): number | null;
+  /** Where the walk goes on, or null at the end. Called once per accepted page. */
+  next(place: Place, page: Page, identified: Identified): Place | null;
+  /** As `next`, where the row behind the page's last one is not shown. */
+  past(place: Place, page: Page, identified: Identified): Place;
+  /** Where another walk can go on after the last accepted page. */
+  resume(place: Place, next: Place | null): Resume;
+}
+
+/** A place, and the keys of the rows before it that must reappear; base64. */
+export interface Resume {
+  readonly resume: Place;
+  readonly overlap: string | null;
+}
+
+/** Rows of a page that are looked for on the next one. */
+export const overlapMax = 10;
+
+/** A pager for one walk; `from` is where it begins and what the checkpoint kept for there. */
+export function pagerFor(style: PagingStyle, from: Resume): Pager {
+  switch (style) {
+    case 'cursor':
+      return byCursor(({ next }) => next ?? null);
+    case 'offset':
+      return new OffsetPager(from);
+    case 'none':
+      return byCursor(() => null);
+  }
+}
+
+/** Where a list of this style begins. */
+export function firstPlace(style: PagingStyle): Place {
+  return style === 'offset' ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
+}
+
+function byCursor(nextOf: (page: Page) => string | null): Pager {
+  const next = (place: Place, page: Page): Place | null => {
+    const cursor = nextOf(page);
+    if (cursor === null) return null;
+    return place.by === 'cursor' && place.cursor === cursor ? null : { by: 'cursor', cursor };
+  };
+  return {
+    overlap: 0,
+    inserted: false,
+    ask: (place) => place,
+    accept: () => 0,
+    next,
+    past: (place, page) => next(place, page) ?? place,
+    resume: (place, ahead) => ({ resume: ahead ?? place, overlap: null }),
+  };
+}
+
+class OffsetPager implements Pager {
+  inserted = false;
+  /** The end of the rows that were read, and the keys that the page from there on has to begin with. */
+  #read: Resume;
+  /** Keys of the last rows that were read one after the other. */
+  #tail: Buffer;
+  /** How many of them the next page is asked to begin with. */
+  #rows: number;
+  /** Why the next page is asked for without rows that were read: to see whether there is any, or behind a hidden row. */
+  #blindly: 'end' | 'hidden' | null = null;
+  /** Leading records of the accepted page that were read before. */
+  #known = 0;
+
+  constructor(from: Resume) {
+    this.#read = from;
+    this.#tail = Buffer.from(from.overlap ?? '', 'base64');
+    this.#rows = this.#tail.length / keyBytes;
+  }
+
+  get overlap(): number {
+    return this.#rows;
+  }
+
+  ask(place: Place): Place {
+    return { by: 'offset', offset: Math.max(0, offsetOf(place) - this.#rows) };
+  }
+
+  accept(identified: Identified): number | null {
+    const end = this.#endOfKnown(identified);
+    this.inserted ||= end > this.#rows;
+    this.#known = Math.max(0, end);
+    return end < 0 ? null : end;
+  }
+
+  #endOfKnown(identified: Identified): number {
+    const { count } = identified;
+    if (this.#blindly !== null) return this.#movedDown(identified);
+    if (this.#rows === 0) return 0;
+    const expected = this.#tail.subarray(-this.#rows * keyBytes);
+    if (count > 0 && count < this.#rows) {
+      // A page can be shorter than what is looked for on it.
+      const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+      if (keys.equals(expected.subarray(0, keys.length))) return count;
+    }
+    return overlapEnd(identified, expected);
+  }
+
+  /** What was read can have moved down meanwhile, which records without ids do not show by themselves. */
+  #movedDown(identified: Identified): number {
+    const { count, named } = identified;
+    const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+    if (keys.equals(this.#tail.subarray(-keys.length))) return count;
+    if (!named.includes(0)) return 0;
+    const read = new Set(keysIn(this.#tail));
+    return keysIn(keys).some((key) => read.has(key)) ? -1 : 0;
+  }
+
+  next(place: Place, _page: Page, identified: Identified): Place | null {
+    const asked = offsetOf(this.ask(place));
+    const { count } = identified;
+    if (count > this.#known) return this.#take(asked, identified);
+    if (count > 0 && (this.#blindly !== null || this.#known > this.#rows)) {
+      // Only rows that were read, and that have moved down since.
+      this.#blindly = null;
+      this.#rows = Math.max(1, this.#rows);
+      return { by: 'offset', offset: asked + count };
+    }
+    if (this.#blindly !== null || this.#rows === 0) return null;
+    // Nothing new on it, yet it may just be short: at the end there is nothing at all.
+    this.#blindly = 'end';
+    this.#rows = 0;
+    return place;
+  }
+
+  past(place: Place, _page: Page, identified: Identified): Place {
+    const isNew = identified.count > this.#known;
+    const before = isNew ? this.#take(offsetOf(this.ask(place)), identified) : place;
+    // A row that cannot be read cannot be looked for again either.
+    this.#rows = 0;
+    this.#blindly = 'hidden';
+    return { by: 'offset', offset: offsetOf(before) + 1 };
+  }
+
+  resume(): Resume {
+    return this.#read;
+  }
+
+  #take(asked: number, identified: Identified): Place {
+    const { count } = identified;
+    const fresh = Buffer.from(keysOf(identified, this.#known, count), 'base64');
+    const before = this.#blindly === 'hidden' ? Buffer.alloc(0) : this.#tail;
+    this.#tail = Buffer.concat([before, fresh]).subarray(-overlapMax * keyBytes);
+    // What was read without an overlap is looked for together with the row before it.
+    const isAlone = this.#blindly === 'end';
+    const rows = isAlone ? count - this.#known + 1 : Math.max(1, Math.floor(count / 4));
+    this.#rows = Math.min(rows, this.#tail.length / keyBytes);
+    this.#blindly = null;
+    const resume: Place = { by: 'offset', offset: asked + count };
+    const overlap = this.#tail.subarray(-this.#rows * keyBytes).toString('base64');
+    this.#read = { resume, overlap };
+    return resume;
+  }
+}
+
+function keysIn(keys: Buffer): readonly string[] {
+  const starts = Array.from({ length: keys.length / keyBytes }, (_, i) => i * keyBytes);
+  return starts.map((at) => keys.toString('base64', at, at + keyBytes));
+}
+
+function offsetOf(place: Place): number {
+  return place.by === 'offset' ? place.offset : 0;
+}

@@ -1,0 +1,163 @@
+// One poll of a list: what its strategies (see list-poller.ts) share while it lasts, and what they have found.
+
+import type { Place } from '../../contracts/source.ts';
+import type { Finding } from '../own-pages.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
+import { type Growth, orderShown } from './growth.ts';
+import { noHorizon } from './horizon.ts';
+import { firstPlace } from './pager.ts';
+import { totalSign, type Verdicts } from './paging-doubt.ts';
+import type { ListReader } from './reader.ts';
+import type { Tally } from './stage.ts';
+import type { EmptyRuns } from './tail.ts';
+import { follow, type Walk, type Walked } from './walk.ts';
+
+/** The times that a list is read by, and what to do when its cursor has died. */
+export interface ListSettings {
+  readonly lookbackMs: number;
+  readonly rewindEveryMs: number;
+  readonly reconcileEveryMs: number;
+  readonly onCursorInvalid: 'rewalk' | 'halt' | 'from_now';
+}
+
+/** What is remembered from poll to poll, and found out again after a restart. */
+export interface PollMemory {
+  /** Of the round under way. */
+  tally: Tally;
+  readonly empties: EmptyRuns;
+  /** Pages that the round under way has passed, and the most that any has since a poll ended well. */
+  readonly reached: { pages: number; most: number };
+  /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
+  triedBackAt: number | null;
+  /** When the poll before began, epoch milliseconds; null before the first. */
+  polledAt: number | null;
+  /** The last round seemed to miss rows. */
+  missed: boolean;
+  /** It failed. */
+  failed: boolean;
+  /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
+  lostAt: number | null;
+}
+
+/** One poll. */
+export class Poll {
+  fresh = 0;
+  more = false;
+  /** What the list's ends have shown of its paging. */
+  verdicts: Verdicts = {};
+  readonly reader: ListReader;
+  readonly settings: ListSettings;
+  readonly memory: PollMemory;
+  readonly signal: AbortSignal;
+  readonly first: Place;
+  readonly begunAt: number;
+  #grown = { atStart: false, atEnd: false };
+
+  constructor(
+    reader: ListReader,
+    settings: ListSettings,
+    { memory, signal }: { memory: PollMemory; signal: AbortSignal },
+  ) {
+    this.reader = reader;
+    this.settings = settings;
+    this.memory = memory;
+    this.signal = signal;
+    this.first = firstPlace(reader.means.stream.paging);
+    this.begunAt = reader.means.clock.now();
+  }
+
+  get checkpoint(): ListCheckpoint {
+    return this.reader.checkpoint;
+  }
+
+  get now(): number {
+    return this.reader.means.clock.now();
+  }
+
+  /**
+   * Event time up to which records at the list's start count as known, since they may be forgotten; null: none do. Those
+   * that are late by no more than `lookback` are rather held twice than not at all.
+   */
+  get forgottenUpTo(): number | null {
+    const { swept, horizon } = this.checkpoint;
+    // Before the list was read whole, what is older may not have been read yet.
+    const isKnown = swept && horizon !== null && horizon !== noHorizon;
+    return isKnown ? horizon - this.settings.lookbackMs : null;
+  }
+
+  /** True where so much time has passed since, and this poll has come so far. */
+  due(last: 'rewoundAt' | 'sweptAt' | 'probedAt', everyMs: number): boolean {
+    return !this.more && this.now - this.checkpoint[last] >= everyMs;
+  }
+
+  /**
+   * Before the first page of a list that is read from now on: what stands in it from shortly before is not told, yet has to
+   * be known, so that what comes late is.
+   */
+  async begin(): Promise<void> {
+    const { since, standingBefore } = this.checkpoint;
+    if (this.reader.means.start !== 'now' || standingBefore === null || standingBefore !== since)
+      return;
+    await this.commit(this.fromNowOn(standingBefore));
+  }
+
+  /** The checkpoint's step to reading from a time on, up to `lookback` late; epoch milliseconds. */
+  fromNowOn(time: number): Pick<ListCheckpoint, 'since' | 'standingBefore'> {
+    return { since: time - this.settings.lookbackMs, standingBefore: time };
+  }
+
+  /** Walks; `growth` has noted the walk's pages. */
+  async follow(walk: Walk, growth: Growth | null = null): Promise<Walked> {
+    const empties = this.memory.empties.before(walk.from.resume);
+    const walked = await follow(this.reader, { ...walk, empties }, this.signal);
+    this.memory.empties.keep(walked.paused === null ? null : walked.next, empties);
+    this.fresh += walked.fresh;
+    this.more ||= walked.paused === 'empty';
+    const { page = null, whole = null } = this.verdicts;
+    // One of several ends that leads on is enough.
+    this.verdicts = {
+      ...this.verdicts,
+      ...walked.verdicts,
+      ...(page === null ? {} : { page }),
+      ...(whole === null ? {} : { whole }),
+    };
+    if (growth !== null && !walked.restarted) {
+      this.#grown = {
+        atStart: this.#grown.atStart || growth.atStart,
+        atEnd: this.#grown.atEnd || growth.atEnd,
+      };
+    }
+    return walked;
+  }
+
+  /** True where the list seems to be longer than what was read of it, for the first time: it is to be looked at again. */
+  missesRows(): boolean {
+    const { whole, ...rest } = this.verdicts;
+    const isFirst = whole?.sign === totalSign && !this.memory.missed;
+    this.memory.missed = isFirst;
+    if (!isFirst) return false;
+    this.verdicts = rest;
+    this.more = true;
+    return true;
+  }
+
+  /** Commits a step of the checkpoint without a page, where it is one. */
+  async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
+    if (findings.length === 0 && !this.reader.differs(change)) return;
+    await this.reader.commit(change, findings);
+  }
+
+  /** Takes the list for what it has shown itself to be in this poll. */
+  async learn(): Promise<void> {
+    const { order: pinned, log } = this.reader.means;
+    const { order: before, rewoundAt, sweptAt } = this.checkpoint;
+    const order = orderShown(before, this.#grown);
+    // What has opened a question does not answer it as well.
+    this.#grown = { atStart: false, atEnd: false };
+    if (order === before || pinned !== 'auto') return;
+    log.info('learned the order of the list', { before, order });
+    const learnedAt = order === 'unknown' ? null : this.now;
+    // Late records were looked for where they would stand in another order.
+    await this.commit({ order, learnedAt, rewoundAt: Math.min(rewoundAt, sweptAt) });
+  }
+}

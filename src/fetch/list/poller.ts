@@ -1,0 +1,205 @@
+// How a list is read so that nothing is lost under any server that the upstream documents allow. They show no order, no
+// time filter and no lifetime of cursors, so where new records turn up is learned, and never quite believed:
+//
+//   end     asks the last cursor that worked again, and follows on: what is new in a list that grows at its end
+//   start   walks from the first page down to what is known: what is new in a list that grows at its start
+//   back    from a cursor of some minutes ago to the end: records that came late
+//   round   the whole list, a few pages at each poll: what nothing else has shown
+//
+// While the order is unknown each poll reads both ends, and where new records come in teaches it. Once it is learned, the
+// other end is looked at now and then. A round begins each `reconcile_every`; only a record that came through the end
+// shows that the end can be trusted, and while one has lately a round a day is enough. So a record that upstream shows
+// for longer is held, wherever in the list it stands. What must stay true: every step forward is committed with
+// the page that justifies it, and an error is never taken for the end of a list.
+
+import { ExportError } from '../../contracts/errors.ts';
+import {
+  denied,
+  mismatch,
+  NoPage,
+  type PollResult,
+  partOnly,
+  passingMsMax,
+  resultOf,
+} from '../outcome.ts';
+import { knowsEnd, type ListCheckpoint, samePlace } from './checkpoint.ts';
+import { noHorizon } from './horizon.ts';
+import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
+import { type ListSettings, Poll, type PollMemory } from './poll.ts';
+import { rewind } from './read-back.ts';
+import { readEnd } from './read-end.ts';
+import { isBlind, readRound, roundEveryMs, roundWanted } from './read-round.ts';
+import { readStart } from './read-start.ts';
+import type { ListReader } from './reader.ts';
+import { isScopeLost, resetFinding, scopeFinding } from './recover.ts';
+import { EmptyRuns } from './tail.ts';
+
+/** Reads one list stream, a poll at a time. */
+export class ListPoller {
+  readonly #reader: ListReader;
+  readonly #settings: ListSettings;
+  readonly #memory: PollMemory = {
+    tally: { counts: new Map(), at: null },
+    empties: new EmptyRuns(),
+    reached: { pages: 0, most: 0 },
+    triedBackAt: null,
+    polledAt: null,
+    failed: false,
+    lostAt: null,
+    missed: false,
+  };
+
+  constructor(reader: ListReader, settings: ListSettings) {
+    this.#reader = reader;
+    this.#settings = settings;
+  }
+
+  /** The checkpoint as committed last; null before the first poll. */
+  get checkpoint(): ListCheckpoint | null {
+    return this.#reader.loaded;
+  }
+
+  /** One poll: up to the tail, or until others should have their turn. Never throws for what upstream did. */
+  async poll(signal: AbortSignal): Promise<PollResult> {
+    const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
+    const { steps, loaded } = this.#reader;
+    try {
+      const result = await this.#read(poll);
+      if (result.outcome !== 'done') {
+        const isFurther = this.#isFurther(loaded);
+        return { ...result, advanced: isFurther || this.#reader.steps > steps };
+      }
+      Object.assign(this.#memory.reached, { pages: 0, most: 0 });
+      return result;
+    } catch (error) {
+      this.#memory.failed = true;
+      this.#reader.discard();
+      if (signal.aborted || !(error instanceof ExportError)) throw error;
+      return error.code === 'checkpoint_mismatch'
+        ? mismatch(error)
+        : { outcome: 'retry', cause: error };
+    } finally {
+      this.#memory.polledAt = poll.begunAt;
+    }
+  }
+
+  /** Whether a poll that failed has come further: a round that begins anew each time does not. */
+  #isFurther(before: ListCheckpoint | null): boolean {
+    const { reached } = this.#memory;
+    const isFurther = reached.pages > reached.most;
+    reached.most = Math.max(reached.most, reached.pages);
+    const resume = this.#reader.loaded?.resume ?? null;
+    return isFurther || !samePlace(before?.resume ?? null, resume);
+  }
+
+  async #read(poll: Poll): Promise<PollResult> {
+    try {
+      await this.#reader.load();
+      await poll.begin();
+      await readEnds(poll);
+      await lookFurther(poll);
+      await poll.commit({ scopeLost: false }, this.#reader.untold());
+      const { suspected } = poll.checkpoint;
+      const doubt = await this.#suspect(poll, doubtAfter(suspected, poll.verdicts));
+      this.#memory.lostAt = null;
+      this.#memory.failed = false;
+      const { fresh, more } = poll;
+      return { outcome: 'done', fresh, more, ...(doubt === null ? {} : { doubt }) };
+    } catch (error) {
+      if (poll.signal.aborted || !(error instanceof NoPage)) throw error;
+      this.#memory.failed = true;
+      // What was judged but not committed is not known after all.
+      this.#reader.discard();
+      await this.#reader.load();
+      return await this.#failed(poll, error);
+    }
+  }
+
+  /** Keeps what is doubted, and tells it once. */
+  async #suspect(poll: Poll, suspected: Doubt | null): Promise<ExportError | null> {
+    const { stream } = this.#reader.means;
+    const isNew = suspected !== null && suspected.sign !== poll.checkpoint.suspected?.sign;
+    await poll.commit({ suspected }, isNew ? [doubtFinding(stream, suspected)] : []);
+    return suspected && doubtError(stream, suspected);
+  }
+
+  /** What a failure leads to. A cursor that dies in the middle of a walk costs no more than another walk. */
+  async #failed(poll: Poll, error: NoPage): Promise<PollResult> {
+    const { fetched } = error;
+    const { cause } = fetched;
+    const { stream } = this.#reader.means;
+    if (error instanceof PartRead) {
+      await this.#suspect(poll, error.doubt);
+      return partOnly(cause);
+    }
+    if (fetched.outcome === 'refused' && fetched.about === 'sort') {
+      if (poll.checkpoint.unsorted) return { outcome: 'retry', cause };
+      await forgetOrder(poll, cause);
+      return { outcome: 'done', fresh: poll.fresh, more: true };
+    }
+    if (await isScopeLost(this.#reader, error, poll)) {
+      this.#memory.lostAt ??= poll.begunAt;
+      const { scopeLost: told } = poll.checkpoint;
+      if (told || poll.begunAt - this.#memory.lostAt < passingMsMax) return denied({ cause });
+      await poll.commit({ scopeLost: true }, [scopeFinding(stream.name, cause)]);
+      return { ...denied({ cause }), isDefinite: true };
+    }
+    const dead = fetched.outcome === 'refused' && fetched.about === 'cursor';
+    const again = dead && this.#settings.onCursorInvalid !== 'halt';
+    return again ? { outcome: 'retry', cause } : resultOf(fetched);
+  }
+}
+
+/** Without the sorting that upstream refuses the list is in another order: what is known of its ends is void. */
+async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
+  const { resume } = poll.checkpoint;
+  const { name } = poll.reader.means.stream;
+  await poll.commit(
+    {
+      unsorted: true,
+      order: 'unknown',
+      learnedAt: null,
+      resume: null,
+      overlap: null,
+      resumePage: null,
+      firstPage: null,
+      round: null,
+      openWalk: null,
+    },
+    resume === null ? [] : [resetFinding(name, 'sorting', cause)],
+  );
+}
+
+/** Reads the end or ends where new records may turn up. */
+async function readEnds(poll: Poll): Promise<void> {
+  const { order, swept, round, resume } = poll.checkpoint;
+  // The first round may be stuck for long, and what is new is not to wait for it.
+  const isStuck = round !== null && poll.memory.failed;
+  const growsAtStart = order !== 'oldest_first' && (swept || isStuck);
+  // Where all fits on one page, the end is the start.
+  const isOnePage = order !== 'newest_first' && samePlace(resume, poll.first);
+  if (growsAtStart && !isOnePage) await readStart(poll);
+  if (poll.more) return;
+  if (order !== 'newest_first' || !swept) await readEnd(poll);
+  await poll.learn();
+}
+
+/** Looks for what the ends do not show, as far as that is due. */
+async function lookFurther(poll: Poll): Promise<void> {
+  const { rewindEveryMs, reconcileEveryMs } = poll.settings;
+  const { order, horizon } = poll.checkpoint;
+  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) await rewind(poll);
+  if (poll.due('probedAt', reconcileEveryMs)) {
+    // What has no time and is forgotten would look new there.
+    if (order === 'oldest_first' && horizon !== noHorizon) await readStart(poll);
+    if (order === 'newest_first' && knowsEnd(poll.checkpoint)) await readEnd(poll);
+    await poll.commit({ probedAt: poll.begunAt });
+    await poll.learn();
+  }
+  const { round, sweptAt } = poll.checkpoint;
+  if ((round !== null && !poll.more) || poll.due('sweptAt', roundEveryMs(poll))) {
+    const anew = sweptAt === roundWanted;
+    await readRound(poll, { hurried: anew || isBlind(poll.checkpoint, poll.now), anew });
+    await poll.learn();
+  }
+}

@@ -1,0 +1,110 @@
+// What is new at the end of a list: asks the last cursor that worked again, and follows on. Where no such place is known, or
+// upstream no longer takes it, the end is found anew: from a place where the list was read some time before, or by a round.
+
+import type { NoPage } from '../outcome.ts';
+import { knowsEnd, samePlace } from './checkpoint.ts';
+import { nonePassed } from './end-watch.ts';
+import { Growth } from './growth.ts';
+import type { Identified } from './identity.ts';
+import type { Poll } from './poll.ts';
+import { readBack } from './read-back.ts';
+import { begin, readRound, roundWanted } from './read-round.ts';
+import {
+  checkHeeded,
+  fromNowFindings,
+  ignoredCursor,
+  isDead,
+  isRefused,
+  resetFinding,
+} from './recover.ts';
+import { keyCount, keysWithout, resumeAfter, type Seen } from './stage.ts';
+import type { Walk } from './walk.ts';
+
+/** Reads the list's end. */
+export async function readEnd(poll: Poll): Promise<void> {
+  const { resume, overlap, atEnd, again, arrivedAt, swept, round, countAnew } = poll.checkpoint;
+  if (!knowsEnd(poll.checkpoint) || resume === null) {
+    // Counting anew is what a round is for, and one that is under way has come further already.
+    const canStepBack = swept && round === null && !countAnew;
+    if (canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY))) {
+      return await poll.commit({ standingBefore: null });
+    }
+    return await readRound(poll, { hurried: true });
+  }
+  const isFirst = samePlace(resume, poll.first);
+  // Behind the last record nothing that is known is met; in an empty list, nothing is known.
+  const growth = new Growth(!isFirst && again === 0 && poll.checkpoint.remembered.length > 0);
+  const anew = isFirst ? begin(poll) : null;
+  const walk: Walk = {
+    from: { resume, overlap },
+    isPoll: !isFirst,
+    ...(isFirst ? { tally: poll.memory.tally, passed: nonePassed } : {}),
+    // Counting from the list's start is exact wherever new records turn up.
+    reading: isFirst ? 'known' : 'resume',
+    anchored: true,
+    trail: true,
+    ...(isFirst ? {} : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
+    step: (stage) => {
+      growth.note(stage);
+      // What was the only page may have been pushed on to the next one: until the end nothing behind it is unread.
+      if (isFirst && stage.next !== null) return {};
+      // Where the walk before was cut short, what comes now was there already; and what is known from elsewhere shows
+      // that this is another place.
+      const proven = !isFirst && atEnd && stage.next === null && growth.isBehind(again);
+      return {
+        ...resumeAfter(stage),
+        // Once can be by mistake of a server that serves another place.
+        ...(proven ? { provenAt: arrivedAt, arrivedAt: stage.taken.at } : {}),
+        // Rows have come in before those that were read.
+        ...(stage.pager.inserted ? { sweptAt: roundWanted } : {}),
+      };
+    },
+  };
+  try {
+    const { next, paused } = await poll.follow(walk, growth);
+    if (anew === null || next === null || paused === null) return;
+    // A gap that is too long for one poll: a round goes on behind it.
+    await poll.commit({ resume: null, round: { ...anew, next, known: true } });
+  } catch (error) {
+    if (isFirst || !isRefused(error)) throw error;
+    await recover(poll, error);
+  }
+}
+
+/** Finds out what a refusal means, and where the list goes on if its cursor is dead. */
+async function recover(poll: Poll, refusal: NoPage): Promise<void> {
+  const { reader, first, signal, settings } = poll;
+  const { order, resume } = poll.checkpoint;
+  if (!(await isDead(reader, refusal, { resume: resume ?? first, first, signal }))) return;
+  const { log, stream } = reader.means;
+  // The end is not where such a list grows.
+  if (order === 'newest_first') return await poll.commit({ resume: null });
+  const what = stream.paging === 'offset' ? 'offset' : 'cursor';
+  log.warn(`upstream no longer takes the ${what}`, { error: refusal.message });
+  if (settings.onCursorInvalid === 'halt') throw refusal;
+  const { cause } = refusal.fetched;
+  if (settings.onCursorInvalid === 'from_now') {
+    const { now, checkpoint } = poll;
+    const findings = fromNowFindings(stream.name, cause, { from: checkpoint.watermark, to: now });
+    await poll.commit({ resume: null, ...poll.fromNowOn(now) }, findings);
+  } else {
+    await poll.commit({ resume: null }, [resetFinding(stream.name, what, cause)]);
+  }
+  await readEnd(poll);
+}
+
+/**
+ * Where another place is served than was asked for, records without ids would look new. Then most of those that are not
+ * expected are known nevertheless.
+ */
+function checkEnd(
+  { checkpoint, reader }: Poll,
+  identified: Identified,
+  { isFirst, left, overlap }: Seen,
+): void {
+  checkHeeded(reader, identified, isFirst);
+  if (!checkpoint.nameless || overlap > 0) return;
+  const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
+  const known = reader.countKnown(identified) - met;
+  if (known * 2 > identified.count - met) throw ignoredCursor(reader.means.stream);
+}

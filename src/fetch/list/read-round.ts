@@ -1,0 +1,160 @@
+// A round: a walk through the whole list, through what is known, that finds what neither end has shown. The first one reads the
+// list's history and finds its end. Later ones find what a server keeps from who asks only the ends: a cursor may be
+// bound to the list as it was, a list may grow where nothing was seen to grow so far, and a record may come very late.
+//
+// A round takes a tenth of the time and goes on at the next poll, so that what is new never waits for it; only where the
+// list's end is not known without it does it go through in one poll. Its progress is committed.
+
+import { NoPage } from '../outcome.ts';
+import { knowsEnd, type ListCheckpoint, type Round, samePlace } from './checkpoint.ts';
+import { nonePassed } from './end-watch.ts';
+import { Growth } from './growth.ts';
+import { noHorizon } from './horizon.ts';
+import type { Poll } from './poll.ts';
+import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
+import { resumeAfter } from './stage.ts';
+
+/** As the time of the last round: rows were seen to have come in where they are not read, so one is due at once. */
+export const roundWanted = 0;
+
+/** Part of the time that rounds may take. */
+const timeShare = 0.1;
+/** For how long a list's end counts as showing what is new, or as hiding it, after it was last seen to. */
+const seenForMs = 24 * 3_600_000;
+const dayMs = 24 * 3_600_000;
+
+/**
+ * How often the whole list is read: once a day where a record has come through its end, since nothing else is likely to be
+ * missed; else each `reconcile_every`, and less often, though once a day, where a round takes long.
+ */
+export function roundEveryMs({ checkpoint, settings, memory, now }: Poll): number {
+  const { order, provenAt, sweptInMs, horizon } = checkpoint;
+  const { reconcileEveryMs } = settings;
+  // What has no time and is forgotten would look new.
+  if (horizon === noHorizon) return Number.POSITIVE_INFINITY;
+  const daily = Math.max(dayMs, reconcileEveryMs);
+  const proven = order === 'oldest_first' && memory.triedBackAt === null && isRecent(provenAt, now);
+  if (proven) return daily;
+  if (isBlind(checkpoint, now)) return reconcileEveryMs;
+  return Math.min(daily, Math.max(reconcileEveryMs, sweptInMs / timeShare));
+}
+
+/** The list has grown at its end and asking there did not show it, so that a round is how it is read. */
+export function isBlind({ blindAt }: ListCheckpoint, now: number): boolean {
+  return isRecent(blindAt, now);
+}
+
+function isRecent(at: number | null, now: number): boolean {
+  return at !== null && now - at < seenForMs;
+}
+
+/** Goes on with the round under way, or begins one; `hurried` in one go, `anew` from the list's start. */
+export async function readRound(
+  poll: Poll,
+  { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },
+): Promise<void> {
+  const { round, nameless } = poll.checkpoint;
+  const { tally, polledAt } = poll.memory;
+  const sinceMs = poll.begunAt - (polledAt ?? Number.NEGATIVE_INFINITY);
+  const sliceMs = Math.min(sinceMs, poll.settings.reconcileEveryMs) * timeShare;
+  const until = hurried ? Number.POSITIVE_INFINITY : poll.now + sliceMs;
+  // Records without ids are counted from the round's beginning, which is forgotten in a restart.
+  const canGoOn = round !== null && (!nameless || samePlace(tally.at, round.next));
+  try {
+    if (round === null || anew || !canGoOn) await walk(poll, begin(poll), until);
+    else await goOn(poll, round, until);
+  } catch (error) {
+    const isBlocked = error instanceof NoPage && error.fetched.outcome === 'blocked';
+    if (!isBlocked || !knowsEnd(poll.checkpoint)) throw error;
+    // What stands behind cannot be read, and what is new is read without this round.
+    poll.reader.means.log.warn('a row that upstream does not show ends a round through the list', {
+      error: error.message,
+    });
+    await poll.commit({ round: null, sweptAt: poll.checkpoint.round?.begunAt ?? poll.begunAt });
+  }
+}
+
+/** A round from the list's start, where nothing is counted yet. */
+export function begin(poll: Poll): Round {
+  poll.memory.tally = { counts: new Map(), at: null };
+  poll.memory.reached.pages = 0;
+  const { watermark, horizon } = poll.checkpoint;
+  const { begunAt, first: next } = poll;
+  const nothing = { ...noReach, ...nonePassed };
+  return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...nothing };
+}
+
+async function goOn(poll: Poll, round: Round, until: number): Promise<void> {
+  try {
+    await walk(poll, round, until);
+  } catch (error) {
+    if (!leadsNowhere(error)) throw error;
+    // A refusal further on may be a slip, and is asked again where it stands.
+    const hasMoved = !samePlace(poll.checkpoint.round?.next ?? null, round.next);
+    if (isRefused(error) && hasMoved) throw error;
+    // Its cursor did not live until this poll: from the start, and without a pause this time.
+    await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
+  }
+}
+
+async function walk(poll: Poll, round: Round, until: number): Promise<void> {
+  const { name } = poll.reader.means.stream;
+  const { tally } = poll.memory;
+  const before = poll.checkpoint;
+  const growth = new Growth(round.known);
+  const from = poll.now;
+  let current = round;
+  let atEnd: Partial<ListCheckpoint> = {};
+  let pages = 0;
+  const follow = poll.follow({
+    from: { resume: round.next, overlap: round.overlap },
+    reading: 'known',
+    anchored: true,
+    trail: true,
+    passed: { read: round.read, total: round.total },
+    horizon: before.swept ? round.horizon : null,
+    tally,
+    until,
+    check: (identified, { isFirst }) => {
+      if (round.begunAt !== poll.begunAt) checkHeeded(poll.reader, identified, isFirst);
+    },
+    step: (stage) => {
+      const { place, next, taken, pager } = stage;
+      const { resume, overlap } = pager.resume(place, next);
+      const reach = reachWith(current, stage);
+      const spentMs = round.spentMs + poll.now - from;
+      current = { ...current, ...reach, ...stage.passed, next: resume, overlap, spentMs };
+      growth.note(stage);
+      pages += 1;
+      poll.memory.reached.pages += 1;
+      atEnd = resumeAfter(stage);
+      // A page that is committed anyway takes the round's progress with it. Empty ones may be many.
+      const isStep = taken.judged.fresh.length > 0 || taken.page.records.length === 0;
+      return isStep && next !== null ? { round: current } : {};
+    },
+  });
+  const walked = await follow.catch(async (error: unknown) => {
+    if (error instanceof NoPage && tally.at !== null) await poll.commit({ round: current });
+    throw error;
+  });
+  if (walked.paused !== null) return await poll.commit({ round: current });
+  // Rows that came or went meanwhile are no sign: once more.
+  const isUnsure = pages > 1 && round.next.by === 'cursor' && poll.missesRows();
+  const now = poll.now;
+  const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.resume, poll.first);
+  await poll.commit(
+    {
+      ...atEnd,
+      round: null,
+      swept: true,
+      standingBefore: null,
+      sweptAt: isUnsure ? roundWanted : current.begunAt,
+      sweptInMs: current.spentMs,
+      rewoundAt: Math.max(before.rewoundAt, current.begunAt),
+      probedAt: Math.max(before.probedAt, current.begunAt),
+      ...(blind && !isRecent(before.provenAt, now) ? { blindAt: now } : {}),
+    },
+    // Where it goes on from now, what came in between was told as left out.
+    before.standingBefore === null ? gapBefore(current, name, current.watermark) : [],
+  );
+}

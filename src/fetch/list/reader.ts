@@ -1,0 +1,404 @@
+// One list stream's remembering, under the strategies of list-poller.ts: it has a page asked for, tells what on it is
+// new, and commits page, identities and checkpoint together, those of several pages where they are small. What must stay
+// true: the checkpoint in memory is the one on disk with the staged steps, which nothing overtakes, and when a commit
+// fails both memory and checkpoint are loaded anew before the next poll.
+
+import { randomUUID } from 'node:crypto';
+import { invariant } from '../../contracts/errors.ts';
+import type { PageContext } from '../../contracts/event.ts';
+import { isObject } from '../../contracts/json.ts';
+import type { ListStream, Order, Page, Place } from '../../contracts/source.ts';
+import { type NewPage, type Spool, uidBytes } from '../../contracts/spool.ts';
+import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
+import { RecordList, scanBody } from '../../tools/record-list.ts';
+import { conditionRecord, type Finding, ownPage, violation } from '../own-pages.ts';
+import {
+  byOldVersion,
+  freshCheckpoint,
+  type ListCheckpoint,
+  readCheckpoint,
+  samePlace,
+} from './checkpoint.ts';
+import { Drift } from './drift.ts';
+import { Group } from './group.ts';
+import { remember } from './horizon.ts';
+import { type Identified, Identifier } from './identity.ts';
+import { type Judged, judge, type Question, type WalkCounts } from './judge.ts';
+import { KeyTable } from './key-table.ts';
+import { type Asked, PageAsker } from './page-asker.ts';
+import { roundWanted } from './read-round.ts';
+import { type TimeSpan, timeSpan } from './record-time.ts';
+import { asWords, identityWords, Repeats } from './repeats.ts';
+
+/** What a list stream is read with. */
+export interface ListMeans {
+  readonly stream: ListStream;
+  readonly spool: Spool;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Pinned order, or `auto` to learn it. */
+  readonly order: Order | 'auto';
+  /** Where to begin: the whole history, from now on, or from a time (epoch milliseconds). */
+  readonly start: 'beginning' | 'now' | number;
+  /** How long records that have changed at once have to stay as they are, before they are told. */
+  readonly patienceMs: number;
+  /** Where the bodies of its pages are counted until they are held. */
+  readonly inFlight?: InFlight | undefined;
+}
+
+/** A page and what is new on it. */
+export interface Taken {
+  readonly page: Page;
+  readonly judged: Judged;
+  /** Epoch milliseconds at which it was read. */
+  readonly at: number;
+  /** When its records happened; null where that cannot be told. */
+  readonly span: TimeSpan | null;
+}
+
+/** Reads one list stream. */
+export class ListReader {
+  readonly means: ListMeans;
+  readonly #asker: PageAsker;
+  readonly #identifier: Identifier;
+  #repeats = new Repeats();
+  #drift: Drift;
+  /** Latest event time met, also where it is one to come. */
+  #latest = Number.NEGATIVE_INFINITY;
+  /** What is known of each walk, by what it counts. */
+  #walks = new WeakMap<WalkCounts, { readonly readUpTo: number; readonly met: KeyTable }>();
+  #checkpoint: ListCheckpoint | null = null;
+  /** Something was judged as new and is neither staged nor held. */
+  #unsaved = false;
+  readonly #group: Group;
+  #block = 0;
+  #steps = 0;
+
+  constructor(means: ListMeans) {
+    this.means = means;
+    const { stream } = means;
+    this.#asker = new PageAsker(means);
+    this.#group = new Group(means.clock);
+    const { source, company = '', name } = stream;
+    this.#identifier = new Identifier({ source, company, stream: name });
+    this.#drift = this.#driftFrom(null);
+  }
+
+  get checkpoint(): ListCheckpoint {
+    invariant(this.#checkpoint !== null, 'a checkpoint is loaded before it is used');
+    return this.#checkpoint;
+  }
+
+  /** The checkpoint, where it is loaded. */
+  get loaded(): ListCheckpoint | null {
+    return this.#checkpoint;
+  }
+
+  /** Commits that held what was not known. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Loads checkpoint and memory, once, and again after a failed commit. Throws `checkpoint_mismatch`. */
+  async load(): Promise<ListCheckpoint> {
+    if (this.#checkpoint !== null) return this.#checkpoint;
+    const { stream, spool, clock, log, order, start } = this.means;
+    const memory = await spool.recall(stream.name);
+    const newest = memory.identities.at(-1)?.block ?? 0;
+    const held =
+      memory.checkpoint === null
+        ? freshCheckpoint({
+            fingerprint: stream.fingerprint,
+            epoch: randomUUID(),
+            order: order === 'auto' ? 'unknown' : order,
+            since: start === 'beginning' ? null : start === 'now' ? clock.now() : start,
+            ignore: this.#ignore,
+            olderUpTo: newest,
+          })
+        : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
+    const checkpoint = underIgnore(held, this.#ignore, newest);
+    const stored = memory.checkpoint;
+    if (isObject(stored) && stored.swept === true && !checkpoint.swept) {
+      log.info('the paging has changed: reading the list again from its start, repeats left out');
+    }
+    const repeats = new Repeats();
+    for (const { block, bytes } of memory.identities) {
+      const isAnchored = checkpoint.openWalk === null || block < checkpoint.openWalk.block;
+      if (block <= checkpoint.olderUpTo) repeats.addOlder(asWords(bytes), isAnchored);
+      else repeats.addAll(asWords(bytes), isAnchored);
+    }
+    this.#block = newest;
+    this.#repeats = repeats;
+    this.#drift = this.#driftFrom(checkpoint.drift);
+    this.#walks = new WeakMap();
+    this.#unsaved = false;
+    const { limitMax, hasNext, endsWithNull } = checkpoint;
+    this.#asker.traits = { limitMax, hasNext, endsWithNull };
+    // A pinned order wins over a learned one, and unpinning starts learning again from what is known.
+    const pinned = order === 'auto' ? checkpoint.order : order;
+    this.#checkpoint = { ...checkpoint, order: pinned };
+    return this.#checkpoint;
+  }
+
+  #driftFrom(state: ListCheckpoint['drift']): Drift {
+    return new Drift(state, this.means.patienceMs, this.#ignore);
+  }
+
+  get #ignore(): string[] {
+    return (this.means.stream.ignore ?? []).toSorted();
+  }
+
+  /** Forgets what was judged and not committed, so that the next poll starts from what is durable. */
+  discard(): void {
+    if (this.#unsaved || !this.#group.isEmpty) this.#checkpoint = null;
+    this.#group.clear();
+  }
+
+  /** The number that the next block of identities will at least have. */
+  get nextBlock(): number {
+    invariant(this.#group.isEmpty, 'a walk ends with all that it found held');
+    return this.#block + 1;
+  }
+
+  /** The page at a place, of which `overlap` rows were read before. Throws NoPage for any other answer. */
+  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Asked> {
+    const { resume, atEnd, unsorted } = this.checkpoint;
+    const isEnd = atEnd && samePlace(place, resume);
+    return this.#asker.ask({ place, overlap, isEnd, unsorted }, signal);
+  }
+
+  /** Records a page that are asked for; null: upstream is not told. */
+  get limit(): number | null {
+    return this.#asker.limit;
+  }
+
+  /** The keys of a page's records. */
+  identify(page: Page): Identified {
+    return this.#identifier.identify(listOf(page, this.means.stream));
+  }
+
+  /** How many of a page's records look like ones that are held. */
+  countKnown({ count, words }: Identified): number {
+    let known = 0;
+    for (let i = 0; i < count; i += 1) {
+      if (this.#repeats.value(words, i * identityWords) >= 0) known += 1;
+    }
+    return known;
+  }
+
+  /** Tells what on a page is new. */
+  take(
+    page: Page,
+    identified: Identified,
+    how: Pick<Question, 'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage'> & {
+      /** Records up to this event time count as known. */
+      readonly horizon: number | null;
+    },
+  ): Taken {
+    const { since, standingBefore } = this.checkpoint;
+    const { time } = this.means.stream;
+    const now = this.means.clock.now();
+    const readBefore = this.#readBefore(how);
+    const question: Question = {
+      page,
+      identified,
+      time,
+      since,
+      standingBefore,
+      readBefore,
+      now,
+      ...how,
+    };
+    const judged = judge(question, {
+      identifier: this.#identifier,
+      repeats: this.#repeats,
+      drift: this.#drift,
+    });
+    this.#unsaved ||= judged.identities.length > 0;
+    const span = timeSpan(page.records, time);
+    this.#latest = Math.max(this.#latest, span?.latest ?? this.#latest);
+    return { page, judged, at: now, span };
+  }
+
+  /** What of a page was read before; null: nothing was. */
+  #readBefore({ reading, counts }: Pick<Question, 'reading' | 'counts'>): Question['readBefore'] {
+    const { swept, atEnd, watermark } = this.checkpoint;
+    const latest = Math.max(this.#latest, watermark ?? this.#latest);
+    const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
+    const walk = this.#walks.get(counts) ?? { readUpTo, met: new KeyTable() };
+    this.#walks.set(counts, walk);
+    const isUnread = reading === 'onward' || (reading === 'resume' && !atEnd);
+    return swept && !isUnread ? walk : null;
+  }
+
+  /** True where a step would change the checkpoint. */
+  differs(change: Partial<ListCheckpoint>): boolean {
+    const now = this.checkpoint;
+    if (this.#drift.isClear || this.#drift.state !== now.drift) return true;
+    return Object.entries(change).some(
+      ([key, value]) => JSON.stringify(value) !== JSON.stringify(now[key as keyof ListCheckpoint]),
+    );
+  }
+
+  /** A walk has joined up with what was known. */
+  anchorAll(): void {
+    this.#repeats.anchorAll();
+  }
+
+  /** Commits findings and changed parts of the checkpoint, in one transaction with what is staged. */
+  async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
+    this.stage(null, change, { trail: null, findings });
+    await this.flush();
+  }
+
+  /** Stages what was taken, findings, and the changed parts of the checkpoint, all for one transaction. */
+  stage(
+    taken: Taken | null,
+    change: Partial<ListCheckpoint>,
+    { trail, findings: told }: { trail: string | null; findings: readonly Finding[] },
+  ): void {
+    const { stream, clock } = this.means;
+    const fresh = taken?.judged.fresh.length ?? 0;
+    const known = fresh + (taken?.judged.standing ?? 0);
+    const findings = [...told, ...this.#findingsOf(taken)];
+    const isLetGo = this.checkpoint.drift?.isHeld === true && !this.#drift.isHeld;
+    const checkpoint: ListCheckpoint = {
+      ...this.checkpoint,
+      ...this.#asker.traits,
+      drift: this.#drift.state,
+      watermark: this.#watermark(taken),
+      ...(known === 0 ? {} : remember(this.checkpoint, known, this.#latestOn(taken))),
+      ...change,
+      ...(isLetGo ? { sweptAt: roundWanted } : {}),
+    };
+    const pages: NewPage[] = [];
+    if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
+    if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
+    const identities = taken?.judged.identities;
+    this.#group.add({
+      stream: stream.name,
+      pages,
+      checkpoint,
+      ...(identities === undefined || identities.length === 0
+        ? {}
+        : { identities: new Uint8Array(identities.buffer, 0, identities.byteLength) }),
+      ...(trail === null
+        ? {}
+        : { trail: [{ cursor: trail, at: this.#latestOn(taken) ?? clock.now() }] }),
+    });
+    this.#checkpoint = checkpoint;
+    this.#unsaved = false;
+  }
+
+  /** Staged steps are many enough to be committed. */
+  get isWhole(): boolean {
+    return this.#group.isWhole;
+  }
+
+  /** Resolves when `coming` has settled, or with true when staged steps have waited for it long enough. */
+  isLate(coming: Promise<unknown>): Promise<boolean> {
+    return this.#group.isLate(coming);
+  }
+
+  /** Commits what is staged, in one transaction. One at a time. */
+  async flush(): Promise<void> {
+    const entry = this.#group.take();
+    if (entry === null) return;
+    const landed = this.means.inFlight?.landing();
+    try {
+      const block = await this.means.spool.append(entry);
+      if (block > 0) this.#block = block;
+      if ((entry.identities?.length ?? 0) > 0) this.#steps += 1;
+    } catch (error) {
+      this.#checkpoint = null;
+      throw error;
+    } finally {
+      landed?.();
+    }
+  }
+
+  /** What is still to be told at the end of a poll. */
+  untold(): readonly Finding[] {
+    const { stream, clock } = this.means;
+    return this.#drift.isUntold ? [this.#drift.tell(stream.name, clock.now())] : [];
+  }
+
+  /** What the sinks are to be told with a step, and of its page. */
+  #findingsOf(taken: Taken | null): readonly Finding[] {
+    const { stream, clock } = this.means;
+    const findings: Finding[] = [];
+    if (this.#drift.isClear) findings.push(this.#drift.tell(stream.name, clock.now()));
+    if (taken !== null && stream.immutable) {
+      const { changed, uids } = taken.judged;
+      const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
+      for (const at of changed) findings.push(violation(uidOf(at)));
+    }
+    return findings;
+  }
+
+  #watermark(taken: Taken | null): number | null {
+    const { watermark } = this.checkpoint;
+    const latest = this.#latestOn(taken);
+    return latest === null ? watermark : Math.max(watermark ?? latest, latest);
+  }
+
+  /** Time of a page's latest record, never in the future: how far a walk has come in the time of events. */
+  #latestOn(taken: Taken | null): number | null {
+    const span = taken?.span ?? null;
+    return taken === null || span === null ? null : Math.min(span.latest, taken.at);
+  }
+
+  #newPage({ page, judged, at }: Taken): NewPage {
+    const all = judged.fresh.length === page.records.length;
+    return {
+      context: this.#context(at, false),
+      body: page.body,
+      items: page.items,
+      kept: all ? null : Uint32Array.from(judged.fresh),
+      uids: judged.uids,
+      ...(page.records instanceof RecordList ? { slices: page.records.slices } : {}),
+    };
+  }
+
+  #findingsPage(findings: readonly Finding[], now: number): NewPage {
+    const records = findings.map((finding) => conditionRecord(this.means.stream, finding, now));
+    const { epoch } = this.checkpoint;
+    const uids = findings.map(({ condition, message, about }, index) =>
+      this.#identifier.ownUid([condition, ...(about ? [about] : [epoch, now, index, message])]),
+    );
+    return ownPage(this.#context(now, true), records, uids);
+  }
+
+  #context(fetchedAt: number, own: boolean): PageContext {
+    const { stream } = this.means;
+    return {
+      source: stream.source,
+      stream: stream.name,
+      kind: own ? 'condition' : stream.records,
+      ...(stream.company === undefined ? {} : { company: stream.company }),
+      fetchedAt,
+    };
+  }
+}
+
+/** The checkpoint where records are known by what is not ignored now. */
+function underIgnore(held: ListCheckpoint, ignore: string[], newest: number): ListCheckpoint {
+  if (JSON.stringify(held.ignore) === JSON.stringify(ignore)) {
+    const isOld = held.olderUpTo === byOldVersion && newest > 0;
+    // Read in its order, the first content met under an id is the one that was delivered; but what may be forgotten
+    // is not read as if it were new.
+    const anew = isOld && held.horizon === null ? { swept: false, round: null } : {};
+    return { ...held, olderUpTo: Math.min(held.olderUpTo, newest), ...anew };
+  }
+  // Those without ids were counted by what was not ignored then.
+  const anew = held.nameless ? { countAnew: true, resumePage: null } : {};
+  return { ...held, ignore, olderUpTo: newest, drift: null, ...anew };
+}
+
+/** The records as found in the body, also where the source handed them over parsed. */
+function listOf({ records, body, items }: Page, { id, ignore }: ListStream): RecordList {
+  if (records instanceof RecordList) return records;
+  const found = scanBody(body, items, id, ignore).records;
+  invariant(found?.length === records.length, 'a page holds the records that its source read');
+  return found;
+}

@@ -1,0 +1,43 @@
+// When a record happened, as far as the fetch side needs it: for the watermark, for `start`, and to tell how far back a page
+// reaches. The exact time of each event is the normaliser's; here a record whose time cannot be read has none.
+
+import type { ParsedRecord } from '../../contracts/event.ts';
+import type { Records } from '../../contracts/source.ts';
+import { valueAt } from '../../tools/records.ts';
+
+/** Above this a number is epoch milliseconds, below it seconds. */
+const millisecondsFrom = 1e11;
+/** Only what begins like RFC 3339 is a time: the engine's parser takes `12` for a month of 2001. */
+const dated = /^\d{4}-\d\d-\d\d/;
+/** Upstream speaks UTC, also where it does not say so; the engine's parser would take the machine's own zone. */
+const withoutZone = /^[-\d]{10}[T ][\d:.]+$/;
+
+/** Epoch milliseconds of the first path that holds a readable time, or null. */
+export function timeOf(record: ParsedRecord, paths: readonly string[]): number | null {
+  for (const path of paths) {
+    const value = valueAt(record, path);
+    if (typeof value === 'string') {
+      if (!dated.test(value)) continue;
+      const time = Date.parse(withoutZone.test(value) ? `${value}Z` : value);
+      if (Number.isFinite(time)) return time;
+    } else if (typeof value === 'number' && value > 0) {
+      return value >= millisecondsFrom ? value : value * 1_000;
+    }
+  }
+  return null;
+}
+
+/** Between which times some records happened, epoch milliseconds. */
+export interface TimeSpan {
+  readonly earliest: number;
+  readonly latest: number;
+}
+
+/** Earliest and latest time of a page, told from its two ends: pages are in order in every order but `mixed`. */
+export function timeSpan(records: Records, paths: readonly string[]): TimeSpan | null {
+  if (records.length === 0) return null;
+  const first = timeOf(records.at(0) ?? null, paths);
+  const last = timeOf(records.at(-1) ?? null, paths);
+  if (first === null || last === null) return null;
+  return { earliest: Math.min(first, last), latest: Math.max(first, last) };
+}

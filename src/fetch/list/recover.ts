@@ -1,0 +1,196 @@
+// What is done when upstream refuses the cursor that a stream resumes at. A refusal can be a slip, the endpoint can be at fault,
+// or the cursor is dead: the three are told apart before anything is changed. A dead cursor is told to the sinks as
+// `source.checkpoint_reset`, and the list's end has to be found anew; where the list no longer reaches back to what was
+// read, that is told as `source.gap_suspected`.
+
+import { ExportError } from '../../contracts/errors.ts';
+import type { ListStream, Place } from '../../contracts/source.ts';
+import { NoPage } from '../outcome.ts';
+import type { Finding } from '../own-pages.ts';
+import type { Identified } from './identity.ts';
+import { keyBytes, keysOf } from './judge.ts';
+import type { ListReader } from './reader.ts';
+import type { Stage } from './stage.ts';
+
+/**
+ * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next poll goes on as before.
+ * Throws NoPage when the endpoint is at fault.
+ */
+export async function isDead(
+  reader: ListReader,
+  refusal: NoPage,
+  { resume, first, signal }: { resume: Place; first: Place; signal: AbortSignal },
+): Promise<boolean> {
+  if (isIgnored(refusal)) return true;
+  // The list's start first: where the endpoint has refused everything for a while, the cursor is asked again after that.
+  await reader.ask(first, 0, signal);
+  return !(await answers(reader, resume, signal));
+}
+
+async function answers(reader: ListReader, place: Place, signal: AbortSignal): Promise<boolean> {
+  try {
+    await reader.ask(place, 0, signal);
+    return true;
+  } catch (error) {
+    if (isRefused(error)) return false;
+    throw error;
+  }
+}
+
+/** True for a place that upstream does not take. */
+export function isRefused(error: unknown): error is NoPage {
+  return (
+    error instanceof NoPage && error.fetched.outcome === 'refused' && error.fetched.about !== 'sort'
+  );
+}
+
+/** True for a place from which a walk comes to no end: upstream does not take it, or leads in a circle from it. */
+export function leadsNowhere(error: unknown): boolean {
+  if (!(error instanceof NoPage)) return false;
+  const { outcome, cause } = error.fetched;
+  return outcome === 'refused' ? isRefused(error) : cause.code === 'pagination_loop';
+}
+
+/** Tells that a cursor has died, or that the order is gone in which a list was read. */
+export function resetFinding(
+  stream: string,
+  what: 'cursor' | 'offset' | 'sorting',
+  cause: ExportError,
+): Finding {
+  return {
+    condition: 'source.checkpoint_reset',
+    message: `upstream no longer takes the ${what} of ${stream}; its list is read again from an earlier place, repeats left out`,
+    details: { reason: cause.message },
+  };
+}
+
+/** Tells that a cursor has died and that what came in since is left out, from the latest event read to now. */
+export function fromNowFindings(
+  stream: string,
+  cause: ExportError,
+  { from, to }: { readonly from: number | null; readonly to: number },
+): readonly Finding[] {
+  const times = {
+    ...(from === null ? {} : { from: new Date(from).toISOString() }),
+    to: new Date(to).toISOString(),
+  };
+  return [
+    {
+      condition: 'source.checkpoint_reset',
+      message: `upstream no longer takes the cursor of ${stream}; it goes on from now, and what came in between is left out`,
+      details: { reason: cause.message },
+    },
+    {
+      condition: 'source.gap_suspected',
+      message: `records of ${stream} that came after the latest one read and before now are left out, as on_cursor_invalid: from_now says`,
+      details: times,
+    },
+  ];
+}
+
+/** Whether a failure means that the company of a stream is denied or gone, not a place in its list. */
+export async function isScopeLost(
+  reader: ListReader,
+  { fetched }: NoPage,
+  { first, signal }: { first: Place; signal: AbortSignal },
+): Promise<boolean> {
+  if (reader.means.stream.company === undefined) return false;
+  if (fetched.outcome === 'denied') return fetched.status === 403;
+  if (!isGone(fetched)) return false;
+  try {
+    await reader.ask(first, 0, signal);
+    return false;
+  } catch (error) {
+    if (!(error instanceof NoPage)) throw error;
+    return isGone(error.fetched);
+  }
+}
+
+function isGone(fetched: NoPage['fetched']): boolean {
+  return fetched.outcome === 'refused' && fetched.status === 404 && fetched.about !== 'cursor';
+}
+
+/** Tells that the company is lost. */
+export function scopeFinding(stream: string, cause: ExportError): Finding {
+  return {
+    condition: 'source.scope_lost',
+    message: `${stream} cannot be read any more: the company is denied or gone`,
+    details: { reason: cause.message },
+  };
+}
+
+/**
+ * A server may take any cursor and begin at the start: its answer then is the first page of a list of several. Where records
+ * have no ids what is known would look new, so it is noticed as well when the list has grown meanwhile.
+ */
+export function checkHeeded(
+  { checkpoint, means }: ListReader,
+  identified: Identified,
+  isFirst: boolean,
+): void {
+  const { firstPage, nameless } = checkpoint;
+  const { count } = identified;
+  if (firstPage === null || count === 0) return;
+  const head = Buffer.from(firstPage, 'base64');
+  const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+  const at = nameless ? keys.indexOf(head.subarray(0, keyBytes)) : isFirst ? 0 : -1;
+  if (at < 0) return;
+  // Either page may be the shorter one.
+  const length = Math.min(head.length, keys.length - at);
+  const isHead = head.subarray(0, length).equals(keys.subarray(at, at + length));
+  if (isHead) throw ignoredCursor(means.stream);
+}
+
+/** A cursor that was answered with another place than was meant: taken, and not heeded. */
+export function ignoredCursor({ name, paging }: ListStream): NoPage {
+  const cause = new ExportError(
+    'cursor_refused',
+    `reading ${name}: upstream answers the ${paging === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
+    { next: 'The list is read again from an earlier place by itself, repeats left out.' },
+  );
+  return new NoPage({ outcome: 'refused', about: 'cursor', status: 200, cause });
+}
+
+function isIgnored({ fetched }: NoPage): boolean {
+  return fetched.outcome === 'refused' && fetched.status === 200;
+}
+
+/** How far back a walk through a list has seen it reach. */
+export interface Reach {
+  /** A record was met that was known. */
+  readonly known: boolean;
+  /** Earliest event time met, epoch milliseconds. */
+  readonly earliest: number | null;
+}
+
+/** What a walk has seen before its first page. */
+export const noReach: Reach = { known: false, earliest: null };
+
+/** How far it reaches with one more page. */
+export function reachWith(reach: Reach, { taken, overlap }: Stage): Reach {
+  const { page, judged, span } = taken;
+  const earliest = span?.earliest ?? null;
+  return {
+    known: reach.known || judged.fresh.length + overlap < page.records.length,
+    earliest: earliest === null ? reach.earliest : Math.min(reach.earliest ?? earliest, earliest),
+  };
+}
+
+/** Nothing of what was read before is there any more: records between may be gone too. */
+export function gapBefore(
+  { known, earliest }: Reach,
+  stream: string,
+  watermark: number | null,
+): readonly Finding[] {
+  if (known || watermark === null || earliest === null || earliest <= watermark) return [];
+  return [
+    {
+      condition: 'source.gap_suspected',
+      message: `the oldest record that ${stream} still has is newer than the latest one read; records between may be lost upstream`,
+      details: {
+        from: new Date(watermark).toISOString(),
+        to: new Date(earliest).toISOString(),
+      },
+    },
+  ];
+}

@@ -1,0 +1,85 @@
+// A page of a walk on its way into the spool, with what is around it, and what follows from it for the checkpoint.
+
+import type { Place } from '../../contracts/source.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
+import type { Passed } from './end-watch.ts';
+import type { Identified } from './identity.ts';
+import { keyBytes, keysOf, type WalkCounts } from './judge.ts';
+import type { Pager } from './pager.ts';
+import type { Taken } from './reader.ts';
+
+/** What a walk has seen before a page. */
+export interface Seen {
+  /** No page with records. */
+  readonly isFirst: boolean;
+  /** As in Stage, before this page. */
+  readonly left: string | null;
+  /** Leading records of the page that came on the one before. */
+  readonly overlap: number;
+}
+
+/** A page on its way into the spool, and what is around it. */
+export interface Stage {
+  readonly place: Place;
+  readonly next: Place | null;
+  /** Where upstream leads on, also from what was taken for the end; null where it does not. */
+  readonly onward: Place | null;
+  readonly taken: Taken;
+  readonly pager: Pager;
+  /** Leading records of the page that this walk has met on the one before: by offset they are asked for again. */
+  readonly overlap: number;
+  /** What was passed with this page. */
+  readonly passed: Passed;
+  /** Keys of records that were on the page the walk began at and are still to be met: pages may have become shorter. */
+  readonly left: string | null;
+  /** Records without ids were met, now or before. */
+  readonly nameless: boolean;
+}
+
+/** What was counted of records without ids in walks that follow each other. */
+export interface Tally {
+  readonly counts: WalkCounts;
+  /** The place up to which that is so; null where a page was counted and not committed. */
+  at: Place | null;
+}
+
+/** Where the list's end is asked for next, after a page. */
+export function resumeAfter(stage: Stage): Partial<ListCheckpoint> {
+  const { place, next, onward, taken, pager, left, nameless } = stage;
+  const { identified } = taken.judged;
+  const { resume, overlap } = pager.resume(place, onward);
+  // Only records without ids need to know what was on the page that is asked again; by offset the overlap says it.
+  const wanted = next === null && overlap === null && nameless;
+  const resumePage = wanted ? keysOf(identified, 0, identified.count) : null;
+  return {
+    resume,
+    atEnd: next === null,
+    again: overlap !== null ? keyCount(overlap) : next === null ? identified.count : 0,
+    overlap,
+    countAnew: false,
+    resumePage: next === null ? resumePage : left,
+  };
+}
+
+/** How many keys a checkpoint's text holds. */
+export function keyCount(keys: string): number {
+  return Buffer.byteLength(keys, 'base64') / keyBytes;
+}
+
+/** The keys that are left when those of a page are met, each once; null where none is. */
+export function keysWithout(keys: string, identified: Identified): string | null {
+  const met = new Map<string, number>();
+  for (let i = 0; i < identified.count; i += 1) {
+    const key = keysOf(identified, i, i + 1);
+    met.set(key, (met.get(key) ?? 0) + 1);
+  }
+  const all = Buffer.from(keys, 'base64');
+  const left: Buffer[] = [];
+  for (let at = 0; at < all.length; at += keyBytes) {
+    const key = all.subarray(at, at + keyBytes);
+    const count = met.get(key.toString('base64')) ?? 0;
+    if (count === 0) left.push(key);
+    else met.set(key.toString('base64'), count - 1);
+  }
+  return left.length === 0 ? null : Buffer.concat(left).toString('base64');
+}

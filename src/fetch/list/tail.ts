@@ -1,0 +1,105 @@
+// The end of a list whose upstream never says so: behind the last record it leads on with a new cursor for ever, to empty
+// pages or to the last page over again. Such an end has to be learned, since a list may as well have a hundred empty
+// pages before its next record, and rows may move down by a page meanwhile. What must stay true: nothing that stands
+// behind empty pages is given up for it. Where it was learned, the next poll goes on at the newest cursor, so that a gap
+// which was taken for the end is crossed all the same, a page at each poll.
+
+import type { Page, Place } from '../../contracts/source.ts';
+import { type ListCheckpoint, samePlace } from './checkpoint.ts';
+import type { Sameness } from './circle.ts';
+
+/** Empty pages with a new cursor that are followed before others have their turn. */
+const emptyPagesMax = 100;
+/** Followed in all, where each cursor is the same whenever its place is asked, as one that leads on is. */
+const gapMax = 300;
+/** Empty pages in a row that any list may have, also where none were met so far. */
+const gapUsual = 10;
+/** Times that the page before comes again at the end: once can be rows that have moved down by a page meanwhile. */
+const againMax = 2;
+
+/** Empty pages met in a row. */
+export interface EmptyRun {
+  count: number;
+}
+
+/** The run that a paused walk has met, for the walk that goes on there; found out again after a restart. */
+export class EmptyRuns {
+  #at: Place | null = null;
+  #count = 0;
+
+  /** The run before a place. */
+  before(place: Place): EmptyRun {
+    return { count: samePlace(this.#at, place) ? this.#count : 0 };
+  }
+
+  /** A walk that met the run goes on there; null: it does not. */
+  keep(at: Place | null, { count }: EmptyRun): void {
+    this.#at = at;
+    this.#count = count;
+  }
+}
+
+/** What is known of a list's end. */
+type Known = Pick<ListCheckpoint, 'endless' | 'gap' | 'remembered'>;
+
+/** Watches one walk for it. */
+export class TailWatch {
+  readonly #known: Known;
+  readonly #isPoll: boolean;
+  readonly #run: EmptyRun;
+  #again = 0;
+  #gap = 0;
+  #isUnsure = false;
+
+  /** `isPoll`: the walk began where the list ended before, so that what it meets first should be new. */
+  constructor(known: Known, { isPoll, run }: { isPoll: boolean; run: EmptyRun }) {
+    this.#known = known;
+    this.#isPoll = isPoll;
+    this.#run = run;
+  }
+
+  /** Most empty pages in a row that a record stood behind. */
+  get gap(): number {
+    return Math.max(this.#known.gap, this.#gap);
+  }
+
+  /** It is time to let others have their turn. */
+  get isPause(): boolean {
+    return this.#run.count > 0 && this.#run.count % emptyPagesMax === 0;
+  }
+
+  /** Whether to ask the place of this page once more, to see whether its cursor leads on. */
+  doubts({ records, next }: Page): boolean {
+    const isMany = (this.#run.count + 1) % emptyPagesMax === 0;
+    return (
+      isMany && records.length === 0 && typeof next === 'string' && this.#known.endless === null
+    );
+  }
+
+  /** Takes note of what the same place answered, the second time with `page`. */
+  compare(next: Page['next'], page: Page): void {
+    this.#isUnsure = page.records.length === 0 && page.next !== next;
+  }
+
+  /** Whether the list ends with a page that leads on: `count` records on it, `fresh` of them new. */
+  isEnd(count: number, fresh: number, sameness: Sameness): boolean {
+    if (count === 0) {
+      this.#run.count += 1;
+      return this.#run.count > this.#emptyMost;
+    }
+    // In a poll it may have come this very moment.
+    if (!this.#isPoll) this.#gap = Math.max(this.#gap, this.#run.count);
+    this.#run.count = 0;
+    this.#again = fresh === 0 && sameness !== 'other' ? this.#again + 1 : 0;
+    if (this.#again >= againMax) return true;
+    return this.#known.endless !== null && this.#isPoll && fresh === 0;
+  }
+
+  get #emptyMost(): number {
+    const { endless, remembered } = this.#known;
+    if (endless === null) return this.#isUnsure ? 0 : gapMax;
+    // A poll goes on there the next time, and where nothing was ever met, nothing is passed over.
+    const isQuick = this.#isPoll || remembered.length === 0;
+    return isQuick ? Math.min(1, this.gap) : Math.max(gapUsual, this.gap);
+  }
+}

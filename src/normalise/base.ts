@@ -1,0 +1,48 @@
+// The Base Event: what any record becomes that has no class of its own, so that nothing upstream sends is ever held
+// back by its shape. The whole record stands in `unmapped`; time, id, severity, status and message are also set where
+// they are plainly found. It must take every JSON value.
+
+import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
+import { isObject, type JsonObject } from '../contracts/json.ts';
+import type { Wanted } from './branch.ts';
+import {
+  EventClass,
+  factsOf,
+  metadataMaker,
+  type Product,
+  setSeverity,
+  setStatus,
+  stampTenant,
+} from './envelope.ts';
+import { statusReader } from './levels.ts';
+import { Reading } from './reading.ts';
+import { namedClass } from './schema.ts';
+import { slotCount, slots } from './slots.ts';
+import { logVocabulary } from './vocabulary.ts';
+
+/** Makes a Base Event of any record. */
+export type BaseEvent = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
+
+/** Makes the fallback of a source; `wanted` are the config's paths for time and id. */
+export function baseEventMaker(wanted: readonly Wanted[], product: Product | undefined): BaseEvent {
+  const eventClass = new EventClass(namedClass('base_event'));
+  const metadataOf = metadataMaker(product);
+  const vocabulary = logVocabulary();
+  const reading = new Reading({ vocabulary, wanted, slotCount, readStatus: statusReader() });
+  const nothing: JsonObject = {};
+
+  return (record, uid, context) => {
+    const object = isObject(record);
+    reading.read(object ? record : nothing);
+    const metadata = metadataOf(uid, context, factsOf(reading, undefined));
+    const event = eventClass.start(0, undefined, 0, metadata);
+    if (!Number.isNaN(reading.time)) event.time = reading.time;
+    stampTenant(metadata, reading);
+    setSeverity(event, reading);
+    setStatus(event, reading);
+    const message = reading.text(slots.message);
+    if (message !== undefined) event.message = message;
+    event.unmapped = object ? record : { value: record };
+    return event;
+  };
+}

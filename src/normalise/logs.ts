@@ -1,0 +1,206 @@
+// Log records as OCSF events of the class that their mapping names. Mapped values stand where the mapping says; time,
+// id, severity, result and message are also found under the common names; all else is in `unmapped`. A record that
+// lacks what the class requires goes out as a Base Event with all of it in `unmapped`.
+
+import type {
+  OcsfEvent,
+  OcsfMetadata,
+  PageContext,
+  ParsedRecord,
+  Uid,
+} from '../contracts/event.ts';
+import { isObject } from '../contracts/json.ts';
+import type { BaseEvent } from './base.ts';
+import type { Wanted } from './branch.ts';
+import {
+  EventClass,
+  factsOf,
+  metadataMaker,
+  type Open,
+  type Product,
+  setSeverity,
+  setStatus,
+  stampTenant,
+} from './envelope.ts';
+import { findingStatusReader, other, statusReader } from './levels.ts';
+import { type Mapping, type ResolvedMapping, resolveMapping } from './mapping.ts';
+import { type Branching, compileFill, completion, enumChoice, type Placing } from './placing.ts';
+import { type Draft, Reading } from './reading.ts';
+import type { Attribute, SchemaClass } from './schema.ts';
+import { type Accepts, type Slot, slotCount, slots } from './slots.ts';
+import { sameWord } from './values.ts';
+import { logVocabulary } from './vocabulary.ts';
+
+/** What a log source's normaliser is made of. */
+export interface LogSettings {
+  readonly mapping: Mapping;
+  /** The config's paths for time and id. */
+  readonly wanted: readonly Wanted[];
+  readonly product: Product | undefined;
+  /** For what has no class. */
+  readonly baseEvent: BaseEvent;
+}
+
+/** Attributes that are found under common names anyway: a mapping of them comes first among those. */
+const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> = {
+  time: [slots.time, 'time'],
+  message: [slots.message, 'text'],
+  severity: [slots.severity, 'severity'],
+  severity_id: [slots.severity, 'severity_id'],
+  status: [slots.status, 'outcome'],
+  status_id: [slots.status, 'outcome'],
+  status_code: [slots.statusCode, 'text'],
+  status_detail: [slots.statusDetail, 'text'],
+  'metadata.original_event_uid': [slots.id, 'text'],
+  'metadata.tenant_uid': [slots.tenant, 'text'],
+};
+
+/** Nothing is known of how grave a flow or a request is, so it is Informational; a finding's severity is Unknown. */
+const informational = 1;
+
+/** Makes the normaliser of one source's mapped logs. */
+export function logNormaliser(
+  settings: LogSettings,
+): (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent {
+  const { baseEvent, product } = settings;
+  const resolved = resolveMapping(settings.mapping);
+  if (resolved === undefined || resolved.schemaClass.uid === 0) return baseEvent;
+  const { schemaClass } = resolved;
+  const plan = planOf(resolved);
+  const reading = readingOf(plan, settings.wanted, schemaClass);
+  const eventClass = new EventClass(schemaClass);
+  const metadataOf = metadataMaker(product);
+  const fills = compileFill(plan.body, 0);
+  const fillMetadata = compileFill(plan.metadata, 1);
+  const complete = completion(schemaClass, '');
+  const chooseActivity = plan.activity.length === 0 ? undefined : enumChoice(plan.activity, 0);
+  const severity = isFinding(schemaClass) ? 0 : informational;
+  const statusCaptions = captionsOfStatus(schemaClass);
+  const addUsual = usualFiller(schemaClass, product);
+
+  return (record, uid, context) => {
+    if (!isObject(record)) return baseEvent(record, uid, context);
+    reading.read(record);
+    const metadata = metadataOf(uid, context, factsOf(reading, undefined));
+    const event = eventClass.start(0, undefined, severity, metadata);
+    const placing: Placing = { reading, uid: metadata.original_event_uid ?? uid };
+    const body = event as Draft;
+    for (const fill of fills) fill(body, placing, -1);
+    addUsual(body, placing, context);
+    if (!complete(body, placing)) return baseEvent(record, uid, context);
+
+    const chosen = chooseActivity?.(reading, -1);
+    eventClass.setActivity(event, chosen?.id ?? usualActivity(schemaClass, body), chosen?.caption);
+    finish(event, metadata, reading, statusCaptions);
+    for (const fill of fillMetadata) fill(metadata as Draft, placing, -1);
+    if (plan.profiles.length > 0) metadata.profiles = plan.profiles;
+    event.unmapped = reading.rest;
+    return event;
+  };
+}
+
+function finish(
+  event: Open<OcsfEvent>,
+  metadata: Open<OcsfMetadata>,
+  reading: Reading,
+  statusCaptions: Readonly<Record<number, string>>,
+): void {
+  if (!Number.isNaN(reading.time)) event.time = reading.time;
+  stampTenant(metadata, reading);
+  setSeverity(event, reading);
+  setStatus(event, reading, statusCaptions);
+  const message = reading.text(slots.message);
+  if (message !== undefined) event.message = message;
+}
+
+/** A mapping's targets, sorted by who fills them. */
+interface Plan {
+  readonly common: readonly Wanted[];
+  readonly body: readonly Branching[];
+  readonly metadata: readonly Branching[];
+  readonly activity: readonly Branching[];
+  readonly profiles: readonly string[];
+}
+
+function planOf({ targets }: ResolvedMapping): Plan {
+  const wanted: Wanted[] = [];
+  const body: Branching[] = [];
+  const metadata: Branching[] = [];
+  const activity: Branching[] = [];
+  const profiles = new Set<string>();
+  targets.forEach((target, index) => {
+    const found = Object.hasOwn(common, target.path) ? common[target.path] : undefined;
+    if (found !== undefined) {
+      const [slot, accepts] = found;
+      wanted.push({ path: target.from, slot, accepts, rank: 0 });
+      return;
+    }
+    const branching = { target, slot: slotCount + index };
+    wanted.push({ path: target.from, slot: branching.slot, accepts: 'json', rank: 0 });
+    const root = target.way[0];
+    if (root?.name.startsWith('activity_')) activity.push(branching);
+    else if (root?.name === 'metadata') metadata.push(branching);
+    else body.push(branching);
+    for (const { profile } of target.way) if (profile !== null) profiles.add(profile);
+  });
+  return { common: wanted, body, metadata, activity, profiles: [...profiles] };
+}
+
+function readingOf(plan: Plan, wanted: readonly Wanted[], schemaClass: SchemaClass): Reading {
+  const mapped =
+    plan.body.length + plan.metadata.length + plan.activity.length + plan.common.length;
+  return new Reading({
+    vocabulary: logVocabulary(),
+    wanted: [...plan.common, ...wanted],
+    slotCount: slotCount + mapped,
+    readStatus: isFinding(schemaClass)
+      ? findingStatusReader(captionsOfStatus(schemaClass))
+      : statusReader(),
+  });
+}
+
+function isFinding({ uid }: SchemaClass): boolean {
+  return Math.floor(uid / 1000) === 2;
+}
+
+function captionsOfStatus({ attributes }: SchemaClass): Readonly<Record<number, string>> {
+  const status: Attribute | undefined = attributes.get('status_id');
+  return Object.fromEntries(
+    [...(status?.captions ?? [])].map(([id, caption]) => [Number(id), caption]),
+  );
+}
+
+/** What a class requires and any record can be said to have. */
+function usualFiller(
+  { uid: classUid }: SchemaClass,
+  product: Product | undefined,
+): (body: Draft, placing: Placing, context: PageContext) => void {
+  switch (classUid) {
+    case 3002:
+      return (body, _, context) => {
+        if (body.service === undefined && body.dst_endpoint === undefined) {
+          body.service = { name: product?.name ?? context.source };
+        }
+      };
+    case 2004:
+      return (body, { uid }) => {
+        body.finding_info ??= { uid };
+      };
+    case 2005:
+      return (body, { uid }) => {
+        body.finding_info_list ??= [{ uid }];
+      };
+  }
+  return () => undefined;
+}
+
+/** What a record without an activity of its own most likely tells. */
+function usualActivity({ uid, usual, activities }: SchemaClass, body: Draft): number {
+  if (uid === 4003) return body.rcode_id === undefined && body.answers === undefined ? usual : 2;
+  if (uid !== 4002) return usual;
+  const request = body.http_request;
+  const method = isObject(request) ? request.http_method : undefined;
+  if (typeof method !== 'string') return usual;
+  const found = Object.entries(activities).find(([, caption]) => sameWord(caption, method));
+  return found === undefined ? other : Number(found[0]);
+}

@@ -1,0 +1,68 @@
+// Entry of normalising: the pure function from a record, as upstream sent it, to an OCSF 1.8.0 event. It runs when an
+// event is first formatted, on the way from the spool to the sinks, so that a better mapping can be replayed over what
+// is held. What must stay true: it is total (any JSON value gives a valid event), nothing of the record is lost (what
+// has no place is in `unmapped`), and the same record always gives the same event.
+
+import type { OcsfEvent, PageContext, ParsedRecord, RecordKind, Uid } from '../contracts/event.ts';
+import { auditNormaliser } from './audit.ts';
+import { baseEventMaker } from './base.ts';
+import type { Wanted } from './branch.ts';
+import type { Product } from './envelope.ts';
+import { logNormaliser } from './logs.ts';
+import type { Mapping } from './mapping.ts';
+import { conditionNormaliser, driftNormaliser } from './own-records.ts';
+import { slots } from './slots.ts';
+
+export { type Mapping, type MappingFlaw, mappingFlaws } from './mapping.ts';
+
+/** How one source's records are read. */
+export interface NormaliseSettings {
+  /** Record paths of the event's time; the first that parses wins, then the common names. */
+  readonly time: readonly string[];
+  /** Record path of upstream's id; null: records have none. */
+  readonly id: string | null;
+  /** For logs: the OCSF class and what goes where. */
+  readonly mapping?: Mapping;
+  /** The product that the events tell of; the source's name if left out. */
+  readonly product?: Product;
+}
+
+/** Makes the event of one record. Pure and total. */
+export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
+
+/**
+ * Compiles the normaliser of one source, once. A mapping with flaws (see `mappingFlaws`) still compiles: what it
+ * names wrongly is left out, and with an unknown class all records become Base Events.
+ */
+export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings): Normalise {
+  const wanted = wantedPaths(settings);
+  const baseEvent = baseEventMaker(wanted, settings.product);
+  switch (kind) {
+    case 'audit':
+      return auditNormaliser(wanted, settings.product);
+    case 'drift':
+      return driftNormaliser(settings.product, baseEvent);
+    case 'condition':
+      return conditionNormaliser(baseEvent);
+    case 'log':
+      return settings.mapping === undefined
+        ? baseEvent
+        : logNormaliser({
+            mapping: settings.mapping,
+            wanted,
+            product: settings.product,
+            baseEvent,
+          });
+  }
+}
+
+function wantedPaths({ time, id }: NormaliseSettings): readonly Wanted[] {
+  const wanted: Wanted[] = time.map((path, index) => ({
+    path,
+    slot: slots.time,
+    accepts: 'time',
+    rank: index + 1,
+  }));
+  if (id !== null) wanted.push({ path: id, slot: slots.id, accepts: 'text', rank: 1 });
+  return wanted;
+}

@@ -1,0 +1,217 @@
+// Compiles a resolved mapping into functions that build an event's objects from a read record. Each mapped path has a
+// slot of its own. An object that ends up without what OCSF requires of it is not built, and its values go to
+// `unmapped`; so whatever a record holds, what is built is valid.
+
+import type { Json } from '../contracts/json.ts';
+import { type Coerce, coercionOf, isWhole } from './coerce.ts';
+import { other } from './levels.ts';
+import type { Target } from './mapping.ts';
+import type { Draft, Reading } from './reading.ts';
+import { type Attribute, objectOf, type Shape } from './schema.ts';
+import { integerOf, sameWord } from './values.ts';
+
+/** A record on its way into an event; `uid` stands in where an object needs an id and the record has none. */
+export interface Placing {
+  readonly reading: Reading;
+  readonly uid: string;
+}
+
+/** Fills members of `target`; `index` picks the element of a list of objects, -1 outside lists. */
+export type Fill = (target: Draft, placing: Placing, index: number) => void;
+
+/** A mapped path with its slot, as seen from some level of the event. */
+export interface Branching {
+  readonly target: Target;
+  readonly slot: number;
+}
+
+/** Elements of one list of objects that are built; a longer list stays in `unmapped` as it is. */
+const elementsMax = 1000;
+
+/** Compiles what fills the attributes of one level (`depth` steps into the targets' ways). */
+export function compileFill(branches: readonly Branching[], depth: number): readonly Fill[] {
+  const byName = new Map<string, Branching[]>();
+  for (const branch of branches) {
+    const attribute = branch.target.way[depth];
+    if (attribute === undefined) continue;
+    // An enum and its caption are set together.
+    const name = attribute.captionOf || attribute.name;
+    byName.set(name, [...(byName.get(name) ?? []), branch]);
+  }
+  return [...byName.values()].map((group) => {
+    const attribute = group[0]?.target.way[depth];
+    if (attribute === undefined) return () => undefined;
+    if (attribute.type === 'object') return objectFill(attribute, group, depth);
+    if (attribute.type === 'enum' || attribute.captionOf !== '') return enumFill(group, depth);
+    return valueFill(attribute, group[0]?.slot ?? -1);
+  });
+}
+
+function valueAt(reading: Reading, slot: number, index: number): Json | undefined {
+  const value = reading.values[slot];
+  return index >= 0 && Array.isArray(value) ? value[index] : value;
+}
+
+function valueFill(attribute: Attribute, slot: number): Fill {
+  const { name, type } = attribute;
+  const coerce: Coerce = coercionOf(attribute);
+  return (target, { reading }, index) => {
+    const value = valueAt(reading, slot, index);
+    if (value === undefined) return;
+    const coerced = value === null ? undefined : coerce(value);
+    if (coerced === undefined) {
+      reading.putBack(slot);
+      return;
+    }
+    target[name] = coerced;
+    if (!isWhole(value ?? null, coerced, type)) reading.putBack(slot);
+  };
+}
+
+/** What an enum's two attributes say together. */
+export interface Chosen {
+  readonly id: number;
+  readonly caption: string | undefined;
+}
+
+/** Reads the id and the caption of an enum from what a record has for either. */
+export function enumChoice(
+  group: readonly Branching[],
+  depth: number,
+): (reading: Reading, index: number) => Chosen | undefined {
+  const slotOf = (isCaption: boolean): number =>
+    group.find(({ target }) => (target.way[depth]?.captionOf !== '') === isCaption)?.slot ?? -1;
+  const idSlot = slotOf(false);
+  const captionSlot = slotOf(true);
+  const captions = group[0]?.target.way[depth]?.captions ?? new Map<string, string>();
+  const ids = new Map([...captions].map(([id, caption]) => [caption.toLowerCase(), Number(id)]));
+
+  const idOf = (value: Json): number | undefined => {
+    const number = integerOf(value);
+    if (number !== undefined) return captions.has(String(number)) ? number : undefined;
+    return typeof value === 'string' ? ids.get(value.toLowerCase()) : undefined;
+  };
+  return (reading, index) => {
+    const first = idSlot < 0 ? undefined : valueAt(reading, idSlot, index);
+    const second = captionSlot < 0 ? undefined : valueAt(reading, captionSlot, index);
+    const word = wordOf(second) ?? wordOf(first);
+    const id =
+      known(first, idOf) ??
+      known(second, idOf) ??
+      (word !== undefined && captions.has('99') ? other : undefined);
+    const caption = id === other ? word : captions.get(String(id));
+    const chosen =
+      id === undefined ? undefined : { id, caption: caption === 'Other' ? undefined : caption };
+    for (const [slot, value] of [
+      [idSlot, first],
+      [captionSlot, second],
+    ] as const) {
+      if (value !== undefined && !shows(chosen, value)) reading.putBack(slot);
+    }
+    return chosen;
+  };
+}
+
+function known(
+  value: Json | undefined,
+  idOf: (value: Json) => number | undefined,
+): number | undefined {
+  return value === undefined ? undefined : idOf(value);
+}
+
+/** Text to show as caption of an unknown member; long text is no name of anything. */
+function wordOf(value: Json | undefined): string | undefined {
+  if (typeof value === 'string') return value !== '' && value.length <= 256 ? value : undefined;
+  return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+function shows(chosen: Chosen | undefined, value: Json): boolean {
+  if (chosen === undefined) return false;
+  if (value === chosen.id) return true;
+  return (
+    typeof value === 'string' && chosen.caption !== undefined && sameWord(value, chosen.caption)
+  );
+}
+
+function enumFill(group: readonly Branching[], depth: number): Fill {
+  const attribute = group[0]?.target.way[depth];
+  const name = attribute?.captionOf || attribute?.name || '';
+  const sibling = attribute?.captionOf ? attribute.name : (attribute?.sibling ?? '');
+  const choose = enumChoice(group, depth);
+  return (target, { reading }, index) => {
+    const chosen = choose(reading, index);
+    if (chosen === undefined) return;
+    target[name] = chosen.id;
+    if (chosen.caption !== undefined) target[sibling] = chosen.caption;
+  };
+}
+
+function objectFill(attribute: Attribute, group: readonly Branching[], depth: number): Fill {
+  const shape = objectOf(attribute.object);
+  const fills = compileFill(group, depth + 1);
+  const complete = completion(shape, attribute.object);
+  const slots = group.map(({ slot }) => slot);
+  const { name, list } = attribute;
+
+  const build = (placing: Placing, index: number): Draft | undefined => {
+    const object: Draft = {};
+    for (const fill of fills) fill(object, placing, index);
+    return complete(object, placing) ? object : undefined;
+  };
+  return (target, placing, index) => {
+    const { reading } = placing;
+    if (slots.every((slot) => reading.values[slot] === undefined)) return;
+    const built = list
+      ? buildList(reading, slots, (at) => build(placing, at))
+      : build(placing, index);
+    if (built !== undefined) target[name] = built;
+    else for (const slot of slots) reading.putBack(slot);
+  };
+}
+
+/** One object a list's element, as many as the longest list has; undefined where any of them is not valid. */
+function buildList(
+  reading: Reading,
+  slots: readonly number[],
+  build: (index: number) => Draft | undefined,
+): Draft[] | undefined {
+  let length = 1;
+  for (const slot of slots) {
+    const value = reading.values[slot];
+    if (Array.isArray(value) && value.length > length) length = value.length;
+  }
+  if (length > elementsMax) return undefined;
+  const all: Draft[] = [];
+  for (let index = 0; index < length; index++) {
+    const element = build(index);
+    if (element === undefined) return undefined;
+    all.push(element);
+  }
+  return all;
+}
+
+/** Completes an object with what can be said of any (an enum's 0, an id), and says whether it is valid then. */
+export function completion(
+  shape: Shape,
+  object: string,
+): (target: Draft, placing: Placing) => boolean {
+  const required = [...shape.attributes.values()].filter((attribute) => attribute.required);
+  const { some, one } = shape;
+  return (target, { uid }) => {
+    if (Object.keys(target).length === 0) return false;
+    for (const { name, type, captions, sibling } of required) {
+      if (target[name] !== undefined) continue;
+      const caption = captions.get('0');
+      if (type === 'enum' && caption !== undefined) {
+        target[name] = 0;
+        target[sibling] = caption;
+      } else if (object === 'finding_info' && name === 'uid') {
+        target[name] = uid;
+      } else {
+        return false;
+      }
+    }
+    if (some.length > 0 && !some.some((name) => target[name] !== undefined)) return false;
+    return one.length === 0 || one.filter((name) => target[name] !== undefined).length === 1;
+  };
+}

@@ -1,0 +1,262 @@
+// Reads a record once, key by key, and sorts its values into slots (what an event needs) and the rest (what goes to
+// `unmapped`). It stands at the start of normalising and is the hottest loop of the program: a key costs one look-up,
+// no path is split, nothing is flattened or cloned. What must stay true: every value of the record ends in a slot, in
+// the rest or in both; and no key of a record, `__proto__` included, touches anything but the rest.
+
+import type { Json, JsonObject } from '../contracts/json.ts';
+import { Branch, commonRank, type Step, type Take, type Wanted } from './branch.ts';
+import {
+  other,
+  type ReadSeverity,
+  type ReadStatus,
+  type SeverityScale,
+  severityReader,
+} from './levels.ts';
+import type { Accepts, Slot, Vocabulary } from './slots.ts';
+import { parseTime } from './time.ts';
+import { isEmail, isHostname, isIp, isMac, isPort, isTextual } from './values.ts';
+
+/** A JSON object under construction. */
+export type Draft = { [name: string]: Json | undefined };
+
+/** The methods that OCSF's `http_method` knows. */
+const httpMethods: ReadonlySet<string> = new Set([
+  'CONNECT',
+  'DELETE',
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'PATCH',
+  'POST',
+  'PUT',
+  'TRACE',
+]);
+/** Puts a value under any key; `__proto__` becomes a property like any other. */
+export function put(target: Draft, key: string, value: Json): void {
+  if (key === '__proto__') {
+    Object.defineProperty(target, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  } else {
+    target[key] = value;
+  }
+}
+
+/** The keys before this one; none of them was taken. */
+function headOf(object: JsonObject, end: string): Draft {
+  const head: Draft = {};
+  for (const key in object) {
+    if (key === end) break;
+    const value = object[key];
+    if (value !== undefined) put(head, key, value);
+  }
+  return head;
+}
+
+/** What a Reading looks for. */
+export interface ReadingSettings {
+  readonly vocabulary: Vocabulary;
+  /** Paths from the config. */
+  readonly wanted: readonly Wanted[];
+  readonly slotCount: number;
+  /** How outcomes are read; findings have their own. */
+  readonly readStatus: ReadStatus;
+}
+
+/** A record being read. One is made per source and used for one record after the other. */
+export class Reading {
+  /** The value of each slot; undefined where the record has none. */
+  values: (Json | undefined)[];
+  /** Where each slot's value came from. */
+  takes: (Take | undefined)[];
+  /** What went into no slot. */
+  rest: Draft = {};
+  /** Epoch milliseconds of the slot `time`, or NaN. */
+  time = Number.NaN;
+  /** `status_id` of the slot `status`, where there is one. */
+  status = 0;
+  /** `severity_id` of the slot `severity`, where there is one. */
+  severity = 0;
+  readonly #root: Branch;
+  readonly #noValues: readonly (Json | undefined)[];
+  readonly #noTakes: readonly (Take | undefined)[];
+  readonly #displaced: { take: Take; value: Json }[] = [];
+  readonly #readSeverity: ReadSeverity = severityReader();
+  readonly #readStatus: ReadStatus;
+
+  constructor({ vocabulary, wanted, slotCount, readStatus }: ReadingSettings) {
+    this.#root = new Branch(vocabulary, [], '', 0);
+    this.#readStatus = readStatus;
+    this.#noValues = new Array<undefined>(slotCount).fill(undefined);
+    this.#noTakes = new Array<undefined>(slotCount).fill(undefined);
+    this.values = this.#noValues.slice();
+    this.takes = this.#noTakes.slice();
+    for (const want of wanted) this.#root.want(want);
+  }
+
+  /** Forgets the record before and reads this one. */
+  read(record: JsonObject): void {
+    // Fresh arrays: storing young values into an old one costs the collector more than these cost to make.
+    this.values = this.#noValues.slice();
+    this.takes = this.#noTakes.slice();
+    this.time = Number.NaN;
+    const rest = this.#read(this.#root, record);
+    this.rest = rest === record || rest === null ? { ...rest } : (rest as Draft);
+    if (this.#displaced.length > 0) this.#restoreDisplaced();
+  }
+
+  /** A slot's text: the value itself, or an integer's digits. */
+  text(slot: Slot): string | undefined {
+    const value = this.values[slot];
+    return value === undefined || typeof value === 'string' ? value : String(value);
+  }
+
+  /** Has the slot's value in the rest, since it was not placed or not exactly; the slot keeps it. */
+  putBack(slot: Slot): void {
+    const take = this.takes[slot];
+    const value = this.values[slot];
+    if (take !== undefined && value !== undefined) this.#restore(take.path, value);
+  }
+
+  /** Has the slot's value in the rest and empties the slot. */
+  refuse(slot: Slot): void {
+    this.putBack(slot);
+    this.values[slot] = undefined;
+    this.takes[slot] = undefined;
+  }
+
+  /**
+   * What is left of an object: itself where nothing was taken from it, null where everything was. It is copied from
+   * the first taken key on, so an object that is not looked for costs no copy.
+   */
+  #read(branch: Branch, object: JsonObject): JsonObject | null {
+    let rest: Draft | null = null;
+    let kept = 0;
+    let place = 0;
+    const { order } = branch;
+    for (const key in object) {
+      const value = object[key];
+      if (value === undefined) continue;
+      const guess = order[place];
+      const step = guess !== undefined && guess.key === key ? guess : branch.find(key, place);
+      place++;
+      const left = this.#leftOf(step, value);
+      if (left !== value) rest ??= headOf(object, key);
+      if (left === null && value !== null) continue;
+      kept++;
+      if (rest !== null) put(rest, key, left);
+    }
+    if (rest === null) return object;
+    return kept === 0 ? null : rest;
+  }
+
+  /** What of a value goes into the rest: itself, part of it, or null for nothing (null itself is never taken). */
+  #leftOf({ take, child }: Step, value: Json): Json {
+    if (value === null || (take !== null && this.#offer(take, value))) return null;
+    if (child === null || typeof value !== 'object' || Array.isArray(value)) return value;
+    return this.#read(child, value as JsonObject);
+  }
+
+  #restoreDisplaced(): void {
+    for (const { take, value } of this.#displaced) this.#restore(take.path, value);
+    this.#displaced.length = 0;
+  }
+
+  /** All that the config asks of one key is given; of the common meanings the first that fits. */
+  #offer(first: Take, value: Json): boolean {
+    let placed = false;
+    for (let take: Take | null = first; take !== null; take = take.next) {
+      if (placed && take.rank >= commonRank) break;
+      if (this.#fits(take, value)) placed = true;
+    }
+    return placed;
+  }
+
+  #fits(take: Take, value: Json): boolean {
+    const { slot } = take;
+    const before = this.takes[slot];
+    if (before !== undefined && before.rank <= take.rank) return false;
+    if (!this.#accepts(take.accepts, value)) return false;
+    const displaced = this.values[slot];
+    if (before !== undefined && displaced !== undefined) {
+      this.#displaced.push({ take: before, value: displaced });
+    }
+    this.values[slot] = value;
+    this.takes[slot] = take;
+    return true;
+  }
+
+  #accepts(accepts: Accepts, value: Json): boolean {
+    switch (accepts) {
+      case 'text':
+        return isTextual(value);
+      case 'word':
+        return typeof value === 'string' && value !== '' && value.length <= 512;
+      case 'ip':
+        return typeof value === 'string' && isIp(value);
+      case 'time':
+        return this.#acceptsTime(value);
+      case 'email':
+        return typeof value === 'string' && isEmail(value);
+      case 'host':
+        return typeof value === 'string' && isHostname(value);
+      case 'mac':
+        return typeof value === 'string' && isMac(value);
+      case 'port':
+        return isPort(value);
+      case 'json':
+        return value !== null;
+      case 'code':
+        return typeof value === 'number' && Number.isInteger(value) && value >= 100 && value <= 599;
+      case 'method':
+        return typeof value === 'string' && httpMethods.has(value);
+      case 'outcome':
+      case 'known outcome':
+        return this.#acceptsStatus(value, accepts === 'outcome');
+      case 'severity':
+      case 'severity_id':
+      case 'priority':
+      case 'level':
+      case 'risk':
+        return this.#acceptsSeverity(value, accepts);
+    }
+  }
+
+  #acceptsStatus(value: Json, unknownToo: boolean): boolean {
+    const status = this.#readStatus(value);
+    if (status < 0 || (status === other && !unknownToo)) return false;
+    this.status = status;
+    return true;
+  }
+
+  /** Only a name that says severity may carry a word that is no known one. */
+  #acceptsSeverity(value: Json, scale: SeverityScale): boolean {
+    const severity = this.#readSeverity(value, scale);
+    if (severity < 0 || (severity === other && scale !== 'severity')) return false;
+    this.severity = severity;
+    return true;
+  }
+
+  #acceptsTime(value: Json): boolean {
+    const time = parseTime(value);
+    if (Number.isNaN(time)) return false;
+    this.time = time;
+    return true;
+  }
+
+  #restore(path: readonly string[], value: Json): void {
+    let target = this.rest;
+    const last = path.length - 1;
+    for (let index = 0; index < last; index++) {
+      const key = path[index] as string;
+      const inner = Object.hasOwn(target, key) ? target[key] : undefined;
+      const next: Draft = typeof inner === 'object' && inner !== null ? (inner as Draft) : {};
+      if (next !== inner) put(target, key, next);
+      target = next;
+    }
+    put(target, path[last] as string, value);
+  }
+}

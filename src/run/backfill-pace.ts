@@ -1,0 +1,123 @@
+// How a backfill stays below the live streams beside it: before each of its requests it looks what they and the sinks need.
+// It asks at most half of the time, takes at most half of each ceiling, leaves half of what upstream says is left, never
+// queues where a request has to wait, and holds no more in the spool than the sinks take, so that a sink that is down
+// never makes polling stop for the sake of the past. What must stay true: where nobody else asks it goes on.
+
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import type { Offset } from '../contracts/event.ts';
+import type { Stream } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { backlog } from '../pipeline.ts';
+import { createThrottle, type Throttle } from '../upstream/throttle.ts';
+import { budgetKeys } from '../watch/budgets.ts';
+
+/** What is looked at. */
+export interface PaceMeans {
+  readonly config: Config;
+  readonly plan: WholePlan;
+  readonly spool: Spool;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly live: () => Live;
+}
+
+/** The live streams and the sinks; no streams where the backfill runs alone. */
+export interface Live {
+  readonly streams: readonly { readonly source: string; readonly state: string }[];
+  readonly sinks: readonly { readonly position: Offset; readonly state: string }[];
+}
+
+/** Waits until a request may go. */
+export type Pace = (signal: AbortSignal) => Promise<void>;
+
+const lookEveryMs = 100;
+/** A sink that takes events and is further behind than this gets what it has first. */
+const behindMax = 20_000;
+/** Share of the spool that the past may fill. */
+const spoolShareMax = 0.5;
+/** What a live stream or a stale word of upstream's can hold up a request by, so that a backfill always gets on. */
+const courtesyMsMax = 5_000;
+/** A backfill asks for this share of the time at most. */
+const askingShareMax = 0.5;
+
+/** The pace of one stream's backfill. */
+export function paceFor(stream: Stream, means: PaceMeans): Pace {
+  const { clock, live } = means;
+  const own = ownThrottle(stream, means);
+  let goneAt: number | null = null;
+  return async (signal) => {
+    const until = async (may: () => boolean, forMs = Number.POSITIVE_INFINITY) => {
+      const deadline = clock.monotonic() + forMs;
+      while (!may() && clock.monotonic() < deadline) await clock.sleep(lookEveryMs, signal);
+    };
+    const tookMs = goneAt === null ? 0 : clock.monotonic() - goneAt;
+    await until(() => hasRoom(means));
+    if (live().streams.length > 0) {
+      const restMs = tookMs * (1 / askingShareMax - 1);
+      if (restMs > 0) await clock.sleep(restMs, signal);
+      await until(() => !isAsking(stream, means), courtesyMsMax);
+      await until(() => !isScarce(stream, means), courtesyMsMax);
+      for (;;) {
+        const waitMs = own.delayAt(clock.monotonic());
+        if (waitMs === 0) break;
+        await clock.sleep(waitMs, signal);
+      }
+      own.take(clock.monotonic());
+    }
+    goneAt = clock.monotonic();
+  };
+}
+
+/** Half of each ceiling that the stream's requests pass. */
+function ownThrottle(stream: Stream, { config, random }: PaceMeans): Throttle {
+  const { upstream, keys } = whereOf(stream, config);
+  const ceilings = (config.upstreams[upstream]?.throttle ?? [])
+    .filter(({ path = '*' }) => keys.includes(path))
+    .map(({ requests, per }) => ({
+      requests: Math.max(1, Math.floor(requests / 2)),
+      perMs: requests === 1 ? per * 2 : per,
+    }));
+  return createThrottle({ ceilings, random });
+}
+
+function hasRoom({ config, spool, live }: PaceMeans): boolean {
+  const { bytes, end } = spool.gauge;
+  const behind = live().sinks.map((sink) => ({ ...sink, held: backlog(end, sink.position) }));
+  if (behind.some(({ held, state }) => held > behindMax && isTaking(state))) return false;
+  // What sinks have passed may stay for replay: it makes way by itself.
+  return bytes < config.state.maxBytes * spoolShareMax || behind.every(({ held }) => held === 0);
+}
+
+function isTaking(state: string): boolean {
+  return state !== 'retrying' && state !== 'refused' && state !== 'stopped';
+}
+
+/** A live stream of the same upstream is in the middle of a poll. */
+function isAsking(stream: Stream, { config, live }: PaceMeans): boolean {
+  const { upstream } = whereOf(stream, config);
+  return live().streams.some(
+    ({ source, state }) =>
+      state === 'polling' && config.sources[source]?.settings.upstream === upstream,
+  );
+}
+
+/** A request would have to wait, or less than half of the budget is left. */
+function isScarce(stream: Stream, { config, plan }: PaceMeans): boolean {
+  const { upstream, keys } = whereOf(stream, config);
+  const throttles = plan.upstreams.get(upstream)?.state().throttles ?? [];
+  return throttles.some(
+    ({ path, waitMs, limit, remaining }) =>
+      keys.includes(path) &&
+      (waitMs > 0 || (limit !== undefined && remaining !== undefined && remaining * 2 < limit)),
+  );
+}
+
+function whereOf(
+  stream: Stream,
+  { sources }: Config,
+): { upstream: string; keys: readonly string[] } {
+  const settings = sources[stream.source]?.settings;
+  return { upstream: settings?.upstream ?? '', keys: budgetKeys(stream, settings?.path) };
+}

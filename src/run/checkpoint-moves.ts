@@ -1,0 +1,141 @@
+// The two ways to move a stream's checkpoint by hand, as one transaction on the state database while nothing of the stream
+// is under way: what it remembers would overrule what is changed under it. What must stay true: nothing is touched that is
+// held for the sinks, and identities are forgotten only where that is asked for.
+
+import { commandText } from '../commands/command.ts';
+import type { Config } from '../config/config.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { isObject, type JsonObject } from '../contracts/json.ts';
+import { identityBytes, type TrailEntry } from '../contracts/spool.ts';
+import type { ListCheckpoint } from '../fetch/list/checkpoint.ts';
+import { noHorizon } from '../fetch/list/horizon.ts';
+import { roundWanted } from '../fetch/list/read-round.ts';
+import type { Wish } from '../hold/requests.ts';
+import type { Store } from '../hold/store.ts';
+import { digestOf, openForMending } from '../watch/state.ts';
+
+/** Where a stream is to go on that is rewound, and what of it is to be forgotten. */
+export type Rewind = Extract<Wish, { what: 'rewind' }>;
+
+/** What came of it. */
+export interface Rewound {
+  /** When it was there (epoch milliseconds), and the cursor's digest; null: it is read from its start. */
+  readonly place: { readonly at: number; readonly digest: string } | null;
+  /** Records that are forgotten; null where none were to be. */
+  readonly forgotten: number | null;
+}
+
+/**
+ * Has a list read again: from the newest place before a time where all that was read since stands behind it, else from its
+ * beginning. Throws `checkpoint_mismatch` where it cannot be; then nothing was changed.
+ */
+export function rewindStream(
+  config: Config,
+  stream: string,
+  { to, forget: isForgotten }: Rewind,
+): Rewound {
+  const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
+  return mending(config, (store) => {
+    const checkpoint = listCheckpointOf(store, { stream, reset });
+    const forgotten = isForgotten ? forget(store, stream, to) : null;
+    // Records may have been read long after they happened: those forgotten can stand anywhere.
+    const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
+    const moved = {
+      ...checkpoint,
+      ...(place === null ? fromBeginning : resumingAt(place.cursor)),
+      ...(forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) }),
+    };
+    store.saveCheckpoint(stream, moved, Date.now());
+    return { place: place && { at: place.at, digest: digestOf(place.cursor) }, forgotten };
+  });
+}
+
+/** Deletes the checkpoint, so that the stream is read from its start; returns how many records are forgotten. */
+export function resetStream(config: Config, stream: string, isForgotten: boolean): number | null {
+  return mending(config, (store) => {
+    store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
+    // Its cursors belong to the list as it was asked for before.
+    store.change('DELETE FROM trail WHERE stream = ?', stream);
+    return isForgotten ? forget(store, stream, 0) : null;
+  });
+}
+
+function mending<T>(config: Config, work: (store: Store) => T): T {
+  const store = openForMending(config);
+  try {
+    return store.transaction(() => work(store));
+  } finally {
+    store.close();
+  }
+}
+
+/** Forgets the identities of records read at or after a time; returns how many. */
+function forget(store: Store, stream: string, since: number): number {
+  const sum = store.rows(
+    'SELECT coalesce(sum(length(keys)), 0) AS n FROM identities WHERE stream = ? AND at >= ?',
+    stream,
+    since,
+  )[0];
+  store.change('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, since);
+  return Number(sum?.n ?? 0) / identityBytes;
+}
+
+/** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
+function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | null {
+  if (!isObject(openWalk)) return null;
+  const next = Number(store.rows('SELECT coalesce(max(block), 0) + 1 AS n FROM identities')[0]?.n);
+  return { ...openWalk, block: Math.min(Number(openWalk.block), next) };
+}
+
+/** A stream that is to be rewound, and how to begin it anew where it cannot be. */
+interface Rewinding {
+  readonly stream: string;
+  readonly reset: string;
+}
+
+function listCheckpointOf(store: Store, { stream, reset }: Rewinding): JsonObject {
+  const { checkpoint } = store.recall(stream);
+  const isList = isObject(checkpoint) && checkpoint.kind === 'list';
+  // So many records without a time were read that repeats could not be told.
+  if (isList && checkpoint.horizon !== noHorizon) return checkpoint;
+  const why =
+    checkpoint === null
+      ? 'it was never read'
+      : isList
+        ? 'too much of what was read is no longer known'
+        : 'it is read whole each time';
+  throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
+    next: `To begin anew: ${reset}.`,
+  });
+}
+
+/** The whole list is due to be read, through what is known. What looks new at its end need not have come in there. */
+const fromBeginning = {
+  round: null,
+  sweptAt: roundWanted,
+  atEnd: false,
+} satisfies Partial<ListCheckpoint>;
+
+/** The list's end is asked for there, and shows what was there before. */
+function resumingAt(cursor: string) {
+  return {
+    resume: { by: 'cursor', cursor },
+    atEnd: false,
+    again: 0,
+    overlap: null,
+    resumePage: null,
+  } satisfies Partial<ListCheckpoint>;
+}
+
+/**
+ * The newest place of before a time, where the list goes on behind it and repeats are told by their ids. Null: there is none.
+ */
+function placeBefore(
+  store: Store,
+  to: number,
+  { stream, checkpoint }: { readonly stream: string; readonly checkpoint: JsonObject },
+): TrailEntry | null {
+  const { order, swept, nameless } = checkpoint;
+  if (order !== 'oldest_first' || swept !== true || nameless !== false) return null;
+  return store.trail(stream).findLast(({ at }) => at <= to) ?? null;
+}

@@ -1,0 +1,150 @@
+// The newest events in the spool, for the live tail of the status page: read by a reader of its own that moves no position
+// and holds nothing back, then normalised, filtered and formatted for this reader alone. What must stay true: one look
+// takes a bounded time whatever the flow and whatever the filter, since everything else waits meanwhile; so events are
+// looked at newest first, and those that the time does not suffice for are counted as missed.
+
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import type { Event, Offset } from '../contracts/event.ts';
+import type { HeldPage, Spool } from '../contracts/spool.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { normalisersOf } from '../pipeline.ts';
+import { PageDecoder } from '../send/held-event.ts';
+import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/tail.ts';
+import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
+
+/** What a tap is made with. */
+export interface TapMeans {
+  readonly config: Config;
+  readonly plan: WholePlan;
+  readonly spool: Spool;
+  readonly clock: Clock;
+}
+
+/** One look goes back no further than this, over no more than so many bytes. */
+const eventsMax = 1_000;
+const bytesMax = 2 * 1024 * 1024;
+/** More than a person reads is not shown. */
+const linesMax = 50;
+const lineLengthMax = 16_384;
+const lookMsMax = 15;
+
+/** Opens the tap. It costs nothing until somebody looks. */
+export function eventTap({ config, plan, spool, clock }: TapMeans): EventTap {
+  const forms = formsOf(config, plan);
+  return {
+    forms: [...forms.keys()],
+    open(wish) {
+      const form = openForm(forms, wish.form);
+      const judge = judgeOf(wish.where);
+      const decoder = new PageDecoder(normalisersOf(plan.sources));
+      return new SpoolView({ spool, clock, decoder, form, judge, wish });
+    },
+  };
+}
+
+interface ViewMeans {
+  readonly spool: Spool;
+  readonly clock: Clock;
+  readonly decoder: PageDecoder;
+  readonly form: Form;
+  readonly judge: Judge;
+  readonly wish: TailWish;
+}
+
+/** What one look has come to. */
+interface Look {
+  /** Newest first. */
+  readonly lines: TailLine[];
+  looked: number;
+  missed: number;
+  unjudged: number;
+}
+
+class SpoolView implements TailView {
+  readonly #means: ViewMeans;
+  readonly #stream: string;
+  readonly #text: string;
+  #at: Offset;
+  #isFirst = true;
+
+  constructor(means: ViewMeans) {
+    const { oldest, end } = means.spool.gauge;
+    this.#means = means;
+    this.#stream = means.wish.stream.toLowerCase();
+    this.#text = means.wish.text.toLowerCase();
+    this.#at = Math.max(oldest, end - eventsMax);
+  }
+
+  async take(signal: AbortSignal): Promise<TailTake> {
+    const { spool, clock } = this.#means;
+    if (!this.#isFirst) await spool.arrival(this.#at, signal);
+    this.#isFirst = false;
+    const from = Math.max(this.#at, spool.gauge.end - eventsMax);
+    const { pages, upTo } = await this.#pages(from);
+    const look: Look = { lines: [], looked: 0, missed: upTo - this.#at, unjudged: 0 };
+    this.#at = upTo;
+    const deadline = clock.monotonic() + lookMsMax;
+    for (const page of pages.toReversed()) this.#lookAt(page, from, { look, deadline });
+    return { ...look, lines: look.lines.toReversed() };
+  }
+
+  /** The pages from an offset on, and where they end; pages that every sink has passed may be gone. */
+  async #pages(from: Offset): Promise<{ pages: readonly HeldPage[]; upTo: Offset }> {
+    const { spool } = this.#means;
+    const { end } = spool.gauge;
+    const pages: HeldPage[] = [];
+    let upTo = from;
+    for (let bytes = 0; upTo < end && bytes < bytesMax; ) {
+      const read = await spool.read(upTo, bytesMax - bytes);
+      if (read.length === 0) return { pages, upTo: end };
+      for (const page of read) {
+        pages.push(page);
+        bytes += page.body.length;
+        upTo = page.first + page.count;
+      }
+    }
+    return { pages, upTo };
+  }
+
+  #lookAt(page: HeldPage, from: Offset, { look, deadline }: { look: Look; deadline: number }) {
+    const { decoder, clock } = this.#means;
+    const first = Math.max(from, page.first);
+    const count = page.first + page.count - first;
+    // A dead letter that is sent again is no new event.
+    const isSought =
+      page.onlySink === undefined && page.context.stream.toLowerCase().includes(this.#stream);
+    let looked = isSought ? 0 : count;
+    if (isSought && clock.monotonic() < deadline) {
+      const { events } = decoder.decode(page);
+      while (
+        looked < count &&
+        look.lines.length < linesMax &&
+        (looked === 0 || clock.monotonic() < deadline)
+      ) {
+        looked += 1;
+        const event = events[page.count - looked];
+        if (event !== undefined) this.#show(event, look);
+      }
+    }
+    look.looked += looked;
+    look.missed -= looked;
+  }
+
+  #show(event: Event, look: Look): void {
+    const { form, judge } = this.#means;
+    const shown = form.selectionFor(event.source)?.select(event) ?? null;
+    if (shown === null) return;
+    const verdict = judge(event);
+    if (verdict === 'unjudged') look.unjudged += 1;
+    if (verdict !== 'passes') return;
+    const line = form.format.encode(shown);
+    const text = typeof line === 'string' ? line : Buffer.from(line).toString('utf8');
+    if (this.#text !== '' && !text.toLowerCase().includes(this.#text)) return;
+    look.lines.push({
+      stream: event.stream,
+      severity: event.ocsf.severity_id,
+      text: text.length > lineLengthMax ? `${text.slice(0, lineLengthMax).toWellFormed()}…` : text,
+    });
+  }
+}

@@ -1,0 +1,66 @@
+// The whole journey opened and closed in one place, for every command that runs it: state directory looked over and mended
+// where it is damaged, locked, spool opened, pipeline made. What must stay true: the state is looked at before anything
+// is opened, so that a run can say what it resumes from; and closing settles the spool before the lock is let go.
+
+import type { Config } from '../config/config.ts';
+import type { Spool } from '../contracts/spool.ts';
+import { type OwnSpool, openSpool } from '../hold/spool.ts';
+import { Pipeline, type Plan } from '../pipeline.ts';
+import { type ConditionNotes, conditionNotes, noticing } from '../watch/live.ts';
+import { readState, type State } from '../watch/state.ts';
+import { mendState } from './mend-state.ts';
+import type { BootTools } from './tools.ts';
+
+/** A pipeline on its spool. */
+export interface Journey {
+  readonly pipeline: Pipeline;
+  readonly spool: Spool;
+  /** What the state directory held before. */
+  readonly before: State;
+  /** Conditions of sources found since the start, for the status. */
+  readonly conditions: ConditionNotes;
+  /** The spool as who has opened it. */
+  readonly held: OwnSpool;
+  /** Closes spool and connections. */
+  close(): Promise<void>;
+}
+
+/** Opens spool and pipeline. Throws `state_locked`, `state_damaged` or `disk_full`; then nothing is left open. */
+export async function openJourney(
+  plan: Plan,
+  state: Config['state'],
+  tools: BootTools,
+): Promise<Journey> {
+  try {
+    const conditions = conditionNotes();
+    const { log, clock } = tools;
+    mendState(plan, state, { log, now: clock.now(), found: (found) => conditions.add(found) });
+    const before = readState(state.dir);
+    const opening = openSpool({
+      dir: state.dir,
+      sync: state.sync,
+      keepMs: state.keepMs,
+      bytesMax: state.maxBytes,
+      sinks: plan.sinks.map((sink) => sink.name),
+    });
+    // The spool's thread works meanwhile. Where this fails the first request does too, and tells it.
+    tools.http.ready().catch(() => undefined);
+    const held = await opening;
+    const spool = noticing(held, conditions);
+    const pipeline = new Pipeline(plan, { spool, tools, random: tools.random });
+    return {
+      pipeline,
+      spool,
+      before,
+      conditions,
+      held,
+      close: async () => {
+        await spool.close();
+        await tools.http.close();
+      },
+    };
+  } catch (error) {
+    await tools.http.close();
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+// What an operator and the sinks are told when the state database was damaged and has been mended (hold/mend.ts), or is older
+// than what was delivered from it (hold/older.ts). Streams
+// that went back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read anew.
+
+import type { Config } from '../config/config.ts';
+import type { ConditionRecord } from '../contracts/change.ts';
+import type { Stream } from '../contracts/source.ts';
+import type { NewPage } from '../contracts/spool.ts';
+import type { Log } from '../contracts/tools.ts';
+import { Identifier } from '../fetch/list/identity.ts';
+import { conditionRecord, ownPage } from '../fetch/own-pages.ts';
+import { type Mended, type MendSettings, mendDatabase, type StreamReset } from '../hold/mend.ts';
+import { findOlder, type Older } from '../hold/older.ts';
+import type { Plan } from '../pipeline.ts';
+
+/** Who is told. */
+export interface MendMeans {
+  readonly log: Log;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly found: (condition: ConditionRecord) => void;
+}
+
+/** Looks the state database over and mends it where it has to be. Throws `state_locked`, `state_damaged` or `disk_full`. */
+export function mendState(plan: Plan, state: Config['state'], means: MendMeans): void {
+  const streams = new Map(
+    plan.sources.flatMap((source) => source.streams.map((stream) => [stream.name, stream])),
+  );
+  const settings: MendSettings = {
+    dir: state.dir,
+    sync: state.sync,
+    sinks: plan.sinks.map(({ name }) => name),
+    streams: [...streams.keys()],
+    tell: (reset) => {
+      const stream = streams.get(reset.stream);
+      return stream === undefined ? null : resetPage(stream, reset, means);
+    },
+  };
+  const mended = mendDatabase(settings);
+  if (mended !== null) tellMended(mended, means.log);
+  const older = mended === null ? findOlder(settings) : null;
+  if (older !== null) tellOlder(older, means.log);
+}
+
+function resetPage(stream: Stream, reset: StreamReset, { now, found }: MendMeans): NewPage {
+  const { name, source, company } = stream;
+  const condition = conditionRecord(
+    stream,
+    {
+      condition: 'source.checkpoint_reset',
+      message: resetText(stream, reset),
+      details: { reason: reset.reason, delivered_until: timeText(reset.deliveredAt) },
+    },
+    now,
+  );
+  found(condition);
+  const identity = { source, company: company ?? '', stream: name, id: null, checkContent: false };
+  const uid = new Identifier(identity).ownUid([condition.condition, reset.reason, now]);
+  const whose = company === undefined ? {} : { company };
+  const context = { source, stream: name, kind: 'condition', fetchedAt: now, ...whose } as const;
+  return ownPage(context, [condition], [uid]);
+}
+
+function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset): string {
+  if (reason === 'state_older') {
+    return `the state is older than what was delivered from it; ${name} goes on where it was at ${timeText(deliveredAt)}, and what comes twice has the same uid`;
+  }
+  const what = `the state database was damaged and events of ${name} may have been lost from it;`;
+  if (kind === 'snapshot') {
+    return `${what} its configuration is told anew as a baseline, and a change that was not delivered yet stays untold`;
+  }
+  const from =
+    deliveredAt === null
+      ? 'its start, since no later place is known to be delivered'
+      : `where everything had been delivered at ${timeText(deliveredAt)}`;
+  return `${what} it is read again from ${from}, and what comes twice has the same uid`;
+}
+
+function tellMended({ damage, aside, saved, lost, resets, ...rest }: Mended, log: Log): void {
+  const kept =
+    aside === null
+      ? 'There was no file left to keep.'
+      : `The damaged database is kept in ${aside}; delete it when you no longer need it.`;
+  log.error('the state database was damaged; it was set aside and made anew', {
+    code: 'state_damaged',
+    damage,
+    ...(aside === null ? {} : { set_aside: aside }),
+    events_saved: saved,
+    events_lost: lost ?? 'unknown',
+    dead_letters: rest.deadLettersSaved ? 'saved' : 'not all could be read',
+    streams_set_back: resets.length,
+    next: `${resets.length === 0 ? 'Nothing is missing.' : 'What is missing is read again from upstream.'} ${kept} Check the disk: it did not give back what was written.`,
+  });
+}
+
+function tellOlder({ sign, resets }: Older, log: Log): void {
+  log.error('the state is older than what was delivered from it', {
+    code: 'state_older',
+    sign,
+    streams: resets.length,
+    next: 'Nothing is lost: reading goes on at the older place. Where nobody put a copy back, check the disk: the newest part of the database, sluice.db-wal, is gone. A file and Kafka with exactly_once leave out what they have; other sinks get it once more, with the same uid.',
+  });
+}
+
+function timeText(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,162 @@
+// What differs between two configs, part by part: a stream with what its upstream, its source and its schedule say; a sink
+// with its block and all that leads to it, routes and mappings. What must stay true: parts are compared by what the config
+// gives them, references read now on both sides, so that a secret that was only rotated in its place restarts nothing:
+// it is read anew at each use anyway. Nothing of a value leaves this file but a digest.
+
+import { createHash } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import { isObject } from '../contracts/json.ts';
+import { Secret } from '../contracts/settings.ts';
+import type { Plan } from '../pipeline.ts';
+import { selectionFor } from '../send/route.ts';
+import { tokenUrl, type UpstreamSettings } from '../upstream/settings.ts';
+
+/** A config and what was made of it. */
+export interface Made {
+  readonly config: Config;
+  readonly plan: WholePlan;
+}
+
+/** What became of streams or sinks, by name. */
+export interface PartChanges {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  readonly unchanged: readonly string[];
+}
+
+/** What differs between two configs. */
+export interface Changes {
+  readonly streams: PartChanges;
+  readonly sinks: PartChanges;
+  /** Keys at the top whose changes only a start takes up. */
+  readonly fixed: readonly string[];
+}
+
+/** Compares a config with the one that runs. */
+export function changesBetween(before: Made, after: Made): Changes {
+  const fixed = (['state', 'status', 'shutdown', 'log'] as const).filter(
+    (key) => digest(fixedPart(before, key)) !== digest(fixedPart(after, key)),
+  );
+  return {
+    streams: partChanges(streamDigests(before), streamDigests(after), (a, b) => a === b),
+    sinks: partChanges(sinkDigests(before), sinkDigests(after), isSameSink),
+    fixed,
+  };
+}
+
+/** How the state directory is written makes no difference, as long as it is the same one. */
+function fixedPart({ config }: Made, key: 'state' | 'status' | 'shutdown' | 'log') {
+  return key === 'state' ? { ...config.state, places: null, warning: null } : config[key];
+}
+
+/**
+ * Digests by upstream. Those with one credential share its token and its limits, so that they have one digest: what changes
+ * one of them changes all. Companies are left out: each has its streams.
+ */
+export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, string> {
+  const byCredential = Map.groupBy(Object.entries(upstreams), ([, { auth, ...settings }]) =>
+    digest(auth.api_key ?? [tokenUrl({ ...settings, auth } as UpstreamSettings), auth.client_id]),
+  );
+  return new Map(
+    [...byCredential.values()].flatMap((sharing) => {
+      const settings = sharing.map(([name, { companies: _, ...rest }]) => [name, rest]);
+      const whole = digest(settings.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
+      return sharing.map(([name]) => [name, whole] as const);
+    }),
+  );
+}
+
+function streamDigests({ config, plan }: Made): ReadonlyMap<string, string> {
+  const upstreams = upstreamDigests(config);
+  return new Map(
+    plan.sources.flatMap(({ name, streams, schedule }) => {
+      // How its records are read concerns the sinks that get them; and the schedule says when, however that is written.
+      const own = { ...config.sources[name]?.settings };
+      const {
+        mapping: _,
+        every: _e,
+        schedule: _s,
+        timezone: _t,
+        upstream: from,
+        ...settings
+      } = own;
+      const upstream = upstreams.get(String(from));
+      const whole = digest([settings, schedule, upstream]);
+      return streams.map((stream) => [stream.name, digest([whole, stream.fingerprint])] as const);
+    }),
+  );
+}
+
+interface SinkDigests {
+  readonly own: string;
+  /** What leads to it, by source. */
+  readonly ways: ReadonlyMap<string, string>;
+}
+
+function sinkDigests({ config, plan }: Made): ReadonlyMap<string, SinkDigests> {
+  return new Map(
+    Object.entries(config.sinks).map(([name, { definition: _, ...sink }]) => [
+      name,
+      { own: digest(sink), ways: waysTo(name, plan) },
+    ]),
+  );
+}
+
+function waysTo(sink: string, { sources, routes }: Plan): ReadonlyMap<string, string> {
+  return new Map(
+    sources.map(({ name, reading }) => {
+      const selection = selectionFor(routes, { source: name, sink }, () => undefined);
+      return [name, digest(selection === null ? null : [selection.key, reading])];
+    }),
+  );
+}
+
+/** A source that is added or removed changes no sink: sinks that are kept follow the routes of the new plan. */
+function isSameSink(before: SinkDigests, after: SinkDigests): boolean {
+  if (before.own !== after.own) return false;
+  return [...before.ways].every(([source, way]) => (after.ways.get(source) ?? way) === way);
+}
+
+function partChanges<T>(
+  before: ReadonlyMap<string, T>,
+  after: ReadonlyMap<string, T>,
+  isSame: (before: T, after: T) => boolean,
+): PartChanges {
+  const added: string[] = [];
+  const changed: string[] = [];
+  const unchanged: string[] = [];
+  for (const [name, now] of after) {
+    const then = before.get(name);
+    if (then === undefined) added.push(name);
+    else if (isSame(then, now)) unchanged.push(name);
+    else changed.push(name);
+  }
+  const removed = [...before.keys()].filter((name) => !after.has(name));
+  return { added, changed, removed, unchanged };
+}
+
+/** Equal for values that say the same, whatever the order of their keys. */
+function digest(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(plain(value)))
+    .digest('base64');
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof Secret) return { secret: revealed(value) };
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isObject(value)) return value ?? null;
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  return entries.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, plain(one)]);
+}
+
+/** One that cannot be read any more is like no other that can. */
+function revealed(secret: Secret): string | null {
+  try {
+    return secret.reveal();
+  } catch {
+    return null;
+  }
+}

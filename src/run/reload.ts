@@ -1,0 +1,176 @@
+// A running config changed for another one: read and checked as `check` does, compared part by part with the one that runs,
+// and put in its place with no more than the parts restarted that differ. What must stay true: whatever is wrong with the
+// new config, the old one goes on and the log says why; nothing that was read is lost, and nothing is dropped from a
+// running config by an oversight: that has to be allowed at the start.
+
+import { commandText, type Means } from '../commands/command.ts';
+import { type Config, ConfigError, flawText, readConfig } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Journey } from './journey.ts';
+import { type Changes, changesBetween, type Made, type PartChanges } from './reload-changes.ts';
+import { planWith, type SharedByUpstream, sharedAfter, sharedAtStart } from './reload-plan.ts';
+import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
+import type { ReloadRefusal } from './running-config.ts';
+import type { BootTools } from './tools.ts';
+
+/** What reloads are made with. */
+export interface ReloadMeans {
+  readonly config: Config;
+  readonly plan: WholePlan;
+  readonly journey: Journey;
+  readonly tools: BootTools;
+  readonly env: Means['env'];
+  readonly requests: ReloadRequests;
+  /** Streams and sinks may leave. */
+  readonly removalAllowed: boolean;
+  /** Told of what runs now, after each change. */
+  readonly changed: (made: Made) => void;
+  /** Told why the config in its file does not run; null where it does. */
+  readonly refused: (refusal: ReloadRefusal | null) => void;
+}
+
+/** Of a config with so many flaws the first ones say what is wrong. */
+const flawsToldMax = 20;
+/** More names than these a line are counted. */
+const namesToldMax = 20;
+
+/** Serves reloads until stopped. Never rejects. */
+export async function serveReloads(means: ReloadMeans, stop: AbortSignal): Promise<void> {
+  const reloader = new Reloader(means);
+  for (;;) {
+    const reason = await means.requests.next(stop).catch(() => null);
+    if (reason === null || stop.aborted) return;
+    await reloader.reload(reason, stop);
+  }
+}
+
+interface Current extends Made {
+  readonly shared: SharedByUpstream;
+}
+
+class Reloader {
+  readonly #means: ReloadMeans;
+  #current: Current;
+
+  constructor(means: ReloadMeans) {
+    const { config, plan, tools } = means;
+    this.#means = means;
+    this.#current = { config, plan, shared: sharedAtStart(config, tools) };
+  }
+
+  async reload(reason: ReloadReason, stop: AbortSignal): Promise<void> {
+    const { log } = this.#means.tools;
+    try {
+      const next = this.#read();
+      const changes = changesBetween(this.#current, next);
+      refuseFixed(changes);
+      if (!this.#means.removalAllowed) refuseRemoval(changes);
+      await this.#change(next, changes);
+      this.#current = next;
+      this.#means.changed(next);
+      this.#means.refused(null);
+      log.info(
+        isNone(changes) ? 'the config was read again: no change' : 'the config is reloaded',
+        {
+          reason,
+          ...told(changes),
+        },
+      );
+    } catch (error) {
+      // Where the run ends meanwhile, there is nothing to go on with.
+      if (!stop.aborted) this.#tell(error, reason);
+    }
+  }
+
+  #read(): Current {
+    const { tools, env } = this.#means;
+    const config = readConfig(this.#current.config.file, { env });
+    const shared = sharedAfter(config, this.#current, tools);
+    return { config, plan: planWith(config, shared, tools), shared };
+  }
+
+  /** Pages are kept for the sinks of both until it is clear which of the two runs. */
+  async #change({ config, plan }: Made, { streams, sinks }: Changes): Promise<void> {
+    const { journey } = this.#means;
+    const before = Object.keys(this.#current.config.sinks);
+    const after = Object.keys(config.sinks);
+    await journey.held.retainFor([...new Set([...before, ...after])]);
+    const kept = { streams: new Set(streams.unchanged), sinks: new Set(sinks.unchanged) };
+    try {
+      await journey.pipeline.change(plan, kept, config.shutdown.timeoutMs / 2);
+    } catch (error) {
+      await journey.held.retainFor(before);
+      throw error;
+    }
+    await journey.held.retainFor(after);
+  }
+
+  #tell(error: unknown, reason: ReloadReason): void {
+    const { log, clock } = this.#means.tools;
+    const text = 'the config is not reloaded; sluice goes on with the one it has';
+    const { code, message, next } = asExportError(error, 'reloading the config');
+    const [first = '', ...others] = message.split('\n');
+    const more = others.length === 0 ? '' : `; and ${others.length} more`;
+    this.#means.refused({ at: clock.now(), code, message: `${first}${more}`, next });
+    if (!(error instanceof ConfigError)) {
+      log.error(text, { code, error: message, next, reason });
+      return;
+    }
+    const { flaws } = error;
+    const { file } = this.#current.config;
+    for (const flaw of flaws.slice(0, flawsToldMax)) {
+      log.error('the config is wrong', { code, error: flawText(file, flaw) });
+    }
+    log.error(text, {
+      code,
+      flaws: flaws.length,
+      next: `Correct the places named; the file is read again by itself. All of them: ${commandText('check', file)}`,
+      reason,
+    });
+  }
+}
+
+function refuseFixed({ fixed }: Changes): void {
+  if (fixed.length === 0) return;
+  throw new ExportError('config_invalid', `reloading the config: ${fixed.join(', ')} differs`, {
+    next: 'Restart to apply: this cannot change while sluice runs. Or put it back, and the rest is applied.',
+  });
+}
+
+function refuseRemoval({ streams, sinks }: Changes): void {
+  const dropped = [...named('stream', streams.removed), ...named('sink', sinks.removed)];
+  if (dropped.length === 0) return;
+  throw new ExportError('config_invalid', `reloading the config: it drops ${list(dropped)}`, {
+    next: 'Put them back; or, if they are to go, restart to apply. With --allow-removal, a reload may drop them.',
+  });
+}
+
+function isNone({ streams, sinks }: Changes): boolean {
+  return [streams, sinks].every(
+    ({ added, changed, removed }) => added.length + changed.length + removed.length === 0,
+  );
+}
+
+/** Counts, and names where there are any. */
+function told({ streams, sinks }: Changes): Record<string, string | number> {
+  const kinds = ['added', 'changed', 'removed', 'unchanged'] as const;
+  const facts: Record<string, string | number> = {};
+  for (const kind of kinds) {
+    facts[`streams_${kind}`] = streams[kind].length;
+    facts[`sinks_${kind}`] = sinks[kind].length;
+    const names = [...named('stream', streams[kind]), ...named('sink', sinks[kind])];
+    if (names.length > 0) facts[kind] = list(names);
+  }
+  return facts;
+}
+
+function named(what: 'stream' | 'sink', names: PartChanges['added']): readonly string[] {
+  return names.map((name) => `${what} ${name}`);
+}
+
+function list(names: readonly string[]): string {
+  const rest = names.length - namesToldMax;
+  const shown = names.slice(0, namesToldMax).join(', ');
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
+}

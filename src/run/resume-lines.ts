@@ -1,0 +1,61 @@
+// What a run says at its start: where each stream goes on and what is still held for each sink, so that an operator
+// sees at once whether a restart took up where the last run ended. Cursors are never shown.
+
+import type { ErrorDetails } from '../contracts/errors.ts';
+import type { Plan } from '../pipeline.ts';
+import { backlogOf, type State } from '../watch/state.ts';
+
+/** One line: a constant text and what it is about. */
+export interface ResumeLine {
+  readonly text: string;
+  readonly fields: ErrorDetails;
+}
+
+/** Beyond this many streams, one line a source says enough. */
+const streamLinesMax = 50;
+
+/** The lines for this plan on this state, streams first. */
+export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
+  const streams = plan.sources.reduce((sum, source) => sum + source.streams.length, 0);
+  const perStream = streams <= streamLinesMax;
+  return [
+    ...plan.sources.flatMap((source) =>
+      perStream
+        ? source.streams.map((stream) => streamLine(stream.name, before))
+        : [sourceLine(source, before)],
+    ),
+    ...plan.sinks.map((sink) => {
+      const known = before.sinks.get(sink.name);
+      const fields = {
+        sink: sink.name,
+        position: known?.position ?? 0,
+        held: backlogOf(known, before.spool),
+      };
+      return { text: 'the sink goes on from its position', fields };
+    }),
+  ];
+}
+
+function streamLine(stream: string, before: State): ResumeLine {
+  const checkpoint = before.streams.get(stream)?.checkpoint ?? null;
+  if (checkpoint === null) {
+    return { text: 'the stream starts from the beginning', fields: { stream } };
+  }
+  const at = new Date(checkpoint.savedAt).toISOString();
+  return {
+    text: 'the stream resumes after its checkpoint',
+    fields: { stream, ...(checkpoint.order === null ? {} : { order: checkpoint.order }), at },
+  };
+}
+
+function sourceLine(source: Plan['sources'][number], before: State): ResumeLine {
+  const resumed = source.streams.filter(({ name }) => before.streams.get(name)?.checkpoint);
+  return {
+    text: 'the source’s streams resume after their checkpoints, or start from the beginning',
+    fields: {
+      source: source.name,
+      resume: resumed.length,
+      start: source.streams.length - resumed.length,
+    },
+  };
+}

@@ -1,0 +1,75 @@
+// What `run --once` says at its end: how much was read, what needs attention first as `status` has it, and what became of
+// each sink. Pure.
+
+import { styleText } from 'node:util';
+import type { Config } from '../config/config.ts';
+import type { PipelineState, Summary } from '../pipeline.ts';
+import { counted } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { attentionLines } from '../watch/attention-lines.ts';
+
+/** What is known when it has ended. */
+export interface After {
+  readonly state: Pick<PipelineState, 'streams' | 'sinks'>;
+  /** What the spool takes. */
+  readonly bytes: number;
+}
+
+/** True where all was read, and every sink has taken everything: what one refused for good in this run was not delivered. */
+export function isWhole({ failed, behind }: Summary, { sinks }: After['state']): boolean {
+  return failed.length + behind.length === 0 && sinks.every((sink) => sink.deadLetters === 0);
+}
+
+/** The lines, for this stream. */
+export function summaryLines(
+  summary: Summary,
+  after: After,
+  {
+    config,
+    stream,
+  }: { readonly config: Pick<Config, 'file' | 'state'>; readonly stream: NodeJS.WriteStream },
+): readonly string[] {
+  const { state, bytes } = after;
+  const { streams, sinks } = standingOf(summary, state);
+  const isWell = [...streams, ...sinks].every(({ error }) => error === null);
+  const hasLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
+  const spool = { bytes, max_bytes: config.state.maxBytes };
+  const attention = attentionLines({ streams, sinks, spool }, config.file, { stream });
+  return [
+    `${counted(summary.records, 'new record')} read from ${counted(state.streams.length, 'stream')}`,
+    ...(isWell && !hasLetters ? [] : attention),
+    ...state.sinks.map(({ name, delivered, deadLetters }) => {
+      const behind = summary.behind.find(({ sink }) => sink === name);
+      const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
+      if (behind === undefined && deadLetters === 0) return text;
+      const refused = deadLetters === 0 ? '' : '; refused for good and kept as dead letters';
+      const cause = behind?.cause?.message ?? 'there was no time left';
+      const late = behind === undefined ? '' : `; still held: ${cause}`;
+      return styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
+    }),
+  ];
+}
+
+/** As the pipeline ended: its senders are closed by now, so that what they refused stands in the summary. */
+function standingOf({ failed, behind }: Summary, { streams, sinks }: After['state']) {
+  const states = new Map(streams.map(({ name, state }) => [name, state]));
+  return {
+    streams: failed.map(({ stream, cause }) => ({
+      name: stream,
+      state: states.get(stream) ?? 'retrying',
+      error: cause,
+    })),
+    sinks: sinks.map(({ name, deadLetters, notice }) => {
+      const late = behind.find(({ sink }) => sink === name);
+      const error = late?.cause ?? null;
+      return {
+        name,
+        state: error?.code === 'sink_refused' ? 'refused' : 'retrying',
+        backlog: late?.held ?? 0,
+        dead_letters: deadLetters,
+        error,
+        notice,
+      };
+    }),
+  };
+}

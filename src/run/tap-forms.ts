@@ -1,0 +1,120 @@
+// What events of the live tail can be shown as, and which of them. Forms are a line for people, the formats with their
+// defaults, and what each sink gets: its format, behind its routes, without what they redact. The filter is a route's
+// `where`, so that one can be tried here before it is written down. It comes from whoever may read the status, so what
+// could take long on one event is not let in.
+
+import { z } from 'zod';
+import { formats } from '../../formats/index.ts';
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import type { FormatChoice } from '../contracts/definition.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { Event } from '../contracts/event.ts';
+import type { Format } from '../contracts/format.ts';
+import { compileFilter } from '../send/filter.ts';
+import { type Selection, selectionFor } from '../send/route.ts';
+import { readable } from '../terminal/readable.ts';
+
+/** How events are shown. */
+export interface Form {
+  readonly format: Format;
+  /** What is shown of a source; null: nothing. */
+  selectionFor(source: string): Selection | null;
+}
+
+/** Every form by name, made when it is asked for. */
+export type Forms = ReadonlyMap<string, () => Form>;
+
+/** The forms of a config. */
+export function formsOf(config: Config, { routes }: WholePlan): Forms {
+  const everything = (format: Format): Form => ({
+    format,
+    selectionFor: (source) => selectionFor([], { source, sink: '' }, () => {}),
+  });
+  const behindRoutes = (sink: string, format: Format): Form => {
+    const known = new Map<string, Selection | null>();
+    return {
+      format,
+      selectionFor(source) {
+        const selection = known.get(source) ?? selectionFor(routes, { source, sink }, () => {});
+        known.set(source, selection);
+        return selection;
+      },
+    };
+  };
+  return new Map<string, () => Form>([
+    ['readable', () => everything(readable)],
+    ...formats.map(({ type }) => [type, () => everything(textFormat(usualChoice(type)))] as const),
+    ['original', () => everything(textFormat({ ...usualChoice('json'), schema: 'original' }))],
+    ...Object.entries(config.sinks).map(
+      ([name, { format }]) =>
+        [`sink ${name}`, () => behindRoutes(name, textFormat(format))] as const,
+    ),
+  ]);
+}
+
+/** Throws an ExportError where there is no such form. */
+export function openForm(forms: Forms, name: string): Form {
+  const make = forms.get(name);
+  if (make === undefined) throw unusable('form: there is none of this name');
+  return make();
+}
+
+/** A format with its defaults. */
+export function usualChoice(type: string): FormatChoice {
+  const fields = formats.find((format) => format.type === type)?.fields ?? {};
+  return { ...z.strictObject(fields).parse({}), type };
+}
+
+/** The format, as text where it has the choice. */
+export function textFormat(choice: FormatChoice): Format {
+  const definition = formats.find(({ type }) => type === choice.type);
+  if (definition === undefined) throw unusable(`form: there is no format ${choice.type}`);
+  return definition.make(
+    'encoding' in definition.fields ? { ...choice, encoding: 'json' } : choice,
+  );
+}
+
+/** What a filter says of an event. `unjudged`: it failed, and a route would let the event pass. */
+export type Judge = (event: Event) => 'passes' | 'stays' | 'unjudged';
+
+const whereLengthMax = 500;
+/** Regular expressions and nested loops can take for ever on one event. */
+const dear = /\bmatches\b/;
+const loops = /\b(?:all|exists|exists_one|filter|map|sortBy)\b/g;
+const loopsMax = 1;
+
+/** Compiles a `where`; empty: everything passes. Throws an ExportError where it is no CEL, or could take too long. */
+export function judgeOf(where: string): Judge {
+  if (where.trim() === '') return () => 'passes';
+  if (where.length > whereLengthMax) {
+    throw unusable(`where: longer than ${whereLengthMax} characters`);
+  }
+  if (dear.test(where)) throw unusable('where: matches() is not offered here; try contains()');
+  if ([...where.matchAll(loops)].length > loopsMax) {
+    throw unusable('where: only one of all, exists, filter and map is offered here');
+  }
+  let failures = 0;
+  const passes = compiled(where, () => {
+    failures += 1;
+  });
+  return (event) => {
+    const before = failures;
+    const passed = passes(event);
+    if (failures > before) return 'unjudged';
+    return passed ? 'passes' : 'stays';
+  };
+}
+
+function compiled(where: string, failed: () => void) {
+  try {
+    return compileFilter(where, failed);
+  } catch (error) {
+    const [what] = (error instanceof Error ? error.message : String(error)).split('\n', 1);
+    throw unusable(`where: ${what}`);
+  }
+}
+
+function unusable(message: string): ExportError {
+  return new ExportError('config_invalid', message, { next: 'Ask for something else.' });
+}

@@ -1,0 +1,33 @@
+// The tools of the program, opened once and shared by all: the clock, the HTTP client with its connections, the
+// throttles by credential and path, and the tokens. Two config blocks with one credential share its limits and its
+// token only because there is one of each.
+
+import type { Log, Tools } from '../contracts/tools.ts';
+import { systemClock } from '../tools/clock.ts';
+import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
+import { openTokens, type Tokens } from '../upstream/access-token.ts';
+import { openThrottles, type Throttles } from '../upstream/throttles.ts';
+
+/** Everything that upstreams, sources and sinks are made with. */
+export interface BootTools extends Tools {
+  readonly http: OwnHttpClient;
+  readonly throttles: Throttles;
+  readonly tokens: Tokens;
+  /** From 0 up to 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** Opens the tools. `http.close()` must be called at the end: a token's renewal would else hold the process. */
+export function openTools(log: Log): BootTools {
+  const clock = systemClock();
+  const random = Math.random;
+  const http = openHttpClient();
+  return {
+    clock,
+    log,
+    http,
+    random,
+    throttles: openThrottles({ clock, random }),
+    tokens: openTokens({ clock, http, log, random }),
+  };
+}

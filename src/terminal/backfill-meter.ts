@@ -1,0 +1,119 @@
+// A backfill's progress as people see it: on a terminal a bar that is redrawn in place, with rate and time left; else a line
+// a minute in the log. Both say the same, and nothing that is not known.
+
+import type { Log } from '../contracts/tools.ts';
+import type { BackfillProgress } from '../run/backfill-requests.ts';
+import { spanText } from './table.ts';
+
+/** Rates are told over this span, so that they neither jump nor lag. */
+const windowMs = 30_000;
+/** Over less than this they say nothing. */
+const spanMsMin = 1_000;
+const lineEveryMs = 60_000;
+const barWidth = 24;
+/** ECMA-48: to the line's start, and nothing on it. */
+const eraseLine = '\r\u001b[K';
+
+/** Shows progress as it comes. */
+export interface Meter {
+  show(progress: BackfillProgress): void;
+  /** Takes the bar away, so that a line can stand in its place; it comes back with the next progress. */
+  clear(): void;
+}
+
+/** A meter for this stderr. */
+export function meterFor(
+  stderr: { readonly isTTY?: boolean; write(text: string): unknown },
+  { log, name, now }: { readonly log: Log; readonly name: string; readonly now: () => number },
+): Meter {
+  const speed = speedOf();
+  if (stderr.isTTY !== true) {
+    let toldAt = Number.NEGATIVE_INFINITY;
+    return {
+      show(progress) {
+        const rates = speed(progress, now());
+        if (now() - toldAt < lineEveryMs) return;
+        toldAt = now();
+        log.info('backfilling', { ...lineFields(progress, rates) });
+      },
+      clear: () => undefined,
+    };
+  }
+  return {
+    show(progress) {
+      stderr.write(`${eraseLine}${barText(name, progress, speed(progress, now()))}`);
+    },
+    clear: () => void stderr.write(eraseLine),
+  };
+}
+
+/** The same log; the bar makes way for each line. */
+export function besideMeter(log: Log, clear: () => void): Log {
+  const line =
+    (level: 'debug' | 'info' | 'warn' | 'error'): Log['info'] =>
+    (text, fields) => {
+      clear();
+      log[level](text, fields);
+    };
+  return {
+    debug: line('debug'),
+    info: line('info'),
+    warn: line('warn'),
+    error: line('error'),
+    with: (fields) => besideMeter(log.with(fields), clear),
+  };
+}
+
+/** Null while it cannot be said. */
+interface Rates {
+  readonly perS: number | null;
+  readonly leftMs: number | null;
+}
+
+/** Tells rates from one progress after the other. */
+function speedOf(): (progress: BackfillProgress, now: number) => Rates {
+  const seen: { at: number; read: number; share: number | null }[] = [];
+  return ({ read, share }, now) => {
+    seen.push({ at: now, read, share });
+    while (seen.length > 2 && now - (seen[0]?.at ?? now) > windowMs) seen.shift();
+    const first = seen[0];
+    const ms = now - (first?.at ?? now);
+    if (first === undefined || ms < spanMsMin) return { perS: null, leftMs: null };
+    const gained = share === null || first.share === null ? 0 : share - first.share;
+    return {
+      perS: Math.max(0, ((read - first.read) * 1_000) / ms),
+      leftMs: gained > 0 && share !== null ? ((1 - share) / gained) * ms : null,
+    };
+  };
+}
+
+/** One line, such as `audit [######------] 50%  1200 read, 300 held, 20 to deliver  350/s  1m 20s left`. */
+function barText(name: string, progress: BackfillProgress, { perS, leftMs }: Rates): string {
+  const { share, read, held, behind, state } = progress;
+  const full = Math.round((share ?? 0) * barWidth);
+  const bar = `[${'#'.repeat(full)}${'-'.repeat(barWidth - full)}]`;
+  return [
+    `${name} ${bar} ${share === null ? '?' : Math.floor(share * 100)}%`,
+    `${read} read, ${held} held, ${behind} to deliver`,
+    ...(state === 'reading' ? [] : [state]),
+    ...(state !== 'reading' || perS === null ? [] : [`${Math.round(perS)}/s`]),
+    ...(state !== 'reading' || leftMs === null ? [] : [`${spanText(leftMs)} left`]),
+  ].join('  ');
+}
+
+function lineFields(
+  { state, read, held, untimed, behind, share, reachedAt }: BackfillProgress,
+  { perS, leftMs }: Rates,
+) {
+  return {
+    state,
+    read,
+    held,
+    untimed,
+    to_deliver: behind,
+    ...(reachedAt === null ? {} : { reached: new Date(reachedAt).toISOString() }),
+    ...(share === null ? {} : { percent: Math.floor(share * 100) }),
+    ...(perS === null ? {} : { records_per_s: Math.round(perS) }),
+    ...(leftMs === null ? {} : { left: spanText(leftMs) }),
+  };
+}

@@ -1,0 +1,90 @@
+// One screen of `sluice top`: what a running process tells of itself, what needs attention first, then streams and sinks in
+// the same order, as many as there is room for. Pure; whatever comes from upstream is cleaned here.
+
+import { cleanText } from '../tools/clean-text.ts';
+import { attentionLines } from '../watch/attention-lines.ts';
+import type { RunningReport } from '../watch/running.ts';
+import {
+  type Cell,
+  counted,
+  errorCell,
+  painted,
+  sizeText,
+  spanText,
+  stateCell,
+  tableLines,
+  urgentFirst,
+} from './table.ts';
+
+/** What a screen is made of. */
+export interface Frame {
+  readonly report: RunningReport;
+  readonly configFile: string;
+  /** Lines there is room for. */
+  readonly rows: number;
+}
+
+/** Sinks are few and streams may be thousands, so that streams get what room is left, and this much at least. */
+const streamRowsMin = 3;
+/** What needs attention takes a third of the screen at most, with two lines each. */
+const rowsPerMatter = 6;
+
+/** The lines of a screen, `rows` at most. */
+export function frameLines({ report, configFile, rows }: Frame): readonly string[] {
+  const most = Math.max(1, Math.floor(rows / rowsPerMatter));
+  const head = [headLine(report), '', ...attentionLines(report, configFile, { most }), ''];
+  const tail = ['', spoolLine(report), '', ...sinkTable(report)];
+  const room = Math.max(streamRowsMin, rows - head.length - tail.length - 2);
+  return [...head, ...streamTable(report, room), ...tail].slice(0, rows);
+}
+
+function headLine({ at, started_at, ready, records_per_s, streams }: RunningReport): string {
+  const up = spanText(Date.parse(at) - Date.parse(started_at));
+  const health = ready ? painted('ready', 'good') : painted('not ready', 'bad');
+  return `sluice  ${health}  up ${up}  ${counted(streams.length, 'stream')}  ${records_per_s} records/s read  ${at}`;
+}
+
+function streamTable({ streams }: RunningReport, room: number): readonly string[] {
+  const shown = urgentFirst(streams).slice(0, room);
+  const rest = streams.length - shown.length;
+  return [
+    ...tableLines(
+      ['STREAM', 'STATE', 'ORDER', 'READ/S', 'LAG', 'WAITS FOR', 'LAST ERROR'],
+      shown.map(({ name, state, order, records_per_s, lag_ms, waits_for, error }): Cell[] => [
+        name,
+        stateCell(state, error),
+        order ?? '-',
+        String(records_per_s),
+        lag_ms === null ? '-' : spanText(lag_ms),
+        waits_for ?? '-',
+        errorCell(error),
+      ]),
+    ),
+    ...(rest === 0 ? [] : [painted(`and ${rest} more`, 'dim')]),
+  ];
+}
+
+function sinkTable({ sinks }: RunningReport): readonly string[] {
+  return tableLines(
+    ['SINK', 'TYPE', 'STATE', 'SENT/S', 'BACKLOG', 'DRAINED IN', 'DEAD LETTERS', 'LAST ERROR'],
+    urgentFirst(sinks).map((sink): Cell[] => [
+      sink.name,
+      sink.type,
+      stateCell(sink.state, sink.error),
+      String(sink.events_per_s),
+      String(sink.backlog),
+      sink.drained_in_ms === null ? '-' : spanText(sink.drained_in_ms),
+      sink.dead_letters === 0 ? '0' : { text: String(sink.dead_letters), mood: 'warn' },
+      errorCell(sink.error),
+    ]),
+  );
+}
+
+function spoolLine({ spool }: RunningReport): string {
+  const { bytes, max_bytes: bytesMax, events, full_in_ms: fullInMs } = spool;
+  const full = fullInMs === null ? '' : `, full in ${spanText(fullInMs)}`;
+  return cleanText(
+    `spool: ${sizeText(bytes)} of ${sizeText(bytesMax)}, ${counted(events, 'event')} held${full}`,
+    200,
+  );
+}

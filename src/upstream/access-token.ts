@@ -1,0 +1,363 @@
+// Access tokens for the two upstream APIs: asked for once for all who need one, renewed before they expire, thrown away
+// when upstream refuses them. A mistake here locks an account, so a refusal is remembered and answered from memory but for
+// one probe a minute, unless the secret itself has changed (suspicion.ts). Secrets are read anew for each request, so a
+// rotated one is taken up. No token and no secret ever reaches a message.
+
+import { createHash } from 'node:crypto';
+import { asExportError, ExportError } from '../contracts/errors.ts';
+import {
+  type Clock,
+  type HttpClient,
+  HttpFailure,
+  type HttpRequest,
+  type HttpResponse,
+  type Log,
+} from '../contracts/tools.ts';
+import type { Wait } from '../contracts/wait.ts';
+import { type BackOff, backOff } from '../tools/back-off.ts';
+import { SharedCall } from '../tools/shared-call.ts';
+import { readRateSign } from './rate-sign.ts';
+import { type Refused, Suspicion } from './suspicion.ts';
+import { type Credential, readGrant, tokenRequest } from './token-request.ts';
+
+/** What asking for a token gives. `wait`: how long asking again is pointless. */
+export type TokenAnswer =
+  | { readonly outcome: 'token'; readonly token: string }
+  | {
+      readonly outcome: 'retry' | 'refused';
+      readonly wait: Wait;
+      readonly cause: ExportError;
+    };
+
+/** Where requests with one credential get their token. */
+export interface TokenSource {
+  /** The current token, or a new one; rejects only with the signal's reason. */
+  token(signal: AbortSignal): Promise<TokenAnswer>;
+  /** What a request on this path is answered with while upstream refuses the credential; null: it may be sent. */
+  held(path: string): Refused | null;
+  /** As `held`, for a request that goes now unless it is held. */
+  admit(path: string): Refused | null;
+  /**
+   * Upstream refused this token, so it is not handed out again; true when another one is worth trying. False when there
+   * is none (API key) or when the last renewal did not help either: then the token stays, since other paths may take it.
+   */
+  invalidate(token: string): boolean;
+  /** Upstream refuses on this path whatever token there is; says how long to wait. */
+  refused(path: string, cause: ExportError): Wait;
+  /** Upstream took this token. */
+  accepted(token: string, path: string): void;
+  /** Scopes granted with the current token; null when upstream did not say. */
+  granted(): string | null;
+}
+
+/** All token sources of the program. */
+export interface Tokens {
+  /** The source for this credential: the same one for the same client, secret and scope, sent alike to one address. */
+  source(credential: Credential): TokenSource;
+}
+
+interface TokenTools {
+  readonly clock: Clock;
+  readonly http: HttpClient;
+  readonly log: Log;
+  readonly random: () => number;
+}
+
+interface Grant {
+  readonly token: string;
+  readonly scope: string | null;
+  readonly renewAtMs: number;
+  readonly expiresAtMs: number;
+  /** It was asked for because the one before was refused. */
+  readonly isReplacement: boolean;
+  isAccepted: boolean;
+  /** Itself a replacement that was refused: the next probe asks for another. */
+  isRefused: boolean;
+}
+
+/** What keeps the endpoint from answering, which says nothing about the credential. */
+interface Failure {
+  readonly cause: ExportError;
+  readonly untilMs: number;
+  readonly isAsked: boolean;
+}
+
+/** Renewed at this share of its life, or a minute before its end if that is earlier, but never before half of it. */
+const renewShare = 0.8;
+const renewBeforeMs = 60_000;
+const renewShareMin = 0.5;
+/** Up to this share of the life earlier, so that many processes do not renew together. */
+const renewJitterShare = 0.05;
+
+/** Opens the registry. One per program: a token is shared by all streams of a credential. */
+export function openTokens(tools: TokenTools): Tokens {
+  const sources = new Map<string, TokenSource>();
+  return {
+    source(credential) {
+      const name = nameOf(credential);
+      const known = sources.get(name);
+      if (known) return known;
+      const source =
+        credential.kind === 'api_key'
+          ? staticToken(credential, tools.clock)
+          : new OAuthSource(credential, tools);
+      sources.set(name, source);
+      return source;
+    },
+  };
+}
+
+/** With another secret it is another credential, also under one client id. */
+function nameOf(credential: Credential): string {
+  // A secret is no text in JSON: what differs in it is its fingerprint.
+  return JSON.stringify([fingerprintOf(credential), credential]);
+}
+
+/** A digest of the secrets as they are now; empty where they cannot be read. */
+function fingerprintOf(credential: Credential): string {
+  try {
+    return credential.kind === 'api_key'
+      ? digest(credential.key.reveal())
+      : digest(JSON.stringify([credential.clientId.reveal(), credential.clientSecret.reveal()]));
+  } catch {
+    return '';
+  }
+}
+
+function staticToken(
+  credential: Extract<Credential, { kind: 'api_key' }>,
+  clock: Clock,
+): TokenSource {
+  const { key } = credential;
+  const fingerprint = () => fingerprintOf(credential);
+  const [reading, suspicion] = [
+    new Suspicion({ clock, fingerprint }),
+    new Suspicion({ clock, fingerprint }),
+  ];
+  return {
+    async token(signal) {
+      signal.throwIfAborted();
+      try {
+        const token = key.reveal();
+        reading.accept();
+        return { outcome: 'token', token };
+      } catch (error) {
+        const cause = asExportError(error, 'reading the API key');
+        return { outcome: 'refused', cause, wait: reading.refuse(cause, '') };
+      }
+    },
+    held: (path) => suspicion.held(path),
+    admit: (path) => suspicion.admit(path),
+    invalidate: () => false,
+    refused: (path, cause) => suspicion.refuse(cause, fingerprint(), path),
+    accepted: (_, path) => suspicion.accept(path),
+    granted: () => null,
+  };
+}
+
+class OAuthSource implements TokenSource {
+  readonly #credential: Extract<Credential, { kind: 'client' }>;
+  readonly #tools: TokenTools;
+  readonly #transientWaits: BackOff;
+  /** Of the secret, by the token endpoint; and of every token, by the paths that they are for. */
+  readonly #secretRefused: Suspicion;
+  readonly #tokensRefused: Suspicion;
+  #grant: Grant | null = null;
+  #failure: Failure | null = null;
+  /** The one request under way: all who need a token wait for the same one. */
+  readonly #asking = new SharedCall((signal) => this.#ask(signal));
+  #isReplacing = false;
+
+  constructor(credential: Extract<Credential, { kind: 'client' }>, tools: TokenTools) {
+    const { random, clock } = tools;
+    const fingerprint = () => fingerprintOf(credential);
+    this.#credential = credential;
+    this.#tools = tools;
+    this.#transientWaits = backOff({ random });
+    this.#secretRefused = new Suspicion({ clock, fingerprint });
+    this.#tokensRefused = new Suspicion({ clock, fingerprint });
+  }
+
+  async token(signal: AbortSignal): Promise<TokenAnswer> {
+    signal.throwIfAborted();
+    const nowMs = this.#tools.clock.monotonic();
+    const grant = this.#usable(this.#grant);
+    if (grant && nowMs < grant.expiresAtMs) {
+      // Renewed behind the back of those who ask: while it is good, a slow token endpoint must delay nobody.
+      if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#asking.start();
+      return tokenOf(grant);
+    }
+    return this.#heldBack() ?? (await this.#asking.join(signal));
+  }
+
+  held(path: string): Refused | null {
+    return this.#tokensRefused.held(path);
+  }
+
+  admit(path: string): Refused | null {
+    return this.#tokensRefused.admit(path);
+  }
+
+  invalidate(token: string): boolean {
+    const grant = this.#grant;
+    if (grant?.token !== token) return true;
+    if (grant.isReplacement && !grant.isAccepted) {
+      grant.isRefused = true;
+      return false;
+    }
+    this.#grant = null;
+    this.#isReplacing = true;
+    return true;
+  }
+
+  refused(path: string, cause: ExportError): Wait {
+    return this.#tokensRefused.refuse(cause, fingerprintOf(this.#credential), path);
+  }
+
+  accepted(token: string, path: string): void {
+    this.#tokensRefused.accept(path);
+    if (this.#grant?.token === token) this.#grant.isAccepted = true;
+  }
+
+  granted(): string | null {
+    return this.#grant?.scope ?? null;
+  }
+
+  /** A replacement that nobody takes is itself replaced, once for each probe. */
+  #usable(grant: Grant | null): Grant | null {
+    if (grant === null || !grant.isRefused || grant.isAccepted) return grant;
+    if (!this.#tokensRefused.isDue()) return grant;
+    this.#grant = null;
+    this.#isReplacing = true;
+    return null;
+  }
+
+  /** The remembered failure, while asking again is pointless. */
+  #heldBack(): TokenAnswer | null {
+    const refused = this.#secretRefused.held();
+    if (refused !== null) return { outcome: 'refused', ...refused };
+    const failure = this.#failure;
+    if (failure === null) return null;
+    const ms = failure.untilMs - this.#tools.clock.monotonic();
+    return ms <= 0 ? null : { outcome: 'retry', cause: failure.cause, wait: this.#wait(ms) };
+  }
+
+  #wait(ms: number): Wait {
+    const cut = () => {
+      this.#failure = null;
+    };
+    return this.#failure?.isAsked === true ? { ms } : { ms, cut };
+  }
+
+  async #ask(signal: AbortSignal): Promise<TokenAnswer> {
+    const { clock, http } = this.#tools;
+    const askedAtMs = clock.monotonic();
+    const fingerprint = fingerprintOf(this.#credential);
+    const doing = `asking ${this.#where} for a token`;
+    try {
+      const request = this.#request(doing);
+      if (request instanceof ExportError) return this.#refuse(request, fingerprint);
+      const response = await http.request(request, signal);
+      return this.#learn(response, { askedAtMs, fingerprint });
+    } catch (error) {
+      const cause =
+        error instanceof HttpFailure
+          ? new ExportError('upstream_unreachable', `${doing}: ${error.message}`, {
+              next: 'It is tried again by itself; check the address and the network if it lasts.',
+              details: { failure: error.reason },
+              cause: error,
+            })
+          : asExportError(error, doing);
+      // Broken off because nobody waits any longer: that says nothing about the endpoint.
+      if (signal.aborted) return { outcome: 'retry', cause, wait: { ms: 0 } };
+      return this.#fail(cause, this.#transientWaits.next(), false);
+    }
+  }
+
+  /** The request, or why the secrets cannot be read, which is looked at again like a secret that was refused. */
+  #request(doing: string): HttpRequest | ExportError {
+    try {
+      return tokenRequest(this.#credential);
+    } catch (error) {
+      return asExportError(error, doing);
+    }
+  }
+
+  #learn(
+    response: HttpResponse,
+    { askedAtMs, fingerprint }: { readonly askedAtMs: number; readonly fingerprint: string },
+  ): TokenAnswer {
+    const reading = readGrant(response, this.#credential);
+    switch (reading.outcome) {
+      case 'grant':
+        this.#secretRefused.accept();
+        return tokenOf(this.#keep(reading, askedAtMs));
+      case 'refused':
+        return this.#refuse(reading.cause, fingerprint);
+      case 'retry': {
+        const nowMs = this.#tools.clock.now();
+        const { retryAfterMs = 0 } = readRateSign(response.status, response.headers, { nowMs });
+        const ownMs = this.#transientWaits.next();
+        return this.#fail(reading.cause, Math.max(retryAfterMs, ownMs), retryAfterMs > 0);
+      }
+    }
+  }
+
+  #keep(
+    reading: { token: string; scope: string | null; lifeMs: number },
+    askedAtMs: number,
+  ): Grant {
+    const { token, scope, lifeMs } = reading;
+    const latestMs = Math.min(lifeMs * renewShare, lifeMs - renewBeforeMs);
+    const jitterMs = this.#tools.random() * lifeMs * renewJitterShare;
+    const renewMs = Math.max(latestMs - jitterMs, lifeMs * renewShareMin);
+    this.#failure = null;
+    this.#transientWaits.reset();
+    // Counted from the asking, since upstream's count began before its answer arrived.
+    const grant = {
+      token,
+      scope,
+      renewAtMs: askedAtMs + renewMs,
+      expiresAtMs: askedAtMs + lifeMs,
+      isReplacement: this.#isReplacing,
+      isAccepted: false,
+      isRefused: false,
+    };
+    this.#isReplacing = false;
+    this.#grant = grant;
+    return grant;
+  }
+
+  #refuse(cause: ExportError, fingerprint: string): TokenAnswer {
+    const wait = this.#secretRefused.refuse(cause, fingerprint);
+    this.#tell(cause, wait.ms);
+    return { outcome: 'refused', cause, wait };
+  }
+
+  #fail(cause: ExportError, waitMs: number, isAsked: boolean): TokenAnswer {
+    const untilMs = this.#tools.clock.monotonic() + waitMs;
+    this.#failure = { cause, untilMs, isAsked };
+    this.#tell(cause, waitMs);
+    return { outcome: 'retry', cause, wait: this.#wait(waitMs) };
+  }
+
+  #tell(cause: ExportError, waitMs: number): void {
+    this.#tools.log.warn('no access token', {
+      error: cause.message,
+      next: cause.next,
+      retry_in_ms: Math.round(waitMs),
+    });
+  }
+
+  get #where(): string {
+    return URL.parse(this.#credential.url)?.host ?? 'the token endpoint';
+  }
+}
+
+function tokenOf(grant: Grant): TokenAnswer {
+  return { outcome: 'token', token: grant.token };
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}

@@ -1,0 +1,205 @@
+// What an upstream's answer means, before anyone looks at records: one closed union, decided by status, then by whether
+// the body can be a page at all. An empty 200, a page of HTML or an error in a 200's clothing must never pass for "no
+// more data" (that would be loss), so whatever is not plainly JSON is asked for again. The body itself is not parsed
+// here unless it is so small that it could be an error in disguise.
+
+import { ExportError } from '../contracts/errors.ts';
+import type { HttpFailure, HttpResponse } from '../contracts/tools.ts';
+import type { UpstreamAnswer } from '../contracts/upstream.ts';
+import type { Wait } from '../contracts/wait.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import {
+  describeProblem,
+  type Problem,
+  parseObject,
+  problemDetails,
+  problemOf,
+  readProblem,
+} from './problem.ts';
+
+/** What an answer was the answer to. */
+export interface Asked {
+  /** Upstream's name in the config. */
+  readonly upstream: string;
+  /** Without query. */
+  readonly path: string;
+  /** Token and query values, which must not show up in a message. */
+  readonly hidden: readonly string[];
+  readonly scopes: { readonly asked: string | undefined; readonly granted: string | null };
+}
+
+/** An error body is small: a larger one is a page, and is not parsed twice to make sure. */
+const disguiseBytesMax = 16 * 1024;
+
+/** Judges a whole answer; `wait`: what upstream asks for with it. */
+export function judge(
+  response: HttpResponse,
+  asked: Asked,
+  wait: Wait | undefined,
+): UpstreamAnswer {
+  const { status } = response;
+  if (status === 200) return judgeBody(response, asked, wait);
+  const problem = readProblem(response.body, asked.hidden);
+  const failure = (code: ExportError['code'], next: string) =>
+    errorOf(code, asked, {
+      what: `upstream answered ${status}${describeProblem(problem)}`,
+      next,
+      status,
+      problem,
+    });
+  if (status === 401 || status === 403) {
+    return { outcome: 'denied', status, cause: deniedCause(status, asked, problem) };
+  }
+  if (status === 429) {
+    return retry(
+      failure('upstream_throttled', 'Nothing is to be done; a ceiling under throttle avoids it.'),
+      wait,
+    );
+  }
+  if (status === 408 || status >= 500) {
+    return retry(
+      failure('upstream_unreachable', 'It is tried again by itself; nothing is lost.'),
+      wait,
+    );
+  }
+  if (status < 300) {
+    return retry(nonsense(`${status} where a body was due`, status, asked), wait);
+  }
+  const cause =
+    status < 400
+      ? redirectCause(response, asked)
+      : failure(
+          'upstream_refused',
+          'Check path and parameters of the source; it is asked again by itself, and at once when its config changes. Nothing is lost.',
+        );
+  return {
+    outcome: 'refused',
+    status,
+    ...(problem.code === undefined ? {} : { code: problem.code }),
+    ...(problem.field === undefined ? {} : { field: problem.field }),
+    cause,
+  };
+}
+
+/** The answer that never came whole. */
+export function judgeFailure(failure: HttpFailure, asked: Asked): UpstreamAnswer {
+  const tooLarge = failure.reason === 'too_large';
+  const cause = new ExportError(
+    tooLarge || failure.reason === 'encoding' ? 'upstream_nonsense' : 'upstream_unreachable',
+    `${doing(asked)}: ${cleanText(failure.message, 400, asked.hidden)}`,
+    {
+      next: tooLarge
+        ? 'Raise max_body of this upstream or lower page_limit of the source; nothing is lost.'
+        : 'It is tried again by itself; check address, network and TLS settings if it lasts.',
+      details: { upstream: asked.upstream, path: asked.path, failure: failure.reason },
+      cause: failure,
+    },
+  );
+  return { outcome: 'retry', cause };
+}
+
+function judgeBody(response: HttpResponse, asked: Asked, wait: Wait | undefined): UpstreamAnswer {
+  const { status, headers, body } = response;
+  const first = firstByte(body);
+  if (first !== 0x7b && first !== 0x5b) {
+    const type = cleanText(headers['content-type'] ?? 'no content type', 80);
+    const problem = readProblem(body, asked.hidden);
+    const what =
+      body.length === 0
+        ? 'an empty body'
+        : `no JSON but ${body.length} bytes of ${type}${describeProblem(problem)}`;
+    return retry(nonsense(`200 with ${what}`, status, asked, problem), wait);
+  }
+  if (body.length <= disguiseBytesMax && first === 0x7b) {
+    const parsed = parseObject(body);
+    if (parsed === null) return retry(nonsense('200 with damaged JSON', status, asked), wait);
+    if (Object.keys(parsed).length === 0)
+      return retry(nonsense('200 with {}', status, asked), wait);
+    if (parsed.data === undefined && isDisguised(parsed, headers['content-type'])) {
+      const problem = problemOf(parsed, asked.hidden);
+      const what = `200 with an error in its body${describeProblem(problem)}`;
+      return retry(nonsense(what, status, asked, problem), wait);
+    }
+  }
+  return { outcome: 'ok', headers, body };
+}
+
+/** `{error: …}`, or problem details with a failure's status. */
+function isDisguised(
+  body: Readonly<Record<string, unknown>>,
+  contentType: string | undefined,
+): boolean {
+  const { error, title, status } = body;
+  if (contentType?.includes('problem+json')) return true;
+  if (typeof error === 'string' || (typeof error === 'object' && error !== null)) return true;
+  return typeof title === 'string' && typeof status === 'number' && status >= 400;
+}
+
+/** The first byte that is neither white space nor a byte order mark; -1 if there is none. */
+function firstByte(body: Uint8Array): number {
+  const hasMark = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+  for (let at = hasMark ? 3 : 0; at < body.length; at++) {
+    const byte = body[at] ?? -1;
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return byte;
+  }
+  return -1;
+}
+
+function retry(cause: ExportError, wait: Wait | undefined): UpstreamAnswer {
+  return { outcome: 'retry', ...(wait === undefined ? {} : { wait }), cause };
+}
+
+function nonsense(what: string, status: number, asked: Asked, problem: Problem = {}): ExportError {
+  return errorOf('upstream_nonsense', asked, {
+    what: `upstream answered ${what}`,
+    next: 'It is asked again by itself, and never taken for the end of the data; check base_url and path if it lasts.',
+    status,
+    problem,
+  });
+}
+
+function deniedCause(status: number, asked: Asked, problem: Problem): ExportError {
+  const { asked: wanted = 'none', granted } = asked.scopes;
+  const scopes =
+    status === 403 ? `; scope asked for: ${wanted}, granted: ${granted ?? 'not said'}` : '';
+  const next =
+    status === 401
+      ? 'Check the credential of this upstream, it may be revoked; nothing is lost, reading resumes where it stopped.'
+      : 'Give the API user read access to this endpoint, or ask for the scope it needs; nothing is lost.';
+  const what = `upstream answered ${status}${describeProblem(problem)}${cleanText(scopes, 400)}`;
+  return errorOf('upstream_refused', asked, { what, next, status, problem });
+}
+
+function redirectCause(response: HttpResponse, asked: Asked): ExportError {
+  const target = URL.parse(response.headers.location ?? '')?.host ?? 'elsewhere';
+  return errorOf('upstream_refused', asked, {
+    what: `upstream answered ${response.status}, a redirect to ${cleanText(target, 100)}, which is not followed`,
+    next: 'If that is the right place, write it as base_url of this upstream.',
+    status: response.status,
+    problem: {},
+  });
+}
+
+interface Telling {
+  readonly what: string;
+  readonly next: string;
+  readonly status: number;
+  readonly problem: Problem;
+}
+
+function errorOf(code: ExportError['code'], asked: Asked, telling: Telling): ExportError {
+  return new ExportError(code, `${doing(asked)}: ${telling.what}`, {
+    next: telling.next,
+    details: {
+      upstream: asked.upstream,
+      method: 'GET',
+      path: asked.path,
+      status: telling.status,
+      ...problemDetails(telling.problem),
+    },
+  });
+}
+
+function doing(asked: Asked): string {
+  return `asking ${asked.upstream} for ${asked.path}`;
+}

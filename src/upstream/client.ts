@@ -1,0 +1,231 @@
+// The one place that talks to an upstream. A request waits for its turn (throttles.ts), gets its token, is sent, and
+// comes back as one of four outcomes (upstream-answer.ts); on the way the answer's signs of limits and of an endpoint's
+// end are noticed. Nothing is retried here but the one request whose token had just been refused: waits and retries are
+// the poller's, so that they stand in one place.
+
+import { createHash } from 'node:crypto';
+import { type ExportError, invariant } from '../contracts/errors.ts';
+import {
+  type Clock,
+  type HttpClient,
+  HttpFailure,
+  type HttpRequest,
+  type HttpResponse,
+  type Log,
+  type TlsSettings,
+} from '../contracts/tools.ts';
+import type { UpstreamAnswer, UpstreamRequest } from '../contracts/upstream.ts';
+import type { Wait } from '../contracts/wait.ts';
+import type { TokenAnswer, Tokens } from './access-token.ts';
+import { type Asked, judge, judgeFailure } from './answer.ts';
+import { type EndOfLife, watchEndOfLife } from './end-of-life.ts';
+import type { Lane } from './fair-queue.ts';
+import { readRateSign } from './rate-sign.ts';
+import { tokenUrl, type UpstreamSettings, upstreamTls } from './settings.ts';
+import type { Refused } from './suspicion.ts';
+import type { ThrottleState, Throttles } from './throttles.ts';
+import type { Credential } from './token-request.ts';
+
+/** What status shows of an upstream. */
+export interface UpstreamState {
+  readonly throttles: readonly ThrottleState[];
+  readonly endOfLife: readonly EndOfLife[];
+  /** Scopes granted with the current token; null when unknown. */
+  readonly grantedScope: string | null;
+}
+
+/** One upstream with its credential. */
+export interface Upstream {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Asks once; rejects only with the signal's reason. */
+  get(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
+  /** Gets a token without asking for anything else, for `check --connect`; null when all is well. */
+  authorise(signal: AbortSignal): Promise<ExportError | null>;
+  state(): UpstreamState;
+}
+
+/** What an upstream client is made with; `throttles` and `tokens` are the program's, shared by all. */
+export interface UpstreamTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly http: HttpClient;
+  readonly throttles: Throttles;
+  readonly tokens: Tokens;
+}
+
+/** Opens the client without connecting. Throws an ExportError when a secret cannot be read. */
+export function openUpstream(
+  name: string,
+  settings: UpstreamSettings,
+  tools: UpstreamTools,
+): Upstream {
+  const credential = credentialOf(settings);
+  const source = tools.tokens.source(credential);
+  const gate = tools.throttles.gate(
+    { credential: credentialDigest(credential), base: settings.base_url },
+    {
+      ceilings: settings.throttle.map(({ per, ...ceiling }) => ({ ...ceiling, perMs: per })),
+      pauseMs: settings.rate_limit_pause,
+    },
+  );
+  const endOfLife = watchEndOfLife({ clock: tools.clock, log: tools.log.with({ upstream: name }) });
+  const tls = upstreamTls(settings);
+
+  /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
+  const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
+    const path = suspectPath(lane);
+    const early = refusalOf(source.held(path)) ?? (await source.token(signal));
+    if (early.outcome !== 'token') return early;
+    await gate.acquire(lane, signal);
+    return refusalOf(source.admit(path)) ?? (await source.token(signal));
+  };
+  // Two upstreams may share a token and have paths of the same name.
+  const suspectPath = ({ path }: Lane) => `${settings.base_url}${path}`;
+
+  const learn = (
+    lane: Lane,
+    response: HttpResponse,
+    query: UpstreamRequest['query'],
+  ): Wait | undefined => {
+    const nowMs = tools.clock.now();
+    const names = settings.rate_limit_headers;
+    const sign = readRateSign(response.status, response.headers, { nowMs, names });
+    gate.observe(lane, sign, queryText(query));
+    endOfLife.notice(lane.template, response.headers);
+    const ms = sign.refused ? gate.delay(lane) : sign.retryAfterMs;
+    return ms === undefined ? undefined : { ms };
+  };
+
+  const get = async (request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> => {
+    invariant(request.path.startsWith('/'), 'an upstream path starts with /');
+    const { path, template, company = '' } = request;
+    const lane = { path, template, tenant: company };
+    for (let renewed = false; ; renewed = true) {
+      const pass = await ticket(lane, signal);
+      if (pass.outcome !== 'token') return withoutToken(pass);
+      const asked: Asked = {
+        upstream: name,
+        path,
+        hidden: [pass.token, ...secretsOf(request)],
+        scopes: { asked: settings.auth.scope, granted: source.granted() },
+      };
+      let response: HttpResponse;
+      try {
+        const asking = requestFor(request, settings, { token: pass.token, tls });
+        response = await tools.http.request(asking, signal);
+      } catch (error) {
+        if (error instanceof HttpFailure) return judgeFailure(error, asked);
+        throw error;
+      }
+      const answer = judge(response, asked, learn(lane, response, request.query));
+      if (showsCredentialTaken(response)) source.accepted(pass.token, suspectPath(lane));
+      if (response.status !== 401) return answer;
+      if (source.invalidate(pass.token) && !renewed) continue;
+      invariant(answer.outcome === 'denied', 'a 401 is a denial');
+      return { ...answer, wait: source.refused(suspectPath(lane), answer.cause) };
+    }
+  };
+
+  return {
+    name,
+    baseUrl: settings.base_url,
+    get,
+    async authorise(signal) {
+      const answer = await source.token(signal);
+      return answer.outcome === 'token' ? null : answer.cause;
+    },
+    state: () => ({
+      throttles: gate.state(),
+      endOfLife: endOfLife.announced(),
+      grantedScope: source.granted(),
+    }),
+  };
+}
+
+/** Whoever answers otherwise may stand before the upstream, or know nothing about the credential yet. */
+function showsCredentialTaken({ status }: HttpResponse): boolean {
+  return status === 200 || status === 403;
+}
+
+function refusalOf(refused: Refused | null): TokenAnswer | null {
+  return refused && { outcome: 'refused', ...refused };
+}
+
+function requestFor(
+  request: UpstreamRequest,
+  settings: UpstreamSettings,
+  { token, tls }: { readonly token: string; readonly tls: TlsSettings },
+): HttpRequest {
+  return {
+    method: 'GET',
+    url: `${settings.base_url}${request.path}${queryText(request.query)}`,
+    headers: {
+      accept: 'application/json, application/problem+json;q=0.9',
+      authorization: `Bearer ${token}`,
+    },
+    tls,
+    timeoutMs: settings.timeout,
+    bodyBytesMax: settings.max_body,
+  };
+}
+
+/** Any parameter but the well-known ones may be a cursor, whatever it is called. */
+function secretsOf(request: UpstreamRequest): readonly string[] {
+  const plain = /^(limit|offset|order|order_by)$/;
+  return request.query.filter(([name]) => !plain.test(name)).map(([, value]) => value);
+}
+
+/** `?a=1&b=2`, always in the order given; every value encoded once, so that a cursor comes back byte for byte. */
+function queryText(query: readonly (readonly [string, string])[]): string {
+  const pairs = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+/** RFC 3986's unreserved characters stay; the rest is encoded, also those that URL parsers treat at will. */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function withoutToken(answer: Exclude<TokenAnswer, { outcome: 'token' }>): UpstreamAnswer {
+  const { outcome, wait, cause } = answer;
+  switch (outcome) {
+    case 'retry':
+      return { outcome: 'retry', wait, cause };
+    case 'refused':
+      return { outcome: 'denied', status: 401, wait, cause };
+  }
+}
+
+function credentialOf(settings: UpstreamSettings): Credential {
+  const { auth } = settings;
+  if (auth.api_key !== undefined) {
+    return { kind: 'api_key', key: auth.api_key, url: settings.base_url };
+  }
+  const { client_id: clientId, client_secret: clientSecret } = auth;
+  invariant(
+    clientId !== undefined && clientSecret !== undefined,
+    'auth was checked by upstreamFlaws',
+  );
+  return {
+    kind: 'client',
+    url: tokenUrl(settings),
+    clientId,
+    clientSecret,
+    scope: auth.scope,
+    placing: settings.api === 'unified' ? 'form' : 'basic',
+    basicEncoding: auth.basic_encoding,
+    tls: upstreamTls(settings),
+  };
+}
+
+function credentialDigest(credential: Credential): string {
+  const text =
+    credential.kind === 'api_key'
+      ? credential.key.reveal()
+      : `${credential.url}\n${credential.clientId.reveal()}`;
+  return createHash('sha256').update(text).digest('base64');
+}

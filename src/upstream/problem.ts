@@ -1,0 +1,98 @@
+// What an upstream says about a failure. The two APIs have an envelope each (`{error: {code, message, field},
+// request_id}`, and RFC 9457 problem details with `trace_id` and `errors`), token endpoints a third (RFC 6749 section
+// 5.2), and proxies answer with anything. All are read alike and tolerantly: a member of the wrong type is absent. The
+// words are hostile text, so they are cleaned and bounded here, before they get near a message.
+
+import type { ErrorDetails } from '../contracts/errors.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { cleanText } from '../tools/clean-text.ts';
+
+/** The parts of a failure's body that are worth telling; each is one short printable line. */
+export interface Problem {
+  /** Stable, machine-readable. */
+  readonly code?: string;
+  readonly message?: string;
+  /** The offending field, by which a caller knows a refused cursor from a refused limit. */
+  readonly field?: string;
+  /** To quote to upstream's support. */
+  readonly request_id?: string;
+  readonly trace_id?: string;
+}
+
+const messageLengthMax = 300;
+const nameLengthMax = 120;
+/** A failure's body is small; what is larger is a page of something else. */
+const problemBytesMax = 64 * 1024;
+/** A page's title stands near its beginning. */
+const titleBytesMax = 2 * 1024;
+
+/** Reads a failure's body, whatever its content type. `hidden`: values that must not be repeated (see cleanText). */
+export function readProblem(body: Uint8Array, hidden: readonly string[]): Problem {
+  const parsed = body.length > problemBytesMax ? null : parseObject(body);
+  return parsed === null ? titleOf(body, hidden) : problemOf(parsed, hidden);
+}
+
+/** A page of HTML comes from a proxy in upstream's place; its title tells which. */
+function titleOf(body: Uint8Array, hidden: readonly string[]): Problem {
+  const beginning = new TextDecoder().decode(body.subarray(0, titleBytesMax));
+  const title = /<title[^<>]*>([^<>]+)</i.exec(beginning)?.[1];
+  return title === undefined ? {} : { message: cleanText(title, nameLengthMax, hidden) };
+}
+
+/** The problem in a body that is parsed already. */
+export function problemOf(body: JsonObject, hidden: readonly string[]): Problem {
+  const error = isObject(body.error) ? body.error : {};
+  const text = (value: Json | undefined, lengthMax: number) =>
+    typeof value === 'string' && value !== '' ? cleanText(value, lengthMax, hidden) : undefined;
+  const problem = {
+    code: text(error.code ?? body.error, nameLengthMax),
+    message:
+      text(error.message ?? body.error_description, messageLengthMax) ??
+      text(wordsOf(body), messageLengthMax),
+    field: text(error.field, nameLengthMax),
+    request_id: text(body.request_id, nameLengthMax),
+    trace_id: text(body.trace_id, nameLengthMax),
+  };
+  return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
+}
+
+/** ` (code validation_failed: cursor is not valid; field cursor; request_id 7f3a)`; empty when nothing was said. */
+export function describeProblem(problem: Problem): string {
+  const parts = [
+    [problem.code && `code ${problem.code}`, problem.message].filter(Boolean).join(': '),
+    problem.field && `field ${problem.field}`,
+    problem.request_id && `request_id ${problem.request_id}`,
+    problem.trace_id && `trace_id ${problem.trace_id}`,
+  ].filter(Boolean);
+  return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
+}
+
+/** What of it is logged beside an error. Upstream's code is no code of ours, whatever it says, and has a name of its own. */
+export function problemDetails({ code, field, request_id, trace_id }: Problem): ErrorDetails {
+  const details = { upstream_code: code, field, request_id, trace_id };
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
+}
+
+/** The body as a JSON object; null when it is none. */
+export function parseObject(body: Uint8Array): JsonObject | null {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
+    return isObject(parsed) ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+/** RFC 9457: title, detail, and each error's message. */
+function wordsOf(body: JsonObject): string {
+  const errors: readonly Json[] = Array.isArray(body.errors) ? body.errors : [];
+  const messages = errors.slice(0, 5).map((entry) => (isObject(entry) ? entry.message : undefined));
+  const said = [body.title, body.detail, ...messages, body.message];
+  const words = said.flatMap((word) => (typeof word === 'string' && word !== '' ? [word] : []));
+  return words.filter((word, at) => !isRepeated(word, at, words)).join(': ');
+}
+
+/** Said before, or again with more: the detail tends to come a second time among the errors, behind its field. */
+function isRepeated(word: string, at: number, words: readonly string[]): boolean {
+  return words.some((other, index) => (other === word ? index < at : other.endsWith(`: ${word}`)));
+}

@@ -1,0 +1,167 @@
+// The token endpoint's two dialects (RFC 6749 section 4.4): the unified API takes client and secret in the form, the
+// services API in HTTP Basic. Pure, apart from reading the secrets: what to send, and what an answer means. An answer is
+// never trusted: a token that could not stand in a header, or a page of HTML, is no token.
+
+import { ExportError } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { Secret } from '../contracts/settings.ts';
+import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { describeProblem, parseObject, problemDetails, readProblem } from './problem.ts';
+
+/** How requests prove who they are. */
+export type Credential =
+  | { readonly kind: 'api_key'; readonly key: Secret /** Where it is for. */; readonly url: string }
+  | {
+      readonly kind: 'client';
+      readonly url: string;
+      readonly clientId: Secret;
+      readonly clientSecret: Secret;
+      readonly scope: string | undefined;
+      /** Where client and secret go: into the form (unified), or into HTTP Basic (services). */
+      readonly placing: 'form' | 'basic';
+      readonly basicEncoding: 'raw' | 'rfc6749';
+      readonly tls: TlsSettings;
+    };
+
+type ClientCredential = Extract<Credential, { kind: 'client' }>;
+
+/** What the endpoint's answer means. `refused`: asking again with the same secret is pointless. */
+export type GrantReading =
+  | {
+      readonly outcome: 'grant';
+      readonly token: string;
+      readonly scope: string | null;
+      readonly lifeMs: number;
+    }
+  | { readonly outcome: 'retry' | 'refused'; readonly cause: ExportError };
+
+const timeoutMs = 30_000;
+/** A token answer is a few kilobytes, even with a large signed token. */
+const bodyBytesMax = 256 * 1024;
+/** For a life that is missing or makes no sense: short enough to be safe, long enough not to ask all the time. */
+const assumedLifeMs = 300_000;
+/** A life below a second would mean a token request for each page. */
+const lifeMsMin = 1_000;
+/** Scopes are a few words; more of the endpoint's text than this is no scope. */
+const scopeLengthMax = 1_000;
+
+/** The request to send; reads the secrets as they are now. Throws an ExportError when one can no longer be read. */
+export function tokenRequest(credential: ClientCredential): HttpRequest {
+  const id = credential.clientId.reveal();
+  const secret = credential.clientSecret.reveal();
+  const form = new URLSearchParams({ grant_type: 'client_credentials' });
+  if (credential.placing === 'form') {
+    form.set('client_id', id);
+    form.set('client_secret', secret);
+  }
+  if (credential.scope !== undefined) form.set('scope', credential.scope);
+  return {
+    method: 'POST',
+    url: credential.url,
+    headers: {
+      accept: 'application/json',
+      'content-type': 'application/x-www-form-urlencoded',
+      ...(credential.placing === 'basic'
+        ? { authorization: basic(id, secret, credential.basicEncoding) }
+        : {}),
+    },
+    body: form.toString(),
+    tls: credential.tls,
+    timeoutMs,
+    bodyBytesMax,
+  };
+}
+
+/** RFC 6749 section 2.3.1 wants both form-encoded first; most servers and the documents' examples do not. */
+function basic(id: string, secret: string, encoding: ClientCredential['basicEncoding']): string {
+  const [user, password] =
+    encoding === 'raw' ? [id, secret] : [formEncoded(id), formEncoded(secret)];
+  return `Basic ${Buffer.from(`${user}:${password}`, 'utf8').toString('base64')}`;
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ v: text }).toString().slice(2);
+}
+
+/** Reads the endpoint's answer. */
+export function readGrant(response: HttpResponse, credential: ClientCredential): GrantReading {
+  const { status } = response;
+  if (status === 408 || status === 429 || status >= 500) {
+    const code = status === 429 ? 'upstream_throttled' : 'upstream_unreachable';
+    return failed('retry', code, response, credential);
+  }
+  if (status === 200 || status === 201) {
+    const body = parseObject(response.body);
+    const grant = body === null ? null : grantOf(body, credential);
+    return grant ?? failed('retry', 'upstream_nonsense', response, credential);
+  }
+  if (status === 400 || status === 401 || status === 403) {
+    return failed('refused', 'token_refused', response, credential);
+  }
+  // No answer that RFC 6749 knows: something else answers there, for a moment perhaps.
+  return failed('retry', 'upstream_nonsense', response, credential);
+}
+
+function grantOf(body: JsonObject, credential: ClientCredential): GrantReading | null {
+  const { access_token: token, token_type: type, scope } = body;
+  // Anything but visible ASCII could forge a header.
+  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return null;
+  if (typeof type === 'string' && type.toLowerCase() !== 'bearer') return null;
+  return {
+    outcome: 'grant',
+    token,
+    scope: typeof scope === 'string' ? cleanText(scope, scopeLengthMax, sent(credential)) : null,
+    lifeMs: lifeOf(body.expires_in),
+  };
+}
+
+function lifeOf(expiresIn: unknown): number {
+  const seconds =
+    typeof expiresIn === 'string' && /^\d{1,10}$/.test(expiresIn.trim())
+      ? Number(expiresIn)
+      : expiresIn;
+  const usable = typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0;
+  return usable ? Math.max(seconds * 1_000, lifeMsMin) : assumedLifeMs;
+}
+
+/** The credential in every form in which it may have been sent, since an endpoint may repeat what it was sent. */
+function sent(credential: ClientCredential): readonly string[] {
+  const id = credential.clientId.reveal();
+  const secret = credential.clientSecret.reveal();
+  const encodings = [basic(id, secret, 'raw'), basic(id, secret, 'rfc6749')];
+  const packed = encodings.map((text) => text.slice('Basic '.length));
+  return [...packed, secret, formEncoded(secret), id, formEncoded(id)];
+}
+
+function failed(
+  outcome: 'retry' | 'refused',
+  code: ExportError['code'],
+  response: HttpResponse,
+  credential: ClientCredential,
+): GrantReading {
+  const problem = readProblem(response.body, sent(credential));
+  const host = URL.parse(credential.url)?.host ?? '';
+  const asked = credential.scope === undefined ? '' : ` (scope asked for: ${credential.scope})`;
+  const what =
+    code === 'upstream_nonsense'
+      ? `answered ${response.status} without a usable token`
+      : `answered ${response.status}${describeProblem(problem)}`;
+  return {
+    outcome,
+    cause: new ExportError(code, `asking ${host} for a token: ${what}${asked}`, {
+      next: nextStep(code),
+      details: { status: response.status, ...problemDetails(problem) },
+    }),
+  };
+}
+
+function nextStep(code: ExportError['code']): string {
+  if (code === 'token_refused') {
+    return 'Check client_id, client_secret and scope of this upstream; a corrected secret is taken up without a restart.';
+  }
+  if (code === 'upstream_nonsense') {
+    return 'Check base_url and token_url of this upstream: something else seems to answer there.';
+  }
+  return 'It is tried again by itself.';
+}

@@ -1,0 +1,258 @@
+// What the state directory says, for the commands that look: read from the database while another process may be
+// writing to it, which WAL allows. Nothing is made, moved or locked. Checkpoints are shown by their facts; the cursors
+// in them are credentials of a kind and never leave this file but as a digest.
+
+import { createHash } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import type { Offset } from '../contracts/event.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { Notice } from '../contracts/sink.ts';
+import { isMade } from '../hold/database.ts';
+import { holderOf } from '../hold/lock.ts';
+import { Store } from '../hold/store.ts';
+
+/** The last failure of a stream or sink, as it was noted. */
+export interface NotedError {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+}
+
+/** What is known of a stream. Times are epoch milliseconds. */
+export interface StreamState {
+  readonly source: string | null;
+  readonly checkpoint: CheckpointFacts | null;
+  readonly caughtUpAt: number | null;
+  /** When it was to be polled next, as of its last poll. */
+  readonly nextPollAt: number | null;
+  readonly state: string | null;
+  readonly error: NotedError | null;
+}
+
+/** A checkpoint without its cursors. */
+export interface CheckpointFacts {
+  readonly savedAt: number;
+  /** How the list is ordered, as far as it is known; null for a snapshot. */
+  readonly order: string | null;
+  /** `the first page`, `record 1200`, or the cursor's digest; null where there is nothing to resume at. */
+  readonly resume: string | null;
+  /** Latest time of a record read; null when none had one. */
+  readonly watermark: number | null;
+  /** The whole list was read once. */
+  readonly swept: boolean | null;
+}
+
+/** What is known of a sink. */
+export interface SinkState {
+  /** Null: nothing was ever acknowledged. */
+  readonly position: Offset | null;
+  readonly deadLetters: number;
+  readonly state: string | null;
+  readonly error: NotedError | null;
+  /** What it says of its far side though events go there. */
+  readonly notice: Notice | null;
+}
+
+/** The state directory at one moment. */
+export interface State {
+  readonly streams: ReadonlyMap<string, StreamState>;
+  readonly sinks: ReadonlyMap<string, SinkState>;
+  readonly spool: {
+    readonly bytes: number;
+    /** Events in the pages held. */
+    readonly events: number;
+    /** When the oldest page held was read; null where none is. */
+    readonly oldestAt: number | null;
+    readonly oldest: Offset;
+    readonly end: Offset;
+  };
+  /** The process that runs with it, `process PID on HOST`; null: none does. */
+  readonly holder: string | null;
+}
+
+const nothing: State = {
+  streams: new Map(),
+  sinks: new Map(),
+  spool: { bytes: 0, events: 0, oldestAt: null, oldest: 0, end: 0 },
+  holder: null,
+};
+
+/** True where a run has left something. Throws `state_damaged`. */
+export function hasState(dir: string): boolean {
+  return isMade(dir);
+}
+
+/** Where there is no state, that this may be why nothing is found, to follow what is not; else nothing. */
+export function notHere({ state: { dir, places } }: Config): string {
+  if (hasState(dir)) return '';
+  return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
+}
+
+/** Opens the database for looking. The caller closes it. */
+export function openForLooking(dir: string): Store {
+  return new Store({ dir, sync: 'full', keepMs: 0, readOnly: true });
+}
+
+/** Opens the database for mending. The caller closes it. */
+export function openForMending({ state }: Config): Store {
+  return new Store({ dir: state.dir, sync: state.sync, keepMs: state.keepMs });
+}
+
+/** Reads the state; an empty one where there is none yet. Throws `state_damaged`. */
+export function readState(dir: string): State {
+  if (!hasState(dir)) return { ...nothing, holder: holderOf(dir) };
+  const store = openForLooking(dir);
+  try {
+    const { bytes, oldest, end } = store.refresh();
+    const held = store.rows('SELECT coalesce(sum(count), 0) AS n, min(held_at) AS at FROM page')[0];
+    return {
+      streams: streamsOf(store),
+      sinks: sinksOf(store),
+      spool: {
+        bytes,
+        oldest,
+        end,
+        events: Number(held?.n ?? 0),
+        oldestAt: number(held?.at),
+      },
+      holder: holderOf(dir),
+    };
+  } finally {
+    store.close();
+  }
+}
+
+/** Events that a sink still has to pass; what was deleted before it came is not among them. */
+export function backlogOf(sink: SinkState | undefined, { oldest, end }: State['spool']): number {
+  return end - Math.max(sink?.position ?? 0, oldest);
+}
+
+/** True where a stream that is neither halted nor tried again later waits for room in the spool. */
+export function waitsForRoom(
+  stream: StreamState | undefined,
+  state: State,
+  config: Config,
+): boolean {
+  if (state.holder === null || state.spool.bytes < config.state.maxBytes) return false;
+  return stream?.state !== 'halted' && stream?.state !== 'retrying';
+}
+
+/** A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's. */
+const ofBackfill = /#backfill-[0-9a-f-]+$/;
+
+function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
+  const notes = notesOf(store, 'stream');
+  const checkpoints = new Map(
+    store
+      .rows('SELECT stream, body, updated_at FROM checkpoint')
+      .map((row) => [
+        String(row.stream),
+        checkpointFacts(parsed(row.body), Number(row.updated_at)),
+      ]),
+  );
+  const names = new Set([...checkpoints.keys(), ...notes.keys()]);
+  for (const name of names) if (ofBackfill.test(name)) names.delete(name);
+  return new Map(
+    Array.from(names, (name) => {
+      const note = notes.get(name) ?? {};
+      const state: StreamState = {
+        source: text(note.source),
+        checkpoint: checkpoints.get(name) ?? null,
+        caughtUpAt: number(note.caught_up_at),
+        nextPollAt: number(note.next_poll_at),
+        state: text(note.state),
+        error: errorOf(note.error),
+      };
+      return [name, state];
+    }),
+  );
+}
+
+function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
+  const notes = notesOf(store, 'sink');
+  const counted = (sql: string) =>
+    new Map(store.rows(sql).map((row) => [String(row.sink), Number(row.n)]));
+  const positions = counted('SELECT sink, next AS n FROM position');
+  const letters = counted('SELECT sink, count(*) AS n FROM dead_letter GROUP BY sink');
+  const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
+  return new Map(
+    Array.from(names, (name) => {
+      const note = notes.get(name) ?? {};
+      const state: SinkState = {
+        position: positions.get(name) ?? null,
+        deadLetters: letters.get(name) ?? 0,
+        state: text(note.state),
+        error: errorOf(note.error),
+        notice: noticeOf(note.notice),
+      };
+      return [name, state];
+    }),
+  );
+}
+
+function notesOf(store: Store, kind: 'stream' | 'sink'): ReadonlyMap<string, JsonObject> {
+  const rows = store.rows('SELECT name, facts FROM note WHERE kind = ?', kind);
+  return new Map(
+    rows.map((row) => {
+      const facts = parsed(row.facts);
+      return [String(row.name), isObject(facts) ? facts : {}];
+    }),
+  );
+}
+
+/** A checkpoint's facts, whatever version wrote it. */
+function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
+  const facts = isObject(body) ? body : {};
+  const { swept } = facts;
+  return {
+    savedAt,
+    order: text(facts.order),
+    resume: resumeText(facts.resume),
+    watermark: number(facts.watermark),
+    swept: typeof swept === 'boolean' ? swept : null,
+  };
+}
+
+function resumeText(resume: Json | undefined): string | null {
+  if (!isObject(resume)) return null;
+  const { by, cursor, offset } = resume;
+  if (by === 'offset') return `record ${String(offset)}`;
+  if (typeof cursor !== 'string') return 'the first page';
+  return `cursor with digest ${digestOf(cursor)}`;
+}
+
+/** Enough to see whether two cursors are the same, and nothing to ask upstream with. */
+export function digestOf(cursor: string): string {
+  return createHash('sha256').update(cursor).digest('hex').slice(0, 12);
+}
+
+function parsed(value: unknown): Json {
+  try {
+    return JSON.parse(String(value));
+  } catch {
+    // A damaged row is shown as one that says nothing: the other rows are still worth seeing.
+    return null;
+  }
+}
+
+function text(value: Json | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function number(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}
+
+function noticeOf(value: Json | undefined): Notice | null {
+  if (!isObject(value)) return null;
+  return { what: text(value.what) ?? '', next: text(value.next) ?? '' };
+}
+
+function errorOf(value: Json | undefined): NotedError | null {
+  if (!isObject(value)) return null;
+  return {
+    code: text(value.code) ?? '',
+    message: text(value.message) ?? '',
+    next: text(value.next) ?? '',
+  };
+}

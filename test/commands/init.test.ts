@@ -1,0 +1,198 @@
+// `sluice init`: what it writes passes `check`, whatever was answered, and it neither overwrites nor writes a secret.
+
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { check } from '../../src/commands/check.ts';
+import { answersTo, type InitOptions, init, saysAll } from '../../src/commands/init.ts';
+import { sinkKinds } from '../../src/commands/new-config.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { heard } from '../run/heard.ts';
+import { runSluice } from '../support/cli.ts';
+import { tempDir } from '../support/temp.ts';
+
+const secrets = {
+  EDGE_CLIENT_ID: 'an-id',
+  EDGE_CLIENT_SECRET: 'a-secret',
+  OPS_CLIENT_ID: 'an-id',
+  OPS_CLIENT_SECRET: 'a-secret',
+};
+const unified = 'https://api.example.com/v1';
+const services = 'https://svc.example.com';
+
+async function written(options: Omit<InitOptions, 'config'>) {
+  const config = join(tempDir(), 'sluice.yaml');
+  const { out, code } = await heard((means) => init({ config, ...options }, means));
+  expect(code).toBe(0);
+  return { config, out, text: readFileSync(config, 'utf8') };
+}
+
+describe('what init writes', () => {
+  test.each(Object.keys(sinkKinds))(
+    'passes check with a %s sink, with nothing noted',
+    async (sink) => {
+      const { config } = await written({ unified, sink });
+
+      const { code, out } = await heard((means) => check({ config }, means), secrets);
+
+      expect(code).toBe(0);
+      expect(out.join('\n')).toContain(`sink ${sink === 'stdout' ? 'screen' : sink}: `);
+      expect(readConfig(config, { env: secrets }).notices).toEqual([]);
+    },
+  );
+
+  test('reads both APIs where both are named, with logs and every company', async () => {
+    const logs = '/api/logs/v1/companies/{company_id}/events';
+    const { config } = await written({ unified, services, companies: 'c-1, c-2', logs });
+
+    const { sources, upstreams, status } = readConfig(config, { env: secrets });
+
+    expect(Object.keys(sources)).toEqual(['audit', 'logs', 'firewall']);
+    expect(sources.logs?.settings.path).toBe(logs);
+    expect(upstreams.ops?.companies).toEqual(['c-1', 'c-2']);
+    expect(status).toMatchObject({ host: '127.0.0.1', port: 8686 });
+  });
+
+  test('allows plain http only where it was asked for, which the config reader takes on loopback alone', async () => {
+    const { text } = await written({ unified: 'http://127.0.0.1:8080/v1' });
+
+    expect(text).toContain('allow_http: true');
+    expect((await written({ unified })).text).not.toContain('allow_http');
+    await expect(written({ unified: 'http://api.example.com/v1' })).rejects.toThrow(
+      /--unified: .*https/,
+    );
+  });
+
+  test('keeps each answer a value, whatever it holds', async () => {
+    const to = './out/"\nsinks: { evil: { type: stdout } } #\u2028.ndjson';
+    const { config } = await written({ unified, sink: 'file', to });
+
+    const { sinks } = readConfig(config, { env: secrets });
+
+    expect(Object.keys(sinks)).toEqual(['file']);
+    expect(sinks.file?.settings.path).toBe(to);
+  });
+
+  test('names secrets and holds none, and says how to provide them', async () => {
+    const fromEnvironment = await written({ unified });
+    const fromFiles = await written({ unified, secrets: '/run/secrets/' });
+
+    expect(fromEnvironment.text).toContain('client_secret: "${env:EDGE_CLIENT_SECRET}"');
+    expect(fromEnvironment.out.join('\n')).toContain('export EDGE_CLIENT_SECRET=');
+    expect(fromFiles.text).toContain('client_secret: "${file:/run/secrets/edge_client_secret}"');
+    expect(fromFiles.out.join('\n')).toContain('/run/secrets/edge_client_secret');
+    expect(fromFiles.out.join('\n')).toContain(`npx sluice check -c ${fromFiles.config} --connect`);
+  });
+});
+
+describe('asked on a terminal', () => {
+  test('asks again after an answer that is wrong, says why, and repeats none of it', async () => {
+    const answers = [
+      'hunter2',
+      unified,
+      '',
+      'hunter2',
+      '/run/secrets',
+      'syslg',
+      'syslog',
+      'hunter2',
+    ];
+    answers.push('tls://siem.example:6514');
+    const questions: string[] = [];
+    const said: string[] = [];
+    const ask = async (question: string) => {
+      questions.push(question);
+      return answers.shift() ?? '';
+    };
+
+    const given = await answersTo(
+      { config: 'x' },
+      { again: true, ask },
+      { env: {}, err: (line) => said.push(line) },
+    );
+
+    expect(given).toMatchObject({ unified, services: null, secrets: '/run/secrets' });
+    expect(given).toMatchObject({ sink: 'syslog', to: 'tls://siem.example:6514' });
+    expect(said).toHaveLength(4);
+    expect(said.join('\n')).toMatch(/did you mean syslog/);
+    expect([...said, ...questions].join('\n')).not.toContain('hunter2');
+    expect(questions).toHaveLength(9);
+  });
+
+  test('asks only for what no flag has said, and offers what is usual', async () => {
+    const questions: string[] = [];
+    const ask = async (question: string) => {
+      questions.push(question);
+      return '';
+    };
+
+    const given = await answersTo(
+      { config: 'x', unified, services, companies: 'c-1', logs: '/l', secrets: '/s' },
+      { again: true, ask },
+      { env: {}, err: () => undefined },
+    );
+
+    expect(questions.map((question) => question.split(/[ :]/)[0])).toEqual([
+      'Scope',
+      'Where',
+      'the',
+    ]);
+    expect(given).toMatchObject({ sink: 'file', to: './out/events.ndjson' });
+    expect(given.scope).toBe('urn:vendor:api:public');
+  });
+});
+
+describe('on the real program', () => {
+  test('a file that is there stays as it is, unless --force says otherwise', async () => {
+    const config = join(tempDir(), 'mine.yaml');
+    writeFileSync(config, 'mine');
+
+    const refused = await runSluice(['init', '-c', config]);
+    const kept = readFileSync(config, 'utf8');
+    const forced = await runSluice(['init', '-c', config, '--unified', unified, '--force']);
+
+    expect(refused).toMatchObject({ exitCode: 64, stdout: '' });
+    expect(refused.stderr).toContain('--force');
+    expect(kept).toBe('mine');
+    expect(forced.exitCode).toBe(0);
+    expect(readFileSync(config, 'utf8')).toContain('audit_events');
+  });
+
+  test('a link to nowhere is a file that is there', async () => {
+    const dir = tempDir();
+    const config = join(dir, 'sluice.yaml');
+    symlinkSync(join(dir, 'elsewhere.yaml'), config);
+
+    await expect(heard((means) => init({ config, unified }, means))).rejects.toThrow('--force');
+
+    expect(existsSync(join(dir, 'elsewhere.yaml'))).toBe(false);
+  });
+
+  test.each([
+    { flags: [], says: '--services: one of the two APIs has to be read: give this, or --unified' },
+    { flags: ['--services', services], says: '--companies: is needed' },
+    { flags: ['--unified', unified, '--sink', 'syslg'], says: 'syslog' },
+    { flags: ['--unified', unified, '--sink', 'kafka', '--to', 'k1'], says: '--to: ' },
+  ])(
+    'without a terminal $flags is a usage error, and nothing is written',
+    async ({ flags, says }) => {
+      const config = join(tempDir(), 'sluice.yaml');
+
+      const { stderr, exitCode } = await runSluice(['init', '-c', config, ...flags]);
+
+      expect(exitCode).toBe(64);
+      expect(stderr).toContain(says);
+      expect(existsSync(config)).toBe(false);
+    },
+  );
+});
+
+test.each<[Omit<InitOptions, 'config'>, boolean]>([
+  [{ unified, sink: 'syslog', to: 'tcp://127.0.0.1:15514' }, true],
+  [{ services, companies: 'c-1', sink: 'file' }, true],
+  [{ services, sink: 'file' }, false],
+  [{ unified }, false],
+  [{ sink: 'file' }, false],
+])('the flags %j say it all: %s', (options, all) => {
+  expect(saysAll({ config: 'c.yaml', ...options })).toBe(all);
+});

@@ -1,0 +1,38 @@
+// What a plan is made with, where a test wants to see what would be asked of the world without a world to ask.
+
+import type { PlanMeans } from '../../src/config/plan.ts';
+import type { Clock, Log } from '../../src/contracts/tools.ts';
+import { openTokens } from '../../src/upstream/access-token.ts';
+import { openThrottles } from '../../src/upstream/throttles.ts';
+import { manualClock } from '../support/manual-clock.ts';
+
+/** What differs from means that no one answers. */
+export interface MeansParts {
+  readonly clock?: Clock;
+  readonly answer?: (url: string) => { readonly status: number; readonly body: string };
+}
+
+/** Means with an HTTP client that asks nobody: `answer` says what comes back, and without it every request fails. */
+export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): PlanMeans {
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error() {},
+    with: () => log,
+  };
+  const http: PlanMeans['tools']['http'] = {
+    async request({ url }) {
+      if (answer === undefined) throw new Error(`nothing was to be asked, and ${url} was`);
+      const { status, body } = answer(url);
+      return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) };
+    },
+    async close() {},
+  };
+  const random = () => 0.5;
+  return {
+    tools: { clock, log, http },
+    throttles: openThrottles({ clock, random }),
+    tokens: openTokens({ clock, http, log, random }),
+  };
+}

@@ -1,0 +1,109 @@
+// From a config to the objects that run: streams of sources, formats shared by sinks that encode alike, and that nothing
+// is connected on the way.
+
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/config.ts';
+import { formatKeyOf, planFrom } from '../../src/config/plan.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { aConfig, around } from './config-text.ts';
+import { planMeans } from './plan-means.ts';
+
+const sources =
+  '  audit: { type: audit_events, upstream: edge }\n' +
+  '  web: { type: logs, upstream: ops, path: "/logs/{company_id}/web", every: 5s }\n' +
+  '  fw: { type: firewall, upstream: ops, schedule: "0 * * * *", timezone: UTC }';
+
+const sinks =
+  '  a: { type: file, path: a, format: { type: cef, vendor: Acme, product: X } }\n' +
+  '  b: { type: file, path: b, format: { product: X, vendor: Acme, type: cef }, batch: { events: 3 }, retry: { max: 1m } }\n' +
+  '  c: { type: syslog, address: "udp://x:1", format: { type: cef, vendor: Acme, product: X } }\n' +
+  '  d: { type: otlp, url: "http://x/" }';
+
+test('planFrom asks each source for its streams, one per company and endpoint', () => {
+  const config = parseConfig(aConfig({ sources, sinks }), 'c.yaml', around());
+
+  const plan = planFrom(config, planMeans());
+
+  const names = plan.sources.map((source) => [source.name, source.streams.map(({ name }) => name)]);
+  expect(names).toEqual([
+    ['audit', ['audit']],
+    ['web', ['web/c-1', 'web/c-2']],
+    [
+      'fw',
+      expect.arrayContaining([expect.stringContaining('c-1'), expect.stringContaining('c-2')]),
+    ],
+  ]);
+  expect(plan.sources.map(({ schedule }) => schedule)).toEqual([
+    { everyMs: 30_000 },
+    { everyMs: 5_000 },
+    { cron: '0 * * * *', timezone: 'UTC' },
+  ]);
+  expect(plan.sources.map(({ list, snapshot }) => [list !== null, snapshot !== null])).toEqual([
+    [true, false],
+    [true, false],
+    [false, true],
+  ]);
+});
+
+test('planFrom makes one format for sinks that encode alike', () => {
+  const config = parseConfig(aConfig({ sinks }), 'c.yaml', around());
+
+  const { sinks: planned } = planFrom(config, planMeans());
+
+  const [a, b, c, d] = planned;
+  expect(a?.format).toBe(b?.format);
+  expect(a?.formatKey).toBe(b?.formatKey);
+  expect(c?.formatKey).not.toBe(a?.formatKey);
+  expect(planned.map(({ format }) => format.name)).toEqual(['cef', 'cef', 'syslog', 'otel']);
+  expect(d?.format.document).toBeDefined();
+});
+
+test('planFrom bounds batches and waits as the config says, else as the sink does', () => {
+  const config = parseConfig(aConfig({ sinks }), 'c.yaml', around());
+
+  const [a, b] = planFrom(config, planMeans()).sinks;
+
+  expect(a).toMatchObject({
+    bounds: { eventsMax: 5000, bytesMax: 1024 * 1024 },
+    waitMs: 250,
+    retry: { minMs: 1_000, maxMs: 300_000 },
+  });
+  expect(b).toMatchObject({
+    bounds: { eventsMax: 3, bytesMax: 1024 * 1024 },
+    waitMs: 250,
+    retry: { minMs: 1_000, maxMs: 60_000 },
+  });
+});
+
+test('planFrom opens every upstream, and sources ask through it', async () => {
+  const config = parseConfig(aConfig({ sources }), 'c.yaml', around());
+  const asked: string[] = [];
+  const means = planMeans({
+    clock: manualClock(),
+    answer: (url) => {
+      asked.push(url);
+      return { status: 200, body: '{"data":[],"next_cursor":null}' };
+    },
+  });
+
+  const plan = planFrom(config, means);
+  const before = asked.length;
+  const [stream] = plan.sources[0]?.streams ?? [];
+  if (stream?.kind !== 'list') throw new Error('audit is read as a list');
+  const fetched = await stream.fetchPage(
+    { place: { by: 'cursor', cursor: null }, limit: 7 },
+    new AbortController().signal,
+  );
+
+  expect(before).toBe(0);
+  expect([...plan.upstreams.keys()]).toEqual(['edge', 'ops']);
+  expect(fetched.outcome).toBe('page');
+  expect(asked).toEqual(['https://api.example.com/v1/audit/events?limit=7']);
+});
+
+test('formatKeyOf is the same for the same settings in any order', () => {
+  expect(formatKeyOf({ type: 'a', x: { b: 1, a: [2, { d: 1, c: 2 }] } })).toBe(
+    formatKeyOf({ x: { a: [2, { c: 2, d: 1 }], b: 1 }, type: 'a' }),
+  );
+  expect(formatKeyOf({ type: 'a', x: [1, 2] })).not.toBe(formatKeyOf({ type: 'a', x: [2, 1] }));
+});

@@ -1,0 +1,536 @@
+// A configuration told as its changes: what was really seen is told, what was not seen is not told as gone, and nothing is
+// told twice. Against the sandbox's firewall, and against readings made up where a server would have to misbehave by hand.
+
+import { describe, expect, test } from 'vitest';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Entity, Reading, SnapshotStream } from '../../../src/contracts/source.ts';
+import { OBJECTS, POLICIES } from '../../sandbox/client.ts';
+import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
+import {
+  aSnapshot,
+  firewallStream,
+  hourMs,
+  minuteMs,
+  quickly,
+  type SnapshotUnderTest,
+  standingSandbox,
+} from '../list/reading.ts';
+
+const company = 'c-1';
+const told = (changes: Awaited<ReturnType<SnapshotUnderTest['changes']>>) =>
+  changes.map(({ change, entity_kind, entity_id }) => `${change} ${entity_kind} ${entity_id}`);
+
+async function objects() {
+  const { sandbox, clock } = await standingSandbox();
+  const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'));
+  return { sandbox, clock, snapshot };
+}
+
+describe('against the sandbox', () => {
+  test('2.3.7: the first reading is one summary, and a second one says nothing', async () => {
+    const { sandbox, snapshot } = await objects();
+
+    const first = await snapshot.poll();
+    const baseline = await snapshot.changes();
+    const second = await snapshot.poll();
+
+    const count = sandbox.ledger().firewall(company).objects.length;
+    expect(first).toEqual({ outcome: 'done', fresh: 1, more: false });
+    expect(baseline).toMatchObject([{ change: 'baseline', entity_kind: 'objects', count }]);
+    expect(second).toEqual({ outcome: 'done', fresh: 0, more: false });
+  });
+
+  test('2.3.7: with baseline full, each entity is told as it is', async () => {
+    const { sandbox, clock } = await standingSandbox();
+    const stream = firewallStream(sandbox, 'policies');
+    const snapshot = await aSnapshot(clock, stream, { reading: { ...quickly, baseline: 'full' } });
+
+    await snapshot.poll();
+
+    const { policies } = sandbox.ledger().firewall(company);
+    const rules = policies.flatMap((policy) => [...policy.forward_rules, ...policy.nat_rules]);
+    const states = told(await snapshot.changes());
+    expect(states.toSorted()).toEqual(
+      [
+        ...policies.map(({ id }) => `state policy ${id}`),
+        ...rules.map(({ id }) => `state rule ${id}`),
+      ].sort(),
+    );
+  });
+
+  test('objects added, changed and removed are told once each, with before and after', async () => {
+    const { sandbox, clock, snapshot } = await objects();
+    await snapshot.poll();
+    await snapshot.changes();
+    const change = (op: 'add' | 'change' | 'remove') =>
+      sandbox.control.changeFirewall(company, { kind: 'object', op }).id;
+    const [added, changed, removed] = [change('add'), change('change'), change('remove')];
+
+    await snapshot.poll();
+    const first = await snapshot.changes();
+    await clock.advance(hourMs);
+    snapshot.restart();
+    await snapshot.poll();
+    const second = await snapshot.changes();
+    await snapshot.poll();
+
+    expect(told(first).toSorted()).toEqual([
+      `created object ${added}`,
+      `updated object ${changed}`,
+    ]);
+    expect(first.find(({ change }) => change === 'updated')).toMatchObject({
+      changed: ['description'],
+      entity_version: 2,
+      generation: 2,
+      before: { id: changed },
+      after: { id: changed, description: expect.stringContaining('changed') },
+    });
+    expect(told(second)).toEqual([`deleted object ${removed}`]);
+    expect(await snapshot.changes()).toEqual([]);
+  });
+
+  test('2.3.6: a rule put at the top is one rule and its policy, not a change of every rule below', async () => {
+    const { sandbox, clock } = await standingSandbox();
+    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'policies'));
+    await snapshot.poll();
+    await snapshot.changes();
+
+    const { id, policyId } = sandbox.control.changeFirewall(company, { kind: 'rule', op: 'add' });
+    await snapshot.poll();
+    const added = await snapshot.changes();
+    const moved = sandbox.control.changeFirewall(company, { kind: 'rule', op: 'move' });
+    await snapshot.poll();
+    const after = await snapshot.changes();
+
+    expect(told(added).toSorted()).toEqual([`created rule ${id}`, `updated policy ${policyId}`]);
+    const policy = added.find(({ change }) => change === 'updated');
+    const { forward_rules: order = [] } = (policy?.after ?? {}) as { forward_rules?: string[] };
+    expect(added.find(({ change }) => change === 'created')).toMatchObject({
+      parent_id: policyId,
+      list: 'forward_rules',
+      place: order.indexOf(id) + 1,
+    });
+    expect(told(after)).toEqual([`updated policy ${moved.policyId}`]);
+    expect(after[0]?.changed).toContain('forward_rules');
+  });
+
+  test('a policy that goes takes its rules with it', async () => {
+    const { sandbox, clock } = await standingSandbox();
+    const reading = { ...quickly, brake: { share: 0.9, count: 100 } };
+    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'policies'), { reading });
+    await snapshot.poll();
+    await snapshot.changes();
+    const before = sandbox.ledger().firewall(company).policies;
+    const { id } = sandbox.control.changeFirewall(company, { kind: 'policy', op: 'remove' });
+    const rules = before.find((policy) => policy.id === id);
+
+    await snapshot.poll();
+    const first = await snapshot.changes();
+    await snapshot.poll();
+    const second = told(await snapshot.changes());
+
+    const gone = [...(rules?.forward_rules ?? []), ...(rules?.nat_rules ?? [])];
+    expect(first).toEqual([]);
+    expect(second.toSorted()).toEqual(
+      [`deleted policy ${id}`, ...gone.map((rule) => `deleted rule ${rule.id}`)].sort(),
+    );
+  });
+
+  test.for([
+    'html',
+    'empty_body',
+    'error_in_200',
+    'truncated',
+    500,
+    { kind: 'short' },
+    { kind: 'wrong_total', total: 0 },
+    { kind: 'wrong_shape', shape: 'data_null' },
+  ] as const)('2.3.1: what a reading with %j does not show is not gone', async (fault) => {
+    const { sandbox, clock, snapshot } = await objects();
+    await snapshot.poll();
+    await snapshot.changes();
+    sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault }] });
+
+    for (let readings = 0; readings < 6; readings += 1) {
+      await snapshot.poll();
+      await clock.advance(hourMs);
+    }
+
+    expect(await snapshot.changes()).toEqual([]);
+  });
+
+  test.for([403, 404] as const)(
+    'A47 2.3.4: %i on the company is told once and deletes nothing',
+    async (status) => {
+      const { sandbox, clock, snapshot } = await objects();
+      await snapshot.poll();
+      await snapshot.changes();
+      sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault: status }] });
+
+      const denied = await snapshot.poll();
+      await clock.advance(hourMs);
+      await snapshot.poll();
+      sandbox.control.setFaults({});
+      const back = await snapshot.poll();
+
+      expect(denied).toMatchObject({ outcome: 'refused', waitMsMax: 15 * minuteMs });
+      expect(back).toMatchObject({ outcome: 'done', fresh: 0 });
+      expect(await snapshot.conditions()).toEqual(['source.scope_lost']);
+      expect(await snapshot.changes()).toEqual([]);
+    },
+  );
+
+  test('A41: a policy that is listed and cannot be read is unknown, and others are told', async () => {
+    const { sandbox, clock } = await standingSandbox();
+    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'policies'));
+    await snapshot.poll();
+    await snapshot.changes();
+    const [torn, other] = sandbox.ledger().firewall(company).policies;
+    sandbox.control.setFaults({ rules: [{ path: `${POLICIES}/${torn?.id}`, fault: 404 }] });
+    sandbox.control.changeFirewall(company, { kind: 'policy', op: 'change', id: other?.id ?? '' });
+
+    const results = [];
+    for (let readings = 0; readings < 4; readings += 1) {
+      results.push((await snapshot.poll()).outcome);
+      await clock.advance(hourMs);
+    }
+
+    expect(told(await snapshot.changes())).toEqual([`updated policy ${other?.id}`]);
+    expect(results).toEqual(['retry', 'retry', 'done', 'done']);
+  });
+
+  test('A47 2.3.6: a field that appears on everything is told once as drift, and a change in it as a change', async () => {
+    const { sandbox, snapshot } = await objects();
+    await snapshot.poll();
+    await snapshot.changes();
+    sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault: 'extra_field' }] });
+    const { id } = sandbox.control.changeFirewall(company, { kind: 'object', op: 'change' });
+
+    await snapshot.poll();
+    const first = told(await snapshot.changes());
+    await snapshot.poll();
+
+    expect(first).toEqual([`updated object ${id}`]);
+    expect(await snapshot.changes()).toEqual([]);
+    expect(await snapshot.conditions()).toEqual(['schema_drift']);
+  });
+
+  test('A39 2.3.5: a change is read a second time before it is told', async () => {
+    const { sandbox, clock } = await standingSandbox();
+    const reading = { ...quickly, confirmAfterMs: 30_000 };
+    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'), { reading });
+    await snapshot.poll();
+    await snapshot.changes();
+    const { id } = sandbox.control.changeFirewall(company, { kind: 'object', op: 'change' });
+
+    const first = await snapshot.poll();
+    const unconfirmed = await snapshot.changes();
+    await clock.advance(30_000);
+    const second = await snapshot.poll();
+
+    expect(first).toEqual({ outcome: 'done', fresh: 0, more: false, againMs: 30_000 });
+    expect(unconfirmed).toEqual([]);
+    expect(second).toEqual({ outcome: 'done', fresh: 1, more: false });
+    expect(told(await snapshot.changes())).toEqual([`updated object ${id}`]);
+  });
+});
+
+/** A stream whose readings are the test's. */
+function madeUp(
+  clock: ManualClock,
+  readings: () => Reading,
+  gone: () => 'there' | 'gone' | 'unknown' = () => 'gone',
+) {
+  const stream: SnapshotStream = {
+    kind: 'snapshot',
+    name: 'src/c-1/objects',
+    source: 'src',
+    company,
+    fingerprint: 'made up',
+    resource: 'objects',
+    readEverything: async () => readings(),
+    stillThere: async () => gone(),
+  };
+  return { stream, clock };
+}
+
+function object(id: string, content: unknown = 1): Entity {
+  const text = JSON.stringify({ id, content });
+  return { key: JSON.stringify(['object', id]), kind: 'object', id, text };
+}
+
+function whole(...entities: readonly Entity[]): Reading {
+  return { outcome: 'reading', complete: true, entities };
+}
+
+describe('readings', () => {
+  async function reader(reading = quickly) {
+    const clock = manualClock();
+    const world = {
+      now: whole(object('a'), object('b'), object('c'), object('d')),
+      there: 'gone' as 'there' | 'gone' | 'unknown',
+    };
+    const { stream } = madeUp(
+      clock,
+      () => world.now,
+      () => world.there,
+    );
+    const snapshot = await aSnapshot(clock, stream, { reading });
+    await snapshot.poll();
+    await snapshot.changes();
+    return { clock, world, snapshot };
+  }
+
+  test('2.3.2: an absence is told after removals_after complete readings and settle', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, settleMs: 10 * minuteMs });
+    world.now = whole(object('a'), object('b'), object('c'));
+
+    const after: string[][] = [];
+    for (const wait of [0, 5 * minuteMs, 4 * minuteMs, minuteMs]) {
+      await clock.advance(wait);
+      await snapshot.poll();
+      after.push(told(await snapshot.changes()));
+    }
+
+    expect(after).toEqual([[], [], [], ['deleted object d']]);
+  });
+
+  test('2.3.2: incomplete readings in between neither count nor begin anew', async () => {
+    const { world, snapshot } = await reader();
+    const three = [object('a'), object('b'), object('c')];
+    world.now = whole(...three);
+    await snapshot.poll();
+    world.now = { outcome: 'reading', complete: false, entities: [object('a', 2)] };
+    await snapshot.poll();
+    const between = told(await snapshot.changes());
+    world.now = whole(object('a', 2), object('b'), object('c'));
+    await snapshot.poll();
+
+    expect(between).toEqual(['updated object a']);
+    expect(told(await snapshot.changes())).toEqual(['deleted object d']);
+  });
+
+  test('2.3.2: one that comes back was never gone, and counts anew', async () => {
+    const { world, snapshot } = await reader();
+    const all = world.now;
+    const less = whole(object('a'), object('b'), object('c'));
+
+    for (const now of [less, all, less]) {
+      world.now = now;
+      await snapshot.poll();
+    }
+
+    expect(await snapshot.changes()).toEqual([]);
+  });
+
+  test.for(['there', 'unknown'] as const)(
+    'A39 2.3.2: one that upstream’s by-id read calls %s is not told as deleted',
+    async (answer) => {
+      const { world, snapshot } = await reader();
+      world.there = answer;
+      world.now = whole(object('a'), object('b'), object('c'));
+
+      for (let readings = 0; readings < 5; readings += 1) await snapshot.poll();
+
+      expect(await snapshot.changes()).toEqual([]);
+    },
+  );
+
+  test.for([
+    { name: 'everything', now: whole() },
+    { name: 'more than the brake’s share and count', now: whole(object('a')) },
+  ])(
+    'A44 2.3.3: $name missing is held until three complete readings, and told as held once',
+    async ({ now }) => {
+      const { world, snapshot } = await reader({ ...quickly, brake: { share: 0.3, count: 2 } });
+      world.now = now;
+
+      const counts: number[] = [];
+      for (let readings = 0; readings < 4; readings += 1) {
+        await snapshot.poll();
+        counts.push((await snapshot.changes()).length);
+      }
+
+      const missing = now.outcome === 'reading' ? 4 - now.entities.length : 0;
+      expect(counts).toEqual([0, 0, missing, 0]);
+      expect(await snapshot.conditions()).toEqual(['removals_held']);
+    },
+  );
+
+  test('2.3.5: a change that is gone at the second look is not told', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const before = world.now;
+    world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
+
+    await snapshot.poll();
+    await clock.advance(30_000);
+    world.now = before;
+    const second = await snapshot.poll();
+    await snapshot.poll();
+
+    expect(second).toEqual({ outcome: 'done', fresh: 0, more: false });
+    expect(await snapshot.changes()).toEqual([]);
+  });
+
+  test('2.3.5: where the second look fails, the next reading confirms', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const changed = whole(object('a', 2), object('b'), object('c'), object('d'));
+    world.now = changed;
+    const cause = new ExportError('upstream_unreachable', 'down', { next: 'wait' });
+
+    await snapshot.poll();
+    await clock.advance(30_000);
+    world.now = { outcome: 'retry', cause };
+    await snapshot.poll();
+    const unconfirmed = await snapshot.changes();
+    world.now = changed;
+    await snapshot.poll();
+
+    expect(unconfirmed).toEqual([]);
+    expect(told(await snapshot.changes())).toEqual(['updated object a']);
+  });
+
+  test('2.3.5: a change that is another one at the second look is not looked at a third time at once', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const asks: unknown[] = [];
+    const changes: string[][] = [];
+
+    for (const content of [2, 3, 3]) {
+      world.now = whole(object('a', content), object('b'), object('c'), object('d'));
+      const result = await snapshot.poll();
+      asks.push(result.outcome === 'done' ? result.againMs : result.outcome);
+      changes.push(told(await snapshot.changes()));
+      await clock.advance(30_000);
+    }
+
+    expect(asks).toEqual([30_000, undefined, undefined]);
+    expect(changes).toEqual([[], [], ['updated object a']]);
+  });
+
+  test('2.3.5: after a restart the reading that comes next confirms what is due', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
+    await snapshot.poll();
+    await clock.advance(30_000);
+
+    snapshot.restart();
+    await snapshot.poll();
+
+    expect(told(await snapshot.changes())).toEqual(['updated object a']);
+  });
+
+  test('2.3.2: the second look at a change counts for no absence', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    world.now = whole(object('a', 2), object('b'), object('c'));
+
+    await snapshot.poll();
+    await clock.advance(30_000);
+    await snapshot.poll();
+    const soon = told(await snapshot.changes());
+    await clock.advance(hourMs);
+    await snapshot.poll();
+
+    expect(soon).toEqual(['updated object a']);
+    expect(told(await snapshot.changes())).toEqual(['deleted object d']);
+  });
+
+  test('A39 2.3.5: going back within settle is a flap, and is told if it stays', async () => {
+    const { clock, world, snapshot } = await reader({ ...quickly, settleMs: 10 * minuteMs });
+    const before = world.now;
+    world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
+    await snapshot.poll();
+    const first = told(await snapshot.changes());
+    world.now = before;
+
+    await snapshot.poll();
+    const flap = await snapshot.changes();
+    await clock.advance(10 * minuteMs);
+    await snapshot.poll();
+    const later = await snapshot.changes();
+
+    expect(first).toEqual(['updated object a']);
+    expect(flap).toEqual([]);
+    expect(later).toMatchObject([{ change: 'updated', entity_id: 'a', entity_version: 3 }]);
+  });
+
+  test('2.3.8: A to B to A to B is four versions with uids of their own', async () => {
+    const { world, snapshot } = await reader();
+    const all = [];
+    for (const content of [2, 1, 2]) {
+      world.now = whole(object('a', content), object('b'), object('c'), object('d'));
+      await snapshot.poll();
+      all.push(...(await snapshot.changes()));
+    }
+
+    expect(all.map(({ entity_version }) => entity_version)).toEqual([2, 3, 4]);
+    expect(new Set(all.map(({ uid }) => uid)).size).toBe(3);
+  });
+
+  test('a server that prints the same otherwise has changed nothing', async () => {
+    const { world, snapshot } = await reader();
+    const reordered = { ...object('a'), text: '{ "content": 1,\n "id": "a" }' };
+    world.now = whole(reordered, object('b'), object('c'), object('d'));
+
+    await snapshot.poll();
+
+    expect(await snapshot.changes()).toEqual([]);
+  });
+
+  test('digits beyond 2^53 are compared, and told as they are', async () => {
+    const { world, snapshot } = await reader();
+    const big = (digits: string) => ({ ...object('a'), text: `{"id":"a","content":${digits}}` });
+    const others = [object('b'), object('c'), object('d')];
+    world.now = whole(big('9007199254740993001'), ...others);
+    await snapshot.poll();
+    await snapshot.changes();
+    world.now = whole(big('9007199254740993002'), ...others);
+
+    await snapshot.poll();
+
+    const [change] = await snapshot.changes();
+    expect(change?.text).toContain('"before":{"id":"a","content":9007199254740993001}');
+    expect(change?.text).toContain('"after":{"id":"a","content":9007199254740993002}');
+  });
+
+  test('a first reading that is not whole leaves the baseline open, and creates nothing', async () => {
+    const clock = manualClock();
+    let now: Reading = { outcome: 'reading', complete: false, entities: [object('a')] };
+    const snapshot = await aSnapshot(clock, madeUp(clock, () => now).stream);
+
+    const first = await snapshot.poll();
+    const open = await snapshot.changes();
+    now = whole(object('a'), object('b'));
+    await snapshot.poll();
+
+    expect(first.outcome).toBe('retry');
+    expect(open).toEqual([]);
+    expect(await snapshot.changes()).toMatchObject([{ change: 'baseline', count: 2 }]);
+  });
+
+  test('2.3.7: after a reset the epoch is new and the baseline is told again', async () => {
+    const { clock, world, snapshot } = await reader();
+    await snapshot.spool.append({ stream: snapshot.stream.name, pages: [], checkpoint: null });
+    const { stream } = madeUp(clock, () => world.now);
+    const anew = await aSnapshot(clock, stream, { spool: snapshot.spool });
+
+    await anew.poll();
+
+    const baselines = (await anew.changes()).filter(({ change }) => change === 'baseline');
+    expect(baselines.map(({ count }) => count)).toEqual([4, 4]);
+    expect(new Set(baselines.map(({ epoch }) => epoch)).size).toBe(2);
+  });
+
+  test('2.9: a checkpoint of another endpoint halts the stream and is left alone', async () => {
+    const { clock, world, snapshot } = await reader();
+    const { stream } = madeUp(clock, () => world.now);
+    const moved = await aSnapshot(
+      clock,
+      { ...stream, fingerprint: 'other' },
+      { spool: snapshot.spool },
+    );
+
+    const polled = await moved.poll();
+
+    expect(polled).toMatchObject({ outcome: 'refused', cause: { code: 'checkpoint_mismatch' } });
+  });
+});

@@ -1,0 +1,219 @@
+// What upstream shows beyond the paging as configured: judged where that ends, told once until it changes, and mended by
+// another paging, which reads the list again from its start without repeats.
+
+import { describe, expect, test } from 'vitest';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Fetched, Page, PageQuery } from '../../../src/contracts/source.ts';
+import { aList, aSpool, hourMs, type ListChoices, minuteMs, standingSandbox } from './reading.ts';
+
+const rowsOf = (count: number) => Array.from({ length: count }, (_, n) => ({ id: `r${n}` }));
+
+function pageOf(rows: readonly object[], shown: Partial<Page> = {}): Page {
+  const records = rows.map((row) => ({ ...row }));
+  const body = Buffer.from(JSON.stringify({ data: rows }));
+  return { body, items: 'data', records, next: null, total: null, ...shown };
+}
+
+const readingOf = (answer: (query: PageQuery) => Page, rest: ListChoices = {}): ListChoices => ({
+  ...rest,
+  wrap: (stream) => ({
+    ...stream,
+    fetchPage: async (query) => ({ outcome: 'page', page: answer(query) }),
+  }),
+});
+
+const doubtful = { outcome: 'done', doubt: { code: 'paging_suspected' } };
+const well = { outcome: 'done', fresh: 0, more: false };
+
+describe('what is doubted', () => {
+  test('A28: is told once until it changes, over restarts, and ends when nothing shows it any more', async () => {
+    const world = await standingSandbox();
+    let shown: Partial<Page> = { more: { sign: 'has_more', likely: null } };
+    const list = await aList(
+      world,
+      readingOf(() => pageOf(rowsOf(5), shown)),
+    );
+    const poll = async () => {
+      await world.clock.advance(minuteMs);
+      return await list.poll();
+    };
+
+    const first = [await poll(), await poll()];
+    list.restart();
+    first.push(await poll());
+    shown = { total: 50 };
+    const second = [await poll(), await poll()];
+    shown = { total: 5 };
+    const last = await poll();
+
+    expect(first).toMatchObject([doubtful, doubtful, doubtful]);
+    expect(second).toMatchObject([doubtful, doubtful]);
+    expect(last).toEqual(well);
+    expect((await list.told()).map(({ condition, details }) => [condition, details?.sign])).toEqual(
+      [
+        ['source.paging_suspected', 'has_more'],
+        ['source.paging_suspected', 'total'],
+      ],
+    );
+  });
+
+  test('A10 A30: is no length of a list that was begun in the middle', async () => {
+    const world = await standingSandbox();
+    const settings = { start: '2026-01-01T00:00:00Z' };
+    const list = await aList(
+      world,
+      readingOf(() => pageOf(rowsOf(5), { total: 50 }), { settings }),
+    );
+
+    expect(await list.poll()).toEqual({ ...well, fresh: 5 });
+  });
+
+  test('A30: is the length of a list of several pages, once it was read twice', async () => {
+    const world = await standingSandbox();
+    let total = 30;
+    const answer = ({ place }: PageQuery) => {
+      const isFirst = place.by === 'cursor' && place.cursor === null;
+      return pageOf(rowsOf(20).slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
+        next: isFirst ? 'c1' : null,
+        total,
+      });
+    };
+    const list = await aList(world, readingOf(answer));
+
+    const polled = [await list.poll(), await list.poll()];
+    total = 20;
+    await world.clock.advance(2 * hourMs);
+
+    expect(polled).toMatchObject([{ outcome: 'done', more: true }, doubtful]);
+    expect(polled[0]).not.toHaveProperty('doubt');
+    expect(await list.poll()).toEqual(well);
+    expect(await list.conditions()).toEqual(['source.paging_suspected']);
+  });
+
+  test('A14 A30: is no length of which ids that come round were not counted', async () => {
+    const world = await standingSandbox();
+    const rows = Array.from({ length: 20 }, (_, n) => ({ id: `r${n % 5}`, n }));
+    const answer = ({ place }: PageQuery) => {
+      const isFirst = place.by === 'cursor' && place.cursor === null;
+      return pageOf(rows.slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
+        next: isFirst ? 'c1' : null,
+        total: 20,
+      });
+    };
+    const list = await aList(world, readingOf(answer));
+
+    await list.readToTail();
+
+    expect((await list.records()).length).toBe(20);
+    expect(await list.conditions()).not.toContain('source.paging_suspected');
+  });
+
+  test('A29 A31: is an offset that is not heeded, and it is no circle and no row that moves', async () => {
+    const world = await standingSandbox();
+    let asked = 0;
+    const answer = () => {
+      asked += 1;
+      return pageOf(rowsOf(10));
+    };
+    const settings = { pagination: { style: 'offset' } };
+    const list = await aList(world, readingOf(answer, { settings }));
+
+    const polled = await list.poll();
+
+    expect(polled).toMatchObject({ outcome: 'refused', cause: { code: 'paging_suspected' } });
+    expect(polled.outcome === 'refused' && polled.cause.message).toContain('offset');
+    expect(asked).toBeLessThan(10);
+    expect((await list.records()).length).toBe(10);
+    expect(await list.conditions()).toEqual(['source.paging_suspected']);
+  });
+
+  test('A04: is a cursor that is not heeded', async () => {
+    const world = await standingSandbox();
+    let nonce = 0;
+    const answer = () => {
+      nonce += 1;
+      return pageOf(rowsOf(10), { next: `c${nonce}` });
+    };
+    const list = await aList(world, readingOf(answer));
+
+    expect(await list.poll()).toMatchObject({ ...doubtful, fresh: 10 });
+    expect((await list.told())[0]?.details).toMatchObject({ sign: 'cursor not heeded' });
+  });
+});
+
+const refused = (status: number): Fetched => {
+  const cause = new ExportError('upstream_refused', `status ${status}`, { next: 'ask again' });
+  return { outcome: 'refused', about: 'cursor', status, cause };
+};
+
+describe('a place that is refused', () => {
+  const inPages = (count: number, { place }: PageQuery): Page => {
+    const from = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+    const next = from + 10 < count ? String(from + 10) : null;
+    return pageOf(rowsOf(count).slice(from, from + 10), { next });
+  };
+  const answering = (answer: (query: PageQuery) => Fetched): ListChoices => ({
+    wrap: (stream) => ({ ...stream, fetchPage: async (query) => answer(query) }),
+  });
+
+  test('2.8: for ever is asked for ever more seldom, though the list is begun anew for it', async () => {
+    const isSecond = ({ place }: PageQuery) => place.by === 'cursor' && place.cursor !== null;
+    const list = await aList(
+      await standingSandbox(),
+      answering((query) =>
+        isSecond(query) ? refused(404) : { outcome: 'page', page: inPages(30, query) },
+      ),
+    );
+
+    const polled = [await list.poll(), await list.poll(), await list.poll(), await list.poll()];
+
+    const advanced = polled.map((result) => 'advanced' in result && result.advanced);
+    expect(advanced).toEqual([true, false, false, false]);
+  });
+
+  test('2.1.6: now and then does not have a long list read again from its start', async () => {
+    let asked = 0;
+    let begun = 0;
+    const list = await aList(
+      await standingSandbox(),
+      answering((query) => {
+        asked += 1;
+        if (asked % 10 === 0) return refused(404);
+        if (query.place.by === 'cursor' && query.place.cursor === null) begun += 1;
+        return { outcome: 'page', page: inPages(400, query) };
+      }),
+    );
+
+    const advanced: unknown[] = [];
+    for (let polls = 0; polls < 20 && (await list.records()).length < 400; polls += 1) {
+      const result = await list.poll();
+      if (result.outcome !== 'done') advanced.push(result.advanced);
+    }
+
+    expect((await list.records()).length).toBe(400);
+    expect(advanced).not.toContain(false);
+    expect(begun).toBeLessThan(10);
+  });
+});
+
+test('A28: a changed paging reads the list again from its start, without repeats and without halting', async () => {
+  const world = await standingSandbox();
+  const spool = await aSpool();
+  const rows = rowsOf(35);
+  const answer = ({ place, limit }: PageQuery) => {
+    const from = place.by === 'offset' ? place.offset : 0;
+    return pageOf(rows.slice(from, from + (limit ?? 10)), { total: 35 });
+  };
+  const before = await aList(world, readingOf(answer, { spool }));
+  const polled = await before.poll();
+
+  const settings = { pagination: { style: 'offset' } };
+  const after = await aList(world, readingOf(answer, { spool, settings }));
+  await after.readToTail();
+
+  expect(polled).toMatchObject(doubtful);
+  expect(await after.poll()).toEqual(well);
+  expect((await after.records()).map(({ id }) => id).toSorted()).toEqual(
+    rows.map(({ id }) => id).toSorted(),
+  );
+});

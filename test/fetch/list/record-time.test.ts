@@ -1,0 +1,47 @@
+// When a record happened, for the watermark and for `start`: a time that is not understood is none, since a wrong one
+// could keep a record out.
+
+import { expect, test } from 'vitest';
+import { timeOf, timeSpan } from '../../../src/fetch/list/record-time.ts';
+
+const noon = Date.UTC(2026, 10, 1, 12);
+
+test.each([
+  ['2026-11-01T12:00:00Z', noon],
+  ['2026-11-01T12:00:00.250Z', noon + 250],
+  ['2026-11-01T12:00:00.250999Z', noon + 250],
+  ['2026-11-01T14:00:00+02:00', noon],
+  ['2026-11-01T12:00:00', noon],
+  ['2026-11-01 12:00:00', noon],
+  ['2026-11-01T12:00', noon],
+  ['2026-11-01', Date.UTC(2026, 10, 1)],
+  [noon, noon],
+  [noon / 1_000, noon],
+])('A13: timeOf reads %s, as UTC where it says no zone', (value, expected) => {
+  expect(timeOf({ at: value }, ['at'])).toBe(expected);
+});
+
+test.each(['', '12', 'soon', 'Nov 1', '2026-13-45T99:00:00Z', 0, -5, true, null, {}, [noon]])(
+  'timeOf takes %s for no time',
+  (value) => {
+    expect(timeOf({ at: value }, ['at'])).toBeNull();
+  },
+);
+
+test('A12: timeOf takes the first path that can be read', () => {
+  const record = { created_at: 'soon', event: { time: '2026-11-01T12:00:00Z' }, time: 1 };
+
+  expect(timeOf(record, ['timestamp', 'created_at', 'event.time', 'time'])).toBe(noon);
+  expect(timeOf('text', ['time'])).toBeNull();
+});
+
+test('timeSpan tells earliest and latest in either order, and nothing where an end has no time', () => {
+  const early = { time: noon };
+  const late = { time: noon + 5_000 };
+  const span = { earliest: noon, latest: noon + 5_000 };
+
+  expect(timeSpan([early, late], ['time'])).toEqual(span);
+  expect(timeSpan([late, early], ['time'])).toEqual(span);
+  expect(timeSpan([late, {}], ['time'])).toBeNull();
+  expect(timeSpan([], ['time'])).toBeNull();
+});

@@ -1,0 +1,30 @@
+// A command run within the test's own process: what it writes is heard, and nothing is started. For what does not hang on a
+// real terminal or exit code; those are asked of the real program (support/cli.ts).
+
+import type { ExitCode, Means } from '../../src/commands/command.ts';
+
+/** What a command said, and the code it ended with. */
+export interface Heard {
+  readonly out: readonly string[];
+  readonly err: readonly string[];
+  readonly code: ExitCode;
+}
+
+/** Runs a command with this environment. What it throws is the caller's to expect. */
+export async function heard(
+  command: (means: Means) => Promise<ExitCode>,
+  env: Means['env'] = {},
+): Promise<Heard> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const means: Means = {
+    env,
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+    unread: new AbortController().signal,
+    exit: (code) => {
+      throw new Error(`the command ended the process with ${code}`);
+    },
+  };
+  return { out, err, code: await command(means) };
+}

@@ -1,0 +1,165 @@
+// What an operator asks of the process that runs: to try again now, and to rewind a stream. And what that process finds by
+// itself while it waits: another secret, and an upstream that is back.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
+import { runSluice, startSluice } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { waitUntil } from '../support/temp.ts';
+
+const hourly = (setup: Setup) => changed(setup, 'every: 100ms', 'every: 1h');
+
+/** Writes the config anew with one text for another. */
+function changed({ config }: Setup, from: string, to: string): void {
+  const before = readFileSync(config, 'utf8');
+  if (!before.includes(from)) throw new Error(`the config has no ${from}`);
+  writeFileSync(config, before.replace(from, to));
+}
+
+async function hasDelivered({ dir, delivered }: Setup, count: number): Promise<void> {
+  const held = () => (existsSync(join(dir, 'events.ndjson')) ? delivered().length : 0);
+  const what = () => `${count} events to be delivered, ${held()} are`;
+  await waitUntil(() => held() >= count, { what });
+}
+
+describe('retry', () => {
+  test('asks a stream now that waits for its interval', async () => {
+    const setup = await aSetup();
+    hourly(setup);
+    const sluice = startSluice(['run', '-c', setup.config]);
+    await hasDelivered(setup, 250);
+    setup.sandbox.control.grow(auditPath, 3);
+
+    const { stdout, exitCode } = await runSluice(['retry', '-c', setup.config, 'audit']);
+    await hasDelivered(setup, 253);
+
+    expect([stdout, exitCode]).toEqual(['audit: asked now\n', 0]);
+    await sluice.kill();
+  });
+
+  test('never cuts short what upstream has asked to wait', async () => {
+    const setup = await aSetup();
+    const fault = { kind: 'status', status: 503, retry_after: 3_600 } as const;
+    setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
+    const sluice = startSluice(['run', '-c', setup.config]);
+    await sluice.waitForLine('"wait_ms":3600000');
+    setup.sandbox.control.setFaults({});
+    const asked = () => setup.sandbox.control.requests()[auditPath]?.requests;
+    const before = asked();
+
+    const { stdout, exitCode } = await runSluice(['retry', '-c', setup.config, 'audit']);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^audit: upstream has asked for its wait; it is asked in (1h 0m|59m)/);
+    expect(asked()).toBe(before);
+    await sluice.kill();
+  });
+
+  test('sends to a sink now that refused everything', async () => {
+    const receiver = await startHttpReceiver({ answer: () => ({ answer: 'reply', status: 401 }) });
+    const setup = await aSetup({
+      sinks: [`  post: { type: http, url: "${receiver.url}", format: json, retry: { max: 1h } }`],
+    });
+    const sluice = startSluice(['run', '-c', setup.config]);
+    await sluice.waitForLine('the sink refuses everything');
+    receiver.answer({ answer: 'reply', status: 200 });
+    const before = receiver.requests.length;
+
+    const { stdout, exitCode } = await runSluice(['retry', '-c', setup.config, 'post']);
+    await receiver.waitFor(before + 1, 30_000);
+
+    expect([stdout, exitCode]).toEqual(['post: asked now\n', 0]);
+    await sluice.kill();
+  });
+
+  test('is left to the next start where nothing runs, and knows nobody else', async () => {
+    const setup = await aSetup();
+    await runSluice(['run', '-c', setup.config, '--once']);
+
+    const later = await runSluice(['retry', '-c', setup.config, 'disk']);
+    const nobody = await runSluice(['retry', '-c', setup.config, 'audti']);
+    const sluice = startSluice(['run', '-c', setup.config]);
+    await sluice.waitForLine(
+      (line) => line.includes('asked to try again') && line.includes('disk'),
+    );
+
+    expect([later.exitCode, nobody.exitCode]).toEqual([0, 1]);
+    expect(later.stdout).toContain('the next start');
+    expect(nobody.stderr).toContain('did you mean audit?');
+    await sluice.kill();
+  });
+});
+
+test('rewind beside a running process delivers again what was read since, and the process goes on', async () => {
+  const setup = await aSetup();
+  const { config, sandbox, delivered } = setup;
+  const sluice = startSluice(['run', '-c', config]);
+  await hasDelivered(setup, 250);
+  const between = new Date().toISOString();
+  sandbox.control.grow(auditPath, 120);
+  await hasDelivered(setup, 370);
+  const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit', '--to', between];
+
+  const known = await runSluice(args);
+  const forgotten = await runSluice([...args, '--forget']);
+  await hasDelivered(setup, 490);
+  sandbox.control.grow(auditPath, 3);
+  await hasDelivered(setup, 493);
+
+  expect([known.exitCode, forgotten.exitCode, sluice.running]).toEqual([0, 0, true]);
+  expect(known.stdout).toMatch(/^audit: resumes where it was at 20.*digest [0-9a-f]{12}\)$/m);
+  expect(forgotten.stdout).toContain('120 records read since');
+  const [before, again] = [delivered().slice(250, 370), delivered().slice(370, 490)];
+  expect(new Set(again)).toEqual(new Set(before));
+  expect(delivered()).toHaveLength(493);
+  await sluice.kill();
+});
+
+test('a rewind that cannot be says so, beside a running process too', async () => {
+  const setup = await aSetup();
+  const rules = [{ path: '/v1/**', fault: { kind: 'status' as const, status: 503 } }];
+  setup.sandbox.control.setFaults({ rules });
+  const sluice = startSluice(['run', '-c', setup.config]);
+  await sluice.waitForLine('could not be read');
+  const args = ['checkpoint', 'rewind', '-c', setup.config, '--stream', 'audit'];
+
+  const { stderr, exitCode } = await runSluice([...args, '--to', '2026-01-01T00:00:00Z']);
+
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('rewinding audit: it was never read');
+  await sluice.kill();
+});
+
+describe('while a stream waits', () => {
+  test('a secret that is mended in its file is used at once', async () => {
+    const setup = await aSetup();
+    const secret = join(setup.dir, 'secret');
+    writeFileSync(secret, 'wrong');
+    changed(setup, 'client_secret: sandbox-secret', `client_secret: "\${file:${secret}}"`);
+    const sluice = startSluice(['run', '-c', setup.config]);
+    await sluice.waitForLine('the stream is halted');
+
+    writeFileSync(secret, 'sandbox-secret\n');
+    const mendedAt = performance.now();
+    await sluice.waitForLine('can be read again', 45_000);
+
+    // A minute is what it would have waited else.
+    expect(performance.now() - mendedAt).toBeLessThan(45_000);
+    expect(setup.sandbox.control.requests()['/v1/oauth/token']?.requests).toBe(2);
+    await hasDelivered(setup, 250);
+    await sluice.kill();
+  });
+
+  test.each([404, 405, 409, 302])('one stray %i costs it seconds', async (status) => {
+    const setup = await aSetup();
+    const fault = { kind: 'status', status } as const;
+    setup.sandbox.control.setFaults({ rules: [{ path: auditPath, after: 1, times: 1, fault }] });
+    const sluice = startSluice(['run', '-c', setup.config]);
+
+    await hasDelivered(setup, 250);
+
+    expect((await sluice.kill()).stderr).not.toContain('is halted');
+  });
+});

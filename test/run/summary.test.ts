@@ -1,0 +1,97 @@
+// What `run --once` says at its end, whatever it came to.
+
+import { describe, expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Summary } from '../../src/pipeline.ts';
+import { type After, summaryLines } from '../../src/run/summary.ts';
+
+const config = {
+  file: 'sluice.yaml',
+  state: {
+    dir: '/state',
+    places: ['/state'],
+    warning: null,
+    maxBytes: 100,
+    keepMs: 0,
+    sync: 'full',
+  },
+} as const;
+
+function aFailure(code: 'upstream_refused' | 'sink_refused' | 'upstream_unreachable') {
+  return new ExportError(code, `it said no to\u001b[2J ${code}`, { next: 'Ask again.' });
+}
+
+function aStream(name: string, state: After['state']['streams'][number]['state'] = 'waiting') {
+  const none = { polls: 1, records: 0, skipped: 0, caughtUpAt: null, nextPollAt: null };
+  return { ...none, name, source: name, state, error: null };
+}
+
+function aSink(name: string, deadLetters = 0): After['state']['sinks'][number] {
+  return {
+    ...{ name, state: 'stopped', position: 5, delivered: 5, deadLetters, retries: 0 },
+    error: null,
+    notice: null,
+  };
+}
+
+function lines(summary: Partial<Summary>, state: After['state']): readonly string[] {
+  return summaryLines(
+    { failed: [], behind: [], records: 5, ...summary },
+    { state, bytes: 0 },
+    { config, stream: process.stdout },
+  );
+}
+
+describe('the summary', () => {
+  test('says what was read and delivered, and nothing else where all is well', () => {
+    const told = lines({ records: 1 }, { streams: [aStream('a')], sinks: [aSink('disk')] });
+
+    expect(told).toEqual([
+      '1 new record read from 1 stream',
+      'disk: 5 delivered, 0 held, 0 dead letters',
+    ]);
+  });
+
+  test('tells of streams that fail for one reason together, what does not mend itself first', () => {
+    const names = Array.from({ length: 1_000 }, (_, i) => `web/c-${i}`);
+    const failed = [
+      ...names.map((stream) => ({ stream, cause: aFailure('upstream_unreachable') })),
+      { stream: 'audit', cause: aFailure('upstream_refused') },
+    ];
+    const streams = [...names.map((name) => aStream(name, 'retrying')), aStream('audit', 'halted')];
+
+    const told = lines({ failed }, { streams, sinks: [aSink('disk')] });
+
+    expect(told).toEqual([
+      '5 new records read from 1001 streams',
+      '!! audit is halted: it said no to [2J upstream_refused',
+      '   Ask again.',
+      ' ! web/c-0, web/c-1, web/c-2 and 997 more are not read: it said no to [2J upstream_unreachable',
+      '   Ask again.',
+      'disk: 5 delivered, 0 held, 0 dead letters',
+    ]);
+  });
+
+  test('names what a sink refuses, what it has yet to get, and its dead letters', () => {
+    const behind = [
+      { sink: 'siem', held: 3, cause: aFailure('sink_refused') },
+      { sink: 'slow', held: 2, cause: null },
+    ];
+
+    const told = lines(
+      { behind },
+      { streams: [], sinks: [aSink('siem'), aSink('slow'), aSink('post', 4)] },
+    );
+
+    expect(told).toEqual([
+      '5 new records read from 0 streams',
+      '!! siem refuses everything, 3 events held for it: it said no to [2J sink_refused',
+      '   Ask again.',
+      ' ! post has refused 4 events for good (dead letters)',
+      '   Look why: npx sluice dead-letters list -c sluice.yaml --sink post; then retry or drop them.',
+      'siem: 5 delivered, 3 held, 0 dead letters; still held: it said no to [2J sink_refused',
+      'slow: 5 delivered, 2 held, 0 dead letters; still held: there was no time left',
+      'post: 5 delivered, 0 held, 4 dead letters; refused for good and kept as dead letters',
+    ]);
+  });
+});

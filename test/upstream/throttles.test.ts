@@ -1,0 +1,186 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import type { Lane } from '../../src/upstream/fair-queue.ts';
+import { openThrottles, type PathCeiling } from '../../src/upstream/throttles.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { never } from '../tools/serving.ts';
+
+const key = { credential: 'c', base: 'https://api.example' };
+const template = '/companies/{company_id}/logs';
+
+function lane(tenant: string, path = `/companies/${tenant}/logs`): Lane {
+  return { tenant, path, template };
+}
+
+function open(ceilings: readonly PathCeiling[] = []) {
+  const clock = manualClock();
+  const throttles = openThrottles({ clock, random: () => 0.5 });
+  return { clock, throttles, gate: throttles.gate(key, { ceilings }) };
+}
+
+describe('gate', () => {
+  test('a request with nothing in its way goes at once', async () => {
+    const { gate, clock } = open();
+
+    await gate.acquire(lane('a'), never());
+
+    expect(clock.sleepers).toBe(0);
+  });
+
+  test('A34: a refusal parks its own path only', async () => {
+    const { gate } = open();
+
+    gate.observe(lane('a'), { refused: true, retryAfterMs: 60_000 });
+
+    expect(gate.delay(lane('a'))).toBeGreaterThanOrEqual(60_000);
+    expect(gate.delay(lane('b'))).toBe(0);
+    await gate.acquire(lane('b'), never());
+  });
+
+  test('A34: a second path refused within the minute slows the template, a second template the credential', () => {
+    const { gate } = open();
+    const other = { tenant: '', path: '/audit/events', template: '/audit/events' };
+
+    gate.observe(lane('a'), { refused: true });
+    const afterOne = gate.delay(lane('c'));
+    gate.observe(lane('b'), { refused: true });
+    const afterTwo = gate.delay(lane('c'));
+    const elsewhere = gate.delay({ ...other, path: '/sites', template: '/sites' });
+    gate.observe(other, { refused: true });
+    const afterThree = gate.delay({ ...other, path: '/sites', template: '/sites' });
+
+    expect({ afterOne, elsewhere }).toEqual({ afterOne: 0, elsewhere: 0 });
+    expect(afterTwo).toBeGreaterThanOrEqual(1_000);
+    expect(afterThree).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('a Retry-After of thirty days on two paths does not park the others for days', () => {
+    const { gate } = open();
+    const days = 30 * 86_400_000;
+
+    gate.observe(lane('a'), { refused: true, retryAfterMs: days });
+    gate.observe(lane('b'), { refused: true, retryAfterMs: days });
+
+    expect(gate.delay(lane('a'))).toBeGreaterThanOrEqual(days);
+    expect(gate.delay(lane('c'))).toBeLessThanOrEqual(2_000);
+  });
+
+  test('refusals more than a minute apart stay each their path’s own', async () => {
+    const { gate, clock } = open();
+
+    gate.observe(lane('a'), { refused: true });
+    await clock.advance(60_000);
+    gate.observe(lane('b'), { refused: true });
+
+    expect(gate.delay(lane('c'))).toBe(0);
+  });
+
+  test('waiters are served by tenant in turn, each path in order', async () => {
+    const { gate, clock } = open([{ path: template, requests: 1, perMs: 1_000 }]);
+    const served: string[] = [];
+    const wait = (tenant: string, name: string) =>
+      void gate.acquire(lane(tenant, `/companies/${tenant}/logs`), never()).then(() => {
+        served.push(name);
+      });
+    await gate.acquire(lane('big'), never());
+
+    for (const number of [1, 2, 3, 4]) wait('big', `big ${number}`);
+    wait('small', 'small 1');
+    wait('tiny', 'tiny 1');
+    await clock.advance(6_000);
+
+    expect(served).toEqual(['big 1', 'small 1', 'tiny 1', 'big 2', 'big 3', 'big 4']);
+  });
+
+  test('a parked path does not delay the tenant’s other paths', async () => {
+    const { gate, clock } = open([{ path: template, requests: 1, perMs: 1_000 }]);
+    const served: string[] = [];
+    await gate.acquire(lane('z'), never());
+    gate.observe(lane('a', '/companies/a/parked'), { refused: true, retryAfterMs: 86_400_000 });
+
+    void gate.acquire(lane('a', '/companies/a/parked'), never()).then(() => served.push('parked'));
+    void gate.acquire(lane('a', '/companies/a/free'), never()).then(() => served.push('free'));
+    await clock.advance(1_000);
+
+    expect(served).toEqual(['free']);
+  });
+
+  test('the ceiling of a template holds over all its paths', async () => {
+    const { gate, clock } = open([{ path: template, requests: 5, perMs: 10_000 }]);
+    const times: number[] = [];
+
+    for (let number = 0; number < 40; number++) {
+      void gate
+        .acquire(lane(`t${number % 7}`, `/p/${number}`), never())
+        .then(() => times.push(clock.monotonic()));
+    }
+    await clock.advance(100_000);
+
+    expect(times).toHaveLength(40);
+    for (const start of times) {
+      expect(
+        times.filter((time) => time >= start && time < start + 10_000).length,
+      ).toBeLessThanOrEqual(5);
+    }
+  });
+
+  test('a ceiling without path holds for the credential', async () => {
+    const { gate } = open([{ requests: 2, perMs: 1_000 }]);
+
+    await gate.acquire({ tenant: '', path: '/a', template: '/a' }, never());
+    await gate.acquire({ tenant: '', path: '/b', template: '/b' }, never());
+
+    expect(gate.delay({ tenant: '', path: '/c', template: '/c' })).toBe(1_000);
+  });
+
+  test('two upstreams with one credential share one gate and both their ceilings', async () => {
+    const { throttles, gate } = open();
+
+    const other = throttles.gate(key, { ceilings: [{ path: '/x', requests: 1, perMs: 500 }] });
+    const stranger = throttles.gate({ ...key, base: 'https://eu.example' }, { ceilings: [] });
+    await gate.acquire({ tenant: '', path: '/x', template: '/x' }, never());
+
+    expect(other.delay({ tenant: '', path: '/x', template: '/x' })).toBe(500);
+    expect(stranger.delay({ tenant: '', path: '/x', template: '/x' })).toBe(0);
+  });
+
+  test('whoever stops waiting leaves nothing behind: no turn taken, no timer, no listener', async () => {
+    const { gate, clock } = open([{ path: template, requests: 1, perMs: 1_000 }]);
+    const stop = new AbortController();
+    await gate.acquire(lane('a'), stop.signal);
+
+    const waiting = [gate.acquire(lane('a'), stop.signal), gate.acquire(lane('b'), stop.signal)];
+    const sleeping = clock.sleepers;
+    stop.abort(new Error('shutting down'));
+    const results = await Promise.allSettled(waiting);
+    await clock.settle();
+
+    expect(sleeping).toBe(1);
+    expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected']);
+    expect(clock.sleepers).toBe(0);
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0);
+    await clock.advance(1_000);
+    expect(gate.delay(lane('b'))).toBe(0);
+  });
+
+  test('thousands of paths seen once do not pile up', () => {
+    const { gate } = open([{ path: template, requests: 1, perMs: 1_000 }]);
+
+    for (let number = 0; number < 10_000; number++) {
+      const here = lane('a', `/policies/${number}`);
+      gate.observe(here, { refused: false, limit: 5, remaining: 4 });
+    }
+
+    expect(gate.state().length).toBeLessThanOrEqual(4_096);
+  });
+
+  test('state shows budgets and waits', () => {
+    const { gate } = open();
+
+    gate.observe(lane('a'), { refused: false, limit: 60, remaining: 0, resetMs: 5_000 });
+
+    expect(gate.state()).toEqual([
+      { path: '/companies/a/logs', waitMs: 5_000, limit: 60, remaining: 0 },
+    ]);
+  });
+});

@@ -1,0 +1,54 @@
+// Which limits concern which stream, on streams as a config makes them and paths as throttles name them.
+
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/config.ts';
+import { planFrom } from '../../src/config/plan.ts';
+import { budgetKeys, budgetOf, budgetsOf } from '../../src/watch/budgets.ts';
+import { aConfig, around } from '../config/config-text.ts';
+import { planMeans } from '../config/plan-means.ts';
+
+const sources =
+  '  web: { type: logs, upstream: ops, path: "/api/logs/v1/companies/{company_id}/web" }\n' +
+  '  fw: { type: firewall, upstream: ops }';
+
+/** The path of the limit that each stream is told to have. */
+function limits(throttles: Parameters<typeof budgetsOf>[0]) {
+  const config = parseConfig(aConfig({ sources }), 'c.yaml', around());
+  const budgets = budgetsOf(throttles);
+  const entries = planFrom(config, planMeans()).sources.flatMap(({ name, streams }) =>
+    streams.map((stream) => {
+      const keys = budgetKeys(stream, config.sources[name]?.settings.path);
+      return [stream.name, budgetOf(budgets, keys)?.path ?? null] as const;
+    }),
+  );
+  return Object.fromEntries(entries);
+}
+
+const web = '/api/logs/v1/companies/{company_id}/web';
+const firewall = '/api/firewall/v1/companies';
+const none = { waitMs: 0, limit: null, remaining: null };
+
+test('a stream has the limits of its own path, of the template, and of the credential', () => {
+  const own = { ...none, path: web.replace('{company_id}', 'c-1'), waitMs: 10 };
+  const template = { ...none, path: web, waitMs: 5 };
+  const policies = { ...none, path: `${firewall}/c-2/policies`, waitMs: 7 };
+  const policy = { ...none, path: `${firewall}/c-2/policies/p-1`, waitMs: 9 };
+  const all = { ...none, path: '*', waitMs: 1 };
+
+  expect(limits([own, template, policies, policy, all])).toEqual({
+    'web/c-1': own.path,
+    'web/c-2': template.path,
+    'fw/c-1/objects': '*',
+    'fw/c-1/policies': '*',
+    'fw/c-2/objects': '*',
+    'fw/c-2/policies': policy.path,
+  });
+});
+
+test('without waits the smallest share left counts, and without limits there is none', () => {
+  const half = { path: web, waitMs: 0, limit: 60, remaining: 30 };
+  const most = { path: '*', waitMs: 0, limit: 1_000, remaining: 900 };
+
+  expect(limits([half, most])).toMatchObject({ 'web/c-1': web, 'fw/c-1/objects': '*' });
+  expect(limits([])).toMatchObject({ 'web/c-1': null, 'fw/c-1/objects': null });
+});
