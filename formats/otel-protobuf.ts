@@ -5,8 +5,7 @@
 // otel-value.ts has it.
 
 import type { Event } from '../src/contracts/event.ts';
-import type { DocumentForm } from '../src/contracts/format.ts';
-import type { EncodedLines } from '../src/contracts/sink.ts';
+import type { DocumentForm, EncodedLines } from '../src/contracts/format.ts';
 import { jsonText } from './json-text.ts';
 import {
   attributesOf,

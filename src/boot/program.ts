@@ -2,9 +2,9 @@
 // what it is decides the code. Exit codes are what people's scripts rely on: none ever changes its meaning.
 
 import { CommanderError } from 'commander';
-import { type ExitCode, failureText, type Means, UsageError } from '../commands/command.ts';
+import { type ExitCode, failureText, type Means } from '../commands/command.ts';
 import { commandLine } from '../commands/command-line.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
+import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
 
 /** Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit code. */

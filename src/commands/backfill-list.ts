@@ -3,6 +3,7 @@
 // live streams' memory is not touched, and what a backfill has held for the sinks is delivered like all that is held.
 
 import { type Config, readConfig } from '../config/config.ts';
+import { UsageError } from '../contracts/errors.ts';
 import { holderOf } from '../hold/lock.ts';
 import {
   type BackfillProgress,
@@ -13,18 +14,13 @@ import {
   requestsIn,
   withdraw,
 } from '../run/backfill-requests.ts';
+import { commandText } from '../terminal/command-text.ts';
 import { counted, type Mood, painted, spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { notHere } from '../watch/state.ts';
 import { readConfigAtWork, whereItRuns } from './at-work.ts';
-import {
-  type ConfigOptions,
-  commandText,
-  type ExitCode,
-  type Means,
-  UsageError,
-} from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 
 /** Options of `backfill list`. */
 export interface ListOptions extends ConfigOptions {

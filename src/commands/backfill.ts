@@ -6,7 +6,7 @@
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, UsageError } from '../contracts/errors.ts';
 import { holderOf } from '../hold/lock.ts';
 import type { Summary } from '../pipeline.ts';
 import { runAlone } from '../run/backfill-alone.ts';
@@ -24,12 +24,12 @@ import {
 } from '../run/backfill-requests.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
-import { besideMeter, type Meter, meterFor } from '../terminal/backfill-meter.ts';
 import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
 import { whereItRuns } from './at-work.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import { besideMeter, type Meter, meterFor } from './backfill-meter.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 
 /** Options of `backfill`. */
 export interface BackfillOptions extends ConfigOptions {

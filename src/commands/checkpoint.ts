@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
+import { UsageError } from '../contracts/errors.ts';
 import { identityBytes } from '../contracts/spool.ts';
 import { forgetDelivered } from '../hold/delivered.ts';
 import { holderOf, takeLock } from '../hold/lock.ts';
@@ -16,7 +17,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { hasState, notHere, openForLooking, readState, type StreamState } from '../watch/state.ts';
 import { askBeside } from './asking.ts';
 import { readConfigAtWork } from './at-work.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 import { streamsOf } from './status.ts';
 
 /** Options of all three. */

@@ -4,8 +4,10 @@
 
 import { Argument, Command, Option } from 'commander';
 import { hint } from '../config/nearest.ts';
+import { UsageError } from '../contracts/errors.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, UsageError, usualConfig, version } from './command.ts';
+import { version } from '../tools/version.ts';
+import { type ExitCode, type Means, usualConfig } from './command.ts';
 import { sinkKinds } from './new-config.ts';
 
 type End = (code: ExitCode) => void;

@@ -2,20 +2,12 @@
 // handed and never end the process themselves, so that exit codes stand in one place (main.ts) and what a command
 // prints is whole before the process ends.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { ExportError } from '../contracts/errors.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;
-
-/** `0.1.0`: the version of sluice, as its package says. */
-export function version(): string {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  );
-  return version;
-}
 
 /** What a command is run with. */
 export interface Means {
@@ -42,24 +34,9 @@ export function usualConfig({ SLUICE_CONFIG: named = '' }: Means['env']): string
   return existsSync('sluice.yaml') ? 'sluice.yaml' : null;
 }
 
-/** The command line itself is wrong: exit code 64. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
-
 /** A failure as a person reads it: what happened, and what to do about it on a line of its own. */
 export function failureText(error: ExportError): string {
   return `${lines(error.message)}\n  ${lines(error.next)}`;
-}
-
-/** A command line that can be copied into a shell, such as `npx sluice status -c sluice.yaml`. */
-export function commandText(command: string, file: string, ...more: readonly string[]): string {
-  return ['npx sluice', command, '-c', ...[file, ...more].map(shellWord)].join(' ');
-}
-
-/** A word as a shell reads it back. */
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 const lineLengthMax = 2_000;

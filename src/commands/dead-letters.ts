@@ -6,6 +6,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
+import { UsageError } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import type { Store } from '../hold/store.ts';
@@ -14,7 +15,7 @@ import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { hasState, notHere, openForLooking, openForMending } from '../watch/state.ts';
 import { readConfigAtWork } from './at-work.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 
 /** Options of all three. */
 export interface DeadLetterOptions extends ConfigOptions {

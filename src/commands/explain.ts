@@ -4,10 +4,12 @@
 
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
+import { UsageError } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Stream } from '../contracts/source.ts';
 import { timetable } from '../fetch/schedule.ts';
 import type { PlannedSource } from '../pipeline.ts';
+import { commandText } from '../terminal/command-text.ts';
 import { counted, factLines, painted, spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
@@ -22,13 +24,7 @@ import {
   waitsForRoom,
 } from '../watch/state.ts';
 import { readConfigAtWork } from './at-work.ts';
-import {
-  type ConfigOptions,
-  commandText,
-  type ExitCode,
-  type Means,
-  UsageError,
-} from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 import { planToLook } from './looking.ts';
 
 /** Explains a stream. */

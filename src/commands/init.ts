@@ -7,8 +7,10 @@ import { createInterface } from 'node:readline/promises';
 import { ConfigError, parseConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { whyUnreadable } from '../config/references.ts';
+import { UsageError } from '../contracts/errors.ts';
+import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, shellWord, UsageError } from './command.ts';
+import type { ExitCode, Means } from './command.ts';
 import { withStandIns } from './looking.ts';
 import { type Answers, configText, type SinkType, secretNames, sinkKinds } from './new-config.ts';
 

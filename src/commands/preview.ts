@@ -7,11 +7,12 @@ import { buffer } from 'node:stream/consumers';
 import { hint } from '../config/nearest.ts';
 import type { WholePlan } from '../config/plan.ts';
 import { whyUnreadable } from '../config/references.ts';
+import { UsageError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
 import { factLines, painted } from '../terminal/table.ts';
 import { visibleBytes, visibleJson } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 import { planToLook, readConfigToLook } from './looking.ts';
 import { rehearse, type SinkRehearsal } from './rehearse.ts';
 

@@ -5,7 +5,7 @@
 
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
+import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { duration } from '../contracts/settings.ts';
 import type { Log } from '../contracts/tools.ts';
 import { backlog, type Summary } from '../pipeline.ts';
@@ -29,7 +29,7 @@ import type { LogLevel } from '../watch/log.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
 import type { Watched, WatchedJourney } from '../watch/watched.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 
 /** Options of `run`. */
 export interface RunOptions extends ConfigOptions {

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { whyUnreadable } from '../config/references.ts';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, UsageError } from '../contracts/errors.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import {
   type FaultScript,
@@ -12,7 +12,7 @@ import {
   type Sandbox,
   startSandbox,
 } from '../sandbox/sandbox.ts';
-import { type ExitCode, type Means, UsageError } from './command.ts';
+import type { ExitCode, Means } from './command.ts';
 
 /** Options of `sandbox`, as they are typed. */
 export interface SandboxFlags {

@@ -13,6 +13,7 @@ import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { formatKeyOf, planFrom, type WholePlan } from '../config/plan.ts';
 import type { FormatChoice } from '../contracts/definition.ts';
+import { UsageError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import { holderOf } from '../hold/lock.ts';
 import { Store } from '../hold/store.ts';
@@ -28,7 +29,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
 import { hasState, openForLooking } from '../watch/state.ts';
 import { readConfigAtWork } from './at-work.ts';
-import { type ConfigOptions, type ExitCode, type Means, UsageError } from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './command.ts';
 
 /** Options of `tap`. */
 export interface TapOptions extends ConfigOptions {

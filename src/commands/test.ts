@@ -11,13 +11,13 @@ import {
   readTests,
   type TestsFile,
 } from '../config/tests.ts';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, UsageError } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { painted } from '../terminal/table.ts';
 import { textOf, visibleBytes } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, UsageError, usualConfig } from './command.ts';
+import { type ExitCode, type Means, usualConfig } from './command.ts';
 import { type Difference, differences, shownText, textDifference, unwanted } from './expected.ts';
 import { planToLook, readConfigToLook } from './looking.ts';
 import { type Rehearsal, rehearse, type SinkRehearsal } from './rehearse.ts';

@@ -5,12 +5,12 @@
 import type { Config } from '../config/config.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { painted } from '../terminal/table.ts';
-import { frameLines } from '../terminal/top-frame.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type Asked, askRunning } from '../watch/running.ts';
 import { readConfigAtWork } from './at-work.ts';
 import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { frameLines } from './top-frame.ts';
 
 const everyMs = 1_000;
 /** What is no terminal takes all lines there are. */

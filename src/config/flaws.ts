@@ -3,8 +3,8 @@
 // No message holds the value of a secret or of anything that came through a reference.
 
 import type { LineCounter } from 'yaml';
-import { commandText } from '../commands/command.ts';
 import { ExportError } from '../contracts/errors.ts';
+import { commandText } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
 /** One thing that is wrong, or that the author should look at. */

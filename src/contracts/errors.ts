@@ -85,3 +85,8 @@ export function invariant(condition: boolean, what: string): asserts condition {
     });
   }
 }
+
+/** The command line itself is wrong: exit code 64. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

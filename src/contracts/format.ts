@@ -3,7 +3,14 @@
 // frame that it stands in. The engine encodes an event once per distinct format, however many sinks want it.
 
 import type { Event } from './event.ts';
-import type { EncodedLines } from './sink.ts';
+
+/** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is an LF. */
+export interface EncodedLines {
+  readonly bytes: Uint8Array;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly length: number;
+}
 
 /** Turns events into what sinks carry. */
 export interface Format {

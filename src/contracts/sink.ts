@@ -4,18 +4,10 @@
 
 import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
-import type { Format } from './format.ts';
+import type { EncodedLines, Format } from './format.ts';
 import type { Json } from './json.ts';
 import type { Numbering, Reach } from './numbering.ts';
 import type { Tools } from './tools.ts';
-
-/** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is an LF. */
-export interface EncodedLines {
-  readonly bytes: Uint8Array;
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-  readonly length: number;
-}
 
 /** Events for one sink, in spool order. */
 export interface Batch {

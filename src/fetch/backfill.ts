@@ -17,8 +17,9 @@ import {
 } from './backfill-spool.ts';
 import { samePlace } from './list/checkpoint.ts';
 import { firstPlace } from './list/pager.ts';
-import { ListReader, type Taken } from './list/reader.ts';
+import { ListReader } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
+import type { Taken } from './list/stage.ts';
 import { EmptyRuns } from './list/tail.ts';
 import { follow, type Walk } from './list/walk.ts';
 import { mismatch, NoPage, type PollResult, resultOf } from './outcome.ts';

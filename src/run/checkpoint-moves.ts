@@ -2,16 +2,16 @@
 // is under way: what it remembers would overrule what is changed under it. What must stay true: nothing is touched that is
 // held for the sinks, and identities are forgotten only where that is asked for.
 
-import { commandText } from '../commands/command.ts';
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import { identityBytes, type TrailEntry } from '../contracts/spool.ts';
 import type { ListCheckpoint } from '../fetch/list/checkpoint.ts';
+import { roundWanted } from '../fetch/list/checkpoint.ts';
 import { noHorizon } from '../fetch/list/horizon.ts';
-import { roundWanted } from '../fetch/list/read-round.ts';
 import type { Wish } from '../hold/requests.ts';
 import type { Store } from '../hold/store.ts';
+import { commandText } from '../terminal/command-text.ts';
 import { digestOf, openForMending } from '../watch/state.ts';
 
 /** Where a stream is to go on that is rewound, and what of it is to be forgotten. */

@@ -2,9 +2,9 @@
 // is loaded where it does not, and the end of a run waits for a collector no longer than it may take as a whole.
 
 import { randomUUID } from 'node:crypto';
-import { version } from '../commands/command.ts';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../contracts/tools.ts';
+import { version } from '../tools/version.ts';
 import type { CollectorLog } from '../watch/collector-log.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
 

@@ -3,10 +3,10 @@
 // new config, the old one goes on and the log says why; nothing that was read is lost, and nothing is dropped from a
 // running config by an oversight: that has to be allowed at the start.
 
-import { commandText, type Means } from '../commands/command.ts';
 import { type Config, ConfigError, flawText, readConfig } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import { commandText } from '../terminal/command-text.ts';
 import type { Journey } from './journey.ts';
 import { type Changes, changesBetween, type Made, type PartChanges } from './reload-changes.ts';
 import { planWith, type SharedByUpstream, sharedAfter, sharedAtStart } from './reload-plan.ts';
@@ -20,7 +20,7 @@ export interface ReloadMeans {
   readonly plan: WholePlan;
   readonly journey: Journey;
   readonly tools: BootTools;
-  readonly env: Means['env'];
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly requests: ReloadRequests;
   /** Streams and sinks may leave. */
   readonly removalAllowed: boolean;

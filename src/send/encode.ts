@@ -3,8 +3,7 @@
 // distinct selection and format.
 
 import type { Event, Offset } from '../contracts/event.ts';
-import type { Format } from '../contracts/format.ts';
-import type { EncodedLines } from '../contracts/sink.ts';
+import type { EncodedLines, Format } from '../contracts/format.ts';
 
 const lf = 0x0a;
 /** An UTF-16 unit takes at most this many bytes in UTF-8. */

@@ -6,8 +6,7 @@
 
 import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { Event } from '../contracts/event.ts';
-import type { Format } from '../contracts/format.ts';
-import type { EncodedLines } from '../contracts/sink.ts';
+import type { EncodedLines, Format } from '../contracts/format.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';

@@ -2,8 +2,8 @@
 // `status` reads from the state directory and those that a running process tells of itself, which are the same as far as
 // they are needed here. What must stay true: a thousand streams that fail for one reason are one matter, not a thousand.
 
-import { commandText } from '../commands/command.ts';
 import type { Notice } from '../contracts/sink.ts';
+import { commandText } from '../terminal/command-text.ts';
 import { counted, painted, sizeText, spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { fullSoonMs } from './attention.ts';

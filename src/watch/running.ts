@@ -4,8 +4,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { commandText } from '../commands/command.ts';
 import type { Config } from '../config/config.ts';
+import { commandText } from '../terminal/command-text.ts';
 
 const time = z.iso.datetime().nullable();
 

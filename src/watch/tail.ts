@@ -1,6 +1,6 @@
 // The live tail: what the newest events look like in a form of the reader's choice, for a person. Nothing happens while
 // nobody looks, and who looks sees as much as a person can read: the rest is counted. Where events come from is boot's to
-// know (boot/event-tap.ts). What must stay true: looking moves nothing, and its share of the time is bounded.
+// know (run/event-tap.ts). What must stay true: looking moves nothing, and its share of the time is bounded.
 
 import type { Clock } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';

@@ -161,7 +161,7 @@ describe('starting', () => {
 
     const packages = loaded.filter((name) => !/^(src|connectors|formats)\//.test(name));
     expect(new Set(packages)).toEqual(new Set(['commander']));
-    expect(loaded.filter((name) => name.startsWith('src/boot/commands/'))).toEqual([]);
+    expect(loaded.filter((name) => name.startsWith('src/commands/'))).toEqual([]);
   });
 
   test.each(['check', 'status', 'test'])(
@@ -170,10 +170,10 @@ describe('starting', () => {
       const loaded = await loadedBy(command, ...(command === 'test' ? [tests] : ['-c', aConfig()]));
 
       const heavy = /^(undici|kafkajs|@platformatic|@opentelemetry|syslog-client|pino)/;
-      const commands = loaded.filter((name) => name.startsWith('src/boot/commands/'));
+      const commands = loaded.filter((name) => name.startsWith('src/commands/'));
       expect(loaded).toContain('zod');
       expect(loaded.filter((name) => heavy.test(name))).toEqual([]);
-      expect(commands).toEqual([`src/boot/commands/${command}.ts`]);
+      expect(commands).toEqual([`src/commands/${command}.ts`]);
     },
   );
 });

@@ -3,9 +3,9 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test as it } from 'vitest';
-import { UsageError } from '../../src/commands/command.ts';
 import { preview } from '../../src/commands/preview.ts';
 import { test } from '../../src/commands/test.ts';
+import { UsageError } from '../../src/contracts/errors.ts';
 import { heard } from '../run/heard.ts';
 import { runSluice } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonical, contentHash, parseExact } from '../../src/fetch/canonical.ts';
-import { addedFields, changedPaths } from '../../src/fetch/diff.ts';
+import { canonical, contentHash, parseExact } from '../../src/fetch/collection/canonical.ts';
+import { addedFields, changedPaths } from '../../src/fetch/collection/diff.ts';
 
 const plain = { ignore: [], unordered: [] };
 const text = (json: string, comparison: Parameters<typeof canonical>[1] = plain) =>

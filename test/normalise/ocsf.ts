@@ -7,7 +7,7 @@ import type { PageContext, RecordKind } from '../../src/contracts/event.ts';
 import type { Json } from '../../src/contracts/json.ts';
 
 /** Where the shared material is when it is. */
-const shared = fileURLToPath(new URL('../../../../shared/data/', import.meta.url));
+const shared = fileURLToPath(new URL('../../../shared/data/', import.meta.url));
 
 /** True where `../shared` stands beside the checkout. */
 export const hasShared = existsSync(`${shared}ocsf/strict-check.mjs`);

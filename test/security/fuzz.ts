@@ -2,7 +2,7 @@
 // one frame, and hold what went in or the documented replacement of it. `fuzz-main.ts` runs as many as one likes.
 
 import { framerFor } from '../../connectors/sinks/syslog/framing.ts';
-import type { EncodedLines } from '../../src/contracts/sink.ts';
+import type { EncodedLines } from '../../src/contracts/format.ts';
 import { encodeLines } from '../../src/send/encode.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { FrameSplitter } from '../support/syslog-frames.ts';

@@ -3,8 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Event } from '../../src/contracts/event.ts';
-import type { Format } from '../../src/contracts/format.ts';
-import type { EncodedLines } from '../../src/contracts/sink.ts';
+import type { EncodedLines, Format } from '../../src/contracts/format.ts';
 import { encodeLines, indexAt, joinLines, pickLines, subLines } from '../../src/send/encode.ts';
 import { anEvent } from '../support/an-event.ts';
 

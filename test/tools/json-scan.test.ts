@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonical, parseExact } from '../../src/fetch/canonical.ts';
+import { canonical, parseExact } from '../../src/fetch/collection/canonical.ts';
 import { IgnoredPaths, JsonScan, nestingMax, TooDeep } from '../../src/tools/json-scan.ts';
 
 const noRules = { ignore: [], unordered: [] };

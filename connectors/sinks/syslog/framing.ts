@@ -4,7 +4,7 @@
 // ones, in memory that is used again: fresh memory for each batch doubles the cost of an event on its way out (measured,
 // 0.9 against 0.45 µs). No frame is ever cut or skipped.
 
-import type { EncodedLines } from '../../../src/contracts/sink.ts';
+import type { EncodedLines } from '../../../src/contracts/format.ts';
 import { linesOf } from '../../shared/lines.ts';
 
 /** How messages are told apart on a stream. */

@@ -5,8 +5,8 @@
 import type { SnapshotReading } from '../../contracts/definition.ts';
 import type { Entity, Reading, SnapshotStream } from '../../contracts/source.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
-import { contentHash } from '../canonical.ts';
 import type { Finding } from '../own-pages.ts';
+import { contentHash } from './canonical.ts';
 import { compare, countAbsences, type Difference, driftedFields, type Known } from './judge.ts';
 import type { Change } from './records.ts';
 import type { EntityState } from './state.ts';

@@ -4,8 +4,8 @@
 
 import type { SnapshotReading } from '../../contracts/definition.ts';
 import type { Entity } from '../../contracts/source.ts';
-import { contentHash } from '../canonical.ts';
-import { addedFields } from '../diff.ts';
+import { contentHash } from './canonical.ts';
+import { addedFields } from './diff.ts';
 import type { EntityState } from './state.ts';
 
 /** Entities as they were told last, by key. */

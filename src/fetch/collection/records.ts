@@ -5,9 +5,9 @@ import type { ChangeRecord } from '../../contracts/change.ts';
 import type { PageContext } from '../../contracts/event.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { NewPage } from '../../contracts/spool.ts';
-import { type Comparison, parseExact } from '../canonical.ts';
-import { changedPaths } from '../diff.ts';
 import { ownPage } from '../own-pages.ts';
+import { type Comparison, parseExact } from './canonical.ts';
+import { changedPaths } from './diff.ts';
 import type { EntityState } from './state.ts';
 
 /** One change, before it is stamped. */

@@ -5,7 +5,7 @@
 // that stands still. Where most have stayed as they were last seen for a while, the brake is off, and a round tells what
 // they are now; a field that changes now and then makes that while longer each time, up to a day.
 
-import { changedPaths } from '../diff.ts';
+import { changedPaths } from '../collection/diff.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { KeyTable } from './key-table.ts';

@@ -22,13 +22,13 @@ import {
   passingMsMax,
   resultOf,
 } from '../outcome.ts';
-import { knowsEnd, type ListCheckpoint, samePlace } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, roundWanted, samePlace } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
-import { isBlind, readRound, roundEveryMs, roundWanted } from './read-round.ts';
+import { isBlind, readRound, roundEveryMs } from './read-round.ts';
 import { readStart } from './read-start.ts';
 import type { ListReader } from './reader.ts';
 import { isScopeLost, resetFinding, scopeFinding } from './recover.ts';

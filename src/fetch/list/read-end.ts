@@ -2,13 +2,13 @@
 // upstream no longer takes it, the end is found anew: from a place where the list was read some time before, or by a round.
 
 import type { NoPage } from '../outcome.ts';
-import { knowsEnd, samePlace } from './checkpoint.ts';
+import { knowsEnd, roundWanted, samePlace } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Identified } from './identity.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
-import { begin, readRound, roundWanted } from './read-round.ts';
+import { begin, readRound } from './read-round.ts';
 import {
   checkHeeded,
   fromNowFindings,

@@ -6,16 +6,13 @@
 // list's end is not known without it does it go through in one poll. Its progress is committed.
 
 import { NoPage } from '../outcome.ts';
-import { knowsEnd, type ListCheckpoint, type Round, samePlace } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, type Round, roundWanted, samePlace } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter } from './stage.ts';
-
-/** As the time of the last round: rows were seen to have come in where they are not read, so one is due at once. */
-export const roundWanted = 0;
 
 /** Part of the time that rounds may take. */
 const timeShare = 0.1;

@@ -17,18 +17,19 @@ import {
   freshCheckpoint,
   type ListCheckpoint,
   readCheckpoint,
+  roundWanted,
   samePlace,
 } from './checkpoint.ts';
 import { Drift } from './drift.ts';
 import { Group } from './group.ts';
 import { remember } from './horizon.ts';
 import { type Identified, Identifier } from './identity.ts';
-import { type Judged, judge, type Question, type WalkCounts } from './judge.ts';
+import { judge, type Question, type WalkCounts } from './judge.ts';
 import { KeyTable } from './key-table.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
-import { roundWanted } from './read-round.ts';
-import { type TimeSpan, timeSpan } from './record-time.ts';
+import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
+import type { Taken } from './stage.ts';
 
 /** What a list stream is read with. */
 export interface ListMeans {
@@ -44,16 +45,6 @@ export interface ListMeans {
   readonly patienceMs: number;
   /** Where the bodies of its pages are counted until they are held. */
   readonly inFlight?: InFlight | undefined;
-}
-
-/** A page and what is new on it. */
-export interface Taken {
-  readonly page: Page;
-  readonly judged: Judged;
-  /** Epoch milliseconds at which it was read. */
-  readonly at: number;
-  /** When its records happened; null where that cannot be told. */
-  readonly span: TimeSpan | null;
 }
 
 /** Reads one list stream. */

@@ -1,12 +1,22 @@
 // A page of a walk on its way into the spool, with what is around it, and what follows from it for the checkpoint.
 
-import type { Place } from '../../contracts/source.ts';
+import type { Page, Place } from '../../contracts/source.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
-import { keyBytes, keysOf, type WalkCounts } from './judge.ts';
+import { type Judged, keyBytes, keysOf, type WalkCounts } from './judge.ts';
 import type { Pager } from './pager.ts';
-import type { Taken } from './reader.ts';
+import type { TimeSpan } from './record-time.ts';
+
+/** A page and what is new on it. */
+export interface Taken {
+  readonly page: Page;
+  readonly judged: Judged;
+  /** Epoch milliseconds at which it was read. */
+  readonly at: number;
+  /** When its records happened; null where that cannot be told. */
+  readonly span: TimeSpan | null;
+}
 
 /** What a walk has seen before a page. */
 export interface Seen {

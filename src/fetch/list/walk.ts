@@ -15,8 +15,8 @@ import { headOf, keysOf, overlapEnd, type Reading, sameEnd } from './judge.ts';
 import type { Asked } from './page-asker.ts';
 import { firstPlace, overlapMax, type Pager, pagerFor, type Resume } from './pager.ts';
 import type { Verdicts } from './paging-doubt.ts';
-import type { ListReader, Taken } from './reader.ts';
-import { keysWithout, type Seen, type Stage, type Tally } from './stage.ts';
+import type { ListReader } from './reader.ts';
+import { keysWithout, type Seen, type Stage, type Taken, type Tally } from './stage.ts';
 import { type EmptyRun, TailWatch } from './tail.ts';
 
 /** One strategy's walk. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Frames, framerFor } from '../../../connectors/sinks/syslog/framing.ts';
-import type { EncodedLines } from '../../../src/contracts/sink.ts';
+import type { EncodedLines } from '../../../src/contracts/format.ts';
 import { FrameSplitter } from '../../support/syslog-frames.ts';
 
 const vectorsFile = fileURLToPath(

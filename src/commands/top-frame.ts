@@ -1,9 +1,6 @@
 // One screen of `sluice top`: what a running process tells of itself, what needs attention first, then streams and sinks in
 // the same order, as many as there is room for. Pure; whatever comes from upstream is cleaned here.
 
-import { cleanText } from '../tools/clean-text.ts';
-import { attentionLines } from '../watch/attention-lines.ts';
-import type { RunningReport } from '../watch/running.ts';
 import {
   type Cell,
   counted,
@@ -14,7 +11,10 @@ import {
   stateCell,
   tableLines,
   urgentFirst,
-} from './table.ts';
+} from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { attentionLines } from '../watch/attention-lines.ts';
+import type { RunningReport } from '../watch/running.ts';
 
 /** What a screen is made of. */
 export interface Frame {

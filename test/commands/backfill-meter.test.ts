@@ -1,8 +1,8 @@
 // A backfill's progress as it is shown: a bar on a terminal, a line a minute in a log.
 
 import { describe, expect, test } from 'vitest';
+import { besideMeter, meterFor } from '../../src/commands/backfill-meter.ts';
 import type { BackfillProgress } from '../../src/run/backfill-requests.ts';
-import { besideMeter, meterFor } from '../../src/terminal/backfill-meter.ts';
 import { openLog } from '../../src/watch/log.ts';
 
 function progress(parts: Partial<BackfillProgress>): BackfillProgress {
