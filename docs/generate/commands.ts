@@ -1,7 +1,7 @@
 // Every command with its arguments and options, from the command line itself.
 
 import type { Command, Option } from 'commander';
-import { commandLine } from '../../src/commands/command-line.ts';
+import { commandLine } from '../../src/commands/shared/command-line.ts';
 import { table } from './settings-table.ts';
 
 /** The program's command line, for looking at. */

@@ -3,7 +3,7 @@
 // other file ends the process. sluice.js has made sure of the runtime before; what still starts this file, as a link or a
 // unit of 0.1.0 does, does without that and its memory flags.
 
-import type { ExitCode, Means } from '../commands/command.ts';
+import type { ExitCode, Means } from '../commands/shared/command.ts';
 import { runProgram, unexpectedText } from './program.ts';
 
 const unread = new AbortController();

@@ -2,8 +2,8 @@
 // what it is decides the code. Exit codes are what people's scripts rely on: none ever changes its meaning.
 
 import { CommanderError } from 'commander';
-import { type ExitCode, failureText, type Means } from '../commands/command.ts';
-import { commandLine } from '../commands/command-line.ts';
+import { type ExitCode, failureText, type Means } from '../commands/shared/command.ts';
+import { commandLine } from '../commands/shared/command-line.ts';
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
 

@@ -19,8 +19,8 @@ import { counted, type Mood, painted, spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { notHere } from '../watch/state.ts';
-import { readConfigAtWork, whereItRuns } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { readConfigAtWork, whereItRuns } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
 /** Options of `backfill list`. */
 export interface ListOptions extends ConfigOptions {

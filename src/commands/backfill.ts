@@ -27,9 +27,9 @@ import { type BootTools, openTools } from '../run/tools.ts';
 import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
-import { whereItRuns } from './at-work.ts';
-import { besideMeter, type Meter, meterFor } from './backfill-meter.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { whereItRuns } from './shared/at-work.ts';
+import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
 /** Options of `backfill`. */
 export interface BackfillOptions extends ConfigOptions {

@@ -14,8 +14,8 @@ import type { PlannedSource } from '../pipeline.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { painted } from '../terminal/table.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
-import { type ConfigOptions, type ExitCode, failureText, type Means } from './command.ts';
-import { planToLook } from './looking.ts';
+import { type ConfigOptions, type ExitCode, failureText, type Means } from './shared/command.ts';
+import { planToLook } from './shared/looking.ts';
 
 /** Options of `check`. */
 export interface CheckOptions extends ConfigOptions {
@@ -56,8 +56,8 @@ export async function check(options: CheckOptions, means: Means): Promise<ExitCo
 }
 
 async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
-  const { whyLines } = await import('./why.ts');
-  const { whereItRuns } = await import('./at-work.ts');
+  const { whyLines } = await import('./shared/why.ts');
+  const { whereItRuns } = await import('./shared/at-work.ts');
   for (const line of whyLines(whereItRuns(config).config, plan)) out(`why   ${line}`);
 }
 
@@ -151,8 +151,8 @@ function adviceLines(config: Config): readonly string[] {
 
 /** What this machine has to give, unless a process has it already that runs with this config. */
 async function tellHere(given: Config, { out }: Means): Promise<boolean> {
-  const { checkStateDir, checkListen } = await import('./check-here.ts');
-  const { whereItRuns } = await import('./at-work.ts');
+  const { checkStateDir, checkListen } = await import('./shared/check-here.ts');
+  const { whereItRuns } = await import('./shared/at-work.ts');
   const { config, running } = whereItRuns(given);
   const { status } = config;
   const wrong = [

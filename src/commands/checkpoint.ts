@@ -15,9 +15,9 @@ import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/che
 import { counted, factLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { hasState, notHere, openForLooking, readState, type StreamState } from '../watch/state.ts';
-import { askBeside } from './asking.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { askBeside } from './shared/asking.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 import { streamsOf } from './status.ts';
 
 /** Options of all three. */

@@ -3,8 +3,8 @@
 // are not completed, since a shell would have to start sluice to learn them.
 
 import type { Argument, Command, Option } from 'commander';
-import type { ExitCode, Means } from './command.ts';
-import { type Follow, type Place, scripts } from './completion-scripts.ts';
+import type { ExitCode, Means } from './shared/command.ts';
+import { type Follow, type Place, scripts } from './shared/completion-scripts.ts';
 
 /** Prints the script for a shell. */
 export async function completion(

@@ -14,8 +14,8 @@ import { selectionFor } from '../send/route.ts';
 import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { hasState, notHere, openForLooking, openForMending } from '../watch/state.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
 /** Options of all three. */
 export interface DeadLetterOptions extends ConfigOptions {

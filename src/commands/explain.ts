@@ -23,9 +23,9 @@ import {
   type StreamState,
   waitsForRoom,
 } from '../watch/state.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
-import { planToLook } from './looking.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { planToLook } from './shared/looking.ts';
 
 /** Explains a stream. */
 export async function explain(

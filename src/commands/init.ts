@@ -10,9 +10,15 @@ import { whyUnreadable } from '../config/references.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { ExitCode, Means } from './command.ts';
-import { withStandIns } from './looking.ts';
-import { type Answers, configText, type SinkType, secretNames, sinkKinds } from './new-config.ts';
+import type { ExitCode, Means } from './shared/command.ts';
+import { withStandIns } from './shared/looking.ts';
+import {
+  type Answers,
+  configText,
+  type SinkType,
+  secretNames,
+  sinkKinds,
+} from './shared/new-config.ts';
 
 /** Options of `init`, as they are typed. */
 export interface InitOptions {

@@ -12,9 +12,9 @@ import type { Stream } from '../contracts/source.ts';
 import { factLines, painted } from '../terminal/table.ts';
 import { visibleBytes, visibleJson } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
-import { planToLook, readConfigToLook } from './looking.ts';
-import { rehearse, type SinkRehearsal } from './rehearse.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { planToLook, readConfigToLook } from './shared/looking.ts';
+import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 
 /** Options of `preview`. */
 export interface PreviewOptions extends ConfigOptions {

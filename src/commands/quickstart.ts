@@ -24,8 +24,8 @@ import { watching } from '../watch/live.ts';
 import { type LogLevel, openLog } from '../watch/log.ts';
 import { readState } from '../watch/state.ts';
 import type { StatusServer } from '../watch/status-server.ts';
-import type { ExitCode, Means } from './command.ts';
 import { started } from './sandbox.ts';
+import type { ExitCode, Means } from './shared/command.ts';
 
 const configFile = fileURLToPath(new URL('../../config/quickstart.yaml', import.meta.url));
 

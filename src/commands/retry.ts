@@ -7,9 +7,9 @@ import { holderOf } from '../hold/lock.ts';
 import { spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { hasState, readState } from '../watch/state.ts';
-import { askBeside, askLater } from './asking.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { askBeside, askLater } from './shared/asking.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 import { streamsOf } from './status.ts';
 
 const answerShape = z.object({

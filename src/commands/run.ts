@@ -29,7 +29,7 @@ import type { LogLevel } from '../watch/log.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
 import type { Watched, WatchedJourney } from '../watch/watched.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
 /** Options of `run`. */
 export interface RunOptions extends ConfigOptions {

@@ -12,7 +12,7 @@ import {
   type Sandbox,
   startSandbox,
 } from '../sandbox/sandbox.ts';
-import type { ExitCode, Means } from './command.ts';
+import type { ExitCode, Means } from './shared/command.ts';
 
 /** Options of `sandbox`, as they are typed. */
 export interface SandboxFlags {

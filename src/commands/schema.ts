@@ -1,7 +1,7 @@
 // `sluice schema`: the config's JSON Schema on stdout, for editors.
 
 import { configSchema } from '../config/config.ts';
-import type { ExitCode, Means } from './command.ts';
+import type { ExitCode, Means } from './shared/command.ts';
 
 /** Prints the schema. */
 export async function schema({ out }: Means): Promise<ExitCode> {

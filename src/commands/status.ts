@@ -41,9 +41,9 @@ import {
   type State,
   waitsForRoom,
 } from '../watch/state.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
-import { planToLook } from './looking.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { planToLook } from './shared/looking.ts';
 
 /** Options of `status`. */
 export interface StatusOptions extends ConfigOptions {

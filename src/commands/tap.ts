@@ -28,8 +28,8 @@ import { type Route, selectionFor } from '../send/route.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
 import { hasState, openForLooking } from '../watch/state.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
 /** Options of `tap`. */
 export interface TapOptions extends ConfigOptions {

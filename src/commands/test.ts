@@ -17,10 +17,16 @@ import type { Json } from '../contracts/json.ts';
 import { painted } from '../terminal/table.ts';
 import { textOf, visibleBytes } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, usualConfig } from './command.ts';
-import { type Difference, differences, shownText, textDifference, unwanted } from './expected.ts';
-import { planToLook, readConfigToLook } from './looking.ts';
-import { type Rehearsal, rehearse, type SinkRehearsal } from './rehearse.ts';
+import { type ExitCode, type Means, usualConfig } from './shared/command.ts';
+import {
+  type Difference,
+  differences,
+  shownText,
+  textDifference,
+  unwanted,
+} from './shared/expected.ts';
+import { planToLook, readConfigToLook } from './shared/looking.ts';
+import { type Rehearsal, rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 
 /** Options of `test`. */
 export interface TestOptions {

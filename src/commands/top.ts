@@ -8,9 +8,9 @@ import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type Asked, askRunning } from '../watch/running.ts';
-import { readConfigAtWork } from './at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './command.ts';
-import { frameLines } from './top-frame.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { frameLines } from './shared/top-frame.ts';
 
 const everyMs = 1_000;
 /** What is no terminal takes all lines there are. */

@@ -1,7 +1,7 @@
 // A backfill's progress as it is shown: a bar on a terminal, a line a minute in a log.
 
 import { describe, expect, test } from 'vitest';
-import { besideMeter, meterFor } from '../../src/commands/backfill-meter.ts';
+import { besideMeter, meterFor } from '../../src/commands/shared/backfill-meter.ts';
 import type { BackfillProgress } from '../../src/run/backfill-requests.ts';
 import { openLog } from '../../src/watch/log.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../src/commands/check.ts';
 import { answersTo, type InitOptions, init, saysAll } from '../../src/commands/init.ts';
-import { sinkKinds } from '../../src/commands/new-config.ts';
+import { sinkKinds } from '../../src/commands/shared/new-config.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { heard } from '../run/heard.ts';
 import { runSluice } from '../support/cli.ts';

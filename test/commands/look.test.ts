@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { explain } from '../../src/commands/explain.ts';
-import { readConfigToLook } from '../../src/commands/looking.ts';
+import { readConfigToLook } from '../../src/commands/shared/looking.ts';
 import { status } from '../../src/commands/status.ts';
 import { top } from '../../src/commands/top.ts';
 import { UsageError } from '../../src/contracts/errors.ts';

@@ -1,7 +1,7 @@
 // A command run within the test's own process: what it writes is heard, and nothing is started. For what does not hang on a
 // real terminal or exit code; those are asked of the real program (support/cli.ts).
 
-import type { ExitCode, Means } from '../../src/commands/command.ts';
+import type { ExitCode, Means } from '../../src/commands/shared/command.ts';
 
 /** What a command said, and the code it ended with. */
 export interface Heard {

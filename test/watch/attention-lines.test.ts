@@ -1,7 +1,7 @@
 // What `status` and `top` tell an operator first, and how much of it there may be.
 
 import { describe, expect, test } from 'vitest';
-import { frameLines } from '../../src/commands/top-frame.ts';
+import { frameLines } from '../../src/commands/shared/top-frame.ts';
 import { attentionLines, type Standing } from '../../src/watch/attention-lines.ts';
 import type { RunningReport } from '../../src/watch/running.ts';
 

@@ -1,6 +1,6 @@
 // What one reading of a configuration leads to: the changes and conditions to tell, and the entities as they are then told.
 // Nothing is written here; the poller commits it all at once. The rules by which an entity counts as changed or gone are
-// in snapshot-judge.ts; this is where a second look is asked for, and upstream for what is missing.
+// in judge.ts; this is where a second look is asked for, and upstream for what is missing.
 
 import type { SnapshotReading } from '../../contracts/definition.ts';
 import type { Entity, Reading, SnapshotStream } from '../../contracts/source.ts';

@@ -1,4 +1,4 @@
-// One poll of a list: what its strategies (see list-poller.ts) share while it lasts, and what they have found.
+// One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have found.
 
 import type { Place } from '../../contracts/source.ts';
 import type { Finding } from '../own-pages.ts';

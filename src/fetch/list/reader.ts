@@ -1,4 +1,4 @@
-// One list stream's remembering, under the strategies of list-poller.ts: it has a page asked for, tells what on it is
+// One list stream's remembering, under the strategies of poller.ts: it has a page asked for, tells what on it is
 // new, and commits page, identities and checkpoint together, those of several pages where they are small. What must stay
 // true: the checkpoint in memory is the one on disk with the staged steps, which nothing overtakes, and when a commit
 // fails both memory and checkpoint are loaded anew before the next poll.

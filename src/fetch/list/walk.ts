@@ -1,4 +1,4 @@
-// Following a list from a place, page by page, under one of the strategies of list-poller.ts. Each page is committed with the
+// Following a list from a place, page by page, under one of the strategies of poller.ts. Each page is committed with the
 // step of the checkpoint that follows from it, in order, small ones together (group.ts); the next page is asked for meanwhile.
 // However a walk ends, all that it took is committed by then, or the commit's failure is how it ends.
 // A walk ends at the end of the list, where its strategy says so, at a loop, or when others are to have their turn.

@@ -1,17 +1,17 @@
 // What the routes of a config do with the newest events that are held: how many pass each filter, which it cannot judge and
 // why, and which redaction finds nothing. It only looks: nothing is sent, and no position moves.
 
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import type { Event } from '../contracts/event.ts';
-import { isObject } from '../contracts/json.ts';
-import { normalisersOf } from '../pipeline.ts';
-import { compileFilter } from '../send/filter.ts';
-import { PageDecoder } from '../send/held-event.ts';
-import type { Route } from '../send/route.ts';
-import { counted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { hasState, notHere, openForLooking } from '../watch/state.ts';
+import type { Config } from '../../config/config.ts';
+import type { WholePlan } from '../../config/plan.ts';
+import type { Event } from '../../contracts/event.ts';
+import { isObject } from '../../contracts/json.ts';
+import { normalisersOf } from '../../pipeline.ts';
+import { compileFilter } from '../../send/filter.ts';
+import { PageDecoder } from '../../send/held-event.ts';
+import type { Route } from '../../send/route.ts';
+import { counted } from '../../terminal/table.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { hasState, notHere, openForLooking } from '../../watch/state.ts';
 
 const eventsMax = 1_000;
 const readBytesMax = 16 * 1024 * 1024;

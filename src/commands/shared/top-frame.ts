@@ -11,10 +11,10 @@ import {
   stateCell,
   tableLines,
   urgentFirst,
-} from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { attentionLines } from '../watch/attention-lines.ts';
-import type { RunningReport } from '../watch/running.ts';
+} from '../../terminal/table.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { attentionLines } from '../../watch/attention-lines.ts';
+import type { RunningReport } from '../../watch/running.ts';
 
 /** What a screen is made of. */
 export interface Frame {

@@ -2,16 +2,16 @@
 // runs it is found and shown, whatever stands in its file by now and wherever it keeps its state; and who looks is told
 // where that is not what the file says.
 
-import { type Config, ConfigError, parseConfig } from '../config/config.ts';
-import { stateDirOf } from '../config/state-dir.ts';
-import { holderOf } from '../hold/lock.ts';
+import { type Config, ConfigError, parseConfig } from '../../config/config.ts';
+import { stateDirOf } from '../../config/state-dir.ts';
+import { holderOf } from '../../hold/lock.ts';
 import {
   type ReloadRefusal,
   type RunningConfig,
   runningIn,
   runningWith,
-} from '../run/running-config.ts';
-import { cleanText } from '../tools/clean-text.ts';
+} from '../../run/running-config.ts';
+import { cleanText } from '../../tools/clean-text.ts';
 import type { Means } from './command.ts';
 import { type ConfigToLook, readConfigToLook, withStandIns } from './looking.ts';
 

@@ -2,16 +2,16 @@
 // filtered and redacted for each sink, and encoded as that sink gets it. `preview` shows it and `test` compares it. What
 // must stay true: the same code does the work as in a run, so that what is rehearsed is what is delivered.
 
-import { invariant } from '../contracts/errors.ts';
-import type { Event, PageContext } from '../contracts/event.ts';
-import type { Stream } from '../contracts/source.ts';
-import type { HeldPage } from '../contracts/spool.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { normalisersOf, type Plan, type PlannedSink } from '../pipeline.ts';
-import { encodeLines } from '../send/encode.ts';
-import { DecodedPage } from '../send/held-event.ts';
-import { selectionFor } from '../send/route.ts';
-import { scanBody } from '../tools/record-list.ts';
+import { invariant } from '../../contracts/errors.ts';
+import type { Event, PageContext } from '../../contracts/event.ts';
+import type { Stream } from '../../contracts/source.ts';
+import type { HeldPage } from '../../contracts/spool.ts';
+import { Identifier } from '../../fetch/list/identity.ts';
+import { normalisersOf, type Plan, type PlannedSink } from '../../pipeline.ts';
+import { encodeLines } from '../../send/encode.ts';
+import { DecodedPage } from '../../send/held-event.ts';
+import { selectionFor } from '../../send/route.ts';
+import { scanBody } from '../../tools/record-list.ts';
 
 /** What is sent on its way. */
 export interface Rehearsed {

@@ -3,8 +3,8 @@
 // prints is whole before the process ends.
 
 import { existsSync } from 'node:fs';
-import type { ExportError } from '../contracts/errors.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import type { ExportError } from '../../contracts/errors.ts';
+import { cleanText } from '../../tools/clean-text.ts';
 
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;

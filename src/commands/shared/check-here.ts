@@ -4,7 +4,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../../contracts/errors.ts';
 
 /** Why no state can be kept there; null: it can. */
 export function checkStateDir(dir: string): ExportError | null {

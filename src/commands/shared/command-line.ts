@@ -3,10 +3,10 @@
 // of an option's value or of an argument says to `completion` what it is: a file, a directory, or a text of one's own.
 
 import { Argument, Command, Option } from 'commander';
-import { hint } from '../config/nearest.ts';
-import { UsageError } from '../contracts/errors.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { version } from '../tools/version.ts';
+import { hint } from '../../config/nearest.ts';
+import { UsageError } from '../../contracts/errors.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { version } from '../../tools/version.ts';
 import { type ExitCode, type Means, usualConfig } from './command.ts';
 import { sinkKinds } from './new-config.ts';
 
@@ -72,7 +72,7 @@ function addRun(program: Command, means: Means, end: End): void {
     .option('--timeout <duration>', 'with --once: how long that may take, such as 60s')
     .option('--allow-removal', 'let a changed config drop streams and sinks while this runs')
     .addOption(levelOption())
-    .action(async (options) => end(await (await import('./run.ts')).run(options, means)));
+    .action(async (options) => end(await (await import('../run.ts')).run(options, means)));
 }
 
 function addConfig(program: Command, means: Means, end: End): void {
@@ -93,7 +93,7 @@ function addConfig(program: Command, means: Means, end: End): void {
     .addOption(new Option('--sink <type>', 'where events go').choices(Object.keys(sinkKinds)))
     .option('--to <address>', 'its file, address, brokers/topic or URL')
     .option('--force', 'overwrite a config that is there')
-    .action(async (options) => end(await (await import('./init.ts')).init(options, means)));
+    .action(async (options) => end(await (await import('../init.ts')).init(options, means)));
   program
     .command('check')
     .description('say whether the config is right, and what to know about it')
@@ -101,7 +101,7 @@ function addConfig(program: Command, means: Means, end: End): void {
     .option('--why', 'also run the newest held events through every filter and redaction')
     .option('--connect', 'also ask each upstream for one record and each sink for a connection')
     .addOption(levelOption())
-    .action(async (options) => end(await (await import('./check.ts')).check(options, means)));
+    .action(async (options) => end(await (await import('../check.ts')).check(options, means)));
   program
     .command('preview')
     .description('show what becomes of a record: its event, its routes, and what each sink gets')
@@ -110,7 +110,7 @@ function addConfig(program: Command, means: Means, end: End): void {
     .option('--source <name>', 'whose record it is; needed where there are several sources')
     .option('--sink <name>', 'only what this sink gets')
     .action(async (file, options) =>
-      end(await (await import('./preview.ts')).preview(file, options, means)),
+      end(await (await import('../preview.ts')).preview(file, options, means)),
     );
   program
     .command('test')
@@ -121,12 +121,12 @@ function addConfig(program: Command, means: Means, end: End): void {
       'the config; left out: the one each file names, else as anywhere',
     )
     .action(async (files, options) =>
-      end(await (await import('./test.ts')).test(files, options, means)),
+      end(await (await import('../test.ts')).test(files, options, means)),
     );
   program
     .command('schema')
     .description('print the JSON Schema of the config, for editors')
-    .action(async () => end(await (await import('./schema.ts')).schema(means)));
+    .action(async () => end(await (await import('../schema.ts')).schema(means)));
 }
 
 function addLooking(program: Command, means: Means, end: End): void {
@@ -135,19 +135,19 @@ function addLooking(program: Command, means: Means, end: End): void {
     .description('show streams, spool and sinks, also while another process runs')
     .addOption(configOption())
     .option('--json', 'as JSON')
-    .action(async (options) => end(await (await import('./status.ts')).status(options, means)));
+    .action(async (options) => end(await (await import('../status.ts')).status(options, means)));
   program
     .command('top')
     .description('watch the running process; q quits')
     .addOption(configOption())
-    .action(async (options) => end(await (await import('./top.ts')).top(options, means)));
+    .action(async (options) => end(await (await import('../top.ts')).top(options, means)));
   program
     .command('explain')
     .description('say what a stream is doing, why it waits, and what to do')
     .argument('<stream>', 'the stream, as status names it')
     .addOption(configOption())
     .action(async (stream, options) =>
-      end(await (await import('./explain.ts')).explain(stream, options, means)),
+      end(await (await import('../explain.ts')).explain(stream, options, means)),
     );
 }
 
@@ -158,7 +158,7 @@ function addRetry(program: Command, means: Means, end: End): void {
     .argument('<stream|sink>', 'which, as status names it')
     .addOption(configOption())
     .action(async (name, options) =>
-      end(await (await import('./retry.ts')).retry(name, options, means)),
+      end(await (await import('../retry.ts')).retry(name, options, means)),
     );
 }
 
@@ -167,7 +167,7 @@ function addCheckpoint(program: Command, means: Means, end: End): void {
     .command('checkpoint')
     .description('see or move a stream’s checkpoint')
     .helpCommand(false);
-  const module = () => import('./checkpoint.ts');
+  const module = () => import('../checkpoint.ts');
   const streamOption = () =>
     new Option('--stream <name>', 'the stream, as status names it').makeOptionMandatory(true);
   checkpoint
@@ -208,14 +208,16 @@ function addBackfill(program: Command, means: Means, end: End): void {
     .option('--to <time>', 'RFC 3339 time before which they end; up to now if left out')
     .option('--restart', 'begin anew, also where the same was begun and not finished')
     .addOption(levelOption())
-    .action(async (options) => end(await (await import('./backfill.ts')).backfill(options, means)));
+    .action(async (options) =>
+      end(await (await import('../backfill.ts')).backfill(options, means)),
+    );
   // A word that is no command would else be a superfluous argument of the default one, after options that it lacks.
   backfill.hook('preSubcommand', ({ args: [word = '-'], commands }, command) => {
     if (command !== start || word === start.name() || word.startsWith('-')) return;
     const known = commands.filter((one) => one !== start).map((one) => one.name());
     throw new UsageError(`unknown command ${cleanText(word, 80)} of backfill${hint(word, known)}`);
   });
-  const module = () => import('./backfill-list.ts');
+  const module = () => import('../backfill-list.ts');
   backfill
     .command('list')
     .description('what was begun, how far it is, and how to go on')
@@ -247,7 +249,7 @@ function addDeadLetters(program: Command, means: Means, end: End): void {
     .command('dead-letters')
     .description('events that a sink refused for good: list, send again, or drop')
     .helpCommand(false);
-  const module = () => import('./dead-letters.ts');
+  const module = () => import('../dead-letters.ts');
   const sinkOption = () => new Option('--sink <name>', 'only those of this sink');
   const uidOption = () =>
     new Option('--uid <uid>', 'only the one with this uid; may be given several times').argParser(
@@ -295,7 +297,7 @@ While another process runs with this config, tap shows what that process fetches
 fetches by itself, from each stream's checkpoint on (from its start if it has none), into a directory
 of its own that is removed at the end: the next run fetches the same events again. Ends with Ctrl-C.`,
     )
-    .action(async (options) => end(await (await import('./tap.ts')).tap(options, means)));
+    .action(async (options) => end(await (await import('../tap.ts')).tap(options, means)));
 }
 
 function addTrying(program: Command, means: Means, end: End): void {
@@ -306,13 +308,13 @@ function addTrying(program: Command, means: Means, end: End): void {
     .option('--events <n>', 'audit events, and log records per list, at the start', '500')
     .option('--rate <n/s>', 'new audit events a second; logs grow three times as fast', '2/s')
     .option('--faults <file>', 'a script of what goes wrong, such as config/sandbox-faults.yaml')
-    .action(async (options) => end(await (await import('./sandbox.ts')).sandbox(options, means)));
+    .action(async (options) => end(await (await import('../sandbox.ts')).sandbox(options, means)));
   program
     .command('quickstart', { hidden: true })
     .description('sandbox in, events on the screen and in ./out: what `npm start` runs')
     .addOption(levelOption())
     .action(async (options) =>
-      end(await (await import('./quickstart.ts')).quickstart(options, means)),
+      end(await (await import('../quickstart.ts')).quickstart(options, means)),
     );
 }
 
@@ -322,6 +324,6 @@ function addCompletion(program: Command, means: Means, end: End): void {
     .description('print a script that completes commands and options in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .action(async (shell) =>
-      end(await (await import('./completion.ts')).completion(shell, program, means)),
+      end(await (await import('../completion.ts')).completion(shell, program, means)),
     );
 }

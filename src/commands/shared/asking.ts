@@ -2,13 +2,13 @@
 // looks for each second. What must stay true: what was not carried out while somebody waited for it is taken back, so that
 // nothing is moved long after it was asked for.
 
-import type { Config } from '../config/config.ts';
-import { type ErrorCode, ExportError } from '../contracts/errors.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
-import { holderOf } from '../hold/lock.ts';
-import { answerOf, askFor, type Wish, withdraw } from '../hold/requests.ts';
-import { systemClock } from '../tools/clock.ts';
-import { openForMending } from '../watch/state.ts';
+import type { Config } from '../../config/config.ts';
+import { type ErrorCode, ExportError } from '../../contracts/errors.ts';
+import { isObject, type JsonObject } from '../../contracts/json.ts';
+import { holderOf } from '../../hold/lock.ts';
+import { answerOf, askFor, type Wish, withdraw } from '../../hold/requests.ts';
+import { systemClock } from '../../tools/clock.ts';
+import { openForMending } from '../../watch/state.ts';
 
 const lookEveryMs = 50;
 const patienceMs = 20_000;

@@ -4,11 +4,11 @@
 // stand-in is ever sent to an upstream or a sink.
 
 import { readFileSync } from 'node:fs';
-import { type Config, ConfigError, readConfig, type Surroundings } from '../config/config.ts';
-import { planFrom, type WholePlan } from '../config/plan.ts';
-import { asExportError } from '../contracts/errors.ts';
-import type { Log } from '../contracts/tools.ts';
-import { openTools } from '../run/tools.ts';
+import { type Config, ConfigError, readConfig, type Surroundings } from '../../config/config.ts';
+import { planFrom, type WholePlan } from '../../config/plan.ts';
+import { asExportError } from '../../contracts/errors.ts';
+import type { Log } from '../../contracts/tools.ts';
+import { openTools } from '../../run/tools.ts';
 import type { Means } from './command.ts';
 
 /** A config that is only looked at. */

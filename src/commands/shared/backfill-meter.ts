@@ -1,9 +1,9 @@
 // A backfill's progress as people see it: on a terminal a bar that is redrawn in place, with rate and time left; else a line
 // a minute in the log. Both say the same, and nothing that is not known.
 
-import type { Log } from '../contracts/tools.ts';
-import type { BackfillProgress } from '../run/backfill-requests.ts';
-import { spanText } from '../terminal/table.ts';
+import type { Log } from '../../contracts/tools.ts';
+import type { BackfillProgress } from '../../run/backfill-requests.ts';
+import { spanText } from '../../terminal/table.ts';
 
 /** Rates are told over this span, so that they neither jump nor lag. */
 const windowMs = 30_000;

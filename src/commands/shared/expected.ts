@@ -1,9 +1,9 @@
 // What was expected against what was found, as the differences a person mends: one for each value, at its path. An expected
 // mapping names what it is about and says nothing of the rest; a list is compared whole, element by element.
 
-import { isObject, type Json } from '../contracts/json.ts';
-import { visibleText } from '../contracts/text.ts';
-import { valueAt } from '../tools/records.ts';
+import { isObject, type Json } from '../../contracts/json.ts';
+import { visibleText } from '../../contracts/text.ts';
+import { valueAt } from '../../tools/records.ts';
 
 /** One value that is not as expected. */
 export interface Difference {
