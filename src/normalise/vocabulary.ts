@@ -62,6 +62,9 @@ const sourcePrefixes =
   'client source src remote caller request context network actor user session actorsession origin performedby ' +
   'clientinfo requestmetadata';
 
+/** What describes a connection without being either end of it: the ends are named inside. */
+const carriers = 'network request context http connection clientinfo requestmetadata';
+
 function addGroups(
   names: Names,
   groups: readonly string[],
@@ -129,7 +132,15 @@ function addSource(names: Names): void {
     'clientipaddr actorclientip source client src origin xforwardedfor',
     200,
   );
+  names.cross(
+    carriers,
+    'sourceip sourceipaddress sourceaddress srcip clientip clientipaddress remoteip remoteaddr',
+    slots.srcIp,
+    'ip',
+    128,
+  );
   names.cross('source src client remote', 'port', slots.srcPort, 'port');
+  names.cross(carriers, 'sourceport srcport clientport remoteport', slots.srcPort, 'port', 16);
   names.cross('source src client', 'mac macaddress', slots.srcMac, 'mac');
   names.cross('source src client', 'host hostname', slots.srcHost, 'host');
 }
@@ -158,7 +169,7 @@ function addRequest(names: Names): void {
     'useragent useragentoriginal rawuseragent httpuseragent ua browseruseragent',
   );
   names.cross(
-    'client context request http actorsession session actor',
+    'client context request http network connection actorsession session actor',
     'useragent ua',
     slots.userAgent,
     'text',

@@ -30,6 +30,23 @@ const aRecord = {
 };
 
 describe('audit records', () => {
+  it.each([
+    { network: { source_ip: '203.0.113.7', source_port: 40_123, user_agent: 'curl/8' } },
+    { request: { client_ip: '203.0.113.7', client_port: 40_123, user_agent: 'curl/8' } },
+    { connection: { srcIp: '203.0.113.7', srcPort: 40_123, userAgent: 'curl/8' } },
+  ])('name their source inside what describes the connection: %j', (connection) => {
+    const { source_ip: _, user_agent: __, ...rest } = aRecord;
+
+    const event = normalised({ ...rest, ...connection });
+
+    expect(event).toMatchObject({
+      class_uid: 6003,
+      src_endpoint: { ip: '203.0.113.7', port: 40_123 },
+      http_request: { user_agent: 'curl/8' },
+    });
+    expect(event).not.toHaveProperty(['unmapped', 'network']);
+  });
+
   it('with a source address are API Activity', () => {
     const event = normalised(aRecord);
 
