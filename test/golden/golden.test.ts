@@ -1,0 +1,139 @@
+// What scripts, dashboards and editors rely on, kept as files beside this one: the program's help, `status --json`,
+// `/status.json` and the names of `/metrics`, of a journey in which something works, something is halted and something
+// cannot be reached. Compared exactly, once what differs from run to run stands as a name in angle brackets. A change that
+// is meant is written anew by `npx vitest run test/golden -u`, and shows in the commit.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runProgram } from '../../src/boot/program.ts';
+import type { Report } from '../../src/watch/report.ts';
+import { aSetup } from '../commands/a-setup.ts';
+import { heard } from '../run/heard.ts';
+import { startSluice } from '../support/cli.ts';
+import { freePort, waitUntil } from '../support/temp.ts';
+
+test('every command says what there is', async () => {
+  const told = await helpOf([]);
+
+  await expect(told).toMatchFileSnapshot('help.txt');
+  expect(told.match(/^\$ /gm)?.length).toBeGreaterThan(20);
+});
+
+test('schema prints config/schema.json', async () => {
+  const file = join(import.meta.dirname, '../../config/schema.json');
+
+  expect(await said(['schema'])).toBe(readFileSync(file, 'utf8').trimEnd());
+});
+
+test('a journey is told in the same form as ever', async () => {
+  const { config, dir, url } = await aJourney();
+  const asJson = () => said(['status', '-c', config, '--json']);
+
+  const unread = await asJson();
+  const sluice = startSluice(['run', '-c', config]);
+  await sluice.waitForLine('the stream is halted');
+  const report = await waitUntil(() => settled(url), { what: 'all to stand as it will' });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  const running = await waitUntil(async () => (await asJson()).includes('"halted"') && asJson(), {
+    what: 'the halt to be noted',
+  });
+  await sluice.kill();
+  const stopped = await asJson();
+
+  const named = (text: string) => steady(text.replaceAll(dir, '<dir>'));
+  await expect(named(unread)).toMatchFileSnapshot('status-unread.json');
+  await expect(named(running)).toMatchFileSnapshot('status-running.json');
+  await expect(named(stopped)).toMatchFileSnapshot('status-stopped.json');
+  await expect(named(JSON.stringify(report, null, 2))).toMatchFileSnapshot('report.json');
+  await expect(withoutValues(metrics)).toMatchFileSnapshot('metrics.txt');
+});
+
+/** What a command line writes. Run within this process: a process for each command's help would take a minute. */
+async function said(words: readonly string[]): Promise<string> {
+  const { out, err, code } = await heard((means) => runProgram(words, means));
+  expect([words, code, err]).toEqual([words, 0, []]);
+  return out.join('\n');
+}
+
+/** The help of a command and of all below it, each under the line that asks for it. */
+async function helpOf(words: readonly string[]): Promise<string> {
+  const help = await said([...words, '--help']);
+  const [, list = ''] = help.split('\nCommands:\n');
+  const below = [...list.matchAll(/^ {2}(\S+)/gm)].map(([, name = '']) => name);
+  const texts = [`$ sluice ${[...words, '--help'].join(' ')}\n${help}\n`];
+  for (const name of below) texts.push(await helpOf([...words, name]));
+  return texts.join('\n');
+}
+
+/** A config with streams that are read, one that upstream does not know, and a sink that nobody listens for. */
+async function aJourney() {
+  const [port, nobody] = [await freePort(), await freePort()];
+  const setup = await aSetup({
+    sandbox: { events: 20 },
+    more: [
+      `  gone: { type: http, url: "http://127.0.0.1:${nobody}", format: json }`,
+      'routes:',
+      "  - { from: [audit], to: [disk, gone], where: 'event.unmapped.nothing > 3' }",
+      '  - { from: [firewall, web_logs, lost], to: [disk, gone] }',
+      `status: { listen: "127.0.0.1:${port}" }`,
+    ],
+  });
+  const text = readFileSync(setup.config, 'utf8');
+  const ops = [
+    `  ops: { api: services, base_url: ${setup.sandbox.servicesBaseUrl}, allow_http: true, companies: [c-1],`,
+    `    auth: { client_id: sandbox-client, client_secret: sandbox-secret, scope: "${setup.sandbox.credentials.servicesScope}" } }`,
+    'sources:',
+  ];
+  const sources = [
+    '  web_logs: { type: logs, upstream: ops, every: 1h, path: "/api/logs/v1/companies/{company_id}/web",',
+    '    pagination: { style: offset } }',
+    '  firewall: { type: firewall, upstream: ops, every: 1h, confirm_after: 0s }',
+    '  lost: { type: audit_events, upstream: edge, every: 1h, path: /nothing }',
+    'sinks:',
+  ];
+  writeFileSync(
+    setup.config,
+    text
+      .replace('every: 100ms', 'every: 1h')
+      .replace('sources:', ops.join('\n'))
+      .replace('sinks:', sources.join('\n')),
+  );
+  return { ...setup, url: `http://127.0.0.1:${port}` };
+}
+
+/** The report, once each part has done what it can. */
+async function settled(url: string): Promise<Report | null> {
+  const report = (await (await fetch(`${url}/status.json`)).json()) as Report; // sluice's own
+  const [disk, gone] = report.sinks;
+  const isRead = report.streams.every(
+    ({ state }, at) => state === (at === report.streams.length - 1 ? 'halted' : 'waiting'),
+  );
+  const isSent = disk?.backlog === 0 && disk.state === 'idle' && gone?.well === false;
+  if (!(isRead && isSent)) return null;
+  const byPath = (a: { path: string }, b: { path: string }) => (a.path < b.path ? -1 : 1);
+  const upstreams = report.upstreams.map((upstream) => ({
+    ...upstream,
+    throttles: upstream.throttles.toSorted(byPath), // its own order is by what is left at the moment
+  }));
+  return { ...report, upstreams };
+}
+
+/** What differs from run to run, as its name. */
+function steady(json: string): string {
+  return json
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+    .replace(/(127\.0\.0\.1:)\d+/g, '$1<port>')
+    .replace(/process \d+ on [^"]+/g, 'process <pid> on <host>')
+    .replace(/(trace_id"?:? "?)[0-9a-f]{32}/g, '$1<trace>')
+    .replace(/req_\w{20}/g, 'req_<id>')
+    .replace(/("(?:bytes|polls|retries|remaining|\w+_per_s|\w+_ms)": )[\d.]+/g, '$1"<number>"')
+    .replace(/for \d+ \w+/g, 'for <time>')
+    .replace(/("full_in_ms": )null/g, '$1"<number>"')
+    .concat('\n');
+}
+
+/** Types, names and labels, in their order. */
+function withoutValues(metrics: string): string {
+  return metrics.replace(/^([^#].*) \S+$/gm, '$1');
+}
