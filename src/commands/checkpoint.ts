@@ -7,14 +7,14 @@ import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { UsageError } from '../contracts/errors.ts';
-import { identityBytes } from '../contracts/spool.ts';
 import { forgetDelivered } from '../hold/delivered.ts';
 import { holderOf, takeLock } from '../hold/lock.ts';
-import type { Store } from '../hold/store.ts';
+import { lookInto } from '../hold/store.ts';
+import type { StreamExtent } from '../hold/streams.ts';
 import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
 import { counted, factLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { hasState, notHere, openForLooking, readState, type StreamState } from '../watch/state.ts';
+import { notHere, readState, type StreamState } from '../watch/state.ts';
 import { askBeside } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
@@ -30,35 +30,21 @@ export interface CheckpointOptions extends ConfigOptions {
 export async function show(options: CheckpointOptions, means: Means): Promise<ExitCode> {
   const { config } = readConfigAtWork(options.config, means);
   const { stream, state } = await find(config, options);
-  if (state === null || !hasState(config.state.dir)) {
+  if (state === null) {
     means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
     return 0;
   }
-  const store = openForLooking(config.state.dir);
-  try {
-    for (const line of factLines(factsOf(state, store, stream))) means.out(line);
-  } finally {
-    store.close();
-  }
+  const extent = lookInto(config.state.dir, null, ({ streams }) => streams.extent(stream));
+  for (const line of factLines(factsOf(state, extent, stream))) means.out(line);
   return 0;
 }
 
 function factsOf(
-  state: StreamState,
-  store: Store,
+  { checkpoint, caughtUpAt, error }: StreamState,
+  extent: StreamExtent | null,
   stream: string,
 ): Parameters<typeof factLines>[0] {
-  const { checkpoint, caughtUpAt, error } = state;
-  const known = store.rows(
-    'SELECT coalesce(sum(length(keys)), 0) AS n, min(at) AS since FROM identities WHERE stream = ?',
-    stream,
-  )[0];
-  const trail = store.rows(
-    'SELECT count(*) AS n, min(at) AS oldest, max(at) AS newest FROM trail WHERE stream = ?',
-    stream,
-  )[0];
-  const places = Number(trail?.n ?? 0);
-  const records = Number(known?.n ?? 0) / identityBytes;
+  const { records = 0, places = 0, knownSince, oldestPlace, newestPlace } = extent ?? {};
   return [
     ['stream', stream],
     ['checkpoint', checkpoint === null ? 'none' : time(checkpoint.savedAt)],
@@ -67,10 +53,10 @@ function factsOf(
     ['read whole once', checkpoint?.swept === null ? '-' : checkpoint?.swept ? 'yes' : 'not yet'],
     ['latest record', time(checkpoint?.watermark)],
     ['caught up', time(caughtUpAt)],
-    ['records known', records === 0 ? '0' : `${records}, since ${time(known?.since)}`],
+    ['records known', records === 0 ? '0' : `${records}, since ${time(knownSince)}`],
     [
       'places to rewind to',
-      places === 0 ? '0' : `${places}, ${time(trail?.oldest)} to ${time(trail?.newest)}`,
+      places === 0 ? '0' : `${places}, ${time(oldestPlace)} to ${time(newestPlace)}`,
     ],
     ['last error', error?.message ?? '-'],
   ];

@@ -7,13 +7,12 @@ import { createInterface } from 'node:readline/promises';
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { UsageError } from '../contracts/errors.ts';
-import type { PageContext } from '../contracts/event.ts';
-import type { NewPage } from '../contracts/spool.ts';
-import type { Store } from '../hold/store.ts';
+import type { HeldLetter } from '../hold/letters.ts';
+import { changeIn, lookInto, type Store } from '../hold/store.ts';
 import { selectionFor } from '../send/route.ts';
 import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { hasState, notHere, openForLooking, openForMending } from '../watch/state.ts';
+import { hasState, notHere } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
@@ -27,16 +26,6 @@ export interface DeadLetterOptions extends ConfigOptions {
   readonly yes?: boolean;
 }
 
-/** One of them, without its record. */
-interface Letter {
-  readonly id: number;
-  readonly sink: string;
-  readonly uid: string;
-  readonly reason: string;
-  readonly at: number;
-  readonly context: PageContext;
-}
-
 /** A transaction puts back this many at most, so that a running process is not kept from writing for long. */
 const lettersAtOnce = 500;
 const reasonLengthMax = 300;
@@ -47,7 +36,7 @@ const uidLengthShown = 12;
 export async function list(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
   const { config } = readConfigAtWork(options.config, means);
   const { out } = means;
-  const letters = looking(config, (store) => chosen(options, config, store));
+  const letters = lookInto(config.state.dir, [], (store) => chosen(options, config, store));
   if (options.json === true) {
     for (const { id, sink, uid, at, reason, context } of letters) {
       const { source, stream } = context;
@@ -62,7 +51,10 @@ export async function list(options: DeadLetterOptions, means: Means): Promise<Ex
 }
 
 /** For a person at a terminal why each was refused, then which it is; for a program a table with everything in it. */
-export function letterLines(letters: readonly Letter[], onTerminal: boolean): readonly string[] {
+export function letterLines(
+  letters: readonly HeldLetter[],
+  onTerminal: boolean,
+): readonly string[] {
   if (onTerminal) return letters.flatMap(shortLines);
   const rows = letters.map(({ id, sink, at, context, uid, reason }) => [
     ...[String(id), sink, time(at), context.stream, uid, reason],
@@ -70,7 +62,7 @@ export function letterLines(letters: readonly Letter[], onTerminal: boolean): re
   return tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows);
 }
 
-function shortLines({ id, sink, uid, reason, at, context }: Letter): readonly string[] {
+function shortLines({ id, sink, uid, reason, at, context }: HeldLetter): readonly string[] {
   const which = `${time(at)}, stream ${context.stream}, uid ${uid.slice(0, uidLengthShown)}…`;
   return [
     `${id}  ${cleanText(sink, 80)}: ${painted(cleanText(reason, reasonLengthMax), 'bad')}`,
@@ -84,7 +76,8 @@ export async function retry(options: DeadLetterOptions, means: Means): Promise<E
   const { out } = means;
   const counts = new Map<string, number>();
   const stuck = new Map<string, number>();
-  mending(config, (store) => {
+  const now = Date.now();
+  changing(config, (store) => {
     const letters = chosen(options, config, store);
     const able = letters.filter((letter) => {
       const why = whyNot(letter, config);
@@ -94,7 +87,8 @@ export async function retry(options: DeadLetterOptions, means: Means): Promise<E
     for (let from = 0; from < able.length; from += lettersAtOnce) {
       store.transaction(() => {
         for (const letter of able.slice(from, from + lettersAtOnce)) {
-          if (putBack(store, letter)) counts.set(letter.sink, (counts.get(letter.sink) ?? 0) + 1);
+          if (store.putBack(letter, now))
+            counts.set(letter.sink, (counts.get(letter.sink) ?? 0) + 1);
         }
       });
     }
@@ -109,7 +103,7 @@ export async function retry(options: DeadLetterOptions, means: Means): Promise<E
 export async function drop(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
   const { config } = readConfigAtWork(options.config, means);
   const { out } = means;
-  const letters = looking(config, (store) => chosen(options, config, store));
+  const letters = lookInto(config.state.dir, [], (store) => chosen(options, config, store));
   if (letters.length === 0) {
     out(`no dead letters${notHere(config)}`);
     return 0;
@@ -119,9 +113,9 @@ export async function drop(options: DeadLetterOptions, means: Means): Promise<Ex
     out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
     return 1;
   }
-  mending(config, (store) =>
+  changing(config, (store) =>
     store.transaction(() => {
-      for (const { id } of letters) store.change('DELETE FROM dead_letter WHERE id = ?', id);
+      for (const { id } of letters) store.letters.remove(id);
     }),
   );
   for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
@@ -145,38 +139,21 @@ async function isAgreed(told: string, { err }: Means): Promise<boolean> {
   }
 }
 
-function looking<T>(config: Config, look: (store: Store) => readonly T[]): readonly T[] {
-  if (!hasState(config.state.dir)) return [];
-  const store = openForLooking(config.state.dir);
-  try {
-    return look(store);
-  } finally {
-    store.close();
-  }
-}
-
-function mending<T>(config: Config, work: (store: Store) => T): T | null {
-  if (!hasState(config.state.dir)) return null;
-  const store = openForMending(config);
-  try {
-    return work(store);
-  } finally {
-    store.close();
-  }
+function changing(config: Config, change: (store: Store) => void): void {
+  if (hasState(config.state.dir)) changeIn(config.state, change);
 }
 
 /** The sink asked for; null for all. It may have left the config and still have letters. */
 function chosenSink({ sink }: DeadLetterOptions, config: Config, store: Store): string | null {
   if (sink === undefined) return null;
-  const rows = store.rows('SELECT DISTINCT sink FROM dead_letter');
-  const known = new Set([...Object.keys(config.sinks), ...rows.map((row) => String(row.sink))]);
+  const known = new Set([...Object.keys(config.sinks), ...store.letters.counts().keys()]);
   if (known.has(sink)) return sink;
   throw new UsageError(`--sink: there is no sink ${cleanText(sink, 80)}${hint(sink, known)}`);
 }
 
 /** Those of the sink and with the uids that were asked for; what is asked for by uid has to be there. */
-function chosen(options: DeadLetterOptions, config: Config, store: Store): readonly Letter[] {
-  const letters = lettersIn(store, chosenSink(options, config, store));
+function chosen(options: DeadLetterOptions, config: Config, store: Store): readonly HeldLetter[] {
+  const letters = store.letters.list(chosenSink(options, config, store));
   const { uid: uids } = options;
   if (uids === undefined) return letters;
   const known = new Set(letters.map(({ uid }) => uid));
@@ -187,44 +164,10 @@ function chosen(options: DeadLetterOptions, config: Config, store: Store): reado
   return letters.filter(({ uid }) => uids.includes(uid));
 }
 
-function lettersIn(store: Store, sink: string | null): readonly Letter[] {
-  const columns = 'SELECT id, sink, uid, reason, at, context FROM dead_letter';
-  const rows =
-    sink === null
-      ? store.rows(`${columns} ORDER BY id`)
-      : store.rows(`${columns} WHERE sink = ? ORDER BY id`, sink);
-  return rows.map((row) => ({
-    id: Number(row.id),
-    sink: String(row.sink),
-    uid: String(row.uid),
-    reason: String(row.reason),
-    at: Number(row.at),
-    // Written by us as a PageContext in the transaction that made the letter.
-    context: JSON.parse(String(row.context)) as PageContext,
-  }));
-}
-
-function whyNot({ sink, context }: Letter, { sinks, routes }: Config): string | null {
+function whyNot({ sink, context }: HeldLetter, { sinks, routes }: Config): string | null {
   if (!Object.hasOwn(sinks, sink)) return `the sink ${sink} is not in the config`;
   const selection = selectionFor(routes, { source: context.source, sink }, () => undefined);
   return selection === null ? `no route leads from ${context.source} to ${sink}` : null;
-}
-
-/** Within the caller's transaction. False where another process was quicker. */
-function putBack(store: Store, { id, sink, uid, context }: Letter): boolean {
-  const record = store.rows('SELECT record FROM dead_letter WHERE id = ?', id)[0]?.record;
-  if (!(record instanceof Uint8Array)) return false;
-  const page: NewPage = {
-    context,
-    body: Buffer.concat([Buffer.from('['), record, Buffer.from(']')]),
-    items: '',
-    kept: null,
-    uids: Buffer.from(uid, 'hex'),
-    onlySink: sink,
-  };
-  store.hold(page, Date.now());
-  store.change('DELETE FROM dead_letter WHERE id = ?', id);
-  return true;
 }
 
 function time(at: number): string {

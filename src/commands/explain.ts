@@ -8,21 +8,14 @@ import { UsageError } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Stream } from '../contracts/source.ts';
 import { timetable } from '../fetch/schedule.ts';
+import { lookInto } from '../hold/store.ts';
 import type { PlannedSource } from '../pipeline.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { counted, factLines, painted, spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type Asked, askRunning, type RunningReport } from '../watch/running.ts';
-import {
-  hasState,
-  notHere,
-  openForLooking,
-  readState,
-  type State,
-  type StreamState,
-  waitsForRoom,
-} from '../watch/state.ts';
+import { notHere, readState, type State, type StreamState, waitsForRoom } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
@@ -81,13 +74,7 @@ function find(name: string, sources: readonly PlannedSource[]) {
 }
 
 function checkpointOf({ state }: Config, stream: string): Json | null {
-  if (!hasState(state.dir)) return null;
-  const store = openForLooking(state.dir);
-  try {
-    return store.recall(stream).checkpoint;
-  } finally {
-    store.close();
-  }
+  return lookInto(state.dir, null, ({ streams }) => streams.recall(stream).checkpoint);
 }
 
 type ToldStream = RunningReport['streams'][number];

@@ -6,7 +6,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
 import { formats } from '../../formats/index.ts';
 import { type Config, readConfig } from '../config/config.ts';
@@ -16,7 +15,8 @@ import type { FormatChoice } from '../contracts/definition.ts';
 import { UsageError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import { holderOf } from '../hold/lock.ts';
-import { Store } from '../hold/store.ts';
+import { databaseName } from '../hold/schema.ts';
+import { changeIn, openForLooking } from '../hold/store.ts';
 import { normalisersOf, type PlannedSink } from '../pipeline.ts';
 import { openJourney } from '../run/journey.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
@@ -27,7 +27,7 @@ import { PageDecoder } from '../send/held-event.ts';
 import { type Route, selectionFor } from '../send/route.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
-import { hasState, openForLooking } from '../watch/state.ts';
+import { hasState } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
 
@@ -153,19 +153,9 @@ async function fetchHere(plan: WholePlan, { config, tools, stop }: Tapping): Pro
 /** Where streams have been and what they have read, without the pages that are held. */
 function copyCheckpoints(from: string, to: string): void {
   if (!hasState(from)) return;
-  const store = new Store({ dir: to, sync: 'normal', keepMs: 0 });
-  try {
-    const held = pathToFileURL(join(from, 'sluice.db'));
-    held.searchParams.set('mode', 'ro');
-    store.change('ATTACH DATABASE ? AS held', held.href);
-    store.transaction(() => {
-      for (const table of ['checkpoint', 'identities', 'trail', 'entity']) {
-        store.change(`INSERT INTO main.${table} SELECT * FROM held.${table}`);
-      }
-    });
-  } finally {
-    store.close();
-  }
+  changeIn({ dir: to, sync: 'normal', keepMs: 0 }, ({ streams }) =>
+    streams.copyFrom(join(from, databaseName)),
+  );
 }
 
 async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Promise<void> {

@@ -162,15 +162,15 @@ function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
     const places = ofThisSpool ? copy.streams : {};
     const lost = found.end === null ? null : missingBefore(store, sinks, found.end);
     const { checkpoint, identities, entity, dead_letter: deadLettersSaved } = found.salvaged;
-    const held = new Set(store.rows('SELECT stream FROM checkpoint').map((row) => `${row.stream}`));
+    const held = new Set(store.streams.checkpoints().map(({ stream }) => stream));
     const placed = Object.keys(places);
     const checkpoints = checkpoint && placed.every((stream) => held.has(stream));
     const isWhole = lost === 0 && checkpoints && identities && entity;
     // A stream without a checkpoint has never been read, where all checkpoints are there.
     const streams = new Set([...held, ...placed, ...(checkpoint ? [] : settings.streams)]);
-    const saved = Number(store.rows('SELECT coalesce(sum(count), 0) AS n FROM page')[0]?.n);
+    const { events: saved } = store.held();
     // What is read again gets other numbers: a sink that can look has to tell it by uid.
-    if (!isWhole) store.change("UPDATE meta SET value = '[]' WHERE key = 'epochs'");
+    if (!isWhole) store.doubtEpochs();
     store.beginEpoch(Date.now());
     const resets = isWhole ? [] : goBack(store, { streams, places, tell: settings.tell });
     const { end } = store.gauge();
@@ -236,11 +236,7 @@ function readInto(fresh: DatabaseSync, path: string): Found {
 /** Events that some sink has not passed and that are not held any more. */
 function missingBefore(store: Store, sinks: readonly string[], end: Offset): number {
   const lowest = Math.min(end, ...sinks.map((sink) => store.progress(sink).position));
-  const held = store.rows(
-    'SELECT coalesce(sum(first + count - max(first, ?1)), 0) AS n FROM page WHERE first + count > ?1',
-    lowest,
-  )[0]?.n;
-  return end - lowest - Number(held);
+  return end - lowest - store.held(lowest).events;
 }
 
 interface GoingBack {
@@ -254,15 +250,13 @@ function goBack(store: Store, { streams, places, tell }: GoingBack): readonly St
   return store.transaction(() => {
     // Numbers of forgotten blocks must not be given anew: a walk that is open would take later blocks for earlier ones.
     const newest = Math.max(0, ...Object.values(places).map(({ block }) => block));
-    const mark =
-      "INSERT OR IGNORE INTO identities (block, stream, at, keys) VALUES (?, '', 0, x'')";
-    if (newest > 0) store.change(mark, newest);
+    store.streams.reserveBlocks(newest);
     return Array.from(streams, (stream) => {
       const place = Object.hasOwn(places, stream) ? places[stream] : undefined;
       const block = place?.block ?? 0;
-      store.change('DELETE FROM identities WHERE stream = ? AND block > ?', stream, block);
-      if (place === undefined) store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
-      else store.saveCheckpoint(stream, place.checkpoint, place.at);
+      store.streams.forgetAfter(stream, block);
+      if (place === undefined) store.streams.reset(stream);
+      else store.streams.saveCheckpoint(stream, place.checkpoint, place.at);
       const reset: StreamReset = {
         stream,
         deliveredAt: place?.at ?? null,

@@ -58,12 +58,8 @@ function tellStreams(store: Store, tell: MendSettings['tell']): readonly StreamR
   const now = Date.now();
   store.beginEpoch(now);
   return store.transaction(() =>
-    store.rows('SELECT stream, updated_at FROM checkpoint ORDER BY stream').map((row) => {
-      const reset: StreamReset = {
-        stream: String(row.stream),
-        deliveredAt: Number(row.updated_at),
-        reason: 'state_older',
-      };
+    store.streams.checkpoints().map(({ stream, savedAt }) => {
+      const reset: StreamReset = { stream, deliveredAt: savedAt, reason: 'state_older' };
       const page = tell(reset);
       if (page !== null) store.hold(page, now);
       return reset;

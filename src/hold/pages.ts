@@ -133,6 +133,16 @@ export class Pages {
     };
   }
 
+  /** Events held at or after an offset, and when the oldest page of all was held. */
+  held(from: Offset): { readonly events: number; readonly oldestAt: number | null } {
+    const row = this.#statements.row(
+      `SELECT (SELECT coalesce(sum(first + count - max(first, ?1)), 0) FROM page WHERE first + count > ?1) AS n,
+         (SELECT min(held_at) FROM page) AS at`,
+      from,
+    );
+    return { events: Number(row?.n), oldestAt: typeof row?.at === 'number' ? row.at : null };
+  }
+
   #storedEnd(): Offset {
     return Number(this.#statements.row("SELECT value FROM meta WHERE key = 'end'")?.value ?? 0);
   }

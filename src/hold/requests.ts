@@ -3,7 +3,7 @@
 // stays for the next one.
 
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import type { Store } from './store.ts';
+import type { Statements } from './statements.ts';
 
 /**
  * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a stream read again from where
@@ -24,43 +24,55 @@ export interface Request {
 /** An answer that nobody has fetched goes after this. */
 const answerForMs = 600_000;
 
-/** Writes a request down; returns its id. */
-export function askFor(store: Store, name: string, wanted: Wish, now: number): number {
-  return store.transaction(() => {
-    store.change('DELETE FROM request WHERE answer IS NOT NULL AND at < ?', now - answerForMs);
-    store.change(
+/** The table of requests. */
+export class Requests {
+  readonly #statements: Statements;
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  /** Writes a request down; returns its id. */
+  ask(name: string, wish: Wish, now: number): number {
+    this.#statements.run(
+      'DELETE FROM request WHERE answer IS NOT NULL AND at < ?',
+      now - answerForMs,
+    );
+    const asked = this.#statements.run(
       'INSERT INTO request (name, wish, at) VALUES (?, ?, ?)',
       name,
-      JSON.stringify(wanted),
+      JSON.stringify(wish),
       now,
     );
-    return Number(store.rows('SELECT last_insert_rowid() AS id')[0]?.id);
-  });
-}
+    return Number(asked.lastInsertRowid);
+  }
 
-/** The requests to be carried out, oldest first. What no version like this one has written is left alone. */
-export function requestsIn(store: Store): readonly Request[] {
-  return store
-    .rows('SELECT id, name, wish FROM request WHERE answer IS NULL ORDER BY id')
-    .flatMap((row) => {
-      const wish = wishOf(parsed(row.wish));
-      return wish === null ? [] : [{ id: Number(row.id), name: String(row.name), wish }];
-    });
-}
+  /** The requests to be carried out, oldest first. What no version like this one has written is left alone. */
+  pending(): readonly Request[] {
+    return this.#statements
+      .rows('SELECT id, name, wish FROM request WHERE answer IS NULL ORDER BY id')
+      .flatMap((row) => {
+        const wish = wishOf(parsedObject(row.wish));
+        return wish === null ? [] : [{ id: Number(row.id), name: String(row.name), wish }];
+      });
+  }
 
-/** Writes the answer to a request. */
-export function answerTo(store: Store, id: number, answer: Json): void {
-  store.change('UPDATE request SET answer = ? WHERE id = ?', JSON.stringify(answer), id);
-}
+  /** Writes the answer to a request. */
+  answer(id: number, answer: Json): void {
+    this.#statements.run('UPDATE request SET answer = ? WHERE id = ?', JSON.stringify(answer), id);
+  }
 
-/** The answer to a request; null while there is none. */
-export function answerOf(store: Store, id: number): JsonObject | null {
-  return parsed(store.rows('SELECT answer FROM request WHERE id = ?', id)[0]?.answer);
-}
+  /** The answer to a request; null while there is none. */
+  answerTo(id: number): JsonObject | null {
+    return parsedObject(
+      this.#statements.row('SELECT answer FROM request WHERE id = ?', id)?.answer,
+    );
+  }
 
-/** Takes a request away. */
-export function withdraw(store: Store, id: number): void {
-  store.change('DELETE FROM request WHERE id = ?', id);
+  /** Takes a request away. */
+  withdraw(id: number): void {
+    this.#statements.run('DELETE FROM request WHERE id = ?', id);
+  }
 }
 
 function wishOf(written: JsonObject | null): Wish | null {
@@ -70,7 +82,8 @@ function wishOf(written: JsonObject | null): Wish | null {
   return isRewind ? { what, to, forget } : null;
 }
 
-function parsed(text: unknown): JsonObject | null {
+/** An object from its JSON; null for anything else. */
+export function parsedObject(text: unknown): JsonObject | null {
   try {
     const value: Json = typeof text === 'string' ? JSON.parse(text) : null;
     return isObject(value) ? value : null;

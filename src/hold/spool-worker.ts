@@ -11,7 +11,6 @@ import { ExportError, invariant } from '../contracts/errors.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
-import { answerTo, requestsIn } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
 import { type Landed, Store, type StoreAppend } from './store.ts';
@@ -51,7 +50,7 @@ function open(): Opened {
     });
     opened.retainFor(settings.sinks);
     const copy = new Delivered(settings.dir, opened);
-    for (const [stream, place] of opened.places()) copy.note(stream, opened.end, place);
+    for (const [stream, place] of opened.streams.places()) copy.note(stream, opened.end, place);
     // From now on a database that is gone is known to have been there.
     copy.save(opened.end, Date.now(), true);
     const space = new Reserve(settings.dir);
@@ -201,7 +200,7 @@ function write(question: Question, now: number): unknown {
     case 'acknowledge':
       return store.acknowledge(question.sink, question.step, now);
     case 'answer':
-      return answerTo(store, question.request, question.answer);
+      return store.requests.answer(question.request, question.answer);
     case 'note':
     case 'read':
     case 'progress':
@@ -235,20 +234,20 @@ function read(question: Question): unknown {
     case 'close':
       return undefined;
     case 'requests':
-      return requestsIn(store);
+      return store.requests.pending();
     case 'moved':
       delivered.forget(question.stream);
-      return store.countAnew();
+      return store.streams.goBack();
     case 'read':
       return store.read(question.from, question.bytesMax);
     case 'progress':
       return store.progress(question.sink);
     case 'recall':
-      return store.recall(question.stream);
+      return store.streams.recall(question.stream);
     case 'trail':
-      return store.trail(question.stream);
+      return store.streams.trail(question.stream);
     case 'entities':
-      return store.entities(question.stream);
+      return store.streams.entities(question.stream);
     case 'retain':
       return store.retainFor(question.sinks);
     case 'tick':

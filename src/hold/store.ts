@@ -1,28 +1,27 @@
 // The state database, synchronously. It runs in a worker thread (spool-worker.ts) so that an fsync never stalls the
 // event loop, and in the commands that look at or mend the state while nothing else writes. Writes are made inside
 // `transaction`, which commits many of them with one fsync. Pages and streams have their tables in files of their own
-// (pages.ts, streams.ts); positions, dead letters and notes are here.
+// (pages.ts, streams.ts, letters.ts, requests.ts); positions and notes are here. No statement stands outside src/hold.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
-  DeadLetter,
   EntityChange,
   HeldPage,
   NewPage,
   SinkProgress,
   SpoolGauge,
-  StreamMemory,
   TrailEntry,
 } from '../contracts/spool.ts';
-import { type DatabaseSettings, openDatabase, storeError } from './database.ts';
-import type { DeliveredPlace } from './delivered.ts';
+import { type DatabaseSettings, isMade, openDatabase, storeError } from './database.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
+import { type HeldLetter, Letters } from './letters.ts';
 import { type PageRetention, Pages } from './pages.ts';
-import { type Row, Statements } from './statements.ts';
+import { parsedObject, Requests } from './requests.ts';
+import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
 
 /** Free pages that stay in the file: about as many as come and go while the sinks keep up. */
@@ -55,13 +54,17 @@ export class Store {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   readonly #pages: Pages;
-  readonly #streams: Streams;
+  readonly streams: Streams;
+  readonly letters: Letters;
+  readonly requests: Requests;
   #sinks: readonly string[] | null = null;
 
   constructor(settings: StoreSettings) {
     this.#database = openDatabase(settings);
     this.#statements = new Statements(this.#database);
-    this.#streams = new Streams(this.#statements);
+    this.streams = new Streams(this.#statements);
+    this.letters = new Letters(this.#statements);
+    this.requests = new Requests(this.#statements);
     try {
       this.#pages = new Pages(this.#statements, settings);
       const id = this.#statements.row("SELECT value FROM meta WHERE key = 'spool_id'")?.value;
@@ -90,7 +93,7 @@ export class Store {
       return result;
     } catch (error) {
       this.#pages.goBack(before);
-      this.#streams.goBack();
+      this.streams.goBack();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }
@@ -99,23 +102,30 @@ export class Store {
   append(entry: StoreAppend, now: number): Landed {
     const { stream, identities, trail, entities } = entry;
     const firsts = entry.pages.map((page) => this.hold(page, now));
-    this.saveCheckpoint(stream, entry.checkpoint, now);
+    this.streams.saveCheckpoint(stream, entry.checkpoint, now);
     const block =
       identities === undefined || identities.length === 0
         ? 0
-        : this.#streams.addIdentities(stream, identities, now);
-    for (const place of trail ?? []) this.#streams.extendTrail(stream, place);
-    if (entities !== undefined) this.#streams.changeEntities(stream, entities);
+        : this.streams.addIdentities(stream, identities, now);
+    for (const place of trail ?? []) this.streams.extendTrail(stream, place);
+    if (entities !== undefined) this.streams.changeEntities(stream, entities);
     return { firsts, block };
   }
 
-  /** Adds a page without touching a checkpoint: also how a dead letter is put back. Returns its first offset. */
+  /** Adds a page without touching a checkpoint. Returns its first offset. */
   hold(page: NewPage, now: number): Offset {
     return this.#pages.add(page, now);
   }
 
-  saveCheckpoint(stream: string, checkpoint: Json, now: number): void {
-    this.#streams.saveCheckpoint(stream, checkpoint, now);
+  /** Holds a dead letter for its sink alone, and no longer as one. False where another process was quicker. */
+  putBack({ id, sink, uid, context }: HeldLetter, now: number): boolean {
+    const record = this.letters.record(id);
+    if (record === null) return false;
+    const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
+    const uids = Buffer.from(uid, 'hex');
+    this.hold({ context, body, items: '', kept: null, uids, onlySink: sink }, now);
+    this.letters.remove(id);
+    return true;
   }
 
   /** Moves a sink forward; a smaller position than the one held is kept out. */
@@ -128,20 +138,7 @@ export class Store {
       step.mark === undefined ? null : JSON.stringify(step.mark),
       now,
     );
-    for (const letter of step.deadLetters ?? []) this.#bury(sink, letter, now);
-  }
-
-  #bury(sink: string, letter: DeadLetter, now: number): void {
-    this.#statements.run(
-      'INSERT INTO dead_letter (sink, uid, offset, reason, at, context, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      sink,
-      letter.uid,
-      letter.offset,
-      letter.reason,
-      now,
-      JSON.stringify(letter.context),
-      letter.record,
-    );
+    for (const letter of step.deadLetters ?? []) this.letters.add(sink, letter, now);
   }
 
   /** Deletes what every sink has passed and `keep` no longer wants, oldest first. True where there may be more to do. */
@@ -170,9 +167,17 @@ export class Store {
 
   /** From now on numbers belong to an epoch of their own. */
   beginEpoch(now: number): void {
-    const epochs = nextEpoch(this.numbering.epochs, this.end, now);
+    this.#saveEpochs(nextEpoch(this.numbering.epochs, this.end, now));
+  }
+
+  /** What was read may get other numbers: none of before is believed. */
+  doubtEpochs(): void {
+    this.#saveEpochs([]);
+  }
+
+  #saveEpochs(epochs: Numbering['epochs']): void {
     const save = "INSERT OR REPLACE INTO meta VALUES ('epochs', ?)";
-    this.transaction(() => this.change(save, JSON.stringify(epochs)));
+    this.transaction(() => this.#statements.run(save, JSON.stringify(epochs)));
   }
 
   /** How much of the log is let grow before it is moved into the database. */
@@ -197,6 +202,11 @@ export class Store {
     return this.#pages.gauge();
   }
 
+  /** Events held at or after an offset, and when the oldest page of all was held; null: none is. */
+  held(from: Offset = 0): { readonly events: number; readonly oldestAt: number | null } {
+    return this.#pages.held(from);
+  }
+
   /** The gauge, after what another process has put into the file. */
   refresh(): SpoolGauge {
     this.#pages.catchUp();
@@ -213,26 +223,15 @@ export class Store {
     };
   }
 
+  /** The positions of all sinks that ever had one. */
+  positions(): ReadonlyMap<string, Offset> {
+    const rows = this.#statements.rows('SELECT sink, next FROM position');
+    return new Map(rows.map(({ sink, next }) => [String(sink), Number(next)]));
+  }
+
   /** Whole pages from the one that holds `from`, up to about `bytesMax`. Throws `state_damaged`. */
   read(from: Offset, bytesMax: number): readonly HeldPage[] {
     return this.#pages.read(from, bytesMax);
-  }
-
-  recall(stream: string): StreamMemory {
-    return this.#streams.recall(stream);
-  }
-
-  /** Where each stream is now; those with entities left out. */
-  places(): Iterable<readonly [stream: string, place: DeliveredPlace]> {
-    return this.#streams.places();
-  }
-
-  trail(stream: string): readonly TrailEntry[] {
-    return this.#streams.trail(stream);
-  }
-
-  entities(stream: string): ReadonlyMap<string, string> {
-    return this.#streams.entities(stream);
   }
 
   /** Notes facts, which come as JSON. */
@@ -246,23 +245,40 @@ export class Store {
     );
   }
 
-  /** Another connection has changed what is known of a stream. */
-  countAnew(): void {
-    this.#streams.goBack();
-  }
-
-  /** Every row of a small table, for `status` and the mending commands. */
-  rows(sql: string, ...values: (string | number)[]): readonly Row[] {
-    return this.#statements.rows(sql, ...values);
-  }
-
-  /** Runs one statement of a mending command. */
-  change(sql: string, ...values: (string | number)[]): number {
-    return Number(this.#statements.run(sql, ...values).changes);
+  /** The facts noted of streams, or of sinks, by their names. */
+  noted(kind: 'stream' | 'sink'): ReadonlyMap<string, JsonObject> {
+    const rows = this.#statements.rows('SELECT name, facts FROM note WHERE kind = ?', kind);
+    return new Map(rows.map(({ name, facts }) => [String(name), parsedObject(facts) ?? {}]));
   }
 
   close(): void {
     this.#statements.clear();
     this.#database.close();
+  }
+}
+
+/** Looks into a state directory while others may write to it; `nothing` where no run has left anything. Throws `state_damaged`. */
+export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
+  if (!isMade(dir)) return nothing;
+  const store = openForLooking(dir);
+  try {
+    return look(store);
+  } finally {
+    store.close();
+  }
+}
+
+/** Opens the database for looking only. The caller closes it. */
+export function openForLooking(dir: string): Store {
+  return new Store({ dir, sync: 'full', keepMs: 0, readOnly: true });
+}
+
+/** Changes what a state directory holds, also while a process runs there. */
+export function changeIn<T>(settings: StoreSettings, change: (store: Store) => T): T {
+  const store = new Store(settings);
+  try {
+    return change(store);
+  } finally {
+    store.close();
   }
 }

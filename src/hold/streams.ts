@@ -2,12 +2,13 @@
 // cursors it came by, and for a snapshot the entities as they were told. Checkpoints are opaque here: one that cannot be
 // read halts its stream (fetch/checkpoint.ts), and no other.
 
+import { pathToFileURL } from 'node:url';
 import type { Json } from '../contracts/json.ts';
 import type { EntityChange, StreamMemory, TrailEntry } from '../contracts/spool.ts';
 import { identityBytes } from '../contracts/spool.ts';
 import { damageError } from './database.ts';
 import type { DeliveredPlace } from './delivered.ts';
-import type { Statements } from './statements.ts';
+import type { Row, Statements } from './statements.ts';
 
 /** Page cursors this recent are all kept; older ones are thinned to one a minute, and forgotten after a day. */
 const trailRecent = 16;
@@ -16,6 +17,23 @@ const trailAgeMsMax = 24 * 3_600_000;
 const identitiesMax = 1_000_000;
 /** They are forgotten a good number at a time. */
 const identitiesSlack = 1.1;
+
+/** A stream's checkpoint, and when it was saved. */
+export interface HeldCheckpoint {
+  readonly stream: string;
+  readonly checkpoint: Json;
+  readonly savedAt: number;
+}
+
+/** How much is known of a stream. Times are epoch milliseconds, null where there is nothing. */
+export interface StreamExtent {
+  readonly records: number;
+  readonly knownSince: number | null;
+  /** Places that it can be rewound to. */
+  readonly places: number;
+  readonly oldestPlace: number | null;
+  readonly newestPlace: number | null;
+}
 
 /** The tables of streams. */
 export class Streams {
@@ -47,11 +65,83 @@ export class Streams {
   *places(): Iterable<readonly [stream: string, place: DeliveredPlace]> {
     const newest = this.#statements.row('SELECT max(block) AS block FROM identities');
     const block = Number(newest?.block ?? 0);
-    for (const row of this.#statements.each(
-      'SELECT * FROM checkpoint WHERE stream NOT IN (SELECT stream FROM entity)',
-    )) {
-      const checkpoint = parsedOrText(String(row.body));
-      yield [String(row.stream), { checkpoint, block, at: Number(row.updated_at) }];
+    const whole = 'SELECT * FROM checkpoint WHERE stream NOT IN (SELECT stream FROM entity)';
+    for (const row of this.#statements.each(whole)) {
+      const { stream, checkpoint, savedAt } = heldCheckpoint(row);
+      yield [stream, { checkpoint, block, at: savedAt }];
+    }
+  }
+
+  /** Every checkpoint, by the names of the streams. */
+  checkpoints(): readonly HeldCheckpoint[] {
+    return this.#statements.rows('SELECT * FROM checkpoint ORDER BY stream').map(heldCheckpoint);
+  }
+
+  /** Deletes a checkpoint and the way that led to it: its cursors belong to the list as it was asked for before. */
+  reset(stream: string): void {
+    this.#statements.run('DELETE FROM checkpoint WHERE stream = ?', stream);
+    this.#statements.run('DELETE FROM trail WHERE stream = ?', stream);
+  }
+
+  /** How much is known of a stream. */
+  extent(stream: string): StreamExtent {
+    const known = this.#statements.row(
+      'SELECT coalesce(sum(length(keys)), 0) AS n, min(at) AS since FROM identities WHERE stream = ?',
+      stream,
+    );
+    const trail = this.#statements.row(
+      'SELECT count(*) AS n, min(at) AS oldest, max(at) AS newest FROM trail WHERE stream = ?',
+      stream,
+    );
+    return {
+      records: Number(known?.n ?? 0) / identityBytes,
+      knownSince: timeOrNull(known?.since),
+      places: Number(trail?.n ?? 0),
+      oldestPlace: timeOrNull(trail?.oldest),
+      newestPlace: timeOrNull(trail?.newest),
+    };
+  }
+
+  /** Forgets the identities of records read at or after a time; returns how many. */
+  forgetSince(stream: string, at: number): number {
+    const before = this.#countIdentities(stream);
+    this.#statements.run('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, at);
+    this.goBack();
+    return before - this.#countIdentities(stream);
+  }
+
+  /** Forgets the identities of later blocks; 0: all. */
+  forgetAfter(stream: string, block: number): void {
+    this.#statements.run('DELETE FROM identities WHERE stream = ? AND block > ?', stream, block);
+  }
+
+  /** Forgets all that is held of streams whose names end so, but for what is held for the sinks. */
+  forgetAll(ending: string): void {
+    for (const table of ['checkpoint', 'identities', 'entity', 'trail']) {
+      this.#statements.run(`DELETE FROM ${table} WHERE stream LIKE ?`, `%${ending}`);
+    }
+  }
+
+  /** The number that the next block of identities gets. */
+  get nextBlock(): number {
+    const row = this.#statements.row('SELECT coalesce(max(block), 0) + 1 AS n FROM identities');
+    return Number(row?.n);
+  }
+
+  /** From now on blocks get later numbers than this: a walk that is open would take new ones for earlier ones. */
+  reserveBlocks(last: number): void {
+    const mark =
+      "INSERT OR IGNORE INTO identities (block, stream, at, keys) VALUES (?, '', 0, x'')";
+    if (last > 0) this.#statements.run(mark, last);
+  }
+
+  /** Copies what another state directory holds of streams, which stays as it is. */
+  copyFrom(path: string): void {
+    const from = pathToFileURL(path);
+    from.searchParams.set('mode', 'ro');
+    this.#statements.run('ATTACH DATABASE ? AS held', from.href);
+    for (const table of ['checkpoint', 'identities', 'trail', 'entity']) {
+      this.#statements.run(`INSERT INTO main.${table} SELECT * FROM held.${table}`);
     }
   }
 
@@ -161,6 +251,15 @@ export class Streams {
     const rows = this.#statements.rows('SELECT key, body FROM entity WHERE stream = ?', stream);
     return new Map(rows.map((row) => [String(row.key), String(row.body)]));
   }
+}
+
+function heldCheckpoint({ stream, body, updated_at: savedAt }: Row): HeldCheckpoint {
+  const checkpoint = parsedOrText(String(body));
+  return { stream: String(stream), checkpoint, savedAt: Number(savedAt) };
+}
+
+function timeOrNull(at: unknown): number | null {
+  return typeof at === 'number' ? at : null;
 }
 
 /** What is no JSON is handed on as its text, which no stream takes for its checkpoint. */

@@ -8,8 +8,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import { isMade } from '../hold/database.ts';
 import { makePrivateDirectory, makePrivateFile } from '../hold/private-files.ts';
-import { hasState, openForMending } from '../watch/state.ts';
+import { changeIn } from '../hold/store.ts';
 
 const request = z.object({
   version: z.literal(1),
@@ -145,17 +146,10 @@ export function setDone(config: Config, { id }: BackfillRequest): void {
 }
 
 function forgetMemory(config: Config, id: string): void {
-  if (!hasState(config.state.dir)) return;
-  const store = openForMending(config);
-  try {
-    store.transaction(() => {
-      for (const table of ['checkpoint', 'identities', 'entity']) {
-        store.change(`DELETE FROM ${table} WHERE stream LIKE ?`, `%#backfill-${id}`);
-      }
-    });
-  } finally {
-    store.close();
-  }
+  if (!isMade(config.state.dir)) return;
+  changeIn(config.state, (store) =>
+    store.transaction(() => store.streams.forgetAll(`#backfill-${id}`)),
+  );
 }
 
 function forgetDone(dir: string, before: number): void {

@@ -5,14 +5,14 @@
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
-import { identityBytes, type TrailEntry } from '../contracts/spool.ts';
+import type { TrailEntry } from '../contracts/spool.ts';
 import type { ListCheckpoint } from '../fetch/list/checkpoint.ts';
 import { roundWanted } from '../fetch/list/checkpoint.ts';
 import { noHorizon } from '../fetch/list/horizon.ts';
 import type { Wish } from '../hold/requests.ts';
-import type { Store } from '../hold/store.ts';
+import { changeIn, type Store } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
-import { digestOf, openForMending } from '../watch/state.ts';
+import { digestOf } from '../watch/state.ts';
 
 /** Where a stream is to go on that is rewound, and what of it is to be forgotten. */
 export type Rewind = Extract<Wish, { what: 'rewind' }>;
@@ -35,9 +35,9 @@ export function rewindStream(
   { to, forget: isForgotten }: Rewind,
 ): Rewound {
   const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
-  return mending(config, (store) => {
+  return changing(config, (store) => {
     const checkpoint = listCheckpointOf(store, { stream, reset });
-    const forgotten = isForgotten ? forget(store, stream, to) : null;
+    const forgotten = isForgotten ? store.streams.forgetSince(stream, to) : null;
     // Records may have been read long after they happened: those forgotten can stand anywhere.
     const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
     const moved = {
@@ -45,46 +45,27 @@ export function rewindStream(
       ...(place === null ? fromBeginning : resumingAt(place.cursor)),
       ...(forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) }),
     };
-    store.saveCheckpoint(stream, moved, Date.now());
+    store.streams.saveCheckpoint(stream, moved, Date.now());
     return { place: place && { at: place.at, digest: digestOf(place.cursor) }, forgotten };
   });
 }
 
 /** Deletes the checkpoint, so that the stream is read from its start; returns how many records are forgotten. */
 export function resetStream(config: Config, stream: string, isForgotten: boolean): number | null {
-  return mending(config, (store) => {
-    store.change('DELETE FROM checkpoint WHERE stream = ?', stream);
-    // Its cursors belong to the list as it was asked for before.
-    store.change('DELETE FROM trail WHERE stream = ?', stream);
-    return isForgotten ? forget(store, stream, 0) : null;
+  return changing(config, ({ streams }) => {
+    streams.reset(stream);
+    return isForgotten ? streams.forgetSince(stream, 0) : null;
   });
 }
 
-function mending<T>(config: Config, work: (store: Store) => T): T {
-  const store = openForMending(config);
-  try {
-    return store.transaction(() => work(store));
-  } finally {
-    store.close();
-  }
-}
-
-/** Forgets the identities of records read at or after a time; returns how many. */
-function forget(store: Store, stream: string, since: number): number {
-  const sum = store.rows(
-    'SELECT coalesce(sum(length(keys)), 0) AS n FROM identities WHERE stream = ? AND at >= ?',
-    stream,
-    since,
-  )[0];
-  store.change('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, since);
-  return Number(sum?.n ?? 0) / identityBytes;
+function changing<T>({ state }: Config, work: (store: Store) => T): T {
+  return changeIn(state, (store) => store.transaction(() => work(store)));
 }
 
 /** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
 function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | null {
   if (!isObject(openWalk)) return null;
-  const next = Number(store.rows('SELECT coalesce(max(block), 0) + 1 AS n FROM identities')[0]?.n);
-  return { ...openWalk, block: Math.min(Number(openWalk.block), next) };
+  return { ...openWalk, block: Math.min(Number(openWalk.block), store.streams.nextBlock) };
 }
 
 /** A stream that is to be rewound, and how to begin it anew where it cannot be. */
@@ -94,7 +75,7 @@ interface Rewinding {
 }
 
 function listCheckpointOf(store: Store, { stream, reset }: Rewinding): JsonObject {
-  const { checkpoint } = store.recall(stream);
+  const { checkpoint } = store.streams.recall(stream);
   const isList = isObject(checkpoint) && checkpoint.kind === 'list';
   // So many records without a time were read that repeats could not be told.
   if (isList && checkpoint.horizon !== noHorizon) return checkpoint;
@@ -137,5 +118,5 @@ function placeBefore(
 ): TrailEntry | null {
   const { order, swept, nameless } = checkpoint;
   if (order !== 'oldest_first' || swept !== true || nameless !== false) return null;
-  return store.trail(stream).findLast(({ at }) => at <= to) ?? null;
+  return store.streams.trail(stream).findLast(({ at }) => at <= to) ?? null;
 }

@@ -8,11 +8,12 @@ import type { ConditionRecord } from '../contracts/change.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import { lookInto } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { Upstream } from '../upstream/client.ts';
 import { budgetKeys, budgetOf, budgetsOf } from './budgets.ts';
-import { backlogOf, openForLooking, readState, type State } from './state.ts';
+import { backlogOf, readState, type State } from './state.ts';
 import type {
   Watched,
   WatchedCondition,
@@ -174,25 +175,17 @@ const reasonLengthMax = 300;
 function readLetterReasons(dir: string, { sinks }: State): Remembered['letterReasons'] {
   const withLetters = [...sinks].filter(([, { deadLetters }]) => deadLetters > 0);
   if (withLetters.length === 0) return new Map();
-  const store = openForLooking(dir);
-  try {
-    return new Map(
-      withLetters.map(([sink]) => {
-        const rows = store.rows(
-          'SELECT reason, at FROM dead_letter WHERE sink = ? ORDER BY id DESC LIMIT ?',
-          sink,
-          lettersReadMax,
-        );
-        const alike = Map.groupBy(rows, ({ reason }) => cleanText(String(reason), reasonLengthMax));
-        const reasons = Array.from(alike, ([reason, letters]): WatchedReason => {
-          return { reason, count: letters.length, lastAt: Number(letters[0]?.at) };
-        });
-        return [sink, reasons.toSorted((a, b) => b.count - a.count).slice(0, reasonsMax)];
-      }),
-    );
-  } finally {
-    store.close();
-  }
+  return lookInto(dir, new Map(), ({ letters }) => {
+    const reasonsOf = (sink: string) => {
+      const newest = letters.newest(sink, lettersReadMax);
+      const alike = Map.groupBy(newest, ({ reason }) => cleanText(reason, reasonLengthMax));
+      const reasons = Array.from(alike, ([reason, letters]): WatchedReason => {
+        return { reason, count: letters.length, lastAt: letters[0]?.at ?? 0 };
+      });
+      return reasons.toSorted((a, b) => b.count - a.count).slice(0, reasonsMax);
+    };
+    return new Map(withLetters.map(([sink]) => [sink, reasonsOf(sink)]));
+  });
 }
 
 function watchedUpstream(client: Upstream): WatchedUpstream {

@@ -5,11 +5,11 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { Offset } from '../contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { isObject, type Json } from '../contracts/json.ts';
 import type { Notice } from '../contracts/sink.ts';
 import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
-import { Store } from '../hold/store.ts';
+import { lookInto, type Store } from '../hold/store.ts';
 
 /** The last failure of a stream or sink, as it was noted. */
 export interface NotedError {
@@ -88,38 +88,14 @@ export function notHere({ state: { dir, places } }: Config): string {
   return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
 }
 
-/** Opens the database for looking. The caller closes it. */
-export function openForLooking(dir: string): Store {
-  return new Store({ dir, sync: 'full', keepMs: 0, readOnly: true });
-}
-
-/** Opens the database for mending. The caller closes it. */
-export function openForMending({ state }: Config): Store {
-  return new Store({ dir: state.dir, sync: state.sync, keepMs: state.keepMs });
-}
-
 /** Reads the state; an empty one where there is none yet. Throws `state_damaged`. */
 export function readState(dir: string): State {
-  if (!hasState(dir)) return { ...nothing, holder: holderOf(dir) };
-  const store = openForLooking(dir);
-  try {
+  const holder = holderOf(dir);
+  return lookInto(dir, { ...nothing, holder }, (store) => {
     const { bytes, oldest, end } = store.refresh();
-    const held = store.rows('SELECT coalesce(sum(count), 0) AS n, min(held_at) AS at FROM page')[0];
-    return {
-      streams: streamsOf(store),
-      sinks: sinksOf(store),
-      spool: {
-        bytes,
-        oldest,
-        end,
-        events: Number(held?.n ?? 0),
-        oldestAt: number(held?.at),
-      },
-      holder: holderOf(dir),
-    };
-  } finally {
-    store.close();
-  }
+    const spool = { bytes, oldest, end, ...store.held() };
+    return { streams: streamsOf(store), sinks: sinksOf(store), spool, holder };
+  });
 }
 
 /** Events that a sink still has to pass; what was deleted before it came is not among them. */
@@ -141,14 +117,11 @@ export function waitsForRoom(
 const ofBackfill = /#backfill-[0-9a-f-]+$/;
 
 function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
-  const notes = notesOf(store, 'stream');
+  const notes = store.noted('stream');
   const checkpoints = new Map(
-    store
-      .rows('SELECT stream, body, updated_at FROM checkpoint')
-      .map((row) => [
-        String(row.stream),
-        checkpointFacts(parsed(row.body), Number(row.updated_at)),
-      ]),
+    store.streams
+      .checkpoints()
+      .map(({ stream, checkpoint, savedAt }) => [stream, checkpointFacts(checkpoint, savedAt)]),
   );
   const names = new Set([...checkpoints.keys(), ...notes.keys()]);
   for (const name of names) if (ofBackfill.test(name)) names.delete(name);
@@ -169,11 +142,9 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
 }
 
 function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
-  const notes = notesOf(store, 'sink');
-  const counted = (sql: string) =>
-    new Map(store.rows(sql).map((row) => [String(row.sink), Number(row.n)]));
-  const positions = counted('SELECT sink, next AS n FROM position');
-  const letters = counted('SELECT sink, count(*) AS n FROM dead_letter GROUP BY sink');
+  const notes = store.noted('sink');
+  const positions = store.positions();
+  const letters = store.letters.counts();
   const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
   return new Map(
     Array.from(names, (name) => {
@@ -186,16 +157,6 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
         notice: noticeOf(note.notice),
       };
       return [name, state];
-    }),
-  );
-}
-
-function notesOf(store: Store, kind: 'stream' | 'sink'): ReadonlyMap<string, JsonObject> {
-  const rows = store.rows('SELECT name, facts FROM note WHERE kind = ?', kind);
-  return new Map(
-    rows.map((row) => {
-      const facts = parsed(row.facts);
-      return [String(row.name), isObject(facts) ? facts : {}];
     }),
   );
 }
@@ -224,15 +185,6 @@ function resumeText(resume: Json | undefined): string | null {
 /** Enough to see whether two cursors are the same, and nothing to ask upstream with. */
 export function digestOf(cursor: string): string {
   return createHash('sha256').update(cursor).digest('hex').slice(0, 12);
-}
-
-function parsed(value: unknown): Json {
-  try {
-    return JSON.parse(String(value));
-  } catch {
-    // A damaged row is shown as one that says nothing: the other rows are still worth seeing.
-    return null;
-  }
 }
 
 function text(value: Json | undefined): string | null {

@@ -195,3 +195,22 @@ test.each(Object.entries(wrappers))('%s is imported only where it is wrapped', (
 
   expect(strays).toEqual([]);
 });
+
+test('no SQL stands outside of src/hold', () => {
+  const words =
+    /\b(SELECT\s+[\w*(]|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|ATTACH\s+DATABASE|PRAGMA|CREATE\s+TABLE)\b/;
+  const isHold = (file: string) => file.startsWith('src/hold/');
+
+  const strays = files.filter(
+    (file) => !isHold(file) && words.test(readFileSync(join(root, file), 'utf8')),
+  );
+
+  expect(
+    files.filter((file) => isHold(file) && words.test(readFileSync(join(root, file), 'utf8')))
+      .length,
+  ).toBeGreaterThan(5);
+  expect(strays).toEqual([]);
+  expect(imports.filter(({ file, target }) => target === 'node:sqlite' && !isHold(file))).toEqual(
+    [],
+  );
+});

@@ -169,7 +169,7 @@ export function lossesIn(dir: string, { records, pages, positions }: Accounts): 
 
 /** Whether a record would be read again: its stream's checkpoint lies before it, and it is not taken for known. */
 function readAgain(store: Store, stream: string): (n: number) => boolean {
-  const { checkpoint, identities } = store.recall(stream);
+  const { checkpoint, identities } = store.streams.recall(stream);
   const last =
     typeof checkpoint === 'object' && checkpoint !== null && 'last' in checkpoint
       ? Number(checkpoint.last)

@@ -11,6 +11,7 @@ import { openSpool, type SpoolSettings } from '../../src/hold/spool.ts';
 import { Store } from '../../src/hold/store.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
+import { rowsIn } from './rows.ts';
 
 const never = new AbortController().signal;
 
@@ -92,9 +93,7 @@ test('spool writes notes without a commit of their own for each', async () => {
   const commits = commitsIn(dir) - before;
   await spool.close();
 
-  const store = new Store({ dir, sync: 'full', keepMs: 0, readOnly: true });
-  const noted = store.rows("SELECT name, facts FROM note WHERE kind = 'stream' ORDER BY name");
-  store.close();
+  const noted = rowsIn(dir, "SELECT name, facts FROM note WHERE kind = 'stream' ORDER BY name");
   expect(commits).toBeLessThan(10);
   expect(noted).toHaveLength(10);
   expect(noted[3]).toEqual({ name: 's3', facts: '{"polls":93}' });
@@ -258,9 +257,9 @@ test('store forgets a stream’s oldest identities beyond its bound, and no othe
   const firstBlock = append('busy', 100_000).block;
   for (let n = 0; n < 14; n += 1) append('busy', 100_000);
   const counts = (stream: string) =>
-    store.recall(stream).identities.reduce((sum, { bytes }) => sum + bytes.length, 0) /
+    store.streams.recall(stream).identities.reduce((sum, { bytes }) => sum + bytes.length, 0) /
     identityBytes;
-  const blocks = store.recall('busy').identities.map(({ block }) => block);
+  const blocks = store.streams.recall('busy').identities.map(({ block }) => block);
 
   expect(counts('quiet')).toBe(10);
   expect(counts('busy')).toBeGreaterThanOrEqual(1_000_000);

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Store } from '../../src/hold/store.ts';
+import { rowsIn } from './rows.ts';
 
 /** SQLite's page, as schema.ts sets it. */
 export const sqlitePage = 8_192;
@@ -23,9 +24,7 @@ export function placeOf(path: string, text: string): number {
 
 /** The root page of a table, as an offset in the file. */
 export function rootOf(dir: string, table: string): number {
-  const store = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
-  const row = store.rows(`SELECT rootpage FROM sqlite_master WHERE name = '${table}'`)[0];
-  store.close();
+  const [row] = rowsIn(dir, `SELECT rootpage FROM sqlite_master WHERE name = '${table}'`);
   return (Number(row?.rootpage) - 1) * sqlitePage;
 }
 

@@ -11,6 +11,7 @@ import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
 import { mend } from './accounts.ts';
 import { overwrite, placeOf } from './damages.ts';
+import { rowsIn } from './rows.ts';
 
 const MiB = 1024 ** 2;
 const large = anAppend({ ids: ['11', '12', '13'], pad: MiB });
@@ -64,7 +65,7 @@ test('its parts go with it', () => {
   store.transaction(() => store.prune(1));
 
   expect(store.read(0, 10 * MiB).map(({ first }) => first)).toEqual([5]);
-  expect(store.rows('SELECT count(*) AS n FROM page_part')).toEqual([{ n: 0 }]);
+  expect(rowsIn(dir, 'SELECT count(*) AS n FROM page_part')).toEqual([{ n: 0 }]);
   store.close();
 });
 

@@ -22,6 +22,7 @@ import { Store } from '../../src/hold/store.ts';
 import { tempDir } from '../support/temp.ts';
 import { type Accounts, copied, lossesIn, mend, sinks, streams, twoRuns } from './accounts.ts';
 import { changeUids, overwrite, placeOf, rootOf, sqlitePage } from './damages.ts';
+import { rowsIn } from './rows.ts';
 
 let closed: Accounts;
 let killed: Accounts;
@@ -63,8 +64,8 @@ describe.each(Object.entries(unreadable))('mendDatabase, where the database %s',
     expect(told.every(({ deliveredAt }) => deliveredAt !== null)).toBe(true);
     expect(lossesIn(dir, closed)).toEqual([]);
     const store = new Store({ dir, sync: 'normal', keepMs: 0 });
-    expect(store.recall('audit').checkpoint).toEqual({ last: 60 });
-    expect(store.recall('logs').checkpoint).toEqual({ last: 17 });
+    expect(store.streams.recall('audit').checkpoint).toEqual({ last: 60 });
+    expect(store.streams.recall('logs').checkpoint).toEqual({ last: 17 });
     expect(store.read(0, 1e9).map(({ context }) => context.stream)).toEqual(
       told.map(({ stream }) => stream),
     );
@@ -122,9 +123,9 @@ test('mendDatabase leaves streams where they are when nothing that counts is mis
   expect(mended).toMatchObject({ saved: 100, lost: 0, resets: [], deadLettersSaved: true });
   expect(told).toEqual([]);
   const store = new Store({ dir, sync: 'normal', keepMs: 0 });
-  expect(store.recall('audit').checkpoint).toEqual({ last: 140 });
+  expect(store.streams.recall('audit').checkpoint).toEqual({ last: 140 });
   expect([store.progress('a').position, store.progress('b').position]).toEqual([120, 80]);
-  expect(store.rows('SELECT reason FROM dead_letter')).toEqual([{ reason: 'too long' }]);
+  expect(rowsIn(dir, 'SELECT reason FROM dead_letter')).toEqual([{ reason: 'too long' }]);
   expect(store.read(0, 1e9).map(({ first }) => first)).toContain(77);
   store.close();
 });

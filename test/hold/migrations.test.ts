@@ -11,6 +11,7 @@ import { migrations } from '../../src/hold/schema.ts';
 import { Store } from '../../src/hold/store.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
+import { rowsIn } from './rows.ts';
 
 const later = vi.hoisted((): string[] => []);
 
@@ -86,14 +87,16 @@ test.each(versions)('store goes on with all that version %i has left', (version)
   expect(pages[0]?.kept).toEqual(Uint32Array.of(0, 2));
   expect(Buffer.from(pages[1]?.body ?? []).toString()).toBe('[{"id":"4"}]');
   expect(pages[0]?.context).toMatchObject({ source: 'audit', fetchedAt: 1_793_491_200_000 });
-  expect(store.recall('audit').identities.map(({ block, bytes }) => [block, bytes.length])).toEqual(
-    [[7, 40]],
-  );
-  expect(store.trail('audit')).toEqual([{ cursor: 'c-1', at: 1_793_491_200_000 }]);
-  expect(store.entities('firewall/c-1/objects').get('object/o-1')).toContain('"o-1"');
+  expect(
+    store.streams.recall('audit').identities.map(({ block, bytes }) => [block, bytes.length]),
+  ).toEqual([[7, 40]]);
+  expect(store.streams.trail('audit')).toEqual([{ cursor: 'c-1', at: 1_793_491_200_000 }]);
+  expect(store.streams.entities('firewall/c-1/objects').get('object/o-1')).toContain('"o-1"');
   expect(store.progress('siem')).toEqual({ position: 40, mark: { bytes: 9 } });
-  expect(store.rows('SELECT id, reason FROM dead_letter')).toEqual([{ id: 3, reason: 'too long' }]);
-  expect(store.rows('SELECT name, facts FROM note')).toHaveLength(1);
+  expect(rowsIn(dir, 'SELECT id, reason FROM dead_letter')).toEqual([
+    { id: 3, reason: 'too long' },
+  ]);
+  expect(rowsIn(dir, 'SELECT name, facts FROM note')).toHaveLength(1);
   store.close();
   expect(findDamage(join(dir, 'sluice.db'), null)).toBeNull();
 });
@@ -130,8 +133,8 @@ test('store brings an older database up to date and keeps what it holds', () => 
   const store = open(dir);
   const again = open(dir);
 
-  expect(store.rows('SELECT x FROM fresh')).toEqual([{ x: 7 }]);
-  expect(again.rows('SELECT count(*) AS n FROM fresh')).toEqual([{ n: 1 }]);
+  expect(rowsIn(dir, 'SELECT x FROM fresh')).toEqual([{ x: 7 }]);
+  expect(rowsIn(dir, 'SELECT count(*) AS n FROM fresh')).toEqual([{ n: 1 }]);
   expect(store.id).toBe(id);
   expect(store.read(0, 1e6)).toHaveLength(1);
   expect(store.progress('a').position).toBe(1);
@@ -151,7 +154,7 @@ test('store leaves an older database as it was where a migration fails', () => {
   later.pop();
   const store = open(dir);
   expect(store.id).toBe(id);
-  expect(store.rows("SELECT name FROM sqlite_master WHERE name = 'half'")).toEqual([]);
+  expect(rowsIn(dir, "SELECT name FROM sqlite_master WHERE name = 'half'")).toEqual([]);
   store.close();
 });
 

@@ -21,7 +21,7 @@ const many = {
 /** All that a store says, in short. */
 function stateOf(store: Store): string {
   const pages = store.read(0, 1e9).map(({ first, count, body }) => [first, count, body.length]);
-  const { checkpoint, identities } = store.recall('audit');
+  const { checkpoint, identities } = store.streams.recall('audit');
   return JSON.stringify([
     pages,
     checkpoint,

@@ -207,17 +207,14 @@ class Run {
   /** As `dead-letters retry` does it, over a connection of its own. */
   #putBack(): void {
     const { model } = this;
-    const [letter, ...rest] = model.letters;
-    if (letter === undefined) return;
-    const page = { ...aPage({ ids: [letter.uid] }), onlySink: letter.sink };
     const other = open(this.#dir);
-    other.transaction(() => {
-      other.hold(page, model.now);
-      other.change('DELETE FROM dead_letter WHERE uid = ?', letter.uid);
-    });
+    const [letter] = other.letters.list(null);
+    if (letter !== undefined) {
+      other.transaction(() => other.putBack(letter, model.now));
+      model.letters = model.letters.slice(1);
+      model.add(Buffer.from('[{}]'), 1, letter.sink);
+    }
     other.close();
-    model.letters = rest;
-    model.add(page.body, 1, letter.sink);
     this.#store.refresh();
   }
 
@@ -271,14 +268,15 @@ class Run {
       const progress = { position: model.positions[each], mark: model.marks[each] };
       expect(store.progress(each)).toEqual(progress);
     }
-    expect(store.rows('SELECT sink, uid FROM dead_letter ORDER BY id')).toEqual(model.letters);
+    const letters = store.letters.list(null).map(({ sink, uid }) => ({ sink, uid }));
+    expect(letters).toEqual(model.letters);
     for (const name of streams) {
       const { last, identities, trail } = model.streams[name];
-      const memory = store.recall(name);
+      const memory = store.streams.recall(name);
       const known = memory.identities.reduce((sum, { bytes }) => sum + bytes.length, 0);
       expect(memory.checkpoint).toEqual(last === null ? null : { last });
       expect(known / identityBytes).toBe(identities);
-      expect(store.trail(name).map(({ cursor }) => cursor)).toEqual(trail);
+      expect(store.streams.trail(name).map(({ cursor }) => cursor)).toEqual(trail);
     }
   }
 

@@ -6,9 +6,9 @@ import type { Config } from '../../config/config.ts';
 import { type ErrorCode, ExportError } from '../../contracts/errors.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { holderOf } from '../../hold/lock.ts';
-import { answerOf, askFor, type Wish, withdraw } from '../../hold/requests.ts';
+import type { Wish } from '../../hold/requests.ts';
+import { changeIn, Store } from '../../hold/store.ts';
 import { systemClock } from '../../tools/clock.ts';
-import { openForMending } from '../../watch/state.ts';
 
 const lookEveryMs = 50;
 const patienceMs = 20_000;
@@ -17,18 +17,18 @@ const patienceMs = 20_000;
 export async function askBeside(config: Config, name: string, wish: Wish): Promise<JsonObject> {
   const { dir } = config.state;
   const clock = systemClock();
-  const store = openForMending(config);
+  const store = new Store(config.state);
   try {
-    const id = askFor(store, name, wish, clock.now());
+    const id = store.requests.ask(name, wish, clock.now());
     try {
       const deadline = clock.monotonic() + patienceMs;
       while (clock.monotonic() < deadline) {
-        const answer = answerOf(store, id);
+        const answer = store.requests.answerTo(id);
         if (answer !== null) return successOf(answer);
         await clock.sleep(lookEveryMs);
       }
     } finally {
-      withdraw(store, id);
+      store.requests.withdraw(id);
     }
     throw new ExportError(
       'state_locked',
@@ -41,13 +41,8 @@ export async function askBeside(config: Config, name: string, wish: Wish): Promi
 }
 
 /** Leaves it to the next process. */
-export function askLater(config: Config, name: string, wish: Wish): void {
-  const store = openForMending(config);
-  try {
-    askFor(store, name, wish, systemClock().now());
-  } finally {
-    store.close();
-  }
+export function askLater({ state }: Config, name: string, wish: Wish): void {
+  changeIn(state, ({ requests }) => requests.ask(name, wish, systemClock().now()));
 }
 
 function successOf(answer: JsonObject): JsonObject {

@@ -5,13 +5,14 @@ import type { Config } from '../../config/config.ts';
 import type { WholePlan } from '../../config/plan.ts';
 import type { Event } from '../../contracts/event.ts';
 import { isObject } from '../../contracts/json.ts';
+import { lookInto } from '../../hold/store.ts';
 import { normalisersOf } from '../../pipeline.ts';
 import { compileFilter } from '../../send/filter.ts';
 import { PageDecoder } from '../../send/held-event.ts';
 import type { Route } from '../../send/route.ts';
 import { counted } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { hasState, notHere, openForLooking } from '../../watch/state.ts';
+import { notHere } from '../../watch/state.ts';
 
 const eventsMax = 1_000;
 const readBytesMax = 16 * 1024 * 1024;
@@ -31,10 +32,8 @@ export function whyLines(config: Config, plan: WholePlan): readonly string[] {
 }
 
 function newestEvents({ state: { dir } }: Config, plan: WholePlan): readonly Event[] {
-  if (!hasState(dir)) return [];
-  const store = openForLooking(dir);
   const decoder = new PageDecoder(normalisersOf(plan.sources));
-  try {
+  return lookInto(dir, [], (store) => {
     const { oldest, end } = store.gauge();
     const events: Event[] = [];
     let at = Math.max(oldest, end - eventsMax);
@@ -45,9 +44,7 @@ function newestEvents({ state: { dir } }: Config, plan: WholePlan): readonly Eve
       for (const page of pages) events.push(...decoder.decode(page).events);
       at = last.first + last.count;
     }
-  } finally {
-    store.close();
-  }
+  });
 }
 
 function filterLines(name: string, { where }: Route, events: readonly Event[]): readonly string[] {

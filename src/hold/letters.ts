@@ -1,0 +1,80 @@
+// The dead letters in the state database: events that a sink refused for good, kept until an operator decides.
+
+import type { PageContext } from '../contracts/event.ts';
+import type { DeadLetter } from '../contracts/spool.ts';
+import type { Row, Statements } from './statements.ts';
+
+/** A dead letter that is held, without its record. */
+export interface HeldLetter {
+  readonly id: number;
+  readonly sink: string;
+  readonly uid: string;
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly context: PageContext;
+}
+
+const facts = 'SELECT id, sink, uid, reason, at, context FROM dead_letter';
+
+/** The table of dead letters. */
+export class Letters {
+  readonly #statements: Statements;
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  add(sink: string, letter: DeadLetter, now: number): void {
+    this.#statements.run(
+      'INSERT INTO dead_letter (sink, uid, offset, reason, at, context, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      sink,
+      letter.uid,
+      letter.offset,
+      letter.reason,
+      now,
+      JSON.stringify(letter.context),
+      letter.record,
+    );
+  }
+
+  /** All of them, or those of one sink, oldest first. */
+  list(sink: string | null): readonly HeldLetter[] {
+    const chosen = `${facts} WHERE coalesce(?, sink) = sink ORDER BY id`;
+    return this.#statements.rows(chosen, sink).map(heldLetter);
+  }
+
+  /** The newest of one sink, newest first. */
+  newest(sink: string, countMax: number): readonly HeldLetter[] {
+    const newest = `${facts} WHERE sink = ? ORDER BY id DESC LIMIT ?`;
+    return this.#statements.rows(newest, sink, countMax).map(heldLetter);
+  }
+
+  /** How many each sink has. */
+  counts(): ReadonlyMap<string, number> {
+    const rows = this.#statements.rows('SELECT sink, count(*) AS n FROM dead_letter GROUP BY sink');
+    return new Map(rows.map(({ sink, n }) => [String(sink), Number(n)]));
+  }
+
+  /** The record that was refused; null where the letter is gone. */
+  record(id: number): Uint8Array | null {
+    const record = this.#statements.row('SELECT record FROM dead_letter WHERE id = ?', id)?.record;
+    return record instanceof Uint8Array ? record : null;
+  }
+
+  remove(id: number): void {
+    this.#statements.run('DELETE FROM dead_letter WHERE id = ?', id);
+  }
+}
+
+function heldLetter(row: Row): HeldLetter {
+  return {
+    id: Number(row.id),
+    sink: String(row.sink),
+    uid: String(row.uid),
+    reason: String(row.reason),
+    at: Number(row.at),
+    // Written by us as a PageContext in the transaction that made the letter.
+    context: JSON.parse(String(row.context)) as PageContext,
+  };
+}
