@@ -20,6 +20,7 @@ const stream: ListStream = {
   records: 'audit',
   immutable: false,
   paging: 'cursor',
+  paths: [],
   fingerprint: 'here',
   id: 'id',
   time: [],

@@ -85,6 +85,8 @@ export interface ListStream {
   /** Source, company and endpoint, e.g. `web_logs/c-1`; names the checkpoint. */
   readonly name: string;
   readonly source: string;
+  /** The path that it asks, as sent and as its template: limits of these, and of paths below, are its limits. */
+  readonly paths: readonly string[];
   readonly company?: string;
   readonly records: RecordKind;
   /** True where upstream calls its records immutable, so that a changed one is an integrity violation. */
@@ -145,6 +147,8 @@ export interface SnapshotStream {
   readonly kind: 'snapshot';
   readonly name: string;
   readonly source: string;
+  /** As a ListStream has it. */
+  readonly paths: readonly string[];
   readonly company: string;
   readonly fingerprint: string;
   /** What the stream's entities are called in a baseline. */

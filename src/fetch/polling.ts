@@ -11,6 +11,7 @@ import { SnapshotPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
+import type { Found } from './own-pages.ts';
 import { type Schedule, timetable } from './schedule.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
@@ -30,6 +31,7 @@ export interface PollingMeans {
   readonly spool: Spool;
   readonly tools: Tools;
   readonly random: () => number;
+  readonly found?: Found;
 }
 
 /** A stream that could not be read to its tail, with the reason. */
@@ -168,12 +170,12 @@ export class Polling {
   }
 
   #pollerFor(source: PlannedSource, stream: Stream): Poll {
-    const { spool, tools } = this.#means;
+    const { spool, tools, found } = this.#means;
     const log = tools.log.with({ stream: stream.name });
     if (stream.kind === 'snapshot') {
       const { snapshot: reading } = source;
       invariant(reading !== null, `${source.name} says how snapshots are compared`);
-      const poller = new SnapshotPoller({ stream, spool, clock: tools.clock, log, reading });
+      const poller = new SnapshotPoller({ stream, spool, clock: tools.clock, log, reading, found });
       return this.#counted((signal) => poller.poll(signal));
     }
     const { list } = source;
@@ -187,6 +189,7 @@ export class Polling {
       start: list.start,
       patienceMs: list.rewindEveryMs,
       inFlight: tools.http.inFlight,
+      found,
     });
     const poller = new ListPoller(reader, list);
     return this.#counted((signal) => poller.poll(signal));

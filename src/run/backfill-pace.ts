@@ -11,7 +11,6 @@ import type { Spool } from '../contracts/spool.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { backlog } from '../pipeline.ts';
 import { createThrottle, type Throttle } from '../upstream/throttle.ts';
-import { budgetKeys } from '../watch/budgets.ts';
 
 /** What is looked at. */
 export interface PaceMeans {
@@ -119,5 +118,5 @@ function whereOf(
   { sources }: Config,
 ): { upstream: string; keys: readonly string[] } {
   const settings = sources[stream.source]?.settings;
-  return { upstream: settings?.upstream ?? '', keys: budgetKeys(stream, settings?.path) };
+  return { upstream: settings?.upstream ?? '', keys: [...stream.paths, '*'] };
 }

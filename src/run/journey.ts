@@ -3,10 +3,9 @@
 // is opened, so that a run can say what it resumes from; and closing settles the spool before the lock is let go.
 
 import type { Config } from '../config/config.ts';
-import type { Spool } from '../contracts/spool.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
-import { type ConditionNotes, conditionNotes, noticing } from '../watch/live.ts';
+import { type Findings, openFindings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
@@ -14,13 +13,11 @@ import type { BootTools } from './tools.ts';
 /** A pipeline on its spool. */
 export interface Journey {
   readonly pipeline: Pipeline;
-  readonly spool: Spool;
+  readonly spool: OwnSpool;
   /** What the state directory held before. */
   readonly before: State;
   /** Conditions of sources found since the start, for the status. */
-  readonly conditions: ConditionNotes;
-  /** The spool as who has opened it. */
-  readonly held: OwnSpool;
+  readonly findings: Findings;
   /** Closes spool and connections. */
   close(): Promise<void>;
 }
@@ -32,9 +29,9 @@ export async function openJourney(
   tools: BootTools,
 ): Promise<Journey> {
   try {
-    const conditions = conditionNotes();
+    const findings = openFindings();
     const { log, clock } = tools;
-    mendState(plan, state, { log, now: clock.now(), found: (found) => conditions.add(found) });
+    mendState(plan, state, { log, now: clock.now(), found: findings.add });
     const before = readState(state.dir);
     const opening = openSpool({
       dir: state.dir,
@@ -45,15 +42,17 @@ export async function openJourney(
     });
     // The spool's thread works meanwhile. Where this fails the first request does too, and tells it.
     tools.http.ready().catch(() => undefined);
-    const held = await opening;
-    const spool = noticing(held, conditions);
-    const pipeline = new Pipeline(plan, { spool, tools, random: tools.random });
+    const spool = await opening;
+    const pipeline = new Pipeline(plan, {
+      ...{ spool, tools },
+      random: tools.random,
+      found: findings.add,
+    });
     return {
       pipeline,
       spool,
       before,
-      conditions,
-      held,
+      findings,
       close: async () => {
         await spool.close();
         await tools.http.close();

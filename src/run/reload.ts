@@ -95,15 +95,15 @@ class Reloader {
     const { journey } = this.#means;
     const before = Object.keys(this.#current.config.sinks);
     const after = Object.keys(config.sinks);
-    await journey.held.retainFor([...new Set([...before, ...after])]);
+    await journey.spool.retainFor([...new Set([...before, ...after])]);
     const kept = { streams: new Set(streams.unchanged), sinks: new Set(sinks.unchanged) };
     try {
       await journey.pipeline.change(plan, kept, config.shutdown.timeoutMs / 2);
     } catch (error) {
-      await journey.held.retainFor(before);
+      await journey.spool.retainFor(before);
       throw error;
     }
-    await journey.held.retainFor(after);
+    await journey.spool.retainFor(after);
   }
 
   #tell(error: unknown, reason: ReloadReason): void {

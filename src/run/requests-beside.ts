@@ -16,7 +16,7 @@ export interface RequestMeans {
   /** The config that runs: it may be another after a reload. */
   readonly config: () => Config;
   readonly pipeline: Pipeline;
-  readonly held: OwnSpool;
+  readonly spool: OwnSpool;
   readonly tools: Pick<BootTools, 'clock' | 'log'>;
 }
 
@@ -24,12 +24,12 @@ const lookEveryMs = 1_000;
 
 /** Carries requests out until stopped. Never rejects. */
 export async function serveRequests(means: RequestMeans, stop: AbortSignal): Promise<void> {
-  const { held, tools } = means;
+  const { spool, tools } = means;
   while (!stop.aborted) {
     try {
-      for (const request of await held.requests()) {
+      for (const request of await spool.requests()) {
         const answer = await carriedOut(request, means, stop);
-        if (answer !== null) await held.answer(request.id, answer);
+        if (answer !== null) await spool.answer(request.id, answer);
       }
     } catch (error) {
       // A full disk, say: it is looked for again.
@@ -42,7 +42,7 @@ export async function serveRequests(means: RequestMeans, stop: AbortSignal): Pro
 /** What came of it; null where the process ends first, which leaves it to the next one. */
 async function carriedOut(
   { name, wish }: Request,
-  { config, pipeline, held, tools }: RequestMeans,
+  { config, pipeline, spool, tools }: RequestMeans,
   stop: AbortSignal,
 ): Promise<Json> {
   const { log } = tools;
@@ -53,7 +53,7 @@ async function carriedOut(
     }
     const rewound = await pipeline.whileStill(name, async () => {
       const done = rewindStream(config(), name, wish);
-      await held.moved(name);
+      await spool.moved(name);
       return done;
     });
     log.info('the stream was rewound by hand', { stream: name });

@@ -1,42 +1,29 @@
-// Which of an upstream's limits a stream's requests pass, for the status. Throttles are known by path and streams by what
-// they read, so the two are brought together here: by the config's path, filled in for the company or as it stands; or by
-// company and resource, for sources whose paths the API fixes; or as the credential's own limit, which all pass.
+// Which of an upstream's limits a stream's requests pass, for the status: those of the paths that it asks and of what
+// stands below them, and the credential's own, which all pass.
 
-import { filledPath } from '../../connectors/shared/upstream-path.ts';
-import type { Stream } from '../contracts/source.ts';
 import type { WatchedBudget } from './watched.ts';
 
 /** An upstream's limits, to be looked up for each of its streams. */
 export type Budgets = ReadonlyMap<string, WatchedBudget>;
 
-/** Ordered for `budgetOf`. */
+/** By path, the tightest limit at or below it. */
 export function budgetsOf(throttles: readonly WatchedBudget[]): Budgets {
   const budgets = new Map<string, WatchedBudget>();
   for (const throttle of throttles) {
-    const [, ofCompany] = /\/companies\/([^/]+\/[^/]+)/.exec(throttle.path) ?? [];
-    for (const key of [throttle.path, ofCompany]) {
-      if (key !== undefined) budgets.set(key, tighter(budgets.get(key), throttle));
+    let path = throttle.path;
+    while (path !== '') {
+      budgets.set(path, tighter(budgets.get(path), throttle));
+      path = path.slice(0, Math.max(0, path.lastIndexOf('/')));
     }
   }
   return budgets;
 }
 
-/** The keys under which a stream's limits stand; `path` is its source's in the config, where it has one. */
-export function budgetKeys(stream: Stream, path: unknown): readonly string[] {
-  const company = stream.company ?? '';
-  if (stream.kind === 'snapshot') {
-    const filled = filledPath('{company_id}', { company_id: company }) ?? company;
-    return [`${filled}/${stream.resource}`, `{company_id}/${stream.resource}`, '*'];
-  }
-  if (typeof path !== 'string') return ['*'];
-  return [filledPath(path, { company_id: company }) ?? path, path, '*'];
-}
-
-/** The tightest limit under these keys; null: none is known. */
-export function budgetOf(budgets: Budgets, keys: readonly string[]): WatchedBudget | null {
+/** The tightest limit of these paths; null: none is known. */
+export function budgetOf(budgets: Budgets, paths: readonly string[]): WatchedBudget | null {
   let tightest: WatchedBudget | undefined;
-  for (const key of keys) {
-    const budget = budgets.get(key);
+  for (const path of [...paths, '*']) {
+    const budget = budgets.get(path);
     if (budget !== undefined) tightest = tighter(tightest, budget);
   }
   return tightest ?? null;

@@ -4,7 +4,6 @@
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
-import type { ConditionRecord } from '../contracts/change.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
@@ -12,11 +11,10 @@ import { lookInto } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { Upstream } from '../upstream/client.ts';
-import { budgetKeys, budgetOf, budgetsOf } from './budgets.ts';
+import { budgetOf, budgetsOf } from './budgets.ts';
+import type { Findings } from './findings.ts';
 import { backlogOf, readState, type State } from './state.ts';
 import type {
-  Watched,
-  WatchedCondition,
   WatchedError,
   WatchedFilter,
   WatchedJourney,
@@ -32,7 +30,7 @@ export interface Sights {
   readonly plan: WholePlan;
   readonly pipeline: Pipeline;
   readonly spool: Spool;
-  readonly conditions: ConditionNotes;
+  readonly findings: Findings;
   /** The state directory before the run, until it is read again. */
   readonly before: State;
   readonly clock: Clock;
@@ -45,7 +43,7 @@ const readShareMax = 0.005;
 
 /** A function that looks at the journey. */
 export function watching(sights: Sights): () => WatchedJourney {
-  const { config, plan, pipeline, spool, conditions } = sights;
+  const { config, plan, pipeline, spool, findings } = sights;
   const fixed = streamFacts(sights);
   const remembered = remembering(sights);
 
@@ -60,7 +58,7 @@ export function watching(sights: Sights): () => WatchedJourney {
     return {
       upstreams,
       streams: streams.map((stream): WatchedStream => {
-        const { upstream, everyMs, keys } = fixed.get(stream.name) ?? unplanned;
+        const { upstream, everyMs, paths } = fixed.get(stream.name) ?? unplanned;
         const checkpoint = durable.streams.get(stream.name)?.checkpoint;
         return {
           ...stream,
@@ -69,7 +67,7 @@ export function watching(sights: Sights): () => WatchedJourney {
           order: checkpoint?.order ?? null,
           checkpointAt: checkpoint?.savedAt ?? null,
           newestRecordAt: checkpoint?.watermark ?? null,
-          budget: budgetOf(budgets.get(upstream) ?? new Map(), keys),
+          budget: budgetOf(budgets.get(upstream) ?? new Map(), paths),
           error: watchedError(stream.error),
         };
       }),
@@ -92,8 +90,8 @@ export function watching(sights: Sights): () => WatchedJourney {
           error: watchedError(sink.error),
         };
       }),
-      conditions: conditions.latest,
-      conditionCounts: conditions.counts(),
+      conditions: findings.latest,
+      conditionCounts: findings.counts(),
       filterFailures: watchedFilters(config, filterFailures),
     };
   };
@@ -121,11 +119,10 @@ function watchedFilters(
 interface StreamFacts {
   readonly upstream: string;
   readonly everyMs: number | null;
-  /** Under which its limits stand. */
-  readonly keys: readonly string[];
+  readonly paths: readonly string[];
 }
 
-const unplanned: StreamFacts = { upstream: '', everyMs: null, keys: [] };
+const unplanned: StreamFacts = { upstream: '', everyMs: null, paths: [] };
 
 function streamFacts({ config, plan }: Sights): ReadonlyMap<string, StreamFacts> {
   return new Map(
@@ -135,7 +132,7 @@ function streamFacts({ config, plan }: Sights): ReadonlyMap<string, StreamFacts>
         const facts: StreamFacts = {
           upstream: settings?.upstream ?? '',
           everyMs: 'everyMs' in schedule ? schedule.everyMs : null,
-          keys: budgetKeys(stream, settings?.path),
+          paths: stream.paths,
         };
         return [stream.name, facts] as const;
       });
@@ -218,69 +215,4 @@ function watchedError(error: ExportError | null): WatchedError | null {
     requestId: named('request_id'),
     traceId: named('trace_id'),
   };
-}
-
-/** The conditions of sources that were found since the start. */
-export interface ConditionNotes {
-  /** The latest few, newest first. */
-  readonly latest: readonly WatchedCondition[];
-  counts(): Watched['conditionCounts'];
-  add(record: ConditionRecord): void;
-}
-
-const latestMax = 50;
-
-/** Opens empty notes. */
-export function conditionNotes(): ConditionNotes {
-  const latest: WatchedCondition[] = [];
-  const counts = new Map<string, { condition: string; stream: string; count: number }>();
-  return {
-    latest,
-    counts: () => [...counts.values()],
-    add({ condition, stream, observed_at: observedAt, message }) {
-      latest.unshift({ condition, stream, observedAt, message });
-      latest.length = Math.min(latest.length, latestMax);
-      const key = JSON.stringify([condition, stream]);
-      const known = counts.get(key) ?? { condition, stream, count: 0 };
-      counts.set(key, { ...known, count: known.count + 1 });
-    },
-  };
-}
-
-/** The same spool; conditions that become durable in it are noted. */
-export function noticing(spool: Spool, notes: ConditionNotes): Spool {
-  return {
-    numbering: spool.numbering,
-    get gauge() {
-      return spool.gauge;
-    },
-    async append(entry) {
-      const block = await spool.append(entry);
-      for (const { context, body } of entry.pages) {
-        if (context.kind !== 'condition') continue;
-        for (const record of recordsOf(body)) if (isCondition(record)) notes.add(record);
-      }
-      return block;
-    },
-    read: (from, bytesMax, sink) => spool.read(from, bytesMax, sink),
-    arrival: (from, signal) => spool.arrival(from, signal),
-    room: (signal) => spool.room(signal),
-    progress: (sink) => spool.progress(sink),
-    reached: (sink, position) => spool.reached(sink, position),
-    acknowledge: (sink, step) => spool.acknowledge(sink, step),
-    recall: (stream) => spool.recall(stream),
-    trail: (stream) => spool.trail(stream),
-    entities: (stream) => spool.entities(stream),
-    note: (kind, name, facts) => spool.note(kind, name, facts),
-    close: () => spool.close(),
-  };
-}
-
-function recordsOf(body: Uint8Array): readonly unknown[] {
-  return JSON.parse(Buffer.from(body).toString()) as unknown[];
-}
-
-function isCondition(record: unknown): record is ConditionRecord {
-  if (typeof record !== 'object' || record === null) return false;
-  return 'condition' in record && 'observed_at' in record && 'message' in record;
 }

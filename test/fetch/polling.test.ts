@@ -23,7 +23,7 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
   const streamOf = (name: string): ListStream => ({
     kind: 'list',
     ...{ name, source: 'src', records: 'audit', immutable: true, paging: 'none' },
-    ...{ fingerprint: name, id: 'id', time: [], pageLimit: null },
+    ...{ paths: [], fingerprint: name, id: 'id', time: [], pageLimit: null },
     async fetchPage(_query, signal) {
       polled.add(name);
       inside += 1;

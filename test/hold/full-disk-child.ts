@@ -39,6 +39,7 @@ const stream: ListStream = {
   records: 'audit',
   immutable: false,
   paging: 'cursor',
+  paths: [],
   fingerprint: 'here',
   id: 'id',
   time: [],

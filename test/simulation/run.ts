@@ -216,6 +216,7 @@ class World {
       records: 'audit',
       immutable: true,
       paging,
+      paths: [],
       fingerprint: '["simulated"]',
       id: 'id',
       time: ['time'],

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { planFrom } from '../../src/config/plan.ts';
-import { budgetKeys, budgetOf, budgetsOf } from '../../src/watch/budgets.ts';
+import { budgetOf, budgetsOf } from '../../src/watch/budgets.ts';
 import { aConfig, around } from '../config/config-text.ts';
 import { planMeans } from '../config/plan-means.ts';
 
@@ -15,11 +15,8 @@ const sources =
 function limits(throttles: Parameters<typeof budgetsOf>[0]) {
   const config = parseConfig(aConfig({ sources }), 'c.yaml', around());
   const budgets = budgetsOf(throttles);
-  const entries = planFrom(config, planMeans()).sources.flatMap(({ name, streams }) =>
-    streams.map((stream) => {
-      const keys = budgetKeys(stream, config.sources[name]?.settings.path);
-      return [stream.name, budgetOf(budgets, keys)?.path ?? null] as const;
-    }),
+  const entries = planFrom(config, planMeans()).sources.flatMap(({ streams }) =>
+    streams.map(({ name, paths }) => [name, budgetOf(budgets, paths)?.path ?? null] as const),
   );
   return Object.fromEntries(entries);
 }

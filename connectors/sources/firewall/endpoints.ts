@@ -21,10 +21,12 @@ export const policyIds: readonly string[] = ['id', 'policy_id'];
 
 /** Name, fingerprint and the like of one resource's stream. */
 export function streamFacts({ source, company, upstream }: FirewallScope, resource: string) {
+  const template = `${firewallPath}/${resource}`;
   return {
     kind: 'snapshot' as const,
     name: `${source}/${company}/${resource}`,
     source,
+    paths: [filledPath(template, { company_id: company }) ?? template, template],
     company,
     resource,
     fingerprint: JSON.stringify([upstream.baseUrl, company, resource]),

@@ -49,6 +49,7 @@ export function listStreams(
       kind: 'list' as const,
       name: streamName,
       source: name,
+      paths: [path, template],
       ...(company === null ? {} : { company }),
       records: facts.records,
       immutable: facts.immutable,

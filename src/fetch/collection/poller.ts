@@ -15,7 +15,7 @@ import type { PageContext } from '../../contracts/event.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
 import { denied, mismatch, type PollResult, passingMsMax } from '../outcome.ts';
-import { conditionRecord } from '../own-pages.ts';
+import { conditionRecord, type Found } from '../own-pages.ts';
 import { Generation, type GenerationMeans, type Seen } from './generation.ts';
 import type { Known } from './judge.ts';
 import { changeRecord, recordPages } from './records.ts';
@@ -30,6 +30,7 @@ import {
 /** What a snapshot stream is read with. */
 export interface SnapshotMeans extends GenerationMeans {
   readonly spool: Spool;
+  readonly found?: Found | undefined;
 }
 
 /**
@@ -161,7 +162,7 @@ export class SnapshotPoller {
   }
 
   async #commit(held: Held, made: Generation, checkpoint: SnapshotCheckpoint): Promise<number> {
-    const { stream, spool, clock, reading: rules } = this.#means;
+    const { stream, spool, clock, found, reading: rules } = this.#means;
     const now = clock.now();
     const { epoch, generation } = checkpoint;
     const stamp = { company: stream.company, epoch, generation, now };
@@ -186,6 +187,7 @@ export class SnapshotPoller {
         drop: [...held.orphans, ...made.drop].filter((key) => !made.put.has(key)),
       },
     });
+    for (const condition of conditions) found?.(condition);
     return records.length + conditions.length;
   }
 

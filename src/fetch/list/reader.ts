@@ -11,7 +11,14 @@ import type { ListStream, Order, Page, Place } from '../../contracts/source.ts';
 import { type NewPage, type Spool, uidBytes } from '../../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
 import { RecordList, scanBody } from '../../tools/record-list.ts';
-import { conditionRecord, type Finding, ownPage, violation } from '../own-pages.ts';
+import {
+  conditionRecord,
+  type Finding,
+  type Found,
+  type FoundRecord,
+  ownPage,
+  violation,
+} from '../own-pages.ts';
 import {
   byOldVersion,
   freshCheckpoint,
@@ -45,6 +52,7 @@ export interface ListMeans {
   readonly patienceMs: number;
   /** Where the bodies of its pages are counted until they are held. */
   readonly inFlight?: InFlight | undefined;
+  readonly found?: Found | undefined;
 }
 
 /** Reads one list stream. */
@@ -62,6 +70,8 @@ export class ListReader {
   /** Something was judged as new and is neither staged nor held. */
   #unsaved = false;
   readonly #group: Group;
+  /** Staged with it, to be told once it is held. */
+  #found: FoundRecord[] = [];
   #block = 0;
   #steps = 0;
 
@@ -143,6 +153,7 @@ export class ListReader {
   discard(): void {
     if (this.#unsaved || !this.#group.isEmpty) this.#checkpoint = null;
     this.#group.clear();
+    this.#found = [];
   }
 
   /** The number that the next block of identities will at least have. */
@@ -295,11 +306,13 @@ export class ListReader {
   async flush(): Promise<void> {
     const entry = this.#group.take();
     if (entry === null) return;
+    const found = this.#found.splice(0);
     const landed = this.means.inFlight?.landing();
     try {
       const block = await this.means.spool.append(entry);
       if (block > 0) this.#block = block;
       if ((entry.identities?.length ?? 0) > 0) this.#steps += 1;
+      for (const record of found) this.means.found?.(record);
     } catch (error) {
       this.#checkpoint = null;
       throw error;
@@ -353,6 +366,7 @@ export class ListReader {
 
   #findingsPage(findings: readonly Finding[], now: number): NewPage {
     const records = findings.map((finding) => conditionRecord(this.means.stream, finding, now));
+    this.#found.push(...records);
     const { epoch } = this.checkpoint;
     const uids = findings.map(({ condition, message, about }, index) =>
       this.#identifier.ownUid([condition, ...(about ? [about] : [epoch, now, index, message])]),

@@ -246,6 +246,7 @@ function madeUp(
     name: 'src/c-1/objects',
     source: 'src',
     company,
+    paths: [],
     fingerprint: 'made up',
     resource: 'objects',
     readEverything: async () => readings(),
@@ -354,6 +355,9 @@ describe('readings', () => {
       const missing = now.outcome === 'reading' ? 4 - now.entities.length : 0;
       expect(counts).toEqual([0, 0, missing, 0]);
       expect(await snapshot.conditions()).toEqual(['removals_held']);
+      expect(snapshot.found).toMatchObject([
+        { condition: 'removals_held', stream: 'src/c-1/objects' },
+      ]);
     },
   );
 

@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Spool } from '../../../src/contracts/spool.ts';
 import { AUDIT, LOGS, WEB } from '../../sandbox/client.ts';
 import {
   aList,
@@ -100,19 +101,45 @@ describe('a reader that is stopped', () => {
   });
 });
 
+const full = new ExportError('disk_full', 'testing: no space', { next: 'nothing' });
+
+/** A spool that takes nothing while it is full. */
+function fullWhile(spool: Spool, isFull: () => boolean): Spool {
+  return new Proxy(spool, {
+    get(target, name) {
+      if (name === 'append' && isFull()) return () => Promise.reject(full);
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}
+
+test('a finding is told once it is held, and not where that fails', async () => {
+  const world = await standingSandbox();
+  const { sandbox, clock } = world;
+  let fails = false;
+  const list = await aList(world, { spool: fullWhile(await aSpool(), () => fails) });
+  sandbox.control.setFaults({ lists: [{ path: AUDIT, cursor_lifetime_s: 60, bad_cursor: 410 }] });
+  await list.readToTail();
+  await clock.advance(5 * minuteMs);
+
+  fails = true;
+  const polled = await list.poll();
+  const whileFull = [...list.found];
+  fails = false;
+  await list.readToTail();
+
+  expect(polled).toEqual({ outcome: 'retry', cause: full });
+  expect(whileFull).toEqual([]);
+  expect(list.found).toMatchObject([{ condition: 'source.checkpoint_reset' }]);
+  expect(list.found).toEqual(await list.told());
+});
+
 describe('a page that is asked for ahead', () => {
   test('is given up when the page before it cannot be committed, and both are read again', async () => {
     const world = await standingSandbox();
-    const real = await aSpool();
     let fails = true;
-    const spool = new Proxy(real, {
-      get(target, name) {
-        if (name === 'append' && fails) return () => Promise.reject(full);
-        const member: unknown = Reflect.get(target, name);
-        return typeof member === 'function' ? member.bind(target) : member;
-      },
-    });
-    const full = new ExportError('disk_full', 'testing: no space', { next: 'nothing' });
+    const spool = fullWhile(await aSpool(), () => fails);
     const ahead: AbortSignal[] = [];
     const list = await aList(world, {
       spool,
@@ -655,6 +682,7 @@ describe('records', () => {
     expect(versions.map(({ text }) => text.includes('forged'))).toEqual([false, true]);
     expect(new Set(versions.map(({ uid }) => uid)).size).toBe(2);
     expect(await list.conditions()).toEqual(['integrity_violation']);
+    expect(list.found).toEqual(await list.told());
   });
 
   test.for(['oldest_first', 'newest_first'] as const)(

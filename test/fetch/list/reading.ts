@@ -12,6 +12,7 @@ import { SnapshotPoller } from '../../../src/fetch/collection/poller.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
 import type { PollResult } from '../../../src/fetch/outcome.ts';
+import type { FoundRecord } from '../../../src/fetch/own-pages.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { cutRecords } from '../../../src/tools/records.ts';
@@ -117,6 +118,8 @@ export interface ListUnderTest {
   conditions(): Promise<readonly string[]>;
   /** The conditions in full. */
   told(): Promise<readonly ConditionRecord[]>;
+  /** What the poller said it found. */
+  readonly found: readonly FoundRecord[];
 }
 
 /** What a list under test differs in. */
@@ -145,14 +148,18 @@ export async function aList(
   const parsed = settingsOf(definition, { page_limit: 10, ...settings });
   const upstream = upstreamAt(type === 'audit_events' ? 'unified' : 'services', sandbox);
   const streams = definition.streams(parsed, { name: 'src', upstream });
-  const found = streams.find((stream) => (stream.company ?? company) === company);
+  const own = streams.find((stream) => (stream.company ?? company) === company);
   const reading = definition.list?.(parsed);
-  if (found?.kind !== 'list' || reading === undefined) throw new Error(`${type} is no list source`);
-  const stream = wrap(found);
+  if (own?.kind !== 'list' || reading === undefined) throw new Error(`${type} is no list source`);
+  const stream = wrap(own);
   const spool = given ?? (await aSpool());
+  const found: FoundRecord[] = [];
   const poller = () => {
     const { order, start, rewindEveryMs: patienceMs } = reading;
-    const reader = new ListReader({ stream, spool, clock, log: noLog, order, start, patienceMs });
+    const reader = new ListReader({
+      ...{ stream, spool, clock, log: noLog, order, start, patienceMs },
+      found: (record) => found.push(record),
+    });
     return new ListPoller(reader, reading);
   };
   let current = poller();
@@ -162,6 +169,7 @@ export async function aList(
   return {
     stream,
     spool,
+    found,
     poll: (signal = never) => current.poll(signal),
     async readToTail() {
       let fresh = 0;
@@ -201,6 +209,8 @@ export interface SnapshotUnderTest {
   /** The change records told since the last call. */
   changes(): Promise<readonly ToldChange[]>;
   conditions(): Promise<readonly string[]>;
+  /** What the poller said it found. */
+  readonly found: readonly FoundRecord[];
   restart(): void;
 }
 
@@ -242,12 +252,15 @@ export async function aSnapshot(
   { reading = quickly, spool: given }: { reading?: SnapshotReading; spool?: Spool } = {},
 ): Promise<SnapshotUnderTest> {
   const spool = given ?? (await aSpool());
-  const poller = () => new SnapshotPoller({ stream, spool, clock, log: noLog, reading });
+  const found: FoundRecord[] = [];
+  const means = { stream, spool, clock, log: noLog, reading };
+  const poller = () => new SnapshotPoller({ ...means, found: (record) => found.push(record) });
   let current = poller();
   let told = 0;
   return {
     stream,
     spool,
+    found,
     poll: () => current.poll(new AbortController().signal),
     async changes() {
       const held = (await heldIn(spool)).filter(({ kind }) => kind === 'drift');

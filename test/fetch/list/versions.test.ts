@@ -43,6 +43,7 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
     records: immutable ? 'audit' : 'log',
     immutable,
     paging: 'cursor',
+    paths: [],
     fingerprint: 'a list',
     id: 'id',
     time: ['time'],

@@ -1,0 +1,29 @@
+// What stays known of what fetch has found.
+
+import { expect, test } from 'vitest';
+import { openFindings } from '../../src/watch/findings.ts';
+
+const found = (stream: string, message: string) => ({
+  ...{ condition: 'source.gap', stream, message },
+  observed_at: '2026-11-01T00:00:00.000Z',
+});
+
+test('openFindings keeps the latest fifty, the newest first', () => {
+  const findings = openFindings();
+
+  for (let at = 0; at < 60; at += 1) findings.add(found('audit', `${at}`));
+
+  expect(findings.latest).toHaveLength(50);
+  expect(findings.latest[0]?.message).toBe('59');
+});
+
+test('openFindings counts all, by what was found and where', () => {
+  const findings = openFindings();
+
+  for (const stream of ['audit', 'logs', 'audit']) findings.add(found(stream, 'one'));
+
+  expect(findings.counts()).toEqual([
+    { condition: 'source.gap', stream: 'audit', count: 2 },
+    { condition: 'source.gap', stream: 'logs', count: 1 },
+  ]);
+});
