@@ -30,7 +30,7 @@ const stream: ListStream = {
     const { body } = aPage({ ids: [String(n)], pad: 2_000 });
     const records = JSON.parse(Buffer.from(body).toString()).data;
     return {
-      outcome: 'page',
+      outcome: 'ok',
       page: { body, items: 'data', records, next: String(n + 1), total: null },
     };
   },

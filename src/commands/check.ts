@@ -228,7 +228,7 @@ async function askList(stream: ListStream, signal: AbortSignal): Promise<void> {
   if (fetched.outcome === 'refused' && stream.sorted === true) {
     fetched = await stream.fetchPage({ place, limit: null, unsorted: true }, signal);
   }
-  if (fetched.outcome !== 'page') throw fetched.cause;
+  if (fetched.outcome !== 'ok') throw fetched.cause;
   const { page } = fetched;
   const doubt = doubtOfFirst(stream, page);
   if (doubt !== null) throw doubtError(stream, doubt);
@@ -243,7 +243,7 @@ async function askFurther(
 ): Promise<void> {
   const ask = async (offset: number) => {
     const fetched = await stream.fetchPage({ place: { by: 'offset', offset }, limit }, signal);
-    if (fetched.outcome !== 'page') throw fetched.cause;
+    if (fetched.outcome !== 'ok') throw fetched.cause;
     return recordsText(fetched.page);
   };
   const before = recordsText(page);
@@ -268,7 +268,7 @@ async function askSnapshot(
   witness.onAnswer = () => enough.abort(new Error('answered'));
   try {
     const reading = await stream.readEverything(AbortSignal.any([signal, enough.signal]));
-    const failed = reading.outcome !== 'reading' || !reading.complete;
+    const failed = reading.outcome !== 'ok' || !reading.complete;
     if (failed && reading.cause !== undefined) throw reading.cause;
   } catch (error) {
     if (!enough.signal.aborted) throw error;

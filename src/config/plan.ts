@@ -6,11 +6,9 @@ import type { FormatChoice } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
 import type { Tools } from '../contracts/tools.ts';
-import type { Upstream } from '../contracts/upstream.ts';
 import type { Plan, PlannedSink, PlannedSource } from '../pipeline.ts';
 import type { Tokens } from '../upstream/access-token.ts';
-import { openUpstream, type Upstream as UpstreamClient } from '../upstream/client.ts';
-import type { UpstreamSettings } from '../upstream/settings.ts';
+import { openUpstream, type UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
 import type { Config } from './config.ts';
 
@@ -57,29 +55,17 @@ function plannedSources(
   clients: ReadonlyMap<string, UpstreamClient>,
 ): readonly PlannedSource[] {
   return Object.entries(config.sources).map(([name, { definition, settings, schedule }]) => {
-    const client = clients.get(settings.upstream);
-    const upstream = config.upstreams[settings.upstream];
-    invariant(client !== undefined && upstream !== undefined, `the upstream of ${name} is known`);
+    const upstream = clients.get(settings.upstream);
+    invariant(upstream !== undefined, `the upstream of ${name} is known`);
     return {
       name,
-      streams: definition.streams(settings, { name, upstream: asUpstream(client, upstream) }),
+      streams: definition.streams(settings, { name, upstream }),
       reading: definition.reading(settings),
       list: definition.list?.(settings) ?? null,
       snapshot: definition.snapshot?.(settings) ?? null,
       schedule,
     };
   });
-}
-
-/** The client as sources see it. */
-function asUpstream(client: UpstreamClient, settings: UpstreamSettings): Upstream {
-  return {
-    name: client.name,
-    api: settings.api,
-    baseUrl: client.baseUrl,
-    companies: settings.companies,
-    get: (request, signal) => client.get(request, signal),
-  };
 }
 
 function plannedSinks(config: Config): readonly PlannedSink[] {

@@ -2,9 +2,9 @@
 // the engine owns order, cursors, repeats, waits, retries and limits. It says which streams it has, how one page is
 // asked for, and where in the answer the records stand.
 
+import type { Answer } from './answer.ts';
 import type { ExportError } from './errors.ts';
 import type { ParsedRecord, RecordKind } from './event.ts';
-import type { Wait } from './wait.ts';
 
 /** Where in a list a page starts. A cursor is upstream's own text and is handed back byte for byte; null: the first page. */
 export type Place =
@@ -50,28 +50,8 @@ export interface Page {
   readonly more?: MoreSign | null;
 }
 
-/**
- * The answer to one request, a closed union. `retry`: nothing is known; asked again after `wait`, or one that grows. `refused`: upstream
- * does not take this request, `about` what as far as it says. `denied`: credentials or rights. `blocked`: HTTP 451.
- */
-export type Fetched =
-  | { readonly outcome: 'page'; readonly page: Page }
-  | { readonly outcome: 'retry'; readonly wait?: Wait; readonly cause: ExportError }
-  | {
-      readonly outcome: 'refused';
-      readonly about: 'cursor' | 'limit' | 'sort' | 'request';
-      /** Upstream has named what it is about; else that is a guess. */
-      readonly isNamed?: boolean;
-      readonly status: number;
-      readonly cause: ExportError;
-    }
-  | {
-      readonly outcome: 'denied';
-      readonly status: number;
-      readonly wait?: Wait;
-      readonly cause: ExportError;
-    }
-  | { readonly outcome: 'blocked'; readonly cause: ExportError };
+/** The answer to one request for a page. */
+export type PageAnswer = Answer<{ readonly page: Page }>;
 
 /** In which order a list endpoint gives its records. */
 export type Order = 'oldest_first' | 'newest_first' | 'mixed';
@@ -106,7 +86,7 @@ export interface ListStream {
   readonly pageLimit: number | null;
   /** True where pages are asked for in an order, which upstream may refuse. */
   readonly sorted?: boolean;
-  fetchPage(query: PageQuery, signal: AbortSignal): Promise<Fetched>;
+  fetchPage(query: PageQuery, signal: AbortSignal): Promise<PageAnswer>;
 }
 
 /** One entity of a configuration, as read. */
@@ -125,22 +105,15 @@ export interface Entity {
 }
 
 /**
- * One whole reading of a configuration. `complete` only if every request of it was answered as it should be; what is missing
+ * One reading of a configuration. `complete` only if every request of it was answered as it should be; what is missing
  * from an incomplete one says nothing.
  */
-export type Reading =
-  | {
-      readonly outcome: 'reading';
-      readonly complete: boolean;
-      readonly entities: readonly Entity[];
-      /** Why it is not complete. */
-      readonly cause?: ExportError;
-    }
-  | { readonly outcome: 'retry'; readonly wait?: Wait; readonly cause: ExportError }
-  /** Upstream refuses the credential. */
-  | { readonly outcome: 'denied'; readonly wait?: Wait; readonly cause: ExportError }
-  /** The company itself is denied or gone: never a removal. */
-  | { readonly outcome: 'scope_lost'; readonly cause: ExportError };
+export interface Reading {
+  readonly complete: boolean;
+  readonly entities: readonly Entity[];
+  /** Why it is not complete. */
+  readonly cause?: ExportError;
+}
 
 /** A configuration that is read whole, again and again, and told as its changes. */
 export interface SnapshotStream {
@@ -153,7 +126,7 @@ export interface SnapshotStream {
   readonly fingerprint: string;
   /** What the stream's entities are called in a baseline. */
   readonly resource: string;
-  readEverything(signal: AbortSignal): Promise<Reading>;
+  readEverything(signal: AbortSignal): Promise<Answer<Reading>>;
   /** By-id read of one entity where upstream has one: `gone` only for a plain 404. */
   stillThere?(
     entity: { key: string; id: string },

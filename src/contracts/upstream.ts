@@ -1,8 +1,7 @@
 // An upstream as sources see it: one base address with its credentials, throttles and TLS settings behind it. A source
 // says which path and query it wants; whether, when and with which token the request goes out is not its concern.
 
-import type { ExportError } from './errors.ts';
-import type { Wait } from './wait.ts';
+import type { Answer } from './answer.ts';
 
 /** One GET request. */
 export interface UpstreamRequest {
@@ -16,30 +15,11 @@ export interface UpstreamRequest {
   readonly company?: string;
 }
 
-/**
- * The answer, a closed union. `ok`: 200 with a JSON body. `retry`: nothing is known (429, 5xx, no answer, nonsense).
- * `refused`: any other status, with upstream's own code and field where it names them. `denied`: 401 with a new token, or 403.
- */
-export type UpstreamAnswer =
-  | {
-      readonly outcome: 'ok';
-      readonly body: Uint8Array;
-      readonly headers: Readonly<Record<string, string>>;
-    }
-  | { readonly outcome: 'retry'; readonly wait?: Wait; readonly cause: ExportError }
-  | {
-      readonly outcome: 'refused';
-      readonly status: number;
-      readonly code?: string;
-      readonly field?: string;
-      readonly cause: ExportError;
-    }
-  | {
-      readonly outcome: 'denied';
-      readonly status: number;
-      readonly wait?: Wait;
-      readonly cause: ExportError;
-    };
+/** A 200 whose body begins as JSON does, and is no error in disguise. */
+export interface Body {
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 /** One upstream of the config. */
 export interface Upstream {
@@ -49,5 +29,6 @@ export interface Upstream {
   /** The base address, for fingerprints and messages. */
   readonly baseUrl: string;
   readonly companies: readonly string[];
-  get(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
+  /** Asks once; rejects only with the signal's reason. */
+  get(request: UpstreamRequest, signal: AbortSignal): Promise<Answer<Body>>;
 }

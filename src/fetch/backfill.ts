@@ -22,7 +22,7 @@ import { timeOf } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
 import { EmptyRuns } from './list/tail.ts';
 import { follow, type Walk } from './list/walk.ts';
-import { mismatch, NoPage, type PollResult, resultOf } from './outcome.ts';
+import { mismatch, NoPage, type PollResult } from './outcome.ts';
 
 /** What one stream's backfill is read with. */
 export interface BackfillMeans {
@@ -154,19 +154,19 @@ export class Backfill {
   }
 
   /** A place that upstream no longer takes costs no more than a walk from the list's start, repeats left out. */
-  async #failed({ fetched }: NoPage): Promise<PollResult> {
+  async #failed({ failure }: NoPage): Promise<PollResult> {
     const { resume } = await this.#reader.load();
-    if (fetched.outcome === 'refused' && fetched.about === 'sort') {
+    if (failure.about === 'sort') {
       // In another order, so from its start.
       await this.#reader.commit({ unsorted: true, resume: null, overlap: null });
-      return { outcome: 'retry', cause: fetched.cause };
+      return { outcome: 'retry', cause: failure.cause };
     }
     const first = firstPlace(this.#means.stream.paging);
-    if (fetched.outcome !== 'refused' || resume === null || samePlace(resume, first)) {
-      return resultOf(fetched);
+    if (failure.outcome !== 'refused' || resume === null || samePlace(resume, first)) {
+      return failure;
     }
     await this.#reader.commit({ resume: null, overlap: null });
-    return { outcome: 'retry', cause: fetched.cause };
+    return { outcome: 'retry', cause: failure.cause };
   }
 
   #mismatch(cause: ExportError): ExportError {

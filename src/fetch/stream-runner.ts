@@ -1,12 +1,12 @@
-// The loop of one stream: poll, wait until it is due again, poll. A wait that was decided on the way here (wait.ts) is
+// The loop of one stream: poll, wait until it is due again, poll. A wait that was decided on the way here (answer.ts) is
 // obeyed; where none was, it lasts until the schedule says so, or grows from failure to failure. An operator may cut it
 // short, but not what upstream asked for. One poll at a time per stream, and no more than a fixed number over all streams.
 // A stream that fails, fails alone.
 
+import type { Failure, Wait } from '../contracts/answer.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import type { Wait } from '../contracts/wait.ts';
 import { backOff, lastingBackOff } from '../tools/back-off.ts';
 import { type PollResult, passingMsMax } from './outcome.ts';
 import type { Timetable } from './schedule.ts';
@@ -48,6 +48,8 @@ export interface RunnerState {
 const idleWaitMsMin = 100;
 /** Polls that failed wait at least this long, whatever upstream says. */
 const retryWaitMsMin = 1_000;
+/** To which waits grow while nobody has decided one: rights may be given meanwhile, and the rest an operator has to mend. */
+const waitMsMax = { denied: 15 * 60_000, refused: 3_600_000, blocked: 3_600_000 };
 
 interface Work {
   readonly run: () => Promise<void>;
@@ -114,7 +116,7 @@ export class StreamRunner {
     try {
       for (;;) {
         const { result, wait } = await this.#poll(signal);
-        if (result.outcome === 'refused' && this.#state === 'halted') return result.cause;
+        if (result.outcome !== 'done' && this.#state === 'halted') return result.cause;
         if (result.outcome === 'done' && !result.more && result.againMs === undefined) {
           return result.doubt ?? null;
         }
@@ -222,13 +224,14 @@ export class StreamRunner {
       }
       case 'retry': {
         if (result.advanced === true) this.#beginWaitsAnew();
-        this.#state = 'retrying';
+        this.#state = result.isDefinite === true ? 'halted' : 'retrying';
         return this.#failed(result, () => this.#failures.next());
       }
-      case 'refused': {
+      default: {
         if (result.advanced === true) this.#beginWaitsAnew();
-        const { lastedMs, waitMs } = this.#refusals.next(result.waitMsMax);
-        this.#state = result.isDefinite || lastedMs >= passingMsMax ? 'halted' : 'retrying';
+        const { lastedMs, waitMs } = this.#refusals.next(waitMsMax[result.outcome]);
+        const isLasting = result.isDefinite === true || lastedMs >= passingMsMax;
+        this.#state = isLasting ? 'halted' : 'retrying';
         return this.#failed(result, () => waitMs);
       }
     }
@@ -251,10 +254,7 @@ export class StreamRunner {
   }
 
   /** A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again and again it grows. */
-  #failed(
-    { cause, wait = notDecided }: Exclude<PollResult, { outcome: 'done' }>,
-    growing: () => number,
-  ): Wait {
+  #failed({ cause, wait = notDecided }: Failure, growing: () => number): Wait {
     this.#error = cause;
     const decided = wait.ms >= retryWaitMsMin ? wait : { ...notDecided, ...wait, ms: growing() };
     const { code, message, next, details } = cause;

@@ -4,6 +4,7 @@
 // rotated one is taken up. No token and no secret ever reaches a message.
 
 import { createHash } from 'node:crypto';
+import type { Answer, Failure } from '../contracts/answer.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import {
   type Clock,
@@ -13,37 +14,30 @@ import {
   type HttpResponse,
   type Log,
 } from '../contracts/tools.ts';
-import type { Wait } from '../contracts/wait.ts';
 import { type BackOff, backOff } from '../tools/back-off.ts';
 import { SharedCall } from '../tools/shared-call.ts';
 import { readRateSign } from './rate-sign.ts';
-import { type Refused, Suspicion } from './suspicion.ts';
+import { Suspicion } from './suspicion.ts';
 import { type Credential, readGrant, tokenRequest } from './token-request.ts';
 
-/** What asking for a token gives. `wait`: how long asking again is pointless. */
-export type TokenAnswer =
-  | { readonly outcome: 'token'; readonly token: string }
-  | {
-      readonly outcome: 'retry' | 'refused';
-      readonly wait: Wait;
-      readonly cause: ExportError;
-    };
+/** What asking for a token gives. */
+export type TokenAnswer = Answer<{ readonly token: string }>;
 
 /** Where requests with one credential get their token. */
 export interface TokenSource {
   /** The current token, or a new one; rejects only with the signal's reason. */
   token(signal: AbortSignal): Promise<TokenAnswer>;
   /** What a request on this path is answered with while upstream refuses the credential; null: it may be sent. */
-  held(path: string): Refused | null;
+  held(path: string): Failure | null;
   /** As `held`, for a request that goes now unless it is held. */
-  admit(path: string): Refused | null;
+  admit(path: string): Failure | null;
   /**
    * Upstream refused this token, so it is not handed out again; true when another one is worth trying. False when there
    * is none (API key) or when the last renewal did not help either: then the token stays, since other paths may take it.
    */
   invalidate(token: string): boolean;
-  /** Upstream refuses on this path whatever token there is; says how long to wait. */
-  refused(path: string, cause: ExportError): Wait;
+  /** Upstream refuses on this path whatever token there is; the answer to who asked. */
+  refused(path: string, cause: ExportError): Failure;
   /** Upstream took this token. */
   accepted(token: string, path: string): void;
   /** Scopes granted with the current token; null when upstream did not say. */
@@ -76,7 +70,7 @@ interface Grant {
 }
 
 /** What keeps the endpoint from answering, which says nothing about the credential. */
-interface Failure {
+interface Outage {
   readonly cause: ExportError;
   readonly untilMs: number;
   readonly isAsked: boolean;
@@ -140,10 +134,9 @@ function staticToken(
       try {
         const token = key.reveal();
         reading.accept();
-        return { outcome: 'token', token };
+        return { outcome: 'ok', token };
       } catch (error) {
-        const cause = asExportError(error, 'reading the API key');
-        return { outcome: 'refused', cause, wait: reading.refuse(cause, '') };
+        return reading.refuse(asExportError(error, 'reading the API key'), '');
       }
     },
     held: (path) => suspicion.held(path),
@@ -163,7 +156,7 @@ class OAuthSource implements TokenSource {
   readonly #secretRefused: Suspicion;
   readonly #tokensRefused: Suspicion;
   #grant: Grant | null = null;
-  #failure: Failure | null = null;
+  #outage: Outage | null = null;
   /** The one request under way: all who need a token wait for the same one. */
   readonly #asking = new SharedCall((signal) => this.#ask(signal));
   #isReplacing = false;
@@ -190,11 +183,11 @@ class OAuthSource implements TokenSource {
     return this.#heldBack() ?? (await this.#asking.join(signal));
   }
 
-  held(path: string): Refused | null {
+  held(path: string): Failure | null {
     return this.#tokensRefused.held(path);
   }
 
-  admit(path: string): Refused | null {
+  admit(path: string): Failure | null {
     return this.#tokensRefused.admit(path);
   }
 
@@ -210,7 +203,7 @@ class OAuthSource implements TokenSource {
     return true;
   }
 
-  refused(path: string, cause: ExportError): Wait {
+  refused(path: string, cause: ExportError): Failure {
     return this.#tokensRefused.refuse(cause, fingerprintOf(this.#credential), path);
   }
 
@@ -233,20 +226,20 @@ class OAuthSource implements TokenSource {
   }
 
   /** The remembered failure, while asking again is pointless. */
-  #heldBack(): TokenAnswer | null {
-    const refused = this.#secretRefused.held();
-    if (refused !== null) return { outcome: 'refused', ...refused };
-    const failure = this.#failure;
-    if (failure === null) return null;
-    const ms = failure.untilMs - this.#tools.clock.monotonic();
-    return ms <= 0 ? null : { outcome: 'retry', cause: failure.cause, wait: this.#wait(ms) };
+  #heldBack(): Failure | null {
+    const denied = this.#secretRefused.held();
+    if (denied !== null) return denied;
+    const outage = this.#outage;
+    if (outage === null) return null;
+    const ms = outage.untilMs - this.#tools.clock.monotonic();
+    return ms <= 0 ? null : this.#retry(outage, ms);
   }
 
-  #wait(ms: number): Wait {
+  #retry({ cause, isAsked }: Outage, ms: number): Failure {
     const cut = () => {
-      this.#failure = null;
+      this.#outage = null;
     };
-    return this.#failure?.isAsked === true ? { ms } : { ms, cut };
+    return { outcome: 'retry', cause, wait: isAsked ? { ms } : { ms, cut } };
   }
 
   async #ask(signal: AbortSignal): Promise<TokenAnswer> {
@@ -311,7 +304,7 @@ class OAuthSource implements TokenSource {
     const latestMs = Math.min(lifeMs * renewShare, lifeMs - renewBeforeMs);
     const jitterMs = this.#tools.random() * lifeMs * renewJitterShare;
     const renewMs = Math.max(latestMs - jitterMs, lifeMs * renewShareMin);
-    this.#failure = null;
+    this.#outage = null;
     this.#transientWaits.reset();
     // Counted from the asking, since upstream's count began before its answer arrived.
     const grant = {
@@ -328,25 +321,24 @@ class OAuthSource implements TokenSource {
     return grant;
   }
 
-  #refuse(cause: ExportError, fingerprint: string): TokenAnswer {
-    const wait = this.#secretRefused.refuse(cause, fingerprint);
-    this.#tell(cause, wait.ms);
-    return { outcome: 'refused', cause, wait };
+  #refuse(cause: ExportError, fingerprint: string): Failure {
+    return this.#logged(this.#secretRefused.refuse(cause, fingerprint));
   }
 
-  #fail(cause: ExportError, waitMs: number, isAsked: boolean): TokenAnswer {
+  #fail(cause: ExportError, waitMs: number, isAsked: boolean): Failure {
     const untilMs = this.#tools.clock.monotonic() + waitMs;
-    this.#failure = { cause, untilMs, isAsked };
-    this.#tell(cause, waitMs);
-    return { outcome: 'retry', cause, wait: this.#wait(waitMs) };
+    this.#outage = { cause, untilMs, isAsked };
+    return this.#logged(this.#retry(this.#outage, waitMs));
   }
 
-  #tell(cause: ExportError, waitMs: number): void {
+  #logged(failure: Failure): Failure {
+    const { cause, wait } = failure;
     this.#tools.log.warn('no access token', {
       error: cause.message,
       next: cause.next,
-      retry_in_ms: Math.round(waitMs),
+      retry_in_ms: Math.round(wait?.ms ?? 0),
     });
+    return failure;
   }
 
   get #where(): string {
@@ -355,7 +347,7 @@ class OAuthSource implements TokenSource {
 }
 
 function tokenOf(grant: Grant): TokenAnswer {
-  return { outcome: 'token', token: grant.token };
+  return { outcome: 'ok', token: grant.token };
 }
 
 function digest(text: string): string {

@@ -1,12 +1,12 @@
-// What an upstream's answer means, before anyone looks at records: one closed union, decided by status, then by whether
-// the body can be a page at all. An empty 200, a page of HTML or an error in a 200's clothing must never pass for "no
+// What an upstream's answer means, before anyone looks at records: decided by status, then by whether the body can be a
+// page at all. An empty 200, a page of HTML or an error in a 200's clothing must never pass for "no
 // more data" (that would be loss), so whatever is not plainly JSON is asked for again. The body itself is not parsed
 // here unless it is so small that it could be an error in disguise.
 
+import type { Answer, Failure, Wait } from '../contracts/answer.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { HttpFailure, HttpResponse } from '../contracts/tools.ts';
-import type { UpstreamAnswer } from '../contracts/upstream.ts';
-import type { Wait } from '../contracts/wait.ts';
+import type { Body } from '../contracts/upstream.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import {
   describeProblem,
@@ -32,11 +32,7 @@ export interface Asked {
 const disguiseBytesMax = 16 * 1024;
 
 /** Judges a whole answer; `wait`: what upstream asks for with it. */
-export function judge(
-  response: HttpResponse,
-  asked: Asked,
-  wait: Wait | undefined,
-): UpstreamAnswer {
+export function judge(response: HttpResponse, asked: Asked, wait: Wait | undefined): Answer<Body> {
   const { status } = response;
   if (status === 200) return judgeBody(response, asked, wait);
   const problem = readProblem(response.body, asked.hidden);
@@ -72,17 +68,17 @@ export function judge(
           'upstream_refused',
           'Check path and parameters of the source; it is asked again by itself, and at once when its config changes. Nothing is lost.',
         );
+  if (status === 451) return { outcome: 'blocked', status, cause };
   return {
     outcome: 'refused',
     status,
-    ...(problem.code === undefined ? {} : { code: problem.code }),
     ...(problem.field === undefined ? {} : { field: problem.field }),
     cause,
   };
 }
 
 /** The answer that never came whole. */
-export function judgeFailure(failure: HttpFailure, asked: Asked): UpstreamAnswer {
+export function judgeFailure(failure: HttpFailure, asked: Asked): Failure {
   const tooLarge = failure.reason === 'too_large';
   const cause = new ExportError(
     tooLarge || failure.reason === 'encoding' ? 'upstream_nonsense' : 'upstream_unreachable',
@@ -98,7 +94,7 @@ export function judgeFailure(failure: HttpFailure, asked: Asked): UpstreamAnswer
   return { outcome: 'retry', cause };
 }
 
-function judgeBody(response: HttpResponse, asked: Asked, wait: Wait | undefined): UpstreamAnswer {
+function judgeBody(response: HttpResponse, asked: Asked, wait: Wait | undefined): Answer<Body> {
   const { status, headers, body } = response;
   const first = firstByte(body);
   if (first !== 0x7b && first !== 0x5b) {
@@ -145,7 +141,7 @@ function firstByte(body: Uint8Array): number {
   return -1;
 }
 
-function retry(cause: ExportError, wait: Wait | undefined): UpstreamAnswer {
+function retry(cause: ExportError, wait: Wait | undefined): Failure {
   return { outcome: 'retry', ...(wait === undefined ? {} : { wait }), cause };
 }
 

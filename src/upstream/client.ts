@@ -1,9 +1,10 @@
 // The one place that talks to an upstream. A request waits for its turn (throttles.ts), gets its token, is sent, and
-// comes back as one of four outcomes (upstream-answer.ts); on the way the answer's signs of limits and of an endpoint's
+// comes back as an Answer (answer.ts); on the way the answer's signs of limits and of an endpoint's
 // end are noticed. Nothing is retried here but the one request whose token had just been refused: waits and retries are
 // the poller's, so that they stand in one place.
 
 import { createHash } from 'node:crypto';
+import type { Answer, Wait } from '../contracts/answer.ts';
 import { type ExportError, invariant } from '../contracts/errors.ts';
 import {
   type Clock,
@@ -14,15 +15,13 @@ import {
   type Log,
   type TlsSettings,
 } from '../contracts/tools.ts';
-import type { UpstreamAnswer, UpstreamRequest } from '../contracts/upstream.ts';
-import type { Wait } from '../contracts/wait.ts';
+import type { Body, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import type { TokenAnswer, Tokens } from './access-token.ts';
 import { type Asked, judge, judgeFailure } from './answer.ts';
 import { type EndOfLife, watchEndOfLife } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
 import { tokenUrl, type UpstreamSettings, upstreamTls } from './settings.ts';
-import type { Refused } from './suspicion.ts';
 import type { ThrottleState, Throttles } from './throttles.ts';
 import type { Credential } from './token-request.ts';
 
@@ -35,11 +34,7 @@ export interface UpstreamState {
 }
 
 /** One upstream with its credential. */
-export interface Upstream {
-  readonly name: string;
-  readonly baseUrl: string;
-  /** Asks once; rejects only with the signal's reason. */
-  get(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
+export interface UpstreamClient extends Upstream {
   /** Gets a token without asking for anything else, for `check --connect`; null when all is well. */
   authorise(signal: AbortSignal): Promise<ExportError | null>;
   state(): UpstreamState;
@@ -59,7 +54,7 @@ export function openUpstream(
   name: string,
   settings: UpstreamSettings,
   tools: UpstreamTools,
-): Upstream {
+): UpstreamClient {
   const credential = credentialOf(settings);
   const source = tools.tokens.source(credential);
   const gate = tools.throttles.gate(
@@ -75,10 +70,10 @@ export function openUpstream(
   /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
   const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
     const path = suspectPath(lane);
-    const early = refusalOf(source.held(path)) ?? (await source.token(signal));
-    if (early.outcome !== 'token') return early;
+    const early = source.held(path) ?? (await source.token(signal));
+    if (early.outcome !== 'ok') return early;
     await gate.acquire(lane, signal);
-    return refusalOf(source.admit(path)) ?? (await source.token(signal));
+    return source.admit(path) ?? (await source.token(signal));
   };
   // Two upstreams may share a token and have paths of the same name.
   const suspectPath = ({ path }: Lane) => `${settings.base_url}${path}`;
@@ -97,13 +92,13 @@ export function openUpstream(
     return ms === undefined ? undefined : { ms };
   };
 
-  const get = async (request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> => {
+  const get = async (request: UpstreamRequest, signal: AbortSignal): Promise<Answer<Body>> => {
     invariant(request.path.startsWith('/'), 'an upstream path starts with /');
     const { path, template, company = '' } = request;
     const lane = { path, template, tenant: company };
     for (let renewed = false; ; renewed = true) {
       const pass = await ticket(lane, signal);
-      if (pass.outcome !== 'token') return withoutToken(pass);
+      if (pass.outcome !== 'ok') return pass;
       const asked: Asked = {
         upstream: name,
         path,
@@ -123,17 +118,19 @@ export function openUpstream(
       if (response.status !== 401) return answer;
       if (source.invalidate(pass.token) && !renewed) continue;
       invariant(answer.outcome === 'denied', 'a 401 is a denial');
-      return { ...answer, wait: source.refused(suspectPath(lane), answer.cause) };
+      return source.refused(suspectPath(lane), answer.cause);
     }
   };
 
   return {
     name,
+    api: settings.api,
     baseUrl: settings.base_url,
+    companies: settings.companies,
     get,
     async authorise(signal) {
       const answer = await source.token(signal);
-      return answer.outcome === 'token' ? null : answer.cause;
+      return answer.outcome === 'ok' ? null : answer.cause;
     },
     state: () => ({
       throttles: gate.state(),
@@ -146,10 +143,6 @@ export function openUpstream(
 /** Whoever answers otherwise may stand before the upstream, or know nothing about the credential yet. */
 function showsCredentialTaken({ status }: HttpResponse): boolean {
   return status === 200 || status === 403;
-}
-
-function refusalOf(refused: Refused | null): TokenAnswer | null {
-  return refused && { outcome: 'refused', ...refused };
 }
 
 function requestFor(
@@ -188,16 +181,6 @@ function encoded(text: string): string {
     /[!'()*]/g,
     (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-}
-
-function withoutToken(answer: Exclude<TokenAnswer, { outcome: 'token' }>): UpstreamAnswer {
-  const { outcome, wait, cause } = answer;
-  switch (outcome) {
-    case 'retry':
-      return { outcome: 'retry', wait, cause };
-    case 'refused':
-      return { outcome: 'denied', status: 401, wait, cause };
-  }
 }
 
 function credentialOf(settings: UpstreamSettings): Credential {

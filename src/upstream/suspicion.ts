@@ -3,15 +3,9 @@
 // once a second for all who wait: another one is tried at once. Upstream may refuse a credential on some paths only: one other
 // path is tried at once, and where it is taken, those that were refused are alone under suspicion.
 
+import type { Failure } from '../contracts/answer.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
-import type { Wait } from '../contracts/wait.ts';
-
-/** What is answered from memory. */
-export interface Refused {
-  readonly cause: ExportError;
-  readonly wait: Wait;
-}
 
 /** `fingerprint`: of the secret as it is now, a digest. */
 export interface SuspicionMeans {
@@ -41,14 +35,14 @@ export class Suspicion {
   }
 
   /** The answer to a request on this path that is not to be sent; null: it may be. */
-  held(path = ''): Refused | null {
+  held(path = ''): Failure | null {
     const cause = this.#causeOn(path);
     if (cause === null || this.isDue() || this.#isSecondOpinion(path)) return null;
-    return { cause, wait: this.#wait() };
+    return this.#denial(cause);
   }
 
   /** As `held`, for a request that goes now where it may: under suspicion it is the probe. */
-  admit(path: string): Refused | null {
+  admit(path: string): Failure | null {
     const held = this.held(path);
     if (held !== null || this.#causeOn(path) === null) return held;
     if (this.isDue()) this.#probeAtMs = this.#now + probeEveryMs;
@@ -56,8 +50,8 @@ export class Suspicion {
     return null;
   }
 
-  /** Upstream has refused the credential, whose secret had this fingerprint. */
-  refuse(cause: ExportError, fingerprint: string, path = ''): Wait {
+  /** Upstream has refused the credential, whose secret had this fingerprint; the answer to who asked. */
+  refuse(cause: ExportError, fingerprint: string, path = ''): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;
       this.#isTakenElsewhere = false;
@@ -67,7 +61,7 @@ export class Suspicion {
     this.#refusedPaths.add(path);
     // A probe has its minute counted from when it went, so that who waits longest is the next.
     if (this.#probeAtMs <= this.#now) this.#probeAtMs = this.#now + probeEveryMs;
-    return this.#wait();
+    return this.#denial(cause);
   }
 
   /** Upstream has taken it. */
@@ -106,14 +100,15 @@ export class Suspicion {
     return !this.#isTriedElsewhere && !this.#refusedPaths.has(path);
   }
 
-  #wait(): Wait {
-    return {
+  #denial(cause: ExportError): Failure {
+    const wait = {
       ms: Math.max(0, this.#probeAtMs - this.#now),
       cut: () => {
         this.#probeAtMs = this.#now;
       },
-      mended: (signal) => this.#mended(signal),
+      mended: (signal: AbortSignal) => this.#mended(signal),
     };
+    return { outcome: 'denied', status: 401, isDefinite: true, wait, cause };
   }
 
   async #mended(signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import { lookInto } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { Upstream } from '../upstream/client.ts';
+import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings } from './findings.ts';
 import { backlogOf, readState, type State } from './state.ts';
@@ -185,7 +185,7 @@ function readLetterReasons(dir: string, { sinks }: State): Remembered['letterRea
   });
 }
 
-function watchedUpstream(client: Upstream): WatchedUpstream {
+function watchedUpstream(client: UpstreamClient): WatchedUpstream {
   const { throttles, endOfLife } = client.state();
   return {
     name: client.name,

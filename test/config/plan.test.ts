@@ -97,7 +97,7 @@ test('planFrom opens every upstream, and sources ask through it', async () => {
 
   expect(before).toBe(0);
   expect([...plan.upstreams.keys()]).toEqual(['edge', 'ops']);
-  expect(fetched.outcome).toBe('page');
+  expect(fetched.outcome).toBe('ok');
   expect(asked).toEqual(['https://api.example.com/v1/audit/events?limit=7']);
 });
 

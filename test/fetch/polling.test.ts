@@ -35,7 +35,7 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
       const body = Buffer.from('{"data":[]}');
       const { records } = scanBody(body, 'data', 'id');
       if (records === null) throw new Error('the body holds a list');
-      return { outcome: 'page', page: { body, items: 'data', records, next: null, total: null } };
+      return { outcome: 'ok', page: { body, items: 'data', records, next: null, total: null } };
     },
   });
   const source: PlannedSource = {

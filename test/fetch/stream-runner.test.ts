@@ -2,10 +2,11 @@
 // twice at a time, and that nothing makes it a hot loop.
 
 import { expect, test } from 'vitest';
+import type { Failure } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { Log } from '../../src/contracts/tools.ts';
-import type { PollResult, Refusal } from '../../src/fetch/outcome.ts';
+import type { PollResult } from '../../src/fetch/outcome.ts';
 import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
@@ -16,8 +17,8 @@ import { aSnapshot, firewallStream, quickly, standingSandbox } from './list/read
 
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };
-const haltedFor = (ms: number): Refusal => ({
-  ...{ outcome: 'refused', isDefinite: true, waitMsMax: 3_600_000, cause },
+const haltedFor = (ms: number): Failure => ({
+  ...{ outcome: 'refused', isDefinite: true, cause },
   wait: { ms },
 });
 const days30Ms = 30 * 24 * 3_600_000;
@@ -160,29 +161,33 @@ test('StreamRunner begins its waits anew where a poll that failed has held somet
   expect(waits).toEqual([2_000, 4_000, 2_000, 4_000, 8_000, 2_000, 4_000]);
 });
 
-test('StreamRunner halts a stream only once a refusal has lasted, and waits no longer than it has', async () => {
-  const { clock, polledAt, runner, start } = runnerWith(() => ({
-    ...{ outcome: 'refused', cause, isDefinite: false, waitMsMax: 3_600_000 },
-  }));
-  void start();
-  await clock.advance(0);
+test.for([
+  { outcome: 'refused', mostMs: 3_600_000 },
+  { outcome: 'denied', mostMs: 900_000 },
+] as const)(
+  'StreamRunner halts a stream only once it has been $outcome for long, and waits no longer than that',
+  async ({ outcome, mostMs }) => {
+    const { clock, polledAt, runner, start } = runnerWith(() => ({ outcome, cause }));
+    void start();
+    await clock.advance(0);
 
-  const states: [number, string][] = [];
-  for (let i = 0; i < 16; i += 1) {
-    states.push([clock.monotonic() / 1_000, runner.state.state]);
-    await clock.advanceToNext();
-  }
+    const states: [number, string][] = [];
+    for (let i = 0; i < 16; i += 1) {
+      states.push([clock.monotonic() / 1_000, runner.state.state]);
+      await clock.advanceToNext();
+    }
 
-  expect(states.slice(0, 4)).toEqual([
-    [0, 'retrying'],
-    [2, 'retrying'],
-    [4, 'retrying'],
-    [8, 'halted'],
-  ]);
-  const waits = polledAt.slice(1).map((at, i) => [at - (polledAt[i] ?? 0), polledAt[i] ?? 0]);
-  expect(waits.every(([wait = 0, lasted = 0]) => wait <= Math.max(2_000, lasted))).toBe(true);
-  expect(waits.at(-1)?.[0]).toBe(3_600_000);
-});
+    expect(states.slice(0, 4)).toEqual([
+      [0, 'retrying'],
+      [2, 'retrying'],
+      [4, 'retrying'],
+      [8, 'halted'],
+    ]);
+    const waits = polledAt.slice(1).map((at, i) => [at - (polledAt[i] ?? 0), polledAt[i] ?? 0]);
+    expect(waits.every(([wait = 0, lasted = 0]) => wait <= Math.max(2_000, lasted))).toBe(true);
+    expect(waits.at(-1)?.[0]).toBe(mostMs);
+  },
+);
 
 test('StreamRunner cuts a wait short where its operator asks, but not one that upstream asked for', async () => {
   const cut: string[] = [];

@@ -50,7 +50,7 @@ const stream: ListStream = {
     const records = [{ id: String(n), pad: 'x'.repeat(pageBytes) }];
     const next = n + 1 < pages ? String(n + 1) : null;
     const body = Buffer.from(JSON.stringify({ data: records, next_cursor: next }));
-    return { outcome: 'page', page: { body, items: 'data', records, next, total: null } };
+    return { outcome: 'ok', page: { body, items: 'data', records, next, total: null } };
   },
 };
 

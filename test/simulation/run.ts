@@ -176,8 +176,8 @@ class World {
         ]);
       case 'retry':
         return 1_000 + this.#random.below(minuteMs);
-      case 'refused':
-        return this.#random.pick([1_000, minuteMs, result.waitMsMax]);
+      default:
+        return this.#random.pick([1_000, minuteMs, hourMs]);
     }
   }
 
@@ -308,7 +308,7 @@ function state({ checkpoint }: ListPoller): string {
 }
 
 function answered(answer: Awaited<ReturnType<ListStream['fetchPage']>>): string {
-  if (answer.outcome !== 'page') return answer.cause.message;
+  if (answer.outcome !== 'ok') return answer.cause.message;
   const { body, next } = answer.page;
   const numbers = [
     ...Buffer.from(body)

@@ -2,7 +2,7 @@
 // not, and has its troubles. Its answers are those of a source: whole pages, or why there is none.
 
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { Fetched, Page, PageQuery } from '../../src/contracts/source.ts';
+import type { Page, PageAnswer, PageQuery } from '../../src/contracts/source.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { scanBody } from '../../src/tools/record-list.ts';
 import type { ModelList, ModelRecord } from './list.ts';
@@ -44,7 +44,7 @@ export class ModelServer {
   }
 
   /** The answer to one request at a moment. */
-  answer(query: PageQuery, now: number): Fetched {
+  answer(query: PageQuery, now: number): PageAnswer {
     const trouble = this.#trouble(query, now);
     if (trouble !== null) return trouble;
     const { limitMax, limitOver, limit: usual } = this.#traits;
@@ -58,17 +58,17 @@ export class ModelServer {
     return this.#cursorPage(place.cursor, limit, now);
   }
 
-  #offsetPage(offset: number, limit: number, now: number): Fetched {
+  #offsetPage(offset: number, limit: number, now: number): PageAnswer {
     const rows = this.#list.rows(now);
     const count = this.#sizeOf(limit);
     const page = rows.slice(offset, offset + count);
     if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
     const { total } = this.#traits;
     const told = total === 'none' ? null : total === 'exact' ? rows.length : 7;
-    return { outcome: 'page', page: pageOf(page, undefined, told) };
+    return { outcome: 'ok', page: pageOf(page, undefined, told) };
   }
 
-  #cursorPage(text: string | null, limit: number, now: number): Fetched {
+  #cursorPage(text: string | null, limit: number, now: number): PageAnswer {
     const { cursor: traits, paging, empty, repeat } = this.#traits;
     const cursor = this.#read(text, now);
     if (cursor === null) return refused('cursor', Number(traits.refusal));
@@ -77,7 +77,7 @@ export class ModelServer {
     if (paging === 'none') {
       return this.#isBlocked(rows)
         ? { outcome: 'blocked', cause: failure('451') }
-        : { outcome: 'page', page: pageOf(rows, undefined, null) };
+        : { outcome: 'ok', page: pageOf(rows, undefined, null) };
     }
     const from = this.#startOf(cursor, rows);
     const again = from === 0 ? 0 : Math.min(repeat, limit - 1, from);
@@ -95,7 +95,7 @@ export class ModelServer {
     const mayLoop = this.#traits.ids === 'all' && ![text, null].includes(this.#firstNext);
     const looped = mayLoop && typeof next === 'string' && this.#chance(0.3);
     return {
-      outcome: 'page',
+      outcome: 'ok',
       page: pageOf(page, looped ? (this.#firstNext ?? next) : next, null),
     };
   }
@@ -165,7 +165,7 @@ export class ModelServer {
     return this.troubled && this.#random.chance(this.#traits.trouble * share);
   }
 
-  #trouble({ place }: PageQuery, now: number): Fetched | null {
+  #trouble({ place }: PageQuery, now: number): PageAnswer | null {
     if (!this.troubled) return null;
     if (this.#chance(0.1)) this.#outageUntil = now + this.#random.below(3 * 3_600_000);
     if (now < this.#outageUntil || this.#chance(1)) {
@@ -182,7 +182,7 @@ function failure(what: string): ExportError {
   return new ExportError('upstream_unreachable', `simulating: ${what}`, { next: 'nothing' });
 }
 
-function refused(about: 'cursor' | 'limit', status: number): Fetched {
+function refused(about: 'cursor' | 'limit', status: number): PageAnswer {
   return { outcome: 'refused', about, status, cause: failure(`${status} about the ${about}`) };
 }
 

@@ -41,7 +41,7 @@ function endpoint(grant: object = { token_type: 'Bearer', expires_in: 3_600 }) {
 }
 
 function tokenOf(answer: TokenAnswer): string {
-  return answer.outcome === 'token' ? answer.token : answer.cause.message;
+  return answer.outcome === 'ok' ? answer.token : answer.cause.message;
 }
 
 describe('token requests', () => {
@@ -320,7 +320,7 @@ describe('token failures', () => {
     const fourth = await source.token(never());
 
     expect(first).toMatchObject({
-      outcome: 'refused',
+      outcome: 'denied',
       wait: { ms: 60_000 },
       cause: {
         code: 'token_refused',
@@ -329,9 +329,9 @@ describe('token failures', () => {
         ),
       },
     });
-    expect(second).toMatchObject({ outcome: 'refused' });
+    expect(second).toMatchObject({ outcome: 'denied' });
     expect(askedMeanwhile).toBe(1);
-    expect(third).toMatchObject({ outcome: 'refused' });
+    expect(third).toMatchObject({ outcome: 'denied' });
     expect(tokenOf(fourth)).toBe('t');
     expect(JSON.stringify([first, second, third, log.lines])).not.toContain('wrong-secret');
   });
@@ -345,10 +345,10 @@ describe('token failures', () => {
     const { tokens } = open(clock);
     const source = tokens.source(credential(url, { clientSecret: new Secret(() => secret) }));
     const refused = await source.token(never());
-    if (refused.outcome === 'token') throw new Error('it was taken');
+    if (refused.outcome === 'ok') throw new Error('it was taken');
     const heard: number[] = [];
     const waiting = [1, 2].map(async () => {
-      await refused.wait.mended?.(never());
+      await refused.wait?.mended?.(never());
       heard.push(clock.monotonic());
     });
 
@@ -376,7 +376,7 @@ describe('token failures', () => {
     secret = 's3cr3t';
     const after = await source.token(never());
 
-    expect(before).toMatchObject({ outcome: 'refused', wait: { ms: 60_000 } });
+    expect(before).toMatchObject({ outcome: 'denied', wait: { ms: 60_000 } });
     expect([tokenOf(after), asked.length]).toEqual(['token-1', 1]);
   });
 
@@ -391,7 +391,7 @@ describe('token failures', () => {
     const waits: number[] = [];
     for (let time = 0; time < 6; time++) {
       const answer = await source.token(never());
-      const waitMs = answer.outcome === 'token' ? 0 : answer.wait.ms;
+      const waitMs = answer.outcome === 'ok' ? 0 : (answer.wait?.ms ?? 0);
       waits.push(Math.round(waitMs / 1_000));
       await clock.advance(waitMs);
     }

@@ -287,7 +287,15 @@ describe('get: the token', () => {
 });
 
 describe('get: outcomes', () => {
-  test.each([400, 404, 405, 409, 410, 422, 451])(
+  test('A36: 451 is a block', async () => {
+    const { client } = await upstream((_, response) => json(response, 451, {}));
+
+    const answer = await client.get(asking('/audit/events'), never());
+
+    expect(answer).toMatchObject({ outcome: 'blocked', status: 451 });
+  });
+
+  test.each([400, 404, 405, 409, 410, 422])(
     '%d is refused, with code and field',
     async (status) => {
       const { client, pages } = await upstream((_, response) =>
@@ -302,11 +310,13 @@ describe('get: outcomes', () => {
       expect(answer).toMatchObject({
         outcome: 'refused',
         status,
-        code: 'validation_failed',
         field: 'cursor',
         cause: {
           code: 'upstream_refused',
-          details: { upstream: 'edge', path: '/audit/events', status, request_id: 'req-7' },
+          details: {
+            ...{ upstream: 'edge', path: '/audit/events', status, request_id: 'req-7' },
+            upstream_code: 'validation_failed',
+          },
         },
       });
       expect(pages()).toHaveLength(1);

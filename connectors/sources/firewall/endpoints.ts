@@ -1,7 +1,8 @@
 // The firewall endpoints of one company, as the two streams of it ask them.
 
+import type { Answer } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Upstream, UpstreamAnswer } from '../../../src/contracts/upstream.ts';
+import type { Body, Upstream } from '../../../src/contracts/upstream.ts';
 import { filledPath } from '../../shared/upstream-path.ts';
 import { type Listing, readListing } from './listing.ts';
 
@@ -38,7 +39,7 @@ export function readFirewallList(
   { upstream, company, source }: FirewallScope,
   { resource, ids }: { readonly resource: string; readonly ids: readonly string[] },
   signal: AbortSignal,
-): Promise<Listing> {
+): Promise<Answer<Listing>> {
   const template = `${firewallPath}/${resource}`;
   const path = filledPath(template, { company_id: company }) ?? template;
   return readListing({
@@ -53,7 +54,7 @@ export async function askPolicy(
   { upstream, company, source }: FirewallScope,
   id: string,
   signal: AbortSignal,
-): Promise<UpstreamAnswer> {
+): Promise<Answer<Body>> {
   const template = `${firewallPath}/policies/{policy_id}`;
   const path = filledPath(template, { company_id: company, policy_id: id });
   if (path !== null) return await upstream.get({ path, template, query: [], company }, signal);

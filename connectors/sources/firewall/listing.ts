@@ -3,10 +3,10 @@
 // What must stay true: a list is complete only if nothing moved while it was read, no row came twice, and there are as
 // many rows as upstream says. Anything short of that is still good for what it did show.
 
+import type { Answer, Failure } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
-import type { Reading } from '../../../src/contracts/source.ts';
-import type { UpstreamAnswer, UpstreamRequest } from '../../../src/contracts/upstream.ts';
+import type { Body, UpstreamRequest } from '../../../src/contracts/upstream.ts';
 import { cutRecords, recordsAt, sourceTextAt, valueAt } from '../../../src/tools/records.ts';
 import { nonsense, readJson } from '../list/json-body.ts';
 
@@ -19,10 +19,11 @@ export interface Row {
   readonly id: string | null;
 }
 
-/** A list as read, or why there is none. */
-export type Listing =
-  | { readonly outcome: 'rows'; readonly rows: readonly Row[]; readonly flaw: ExportError | null }
-  | Exclude<Reading, { outcome: 'reading' }>;
+/** A list as read; `flaw`: why it may not be whole. */
+export interface Listing {
+  readonly rows: readonly Row[];
+  readonly flaw: ExportError | null;
+}
 
 /** How a list is read. */
 export interface Listed {
@@ -30,7 +31,7 @@ export interface Listed {
   readonly doing: string;
   /** Members that may hold a row's id; the first that does counts. */
   readonly ids: readonly string[];
-  ask(query: UpstreamRequest['query']): Promise<UpstreamAnswer>;
+  ask(query: UpstreamRequest['query']): Promise<Answer<Body>>;
 }
 
 /** Where the items, the next cursor and the length stand: the documents' conventions for all lists. */
@@ -44,12 +45,12 @@ const scansMax = 3;
 const pagesMax = 10_000;
 
 /** Reads a list whole. */
-export async function readListing(listed: Listed): Promise<Listing> {
+export async function readListing(listed: Listed): Promise<Answer<Listing>> {
   for (let scan = 1; ; scan += 1) {
     const result = await scanOnce(listed);
     if (result.outcome !== 'moved') return result;
     if (scan < scansMax) continue;
-    return { outcome: 'rows', rows: result.rows, flaw: nonsense(listed.doing, 'rows keep moving') };
+    return { outcome: 'ok', rows: result.rows, flaw: nonsense(listed.doing, 'rows keep moving') };
   }
 }
 
@@ -62,13 +63,13 @@ interface Part {
 
 async function scanOnce(
   listed: Listed,
-): Promise<Listing | { outcome: 'moved'; rows: readonly Row[] }> {
+): Promise<Answer<Listing> | { outcome: 'moved'; rows: readonly Row[] }> {
   const rows: Row[] = [];
   const cursors = new Set<string>();
   let query: UpstreamRequest['query'] = [];
   for (let page = 1; page <= pagesMax; page += 1) {
     const answer = await listed.ask(query);
-    const part = answer.outcome === 'ok' ? readPart(answer.body, listed) : failure(answer);
+    const part = answer.outcome === 'ok' ? readPart(answer.body, listed) : answer;
     if ('outcome' in part) return page === 1 ? part : asFar(rows, part.cause);
     const byOffset = query[0]?.[0] === 'offset';
     if (byOffset && isWhole(part, rows)) return ended(rows, part, listed);
@@ -94,10 +95,7 @@ async function scanOnce(
   return asFar(rows, looped(listed));
 }
 
-function readPart(
-  body: Uint8Array,
-  { doing, ids }: Listed,
-): Part | Exclude<Listing, { outcome: 'rows' }> {
+function readPart(body: Uint8Array, { doing, ids }: Listed): Part | Failure {
   const parsed = readJson(body, doing);
   if (!parsed.good) return { outcome: 'retry', cause: parsed.cause };
   const items = Array.isArray(parsed.value) ? '' : itemsKey;
@@ -133,21 +131,6 @@ export function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[
   return null;
 }
 
-/** What an answer that is no page means for a whole reading. */
-function failure(
-  answer: Exclude<UpstreamAnswer, { outcome: 'ok' }>,
-): Exclude<Reading, { outcome: 'reading' }> {
-  const { cause } = answer;
-  switch (answer.outcome) {
-    case 'retry':
-      return answer;
-    case 'denied':
-      return answer.status === 403 ? { outcome: 'scope_lost', cause } : answer;
-    case 'refused':
-      return answer.status === 404 ? { outcome: 'scope_lost', cause } : { outcome: 'retry', cause };
-  }
-}
-
 function isSame(first: Row | undefined, last: Row | undefined): boolean {
   if (first === undefined || last === undefined) return false;
   return first.id === null ? Buffer.compare(first.bytes, last.bytes) === 0 : first.id === last.id;
@@ -158,7 +141,7 @@ function isWhole(part: Part, rows: readonly Row[]): boolean {
   return rows.length > 1 && part.rows.length === rows.length && isSame(part.rows[0], rows[0]);
 }
 
-function ended(rows: readonly Row[], { total }: Part, { doing }: Listed): Listing {
+function ended(rows: readonly Row[], { total }: Part, { doing }: Listed): Answer<Listing> {
   const named = rows.flatMap(({ id }) => (id === null ? [] : [id]));
   const flaw =
     total !== null && total !== rows.length
@@ -166,11 +149,11 @@ function ended(rows: readonly Row[], { total }: Part, { doing }: Listed): Listin
       : new Set(named).size < named.length
         ? nonsense(doing, 'an id is listed twice')
         : null;
-  return { outcome: 'rows', rows, flaw };
+  return { outcome: 'ok', rows, flaw };
 }
 
-function asFar(rows: readonly Row[], flaw: ExportError): Listing {
-  return { outcome: 'rows', rows, flaw };
+function asFar(rows: readonly Row[], flaw: ExportError): Answer<Listing> {
+  return { outcome: 'ok', rows, flaw };
 }
 
 function looped({ doing }: Listed): ExportError {

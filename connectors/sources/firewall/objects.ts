@@ -1,7 +1,7 @@
 // The firewall objects of one company: one list, and nothing to read an object by its id with, so that a removal rests on
 // complete readings alone. Shared objects stand in each company's list.
 
-import type { Reading, SnapshotStream } from '../../../src/contracts/source.ts';
+import type { SnapshotStream } from '../../../src/contracts/source.ts';
 import { type FirewallScope, readFirewallList, streamFacts } from './endpoints.ts';
 import { rowEntities } from './entities.ts';
 
@@ -11,15 +11,15 @@ const objectIds = ['id', 'object_id'];
 export function objectsStream(scope: FirewallScope): SnapshotStream {
   return {
     ...streamFacts(scope, 'objects'),
-    async readEverything(signal): Promise<Reading> {
+    async readEverything(signal) {
       const list = { resource: 'objects', ids: objectIds };
       const listing = await readFirewallList(scope, list, signal);
-      if (listing.outcome !== 'rows') return listing;
+      if (listing.outcome !== 'ok') return listing;
       const rows = scope.withShared
         ? listing.rows
         : listing.rows.filter(({ value }) => value.shared !== true);
       return {
-        outcome: 'reading',
+        outcome: 'ok',
         complete: listing.flaw === null,
         entities: rowEntities('object', rows),
         ...(listing.flaw === null ? {} : { cause: listing.flaw }),

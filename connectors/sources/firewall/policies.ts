@@ -3,7 +3,7 @@
 // it is still there, nothing is known of it in this reading.
 
 import type { ExportError } from '../../../src/contracts/errors.ts';
-import type { Entity, Reading, SnapshotStream } from '../../../src/contracts/source.ts';
+import type { Entity, SnapshotStream } from '../../../src/contracts/source.ts';
 import { nonsense, readJson } from '../list/json-body.ts';
 import {
   askPolicy,
@@ -23,9 +23,9 @@ export function policiesStream(scope: FirewallScope): SnapshotStream {
   const doing = `reading ${facts.name}`;
   return {
     ...facts,
-    async readEverything(signal): Promise<Reading> {
+    async readEverything(signal) {
       const listing = await readFirewallList(scope, policyList, signal);
-      if (listing.outcome !== 'rows') return listing;
+      if (listing.outcome !== 'ok') return listing;
       const entities: Entity[] = [];
       const missing: string[] = [];
       let flaw = listing.flaw;
@@ -39,7 +39,7 @@ export function policiesStream(scope: FirewallScope): SnapshotStream {
         flaw ??= await stillListed(scope, missing, { doing, signal });
       }
       return {
-        outcome: 'reading',
+        outcome: 'ok',
         complete: flaw === null,
         entities,
         ...(flaw === null ? {} : { cause: flaw }),
@@ -105,7 +105,7 @@ async function stillListed(
   { doing, signal }: Doing,
 ): Promise<ExportError | null> {
   const again = await readFirewallList(scope, policyList, signal);
-  if (again.outcome !== 'rows') return again.cause;
+  if (again.outcome !== 'ok') return again.cause;
   const listed = new Set(again.rows.map(({ id }) => id));
   return (
     again.flaw ??

@@ -2,10 +2,11 @@
 // guessed at: an answer without its array of records says nothing about the list's end. What shows that the endpoint is
 // paged otherwise than configured is noticed on the way (more.ts).
 
+import type { Answer, Failure } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
-import type { Fetched, PageQuery } from '../../../src/contracts/source.ts';
-import type { UpstreamAnswer } from '../../../src/contracts/upstream.ts';
+import type { PageAnswer, PageQuery } from '../../../src/contracts/source.ts';
+import type { Body } from '../../../src/contracts/upstream.ts';
 import { sourceTextAt, valueAt } from '../../../src/tools/records.ts';
 import type { ListSettings } from './fields.ts';
 import { nonsense, readList } from './json-body.ts';
@@ -24,31 +25,21 @@ export interface Asked {
   readonly ignore: readonly string[];
 }
 
-type Refused = Extract<UpstreamAnswer, { outcome: 'refused' }>;
-type RefusedAbout = Extract<Fetched, { outcome: 'refused' }>['about'];
-
 /** Statuses that a cursor which upstream no longer takes can meet. */
 const cursorStatuses = new Set([400, 404, 409, 410, 422]);
 const validationStatuses = new Set([400, 422]);
 
 /** Tells what an answer means for the stream. */
-export function interpret(answer: UpstreamAnswer, asked: Asked): Fetched {
-  switch (answer.outcome) {
-    case 'ok':
-      return readPage(answer, asked);
-    case 'retry':
-    case 'denied':
-      return answer;
-    case 'refused':
-      return readRefusal(answer, asked);
-  }
+export function interpret(answer: Answer<Body>, asked: Asked): PageAnswer {
+  if (answer.outcome === 'ok') return readPage(answer, asked);
+  return answer.outcome === 'refused' ? readRefusal(answer, asked) : answer;
 }
 
 function readPage(
-  { body, headers }: Extract<UpstreamAnswer, { outcome: 'ok' }>,
+  { body, headers }: Body,
   { doing, query, pagination, id, ignore }: Asked,
-): Fetched {
-  const retry = (cause: ExportError): Fetched => ({ outcome: 'retry', cause });
+): PageAnswer {
+  const retry = (cause: ExportError): Failure => ({ outcome: 'retry', cause });
   const parsed = readList(body, doing, { items: pagination.items, id, ignore });
   if (!parsed.good) return retry(parsed.cause);
   const { records } = parsed;
@@ -60,7 +51,7 @@ function readPage(
   const total = totalOf(parsed.value, pagination.total, headers);
   const { value } = parsed;
   const more = signOfMore({ ...pagination, value, headers, query, count: records.length });
-  return { outcome: 'page', page: { body, items: records.items, records, next, total, more } };
+  return { outcome: 'ok', page: { body, items: records.items, records, next, total, more } };
 }
 
 const odd = Symbol('odd');
@@ -77,40 +68,35 @@ function nextOf(
   return typeof next === 'number' ? sourceTextAt(body, path) : odd;
 }
 
-function readRefusal(answer: Refused, { doing, query, pagination, sorting }: Asked): Fetched {
-  const { status, cause } = answer;
-  if (status === 451) return { outcome: 'blocked', cause };
-  const refused = (about: RefusedAbout, why = cause): Extract<Fetched, { outcome: 'refused' }> => ({
-    outcome: 'refused',
-    about,
-    status,
-    cause: why,
-  });
+function readRefusal(answer: Failure, { doing, query, pagination, sorting }: Asked): Failure {
+  const { status = 0, cause } = answer;
   // Some name the field with where it stands: `query.cursor`, `/cursor`.
   const field = answer.field?.split(/[./]/).at(-1);
   const { place, limit } = query;
   const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
   if (field === 'limit' || (field !== undefined && field === pagination.limit_param)) {
     const isLimit = validationStatuses.has(status) && limit !== null;
-    return isLimit ? { ...refused('limit'), isNamed: true } : refused('request');
+    return isLimit ? { ...answer, about: 'limit', isNamed: true } : answer;
   }
   if (validationStatuses.has(status) && sorting.some(([name]) => name === field)) {
-    return refused('sort');
+    return { ...answer, about: 'sort' };
   }
   const cursorSent = place.by === 'cursor' && !isFirst;
   const namesCursor =
     field === undefined || field === 'cursor' || field === pagination.cursor_param;
-  if (cursorSent && namesCursor && cursorStatuses.has(status)) return refused('cursor');
-  if (!validationStatuses.has(status)) return refused('request');
-  if (field === undefined && isFirst && limit !== null) return refused('limit');
+  if (cursorSent && namesCursor && cursorStatuses.has(status)) {
+    return { ...answer, about: 'cursor' };
+  }
+  if (!validationStatuses.has(status)) return answer;
+  if (field === undefined && isFirst && limit !== null) return { ...answer, about: 'limit' };
   if (
     place.by === 'offset' &&
     !isFirst &&
     (field === undefined || field === pagination.offset_param)
   ) {
-    return refused('request', offsetRefused(doing, place.offset, cause));
+    return { ...answer, cause: offsetRefused(doing, place.offset, cause) };
   }
-  return refused('request');
+  return answer;
 }
 
 function offsetRefused(doing: string, offset: number, cause: ExportError): ExportError {

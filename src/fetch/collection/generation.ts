@@ -19,9 +19,6 @@ export interface GenerationMeans {
   readonly reading: SnapshotReading;
 }
 
-/** A reading that gave something. */
-export type Seen = Extract<Reading, { outcome: 'reading' }>;
-
 /** One generation; empty until one of its `look` methods was called. */
 export class Generation {
   readonly changes: Change[] = [];
@@ -44,7 +41,7 @@ export class Generation {
    * Takes a reading before there is a baseline: until one was complete, nobody can tell a new entity from one that was
    * missed. `told` closes the baseline with what is known by then.
    */
-  lookFirst(seen: Seen, told: boolean): void {
+  lookFirst(seen: Reading, told: boolean): void {
     const { stream, reading: rules } = this.#means;
     const states = new Map(seen.complete ? [] : this.#known);
     for (const entity of seen.entities) states.set(entity.key, this.#firstState(entity));
@@ -68,7 +65,7 @@ export class Generation {
    * there for what was seen to differ the last time, so soon after that it says nothing more of what is missing.
    */
   async look(
-    reading: Seen,
+    reading: Reading,
     { wasSuspect, isSecondLook }: { readonly wasSuspect: boolean; readonly isSecondLook: boolean },
     signal: AbortSignal,
   ): Promise<void> {

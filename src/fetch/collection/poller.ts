@@ -10,13 +10,15 @@
 // What must stay true: changes, entities as told, and checkpoint are committed in one transaction.
 
 import { randomUUID } from 'node:crypto';
+import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
+import type { Reading } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
-import { denied, mismatch, type PollResult, passingMsMax } from '../outcome.ts';
+import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
 import { conditionRecord, type Found } from '../own-pages.ts';
-import { Generation, type GenerationMeans, type Seen } from './generation.ts';
+import { Generation, type GenerationMeans } from './generation.ts';
 import type { Known } from './judge.ts';
 import { changeRecord, recordPages } from './records.ts';
 import {
@@ -68,16 +70,10 @@ export class SnapshotPoller {
       await spool.room(signal);
       const held = await this.#load();
       const reading = await stream.readEverything(signal);
-      switch (reading.outcome) {
-        case 'retry':
-          return reading;
-        case 'denied':
-          return denied(reading);
-        case 'scope_lost':
-          return await this.#loseScope(held, reading.cause);
-        case 'reading':
-          return await this.#look(held, reading, signal);
-      }
+      if (reading.outcome === 'ok') return await this.#look(held, reading, signal);
+      if (isScopeLost(reading)) return await this.#loseScope(held, reading);
+      // What refuses a configuration for now is no reason to halt.
+      return reading.outcome === 'denied' ? reading : { ...reading, outcome: 'retry' };
     } catch (error) {
       if (signal.aborted || !(error instanceof ExportError)) throw error;
       return error.code === 'checkpoint_mismatch'
@@ -103,7 +99,7 @@ export class SnapshotPoller {
     };
   }
 
-  async #loseScope(held: Held, cause: ExportError): Promise<PollResult> {
+  async #loseScope(held: Held, { status, cause }: Failure): Promise<PollResult> {
     const { stream, clock } = this.#means;
     this.#lostAt ??= clock.now();
     const isLasting = clock.now() - this.#lostAt >= passingMsMax;
@@ -116,10 +112,10 @@ export class SnapshotPoller {
       });
       await this.#commit(held, generation, { ...held.checkpoint, scopeLost: true });
     }
-    return denied({ cause });
+    return { outcome: 'denied', ...(status === undefined ? {} : { status }), cause };
   }
 
-  async #look(held: Held, reading: Seen, signal: AbortSignal): Promise<PollResult> {
+  async #look(held: Held, reading: Reading, signal: AbortSignal): Promise<PollResult> {
     const { log, stream } = this.#means;
     const before = held.checkpoint;
     this.#lostAt = null;
@@ -195,4 +191,9 @@ export class SnapshotPoller {
     const { source, name, company } = this.#means.stream;
     return { source, stream: name, kind, company, fetchedAt };
   }
+}
+
+/** The company itself is denied or gone: never a removal. */
+function isScopeLost({ outcome, status }: Failure): boolean {
+  return (outcome === 'denied' && status === 403) || (outcome === 'refused' && status === 404);
 }

@@ -2,8 +2,9 @@
 // lacks what it had before, around a row that upstream does not show, and without a sorting that upstream refuses. What it
 // learns of the server on the way goes into the checkpoint with the next commit.
 
+import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import type { Fetched, ListStream, Page, Place } from '../../contracts/source.ts';
+import type { ListStream, Page, Place } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import { NoPage } from '../outcome.ts';
@@ -37,9 +38,6 @@ const tryMoreMsMin = 60_000;
 const tryMoreMsMax = 3_600_000;
 /** Taken for the size of a blocked page that was asked for without a limit. */
 const blockedLimit = 100;
-
-type Blocked = Extract<Fetched, { outcome: 'blocked' }>;
-type Refusal = NoPage & { readonly fetched: Extract<Fetched, { outcome: 'refused' }> };
 
 const noRows: Page = {
   body: Buffer.from('[]'),
@@ -88,7 +86,7 @@ export class PageAsker {
       // What is refused with any limit says nothing about limits.
       this.traits = before;
       if (!this.#maybeSort(wanted, error)) throw error;
-      const { cause, status } = error.fetched;
+      const { cause } = error.failure;
       try {
         await this.#ask({ ...wanted, unsorted: true }, signal);
       } catch (again) {
@@ -104,12 +102,12 @@ export class PageAsker {
       });
       if (slipped !== null) return slipped;
       this.#log.warn('upstream refuses the sorting; asking without it', { error: cause.message });
-      throw new NoPage({ outcome: 'refused', about: 'sort', status, cause });
+      throw new NoPage({ ...error.failure, about: 'sort' });
     }
   }
 
   /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
-  #maybeSort({ place, unsorted }: Wanted, { fetched: { about, status } }: Refusal): boolean {
+  #maybeSort({ place, unsorted }: Wanted, { failure: { about, status } }: NoPage): boolean {
     if (this.#stream.sorted !== true || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
   }
@@ -117,7 +115,7 @@ export class PageAsker {
   async #ask({ place, overlap, isEnd, unsorted }: Wanted, signal: AbortSignal): Promise<Asked> {
     let mayEnd = isEnd;
     let smaller: number | null = null;
-    let blocked: Blocked | null = null;
+    let blocked: Failure | null = null;
     for (;;) {
       const limit: number | null = smaller ?? this.#limit(place);
       await this.#spool.room(signal);
@@ -140,7 +138,7 @@ export class PageAsker {
       if (fetched.outcome === 'refused' && fetched.about === 'limit') {
         if (this.#stepDown(limit, fetched.isNamed === true)) continue;
       }
-      if (fetched.outcome !== 'page') throw new NoPage(fetched);
+      if (fetched.outcome !== 'ok') throw new NoPage(fetched);
       const { page } = fetched;
       this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
@@ -217,8 +215,8 @@ function isFirst(place: Place): boolean {
   return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
 }
 
-function isRefusal(error: unknown): error is Refusal {
-  return error instanceof NoPage && error.fetched.outcome === 'refused';
+function isRefusal(error: unknown): error is NoPage {
+  return error instanceof NoPage && error.failure.outcome === 'refused';
 }
 
 /**

@@ -31,7 +31,7 @@ export class PartRead extends NoPage {
   readonly doubt: Doubt;
 
   constructor(stream: ListStream, doubt: Doubt) {
-    super({ outcome: 'retry', cause: doubtError(stream, doubt) });
+    super({ outcome: 'retry', isDefinite: true, cause: doubtError(stream, doubt) });
     this.doubt = doubt;
   }
 }

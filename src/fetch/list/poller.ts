@@ -13,15 +13,7 @@
 // the page that justifies it, and an error is never taken for the end of a list.
 
 import { ExportError } from '../../contracts/errors.ts';
-import {
-  denied,
-  mismatch,
-  NoPage,
-  type PollResult,
-  partOnly,
-  passingMsMax,
-  resultOf,
-} from '../outcome.ts';
+import { mismatch, NoPage, type PollResult, passingMsMax } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, roundWanted, samePlace } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
@@ -125,14 +117,14 @@ export class ListPoller {
 
   /** What a failure leads to. A cursor that dies in the middle of a walk costs no more than another walk. */
   async #failed(poll: Poll, error: NoPage): Promise<PollResult> {
-    const { fetched } = error;
-    const { cause } = fetched;
+    const { failure } = error;
+    const { about, cause } = failure;
     const { stream } = this.#reader.means;
     if (error instanceof PartRead) {
       await this.#suspect(poll, error.doubt);
-      return partOnly(cause);
+      return failure;
     }
-    if (fetched.outcome === 'refused' && fetched.about === 'sort') {
+    if (about === 'sort') {
       if (poll.checkpoint.unsorted) return { outcome: 'retry', cause };
       await forgetOrder(poll, cause);
       return { outcome: 'done', fresh: poll.fresh, more: true };
@@ -140,13 +132,13 @@ export class ListPoller {
     if (await isScopeLost(this.#reader, error, poll)) {
       this.#memory.lostAt ??= poll.begunAt;
       const { scopeLost: told } = poll.checkpoint;
-      if (told || poll.begunAt - this.#memory.lostAt < passingMsMax) return denied({ cause });
+      const denied = { ...failure, outcome: 'denied' } as const;
+      if (told || poll.begunAt - this.#memory.lostAt < passingMsMax) return denied;
       await poll.commit({ scopeLost: true }, [scopeFinding(stream.name, cause)]);
-      return { ...denied({ cause }), isDefinite: true };
+      return { ...denied, isDefinite: true };
     }
-    const dead = fetched.outcome === 'refused' && fetched.about === 'cursor';
-    const again = dead && this.#settings.onCursorInvalid !== 'halt';
-    return again ? { outcome: 'retry', cause } : resultOf(fetched);
+    const again = about === 'cursor' && this.#settings.onCursorInvalid !== 'halt';
+    return again ? { outcome: 'retry', cause } : failure;
   }
 }
 

@@ -82,7 +82,7 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
   const what = stream.paging === 'offset' ? 'offset' : 'cursor';
   log.warn(`upstream no longer takes the ${what}`, { error: refusal.message });
   if (settings.onCursorInvalid === 'halt') throw refusal;
-  const { cause } = refusal.fetched;
+  const { cause } = refusal.failure;
   if (settings.onCursorInvalid === 'from_now') {
     const { now, checkpoint } = poll;
     const findings = fromNowFindings(stream.name, cause, { from: checkpoint.watermark, to: now });

@@ -61,7 +61,7 @@ export async function readRound(
     if (round === null || anew || !canGoOn) await walk(poll, begin(poll), until);
     else await goOn(poll, round, until);
   } catch (error) {
-    const isBlocked = error instanceof NoPage && error.fetched.outcome === 'blocked';
+    const isBlocked = error instanceof NoPage && error.failure.outcome === 'blocked';
     if (!isBlocked || !knowsEnd(poll.checkpoint)) throw error;
     // What stands behind cannot be read, and what is new is read without this round.
     poll.reader.means.log.warn('a row that upstream does not show ends a round through the list', {

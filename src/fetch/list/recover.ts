@@ -3,6 +3,7 @@
 // `source.checkpoint_reset`, and the list's end has to be found anew; where the list no longer reaches back to what was
 // read, that is told as `source.gap_suspected`.
 
+import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { ListStream, Place } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
@@ -40,14 +41,14 @@ async function answers(reader: ListReader, place: Place, signal: AbortSignal): P
 /** True for a place that upstream does not take. */
 export function isRefused(error: unknown): error is NoPage {
   return (
-    error instanceof NoPage && error.fetched.outcome === 'refused' && error.fetched.about !== 'sort'
+    error instanceof NoPage && error.failure.outcome === 'refused' && error.failure.about !== 'sort'
   );
 }
 
 /** True for a place from which a walk comes to no end: upstream does not take it, or leads in a circle from it. */
 export function leadsNowhere(error: unknown): boolean {
   if (!(error instanceof NoPage)) return false;
-  const { outcome, cause } = error.fetched;
+  const { outcome, cause } = error.failure;
   return outcome === 'refused' ? isRefused(error) : cause.code === 'pagination_loop';
 }
 
@@ -91,23 +92,23 @@ export function fromNowFindings(
 /** Whether a failure means that the company of a stream is denied or gone, not a place in its list. */
 export async function isScopeLost(
   reader: ListReader,
-  { fetched }: NoPage,
+  { failure }: NoPage,
   { first, signal }: { first: Place; signal: AbortSignal },
 ): Promise<boolean> {
   if (reader.means.stream.company === undefined) return false;
-  if (fetched.outcome === 'denied') return fetched.status === 403;
-  if (!isGone(fetched)) return false;
+  if (failure.outcome === 'denied') return failure.status === 403;
+  if (!isGone(failure)) return false;
   try {
     await reader.ask(first, 0, signal);
     return false;
   } catch (error) {
     if (!(error instanceof NoPage)) throw error;
-    return isGone(error.fetched);
+    return isGone(error.failure);
   }
 }
 
-function isGone(fetched: NoPage['fetched']): boolean {
-  return fetched.outcome === 'refused' && fetched.status === 404 && fetched.about !== 'cursor';
+function isGone({ outcome, status, about }: Failure): boolean {
+  return outcome === 'refused' && status === 404 && about !== 'cursor';
 }
 
 /** Tells that the company is lost. */
@@ -148,11 +149,12 @@ export function ignoredCursor({ name, paging }: ListStream): NoPage {
     `reading ${name}: upstream answers the ${paging === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
     { next: 'The list is read again from an earlier place by itself, repeats left out.' },
   );
-  return new NoPage({ outcome: 'refused', about: 'cursor', status: 200, cause });
+  // Upstream has answered the request: it is the config that does not fit.
+  return new NoPage({ outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause });
 }
 
-function isIgnored({ fetched }: NoPage): boolean {
-  return fetched.outcome === 'refused' && fetched.status === 200;
+function isIgnored({ failure }: NoPage): boolean {
+  return failure.outcome === 'refused' && failure.status === 200;
 }
 
 /** How far back a walk through a list has seen it reach. */

@@ -33,8 +33,8 @@ test('A01: records and the next cursor are found where the config says', async (
     '{"result":{"rows":[{"id":1},{"id":2}]},"paging":{"next":"c2"}}',
   );
 
-  expect(fetched).toMatchObject({ outcome: 'page', page: { next: 'c2', items: 'result.rows' } });
-  expect(fetched?.outcome === 'page' && fetched.page.records.length).toBe(2);
+  expect(fetched).toMatchObject({ outcome: 'ok', page: { next: 'c2', items: 'result.rows' } });
+  expect(fetched?.outcome === 'ok' && fetched.page.records.length).toBe(2);
 });
 
 test('A27: a log endpoint is what the config says, and without a path there is none', async () => {
@@ -61,7 +61,7 @@ test('A33: a previous cursor leads nowhere', async () => {
     '{"data":[],"prev_cursor":"p0","next_cursor":null}',
   );
 
-  expect(fetched).toMatchObject({ outcome: 'page', page: { next: null } });
+  expect(fetched).toMatchObject({ outcome: 'ok', page: { next: null } });
 });
 
 test('A15: a base address is part of what a checkpoint is for', () => {

@@ -2,6 +2,7 @@
 // told twice. Against the sandbox's firewall, and against readings made up where a server would have to misbehave by hand.
 
 import { describe, expect, test } from 'vitest';
+import type { Answer } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Entity, Reading, SnapshotStream } from '../../../src/contracts/source.ts';
 import { OBJECTS, POLICIES } from '../../sandbox/client.ts';
@@ -173,7 +174,7 @@ describe('against the sandbox', () => {
       sandbox.control.setFaults({});
       const back = await snapshot.poll();
 
-      expect(denied).toMatchObject({ outcome: 'refused', waitMsMax: 15 * minuteMs });
+      expect(denied).toMatchObject({ outcome: 'denied' });
       expect(back).toMatchObject({ outcome: 'done', fresh: 0 });
       expect(await snapshot.conditions()).toEqual(['source.scope_lost']);
       expect(await snapshot.changes()).toEqual([]);
@@ -238,7 +239,7 @@ describe('against the sandbox', () => {
 /** A stream whose readings are the test's. */
 function madeUp(
   clock: ManualClock,
-  readings: () => Reading,
+  readings: () => Answer<Reading>,
   gone: () => 'there' | 'gone' | 'unknown' = () => 'gone',
 ) {
   const stream: SnapshotStream = {
@@ -260,8 +261,8 @@ function object(id: string, content: unknown = 1): Entity {
   return { key: JSON.stringify(['object', id]), kind: 'object', id, text };
 }
 
-function whole(...entities: readonly Entity[]): Reading {
-  return { outcome: 'reading', complete: true, entities };
+function whole(...entities: readonly Entity[]): Answer<Reading> {
+  return { outcome: 'ok', complete: true, entities };
 }
 
 describe('readings', () => {
@@ -301,7 +302,7 @@ describe('readings', () => {
     const three = [object('a'), object('b'), object('c')];
     world.now = whole(...three);
     await snapshot.poll();
-    world.now = { outcome: 'reading', complete: false, entities: [object('a', 2)] };
+    world.now = { outcome: 'ok', complete: false, entities: [object('a', 2)] };
     await snapshot.poll();
     const between = told(await snapshot.changes());
     world.now = whole(object('a', 2), object('b'), object('c'));
@@ -352,7 +353,7 @@ describe('readings', () => {
         counts.push((await snapshot.changes()).length);
       }
 
-      const missing = now.outcome === 'reading' ? 4 - now.entities.length : 0;
+      const missing = now.outcome === 'ok' ? 4 - now.entities.length : 0;
       expect(counts).toEqual([0, 0, missing, 0]);
       expect(await snapshot.conditions()).toEqual(['removals_held']);
       expect(snapshot.found).toMatchObject([
@@ -375,6 +376,20 @@ describe('readings', () => {
     expect(second).toEqual({ outcome: 'done', fresh: 0, more: false });
     expect(await snapshot.changes()).toEqual([]);
   });
+
+  test.for(['refused', 'blocked'] as const)(
+    'a reading that is %s for now is tried again, and halts nothing',
+    async (outcome) => {
+      const { world, snapshot } = await reader();
+      const cause = new ExportError('upstream_refused', 'no', { next: 'wait' });
+      world.now = { outcome, status: 400, cause };
+
+      const polled = await snapshot.poll();
+
+      expect(polled).toMatchObject({ outcome: 'retry', cause });
+      expect(await snapshot.changes()).toEqual([]);
+    },
+  );
 
   test('2.3.5: where the second look fails, the next reading confirms', async () => {
     const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
@@ -498,7 +513,7 @@ describe('readings', () => {
 
   test('a first reading that is not whole leaves the baseline open, and creates nothing', async () => {
     const clock = manualClock();
-    let now: Reading = { outcome: 'reading', complete: false, entities: [object('a')] };
+    let now: Answer<Reading> = { outcome: 'ok', complete: false, entities: [object('a')] };
     const snapshot = await aSnapshot(clock, madeUp(clock, () => now).stream);
 
     const first = await snapshot.poll();

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Fetched, Page, PageQuery } from '../../../src/contracts/source.ts';
+import type { Page, PageAnswer, PageQuery } from '../../../src/contracts/source.ts';
 import { aList, aSpool, hourMs, type ListChoices, minuteMs, standingSandbox } from './reading.ts';
 
 const rowsOf = (count: number) => Array.from({ length: count }, (_, n) => ({ id: `r${n}` }));
@@ -18,7 +18,7 @@ const readingOf = (answer: (query: PageQuery) => Page, rest: ListChoices = {}): 
   ...rest,
   wrap: (stream) => ({
     ...stream,
-    fetchPage: async (query) => ({ outcome: 'page', page: answer(query) }),
+    fetchPage: async (query) => ({ outcome: 'ok', page: answer(query) }),
   }),
 });
 
@@ -120,8 +120,8 @@ describe('what is doubted', () => {
 
     const polled = await list.poll();
 
-    expect(polled).toMatchObject({ outcome: 'refused', cause: { code: 'paging_suspected' } });
-    expect(polled.outcome === 'refused' && polled.cause.message).toContain('offset');
+    expect(polled).toMatchObject({ isDefinite: true, cause: { code: 'paging_suspected' } });
+    expect(polled.outcome === 'retry' && polled.cause.message).toContain('offset');
     expect(asked).toBeLessThan(10);
     expect((await list.records()).length).toBe(10);
     expect(await list.conditions()).toEqual(['source.paging_suspected']);
@@ -141,7 +141,7 @@ describe('what is doubted', () => {
   });
 });
 
-const refused = (status: number): Fetched => {
+const refused = (status: number): PageAnswer => {
   const cause = new ExportError('upstream_refused', `status ${status}`, { next: 'ask again' });
   return { outcome: 'refused', about: 'cursor', status, cause };
 };
@@ -152,7 +152,7 @@ describe('a place that is refused', () => {
     const next = from + 10 < count ? String(from + 10) : null;
     return pageOf(rowsOf(count).slice(from, from + 10), { next });
   };
-  const answering = (answer: (query: PageQuery) => Fetched): ListChoices => ({
+  const answering = (answer: (query: PageQuery) => PageAnswer): ListChoices => ({
     wrap: (stream) => ({ ...stream, fetchPage: async (query) => answer(query) }),
   });
 
@@ -161,7 +161,7 @@ describe('a place that is refused', () => {
     const list = await aList(
       await standingSandbox(),
       answering((query) =>
-        isSecond(query) ? refused(404) : { outcome: 'page', page: inPages(30, query) },
+        isSecond(query) ? refused(404) : { outcome: 'ok', page: inPages(30, query) },
       ),
     );
 
@@ -180,7 +180,7 @@ describe('a place that is refused', () => {
         asked += 1;
         if (asked % 10 === 0) return refused(404);
         if (query.place.by === 'cursor' && query.place.cursor === null) begun += 1;
-        return { outcome: 'page', page: inPages(400, query) };
+        return { outcome: 'ok', page: inPages(400, query) };
       }),
     );
 

@@ -73,7 +73,7 @@ const readingOf = (answer: (query: PageQuery) => Page, rest: ListChoices = {}): 
     ...stream,
     fetchPage: async (query, signal) => {
       signal.throwIfAborted();
-      return { outcome: 'page', page: answer(query) };
+      return { outcome: 'ok', page: answer(query) };
     },
   }),
 });

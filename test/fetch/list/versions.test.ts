@@ -57,7 +57,7 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
       if (records === null) throw new Error('the page has its list');
       const next = from + limit < all.length ? String(from + limit) : null;
       const page: Page = { body, items: 'data', records, next, total: null };
-      return { outcome: 'page', page };
+      return { outcome: 'ok', page };
     },
   };
   const means = { stream, spool, clock, log: silent } as const;
