@@ -1,18 +1,21 @@
 // Every command with its arguments and options, from the command line itself.
 
 import type { Command, Option } from 'commander';
-import { commandLine } from '../../src/commands/shared/command-line.ts';
+import { wholeCommandLine } from '../../src/boot/commands.ts';
 import { table } from './settings-table.ts';
 
 /** The program's command line, for looking at. */
-export function program(): Command {
-  const unread = new AbortController().signal;
-  return commandLine({ env: {}, out: () => {}, err: () => {}, unread, exit: () => {} }, () => {});
-}
+export const program = await wholeCommandLine({
+  env: {},
+  out: () => {},
+  err: () => {},
+  unread: new AbortController().signal,
+  exit: () => {},
+});
 
 /** A section for each command; those of a group follow one another. */
 export function commandSections(): string {
-  return sectionsOf(program(), 'sluice').join('\n\n');
+  return sectionsOf(program, 'sluice').join('\n\n');
 }
 
 function sectionsOf(parent: Command, path: string): readonly string[] {

@@ -6,6 +6,7 @@ import { type ExitCode, failureText, type Means } from '../commands/shared/comma
 import { commandLine } from '../commands/shared/command-line.ts';
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
+import { commandsFor } from './commands.ts';
 
 /** Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit code. */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
@@ -16,10 +17,11 @@ export async function runProgram(args: readonly string[], given: Means): Promise
     err: (line) => given.err(visibleOutput(line)),
   };
   let code: ExitCode = 0;
-  const program = commandLine(means, (ended) => {
+  const end = (ended: ExitCode) => {
     code = ended;
-  });
+  };
   try {
+    const program = commandLine(await commandsFor(args[0]), { means, end });
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {

@@ -20,12 +20,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { notHere } from '../watch/state.ts';
 import { readConfigAtWork, whereItRuns } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
-
-/** Options of `backfill list`. */
-export interface ListOptions extends ConfigOptions {
-  readonly json?: boolean;
-}
+import { configOption, defineCommand } from './shared/command.ts';
 
 /** `waiting`: asked for, and not taken up yet. */
 type Standing = 'waiting' | BackfillProgress['state'];
@@ -44,35 +39,42 @@ const lookEveryMs = 100;
 const idLength = 8;
 
 /** Prints what was begun, oldest first. */
-export async function list(options: ListOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const { out } = means;
-  const begun = begunIn(config.state.dir);
-  if (options.json === true) for (const one of begun) out(JSON.stringify(factsOf(one)));
-  else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
-  else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
-  return 0;
-}
+export const list = defineCommand({
+  name: 'list',
+  about: 'what was begun, how far it is, and how to go on',
+  options: { config: configOption, json: { about: 'one JSON object a line' } },
+  async run({ config: file, json }, means) {
+    const { config } = readConfigAtWork(file, means);
+    const { out } = means;
+    const begun = begunIn(config.state.dir);
+    if (json) for (const one of begun) out(JSON.stringify(factsOf(one)));
+    else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
+    else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
+    return 0;
+  },
+});
 
 /** Forgets one that is not done. */
-export async function cancel(
-  id: string,
-  options: ConfigOptions,
-  { env, out }: Means,
-): Promise<ExitCode> {
-  const { config } = whereItRuns(readConfig(options.config, { env }));
-  const { request, progress, state } = found(id, config);
-  const { source } = request;
-  if (state === 'done') {
-    throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
-  }
-  withdraw(config.state.dir, request);
-  const isRead = state === 'reading' || state === 'delivering';
-  if (!isRead || !(await letGo(request, config))) forget(config, request);
-  const held = counted(progress?.held ?? 0, 'event');
-  out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
-  return 0;
-}
+export const cancel = defineCommand({
+  name: 'cancel',
+  about: 'forget one that is not finished; what it has held is still delivered',
+  arguments: { id: { about: 'which, as list names it' } },
+  options: { config: configOption },
+  async run({ id, config: file }, { env, out }) {
+    const { config } = whereItRuns(readConfig(file, { env }));
+    const { request, progress, state } = found(id, config);
+    const { source } = request;
+    if (state === 'done') {
+      throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
+    }
+    withdraw(config.state.dir, request);
+    const isRead = state === 'reading' || state === 'delivering';
+    if (!isRead || !(await letGo(request, config))) forget(config, request);
+    const held = counted(progress?.held ?? 0, 'event');
+    out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
+    return 0;
+  },
+});
 
 function begunIn(dir: string): readonly Begun[] {
   const holder = holderOf(dir);

@@ -26,19 +26,29 @@ import { listenForShutdown } from '../run/shutdown.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type LogLevel, logForm, openLog } from '../watch/log.ts';
+import { logForm, openLog } from '../watch/log.ts';
+import { cancel, list } from './backfill-list.ts';
 import { whereItRuns } from './shared/at-work.ts';
 import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import {
+  type CommandGroup,
+  configOption,
+  defineCommand,
+  type ExitCode,
+  type Given,
+  logLevelOption,
+  type Means,
+} from './shared/command.ts';
 
-/** Options of `backfill`. */
-export interface BackfillOptions extends ConfigOptions {
-  readonly source: string;
-  readonly from: string;
-  readonly to?: string;
-  readonly restart?: boolean;
-  readonly logLevel?: LogLevel;
-}
+const options = {
+  config: configOption,
+  source: { value: 'name', about: 'whose events', needed: true },
+  from: { value: 'time', about: 'RFC 3339 time of the earliest', needed: true },
+  to: { value: 'time', about: 'RFC 3339 time before which they end; up to now if left out' },
+  restart: { about: 'begin anew, also where the same was begun and not finished' },
+  logLevel: logLevelOption,
+} as const;
+type Options = Given<typeof options>;
 
 /** How often is looked at what the process that runs has come to. */
 const lookEveryMs = 250;
@@ -49,7 +59,28 @@ const awayMsMax = 60_000;
 const stoppedWithinMs = 10_000;
 
 /** 0: read and delivered; 1: not, or not all of it, saying why. */
-export async function backfill(options: BackfillOptions, means: Means): Promise<ExitCode> {
+const start = defineCommand({
+  name: 'start',
+  about: '',
+  options,
+  run: backfilled,
+});
+
+/** Asks for one; has been typed without a word behind it since there was nothing else to be asked. */
+export const backfill: CommandGroup = {
+  name: 'backfill',
+  about: 'deliver the events of a past time, beside the running process or alone',
+  commands: [list, cancel],
+  alone: start,
+  more: `Where a process runs with this config it does it beside its live streams, and the command follows it;
+else the command does it alone, and holds the state directory meanwhile. Ctrl-C stops it; the same
+command line goes on from there, also after a crash.
+Upstream documents no time filter: the list is walked, and other times are left out here. Every sink
+gets the events, also those it has got before. They keep their uid; sinks that take each event once
+(file, Kafka with exactly_once) take these once more. Records without a readable time are delivered.`,
+};
+
+async function backfilled(options: Options, means: Means): Promise<ExitCode> {
   const { config } = whereItRuns(readConfig(options.config, { env: means.env }));
   const wish = wishOf(options, config, Date.now());
   const form = logForm(process.stderr);
@@ -59,7 +90,7 @@ export async function backfill(options: BackfillOptions, means: Means): Promise<
   const tools = openTools(besideMeter(plainLog, meter.clear));
   const shutdown = listenForShutdown(() => means.exit(1));
   try {
-    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    const plan = planFrom(config, tools);
     refuseWithoutList(wish, plan);
     if (options.restart === true) forgetAlike(config, wish);
     const request = ask(config.state.dir, wish, tools.clock.now());
@@ -83,7 +114,7 @@ interface Doing {
   readonly means: Means;
 }
 
-function wishOf(options: BackfillOptions, { sources }: Config, now: number): Wish {
+function wishOf(options: Options, { sources }: Config, now: number): Wish {
   const { source } = options;
   if (!Object.hasOwn(sources, source)) {
     const near = hint(source, Object.keys(sources));

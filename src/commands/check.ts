@@ -13,47 +13,50 @@ import { doubtError, doubtOfFirst, doubtOfPlace } from '../fetch/list/paging-dou
 import type { PlannedSource } from '../pipeline.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { painted } from '../terminal/table.ts';
-import { type LogLevel, logForm, openLog } from '../watch/log.ts';
-import { type ConfigOptions, type ExitCode, failureText, type Means } from './shared/command.ts';
+import { logForm, openLog } from '../watch/log.ts';
+import {
+  configOption,
+  defineCommand,
+  failureText,
+  logLevelOption,
+  type Means,
+} from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
-
-/** Options of `check`. */
-export interface CheckOptions extends ConfigOptions {
-  readonly connect?: boolean;
-  /** Says what the routes do with the newest events that are held. */
-  readonly why?: boolean;
-  readonly logLevel?: LogLevel;
-}
 
 /** Long enough for a slow proxy, short enough to wait for. */
 const answerWithinMs = 30_000;
 
-/** Checks. 0: all is well; 3: something is unreachable or refuses. A wrong config is thrown. */
-export async function check(options: CheckOptions, means: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env: means.env });
-  if (options.connect !== true) {
-    const plan = await planToLook(config);
-    tellConfig(config, plan, means);
-    if (options.why === true) await tellWhy(config, plan, means);
-    return 0;
-  }
-  const form = logForm(process.stderr);
-  const tools = openTools(await openLog({ level: options.logLevel ?? 'error', form }));
-  const witness = witnessed(tools.http);
-  try {
-    const plan = planFrom(config, {
-      tools: { ...tools, http: witness.http },
-      throttles: tools.throttles,
-      tokens: tools.tokens,
-    });
-    tellConfig(config, plan, means);
-    if (options.why === true) await tellWhy(config, plan, means);
-    const here = await tellHere(config, means);
-    return (await connect(plan, tools, witness, means)) && here ? 0 : 3;
-  } finally {
-    await tools.http.close();
-  }
-}
+/** 0: all is well; 3: something is unreachable or refuses. A wrong config is thrown. */
+export const check = defineCommand({
+  name: 'check',
+  about: 'say whether the config is right, and what to know about it',
+  options: {
+    config: configOption,
+    why: { about: 'also run the newest held events through every filter and redaction' },
+    connect: { about: 'also ask each upstream for one record and each sink for a connection' },
+    logLevel: logLevelOption,
+  },
+  async run({ config: file, why, connect, logLevel = 'error' }, means) {
+    const config = readConfig(file, { env: means.env });
+    if (!connect) {
+      const plan = await planToLook(config);
+      tellConfig(config, plan, means);
+      if (why) await tellWhy(config, plan, means);
+      return 0;
+    }
+    const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
+    const witness = witnessed(tools.http);
+    try {
+      const plan = planFrom(config, { ...tools, http: witness.http });
+      tellConfig(config, plan, means);
+      if (why) await tellWhy(config, plan, means);
+      const here = await tellHere(config, means);
+      return (await connects(plan, tools, witness, means)) && here ? 0 : 3;
+    } finally {
+      await tools.http.close();
+    }
+  },
+});
 
 async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
   const { whyLines } = await import('./shared/why.ts');
@@ -169,7 +172,7 @@ async function tellHere(given: Config, { out }: Means): Promise<boolean> {
 }
 
 /** Asks one after the other, telling each answer as it comes; true when all answered as they should. */
-async function connect(
+async function connects(
   plan: WholePlan,
   tools: BootTools,
   witness: Witness,

@@ -17,27 +17,32 @@ import { cleanText } from '../tools/clean-text.ts';
 import { notHere, readState, type StreamState } from '../watch/state.ts';
 import { askBeside } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamsOf } from './status.ts';
 
 /** Options of all three. */
-export interface CheckpointOptions extends ConfigOptions {
-  readonly stream: string;
-  readonly forget?: boolean;
-}
+const options = {
+  config: configOption,
+  stream: { value: 'name', about: 'the stream, as status names it', needed: true },
+} as const;
 
 /** Prints what is known of a stream. */
-export async function show(options: CheckpointOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const { stream, state } = await find(config, options);
-  if (state === null) {
-    means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
+export const show = defineCommand({
+  name: 'show',
+  about: 'what is known of a stream; no cursor is printed',
+  options,
+  async run({ config: file, stream }, means) {
+    const { config } = readConfigAtWork(file, means);
+    const state = await find(config, stream);
+    if (state === null) {
+      means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
+      return 0;
+    }
+    const extent = lookInto(config.state.dir, null, ({ streams }) => streams.extent(stream));
+    for (const line of factLines(factsOf(state, extent, stream))) means.out(line);
     return 0;
-  }
-  const extent = lookInto(config.state.dir, null, ({ streams }) => streams.extent(stream));
-  for (const line of factLines(factsOf(state, extent, stream))) means.out(line);
-  return 0;
-}
+  },
+});
 
 function factsOf(
   { checkpoint, caughtUpAt, error }: StreamState,
@@ -63,41 +68,60 @@ function factsOf(
 }
 
 /** Deletes the checkpoint, so that the stream is read from its start. */
-export async function reset(options: CheckpointOptions, means: Means): Promise<ExitCode> {
-  const config = readConfig(options.config, { env: means.env });
-  const { stream } = await find(config, options);
-  const forgotten = locked(config, stream, () =>
-    resetStream(config, stream, options.forget === true),
-  );
-  means.out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
-  means.out(
-    forgotten === null
-      ? 'what was read is still known, half a million records at least, and not delivered again; --forget would deliver it again'
-      : `${forgotten} records are forgotten: what upstream still has of them is delivered again`,
-  );
-  return 0;
-}
+const reset = defineCommand({
+  name: 'reset',
+  about: 'read the stream anew from its start; what was delivered is not delivered again',
+  options: {
+    ...options,
+    forget: { about: 'forget what was read, so that everything is delivered again' },
+  },
+  async run({ config: file, stream, forget = false }, { env, out }) {
+    const config = readConfig(file, { env });
+    await find(config, stream);
+    const forgotten = locked(config, stream, () => resetStream(config, stream, forget));
+    out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
+    out(
+      forgotten === null
+        ? 'what was read is still known, half a million records at least, and not delivered again; --forget would deliver it again'
+        : `${forgotten} records are forgotten: what upstream still has of them is delivered again`,
+    );
+    return 0;
+  },
+});
 
 /**
  * Has a list read again: from the newest place before a time where all that was read since stands behind it, else from its
  * beginning.
  */
-export async function rewind(
-  options: CheckpointOptions & { readonly to: string },
-  means: Means,
-): Promise<ExitCode> {
-  const to = timeOf(options.to);
-  const { config } = readConfigAtWork(options.config, means);
-  const { stream } = await find(config, options);
-  const wish: Rewind = { what: 'rewind', to, forget: options.forget === true };
-  const isRunning = holderOf(config.state.dir) !== null;
-  const rewound = isRunning
-    ? rewoundShape.parse(await askBeside(config, stream, wish))
-    : locked(config, stream, () => rewindStream(config, stream, wish));
-  const who = isRunning ? 'the running process' : 'the next run';
-  for (const line of rewoundLines(rewound, to, who)) means.out(`${stream}: ${line}`);
-  return 0;
-}
+const rewind = defineCommand({
+  name: 'rewind',
+  about: 'read the stream again from where it was at a time; repeats are left out',
+  options: {
+    ...options,
+    to: { value: 'time', about: 'RFC 3339 time', needed: true },
+    forget: { about: 'forget what was read since, so that it is delivered again' },
+  },
+  async run({ config: file, stream, to: typed, forget = false }, means) {
+    const to = timeOf(typed);
+    const { config } = readConfigAtWork(file, means);
+    await find(config, stream);
+    const wish: Rewind = { what: 'rewind', to, forget };
+    const isRunning = holderOf(config.state.dir) !== null;
+    const rewound = isRunning
+      ? rewoundShape.parse(await askBeside(config, stream, wish))
+      : locked(config, stream, () => rewindStream(config, stream, wish));
+    const who = isRunning ? 'the running process' : 'the next run';
+    for (const line of rewoundLines(rewound, to, who)) means.out(`${stream}: ${line}`);
+    return 0;
+  },
+});
+
+/** The three. */
+export const checkpoint: CommandGroup = {
+  name: 'checkpoint',
+  about: 'see or move a stream’s checkpoint',
+  commands: [show, reset, rewind],
+};
 
 function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): readonly string[] {
   return [
@@ -110,13 +134,8 @@ function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): r
   ];
 }
 
-interface Found {
-  readonly stream: string;
-  readonly state: StreamState | null;
-}
-
-/** The stream of that name, in the config or left over in the state. */
-async function find(config: Config, { stream }: CheckpointOptions): Promise<Found> {
+/** What is held of the stream of that name, which is in the config or left over in the state. */
+async function find(config: Config, stream: string): Promise<StreamState | null> {
   const { streams } = readState(config.state.dir);
   const names = new Set([...(await streamsOf(config)).map(({ name }) => name), ...streams.keys()]);
   if (!names.has(stream)) {
@@ -124,7 +143,7 @@ async function find(config: Config, { stream }: CheckpointOptions): Promise<Foun
       `--stream: there is no stream ${cleanText(stream, 80)}${hint(stream, names)}`,
     );
   }
-  return { stream, state: streams.get(stream) ?? null };
+  return streams.get(stream) ?? null;
 }
 
 const rewoundShape = z.object({

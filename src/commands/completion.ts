@@ -3,17 +3,20 @@
 // are not completed, since a shell would have to start sluice to learn them.
 
 import type { Argument, Command, Option } from 'commander';
-import type { ExitCode, Means } from './shared/command.ts';
+import { defineCommand, type Means } from './shared/command.ts';
 import { type Follow, type Place, scripts } from './shared/completion-scripts.ts';
 
-/** Prints the script for a shell. */
-export async function completion(
-  shell: keyof typeof scripts,
-  program: Command,
-  { out }: Means,
-): Promise<ExitCode> {
-  out(scripts[shell](placesOf(program, [])));
-  return 0;
+/** Prints the script for a shell that completes this command line. */
+export function completion(program: (means: Means) => Promise<Command>) {
+  return defineCommand({
+    name: 'completion',
+    about: 'print a script that completes commands and options in a shell',
+    arguments: { shell: { about: 'the shell', choices: ['bash', 'zsh', 'fish'] } },
+    async run({ shell }, means) {
+      means.out(scripts[shell](placesOf(await program(means), [])));
+      return 0;
+    },
+  });
 }
 
 function placesOf(command: Command, names: readonly string[]): readonly Place[] {

@@ -14,17 +14,22 @@ import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { hasState, notHere } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import {
+  type CommandGroup,
+  configOption,
+  defineCommand,
+  type Given,
+  type Means,
+} from './shared/command.ts';
 
-/** Options of all three. */
-export interface DeadLetterOptions extends ConfigOptions {
-  readonly sink?: string;
-  /** Only those with one of these uids. */
-  readonly uid?: readonly string[];
-  readonly json?: boolean;
-  /** Drops without asking. */
-  readonly yes?: boolean;
-}
+const config = configOption;
+const sink = { value: 'name', about: 'only those of this sink' } as const;
+const uid = {
+  value: 'uid',
+  about: 'only the one with this uid; may be given several times',
+  several: true,
+} as const;
+type Choice = Given<{ sink: typeof sink; uid: typeof uid }>;
 
 /** A transaction puts back this many at most, so that a running process is not kept from writing for long. */
 const lettersAtOnce = 500;
@@ -33,22 +38,27 @@ const reasonLengthMax = 300;
 const uidLengthShown = 12;
 
 /** Prints the letters. */
-export async function list(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const { out } = means;
-  const letters = lookInto(config.state.dir, [], (store) => chosen(options, config, store));
-  if (options.json === true) {
-    for (const { id, sink, uid, at, reason, context } of letters) {
-      const { source, stream } = context;
-      const told = cleanText(reason, reasonLengthMax);
-      out(JSON.stringify({ id, sink, uid, source, stream, at: time(at), reason: told }));
+export const list = defineCommand({
+  name: 'list',
+  about: 'what was refused, and why',
+  options: { config, sink, json: { about: 'one JSON object a line' } },
+  async run(given, means) {
+    const { config } = readConfigAtWork(given.config, means);
+    const { out } = means;
+    const letters = lookInto(config.state.dir, [], (store) => chosen(given, config, store));
+    if (given.json) {
+      for (const { id, sink, uid, at, reason, context } of letters) {
+        const { source, stream } = context;
+        const told = cleanText(reason, reasonLengthMax);
+        out(JSON.stringify({ id, sink, uid, source, stream, at: time(at), reason: told }));
+      }
+      return 0;
     }
+    if (letters.length === 0) out(`no dead letters${notHere(config)}`);
+    else for (const line of letterLines(letters, process.stdout.isTTY === true)) out(line);
     return 0;
-  }
-  if (letters.length === 0) out(`no dead letters${notHere(config)}`);
-  else for (const line of letterLines(letters, process.stdout.isTTY === true)) out(line);
-  return 0;
-}
+  },
+});
 
 /** For a person at a terminal why each was refused, then which it is; for a program a table with everything in it. */
 export function letterLines(
@@ -71,56 +81,73 @@ function shortLines({ id, sink, uid, reason, at, context }: HeldLetter): readonl
 }
 
 /** Puts letters back for their sink. */
-export async function retry(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const { out } = means;
-  const counts = new Map<string, number>();
-  const stuck = new Map<string, number>();
-  const now = Date.now();
-  changing(config, (store) => {
-    const letters = chosen(options, config, store);
-    const able = letters.filter((letter) => {
-      const why = whyNot(letter, config);
-      if (why !== null) stuck.set(why, (stuck.get(why) ?? 0) + 1);
-      return why === null;
-    });
-    for (let from = 0; from < able.length; from += lettersAtOnce) {
-      store.transaction(() => {
-        for (const letter of able.slice(from, from + lettersAtOnce)) {
-          if (store.putBack(letter, now))
-            counts.set(letter.sink, (counts.get(letter.sink) ?? 0) + 1);
-        }
+const retry = defineCommand({
+  name: 'retry',
+  about: 'put them back for their sink, also while another process runs',
+  options: { config, sink, uid },
+  async run(given, means) {
+    const { config } = readConfigAtWork(given.config, means);
+    const { out } = means;
+    const counts = new Map<string, number>();
+    const stuck = new Map<string, number>();
+    const now = Date.now();
+    changing(config, (store) => {
+      const letters = chosen(given, config, store);
+      const able = letters.filter((letter) => {
+        const why = whyNot(letter, config);
+        if (why !== null) stuck.set(why, (stuck.get(why) ?? 0) + 1);
+        return why === null;
       });
-    }
-  });
-  for (const [sink, n] of counts) out(`${sink}: ${n} put back, to be sent again`);
-  for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
-  if (counts.size === 0 && stuck.size === 0) out(`no dead letters${notHere(config)}`);
-  return 0;
-}
+      for (let from = 0; from < able.length; from += lettersAtOnce) {
+        store.transaction(() => {
+          for (const letter of able.slice(from, from + lettersAtOnce)) {
+            if (store.putBack(letter, now))
+              counts.set(letter.sink, (counts.get(letter.sink) ?? 0) + 1);
+          }
+        });
+      }
+    });
+    for (const [sink, n] of counts) out(`${sink}: ${n} put back, to be sent again`);
+    for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
+    if (counts.size === 0 && stuck.size === 0) out(`no dead letters${notHere(config)}`);
+    return 0;
+  },
+});
 
 /** Deletes letters, once somebody has said so: 1 where nobody has. */
-export async function drop(options: DeadLetterOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const { out } = means;
-  const letters = lookInto(config.state.dir, [], (store) => chosen(options, config, store));
-  if (letters.length === 0) {
-    out(`no dead letters${notHere(config)}`);
+const drop = defineCommand({
+  name: 'drop',
+  about: 'delete them for good; asks on a terminal, elsewhere only with --yes',
+  options: { config, sink, uid, yes: { about: 'without asking' } },
+  async run(given, means) {
+    const { config } = readConfigAtWork(given.config, means);
+    const { out } = means;
+    const letters = lookInto(config.state.dir, [], (store) => chosen(given, config, store));
+    if (letters.length === 0) {
+      out(`no dead letters${notHere(config)}`);
+      return 0;
+    }
+    const told = `${counted(letters.length, 'dead letter')} would be deleted for good`;
+    if (!given.yes && !(await isAgreed(told, means))) {
+      out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
+      return 1;
+    }
+    changing(config, (store) =>
+      store.transaction(() => {
+        for (const { id } of letters) store.letters.remove(id);
+      }),
+    );
+    for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
     return 0;
-  }
-  const told = `${counted(letters.length, 'dead letter')} would be deleted for good`;
-  if (options.yes !== true && !(await isAgreed(told, means))) {
-    out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
-    return 1;
-  }
-  changing(config, (store) =>
-    store.transaction(() => {
-      for (const { id } of letters) store.letters.remove(id);
-    }),
-  );
-  for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
-  return 0;
-}
+  },
+});
+
+/** The three. */
+export const deadLetters: CommandGroup = {
+  name: 'dead-letters',
+  about: 'events that a sink refused for good: list, send again, or drop',
+  commands: [list, retry, drop],
+};
 
 /** Asks whoever sits at the terminal; where nobody does, nobody agrees. */
 async function isAgreed(told: string, { err }: Means): Promise<boolean> {
@@ -144,7 +171,7 @@ function changing(config: Config, change: (store: Store) => void): void {
 }
 
 /** The sink asked for; null for all. It may have left the config and still have letters. */
-function chosenSink({ sink }: DeadLetterOptions, config: Config, store: Store): string | null {
+function chosenSink({ sink }: Choice, config: Config, store: Store): string | null {
   if (sink === undefined) return null;
   const known = new Set([...Object.keys(config.sinks), ...store.letters.counts().keys()]);
   if (known.has(sink)) return sink;
@@ -152,9 +179,9 @@ function chosenSink({ sink }: DeadLetterOptions, config: Config, store: Store): 
 }
 
 /** Those of the sink and with the uids that were asked for; what is asked for by uid has to be there. */
-function chosen(options: DeadLetterOptions, config: Config, store: Store): readonly HeldLetter[] {
-  const letters = store.letters.list(chosenSink(options, config, store));
-  const { uid: uids } = options;
+function chosen(choice: Choice, config: Config, store: Store): readonly HeldLetter[] {
+  const letters = store.letters.list(chosenSink(choice, config, store));
+  const { uid: uids } = choice;
   if (uids === undefined) return letters;
   const known = new Set(letters.map(({ uid }) => uid));
   const missing = uids.find((uid) => !known.has(uid));

@@ -17,38 +17,40 @@ import { systemClock } from '../tools/clock.ts';
 import { type Asked, askRunning, type RunningReport } from '../watch/running.ts';
 import { notHere, readState, type State, type StreamState, waitsForRoom } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
 
 /** Explains a stream. */
-export async function explain(
-  name: string,
-  options: ConfigOptions,
-  means: Means,
-): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const { out } = means;
-  const { sources } = await planToLook(config);
-  const found = find(name, sources);
-  const state = readState(config.state.dir);
-  const asked = state.holder === null ? null : await askRunning(config);
-  const known: Known = {
-    ...found,
-    config,
-    state,
-    held: state.streams.get(name) ?? null,
-    checkpoint: checkpointOf(config, name),
-    asked,
-    told: asked?.outcome === 'report' ? asked.report : null,
-    now: Date.now(),
-  };
-  const { doing, next, urgent } = verdictOf(known);
-  out(painted(`${name}: ${doing}`, urgent ? 'bad' : 'good'));
-  out('');
-  for (const line of factLines([...factsOf(known), ['what to do', next]])) out(line);
-  for (const line of conditionLines(known)) out(line);
-  return 0;
-}
+export const explain = defineCommand({
+  name: 'explain',
+  about: 'say what a stream is doing, why it waits, and what to do',
+  arguments: { stream: { about: 'the stream, as status names it' } },
+  options: { config: configOption },
+  async run({ stream: name, config: file }, means) {
+    const { config } = readConfigAtWork(file, means);
+    const { out } = means;
+    const { sources } = await planToLook(config);
+    const found = find(name, sources);
+    const state = readState(config.state.dir);
+    const asked = state.holder === null ? null : await askRunning(config);
+    const known: Known = {
+      ...found,
+      config,
+      state,
+      held: state.streams.get(name) ?? null,
+      checkpoint: checkpointOf(config, name),
+      asked,
+      told: asked?.outcome === 'report' ? asked.report : null,
+      now: Date.now(),
+    };
+    const { doing, next, urgent } = verdictOf(known);
+    out(painted(`${name}: ${doing}`, urgent ? 'bad' : 'good'));
+    out('');
+    for (const line of factLines([...factsOf(known), ['what to do', next]])) out(line);
+    for (const line of conditionLines(known)) out(line);
+    return 0;
+  },
+});
 
 interface Known {
   readonly source: PlannedSource;

@@ -10,7 +10,7 @@ import { whyUnreadable } from '../config/references.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { ExitCode, Means } from './shared/command.ts';
+import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { withStandIns } from './shared/looking.ts';
 import {
   type Answers,
@@ -20,19 +20,31 @@ import {
   sinkKinds,
 } from './shared/new-config.ts';
 
-/** Options of `init`, as they are typed. */
-export interface InitOptions {
-  readonly config: string;
-  readonly unified?: string;
-  readonly services?: string;
-  readonly companies?: string;
-  readonly scope?: string;
-  readonly logs?: string;
-  readonly secrets?: string;
-  readonly sink?: string;
-  readonly to?: string;
-  readonly force?: boolean;
-}
+const options = {
+  config: {
+    short: '-c',
+    value: 'file',
+    about: 'the config to write; left out: $SLUICE_CONFIG, else ./sluice.yaml',
+    usual: ({ SLUICE_CONFIG: named }: Means['env']) => named || 'sluice.yaml',
+  },
+  unified: { value: 'url', about: 'base address of the unified API, for audit events' },
+  services: { value: 'url', about: 'base address of the services API, for logs and firewall' },
+  companies: { value: 'ids', about: 'company ids of the services API, with commas' },
+  scope: { value: 'urn', about: 'scope of the services API' },
+  logs: {
+    value: 'path',
+    about: 'a log list of the services API; {company_id} stands for each company',
+  },
+  secrets: {
+    value: 'dir',
+    about: 'directory of files with the credentials; else from the environment',
+  },
+  sink: { value: 'type', about: 'where events go', choices: Object.keys(sinkKinds) },
+  to: { value: 'address', about: 'its file, address, brokers/topic or URL' },
+  force: { about: 'overwrite a config that is there' },
+} as const;
+/** What `init` is given. */
+export type InitOptions = Given<typeof options>;
 
 /** Who is asked. */
 export interface Asker {
@@ -43,22 +55,27 @@ export interface Asker {
 }
 
 /** Asks, writes, and says what to do next. */
-export async function init(options: InitOptions, means: Means): Promise<ExitCode> {
-  const file = options.config;
-  if (options.force !== true && existsSync(file)) throw exists(file);
-  const onTerminal = process.stdin.isTTY && process.stderr.isTTY;
-  const answers =
-    onTerminal && !saysAll(options)
-      ? await askedOnTerminal(options, means)
-      : await answersTo(options, nobody, means);
-  if (answers === null) {
-    means.err('nothing was written');
-    return 1;
-  }
-  write(file, configText(answers), options.force === true);
-  for (const line of nextLines(file, answers)) means.out(line);
-  return 0;
-}
+export const init = defineCommand({
+  name: 'init',
+  about: 'write a first config, asking for what it needs; see its --help for flags',
+  options,
+  async run(given, means) {
+    const { config: file, force = false } = given;
+    if (!force && existsSync(file)) throw exists(file);
+    const onTerminal = process.stdin.isTTY && process.stderr.isTTY;
+    const answers =
+      onTerminal && !saysAll(given)
+        ? await askedOnTerminal(given, means)
+        : await answersTo(given, nobody, means);
+    if (answers === null) {
+      means.err('nothing was written');
+      return 1;
+    }
+    write(file, configText(answers), force);
+    for (const line of nextLines(file, answers)) means.out(line);
+    return 0;
+  },
+});
 
 /** True where flags name what is read and where it goes: nobody is asked for what has a usual answer. */
 export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {

@@ -12,39 +12,44 @@ import type { Stream } from '../contracts/source.ts';
 import { factLines, painted } from '../terminal/table.ts';
 import { visibleBytes, visibleJson } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook, readConfigToLook } from './shared/looking.ts';
 import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 
-/** Options of `preview`. */
-export interface PreviewOptions extends ConfigOptions {
-  readonly source?: string;
-  readonly sink?: string;
-}
-
 /** Shows what becomes of the record in a file; `-`: of the one on standard input. */
-export async function preview(
-  file: string,
-  options: PreviewOptions,
-  { env, out }: Means,
-): Promise<ExitCode> {
-  const plan = await planToLook(readConfigToLook(options.config, env).config);
-  const stream = chosenStream(plan, options.source);
-  checkSink(plan, options.sink);
-  const record = await readRecord(file);
-  const { event, sinks } = rehearse(plan, { stream, record, readAt: Date.now() });
-  const facts = factLines([
-    ['source', stream.source],
-    ['stream', stream.name],
-    ['uid', stream.kind === 'list' ? event.uid : 'given when a reading finds the change'],
-  ]);
-  for (const line of [...facts, ...visibleJson(event.ocsf)]) out(line);
-  for (const sink of sinks) {
-    if (options.sink !== undefined && options.sink !== sink.sink.name) continue;
-    for (const line of sinkLines(sink, stream)) out(line);
-  }
-  return 0;
-}
+export const preview = defineCommand({
+  name: 'preview',
+  about: 'show what becomes of a record: its event, its routes, and what each sink gets',
+  arguments: {
+    file: {
+      value: 'record.json',
+      about: 'a file with one record as upstream sends it; - for standard input',
+    },
+  },
+  options: {
+    config: configOption,
+    source: { value: 'name', about: 'whose record it is; needed where there are several sources' },
+    sink: { value: 'name', about: 'only what this sink gets' },
+  },
+  async run({ file, config, source, sink: wanted }, { env, out }) {
+    const plan = await planToLook(readConfigToLook(config, env).config);
+    const stream = chosenStream(plan, source);
+    checkSink(plan, wanted);
+    const record = await readRecord(file);
+    const { event, sinks } = rehearse(plan, { stream, record, readAt: Date.now() });
+    const facts = factLines([
+      ['source', stream.source],
+      ['stream', stream.name],
+      ['uid', stream.kind === 'list' ? event.uid : 'given when a reading finds the change'],
+    ]);
+    for (const line of [...facts, ...visibleJson(event.ocsf)]) out(line);
+    for (const sink of sinks) {
+      if (wanted !== undefined && wanted !== sink.sink.name) continue;
+      for (const line of sinkLines(sink, stream)) out(line);
+    }
+    return 0;
+  },
+});
 
 function chosenStream({ sources }: WholePlan, name: string | undefined): Stream {
   const names = sources.map((source) => source.name);

@@ -21,11 +21,11 @@ import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
 import { readable } from '../terminal/readable.ts';
 import { spanText } from '../terminal/table.ts';
 import { watching } from '../watch/live.ts';
-import { type LogLevel, openLog } from '../watch/log.ts';
+import { openLog } from '../watch/log.ts';
 import { readState } from '../watch/state.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import { started } from './sandbox.ts';
-import type { ExitCode, Means } from './shared/command.ts';
+import { defineCommand, logLevelOption } from './shared/command.ts';
 
 const configFile = fileURLToPath(new URL('../../config/quickstart.yaml', import.meta.url));
 
@@ -39,40 +39,41 @@ const tellEveryMs = 5_000;
 const portWanted = 18_620;
 
 /** Runs until a signal, then drains. */
-export async function quickstart(
-  options: { readonly logLevel?: LogLevel },
-  means: Means,
-): Promise<ExitCode> {
-  const shutdown = listenForShutdown(() => means.exit(1));
-  const log = await openLog({ level: options.logLevel ?? 'warn', form: 'text' });
-  const tell = (text: string) => means.err(styleText('cyan', text, { stream: process.stderr }));
-  const { dir } = configFor(placeholder).state;
-  // Before the sandbox, whose port would be taken as well: who holds the directory is the better message.
-  takeLock(dir).release();
-  const sandbox = await openWorld(dir);
-  const tools = openTools(log);
-  const config = configFor(environmentOf(sandbox));
-  const plan = screenReadable(
-    planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens }),
-  );
-  const journey = await openJourney(plan, config.state, tools);
-  try {
-    for (const line of welcome(config, journey, sandbox)) tell(line);
-    const page = await openPage({ config, plan }, journey, tools);
-    tell(`the journey on a page: ${page.url}`);
-    tell('your own config, from a few questions: npx sluice init');
-    const progress = tellProgress(journey, { tools, tell, dir, stop: shutdown.stop });
-    await journey.pipeline.run(shutdown.stop, config.shutdown.timeoutMs);
-    await progress;
-    await page.close();
-    tell(`stopped: ${countsOf(journey)}. Start again, and it goes on from here.`);
-    return 0;
-  } finally {
-    await journey.close();
-    await sandbox.close();
-    shutdown.release();
-  }
-}
+export const quickstart = defineCommand({
+  name: 'quickstart',
+  about: 'sandbox in, events on the screen and in ./out: what `npm start` runs',
+  options: { logLevel: logLevelOption },
+  hidden: true,
+  async run({ logLevel = 'warn' }, means) {
+    const shutdown = listenForShutdown(() => means.exit(1));
+    const log = await openLog({ level: logLevel, form: 'text' });
+    const tell = (text: string) => means.err(styleText('cyan', text, { stream: process.stderr }));
+    const { dir } = configFor(placeholder).state;
+    // Before the sandbox, whose port would be taken as well: who holds the directory is the better message.
+    takeLock(dir).release();
+    const sandbox = await openWorld(dir);
+    const tools = openTools(log);
+    const config = configFor(environmentOf(sandbox));
+    const plan = screenReadable(planFrom(config, tools));
+    const journey = await openJourney(plan, config.state, tools);
+    try {
+      for (const line of welcome(config, journey, sandbox)) tell(line);
+      const page = await openPage({ config, plan }, journey, tools);
+      tell(`the journey on a page: ${page.url}`);
+      tell('your own config, from a few questions: npx sluice init');
+      const progress = tellProgress(journey, { tools, tell, dir, stop: shutdown.stop });
+      await journey.pipeline.run(shutdown.stop, config.shutdown.timeoutMs);
+      await progress;
+      await page.close();
+      tell(`stopped: ${countsOf(journey)}. Start again, and it goes on from here.`);
+      return 0;
+    } finally {
+      await journey.close();
+      await sandbox.close();
+      shutdown.release();
+    }
+  },
+});
 
 type Environment = Readonly<Record<string, string>>;
 

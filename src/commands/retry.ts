@@ -9,7 +9,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { hasState, readState } from '../watch/state.ts';
 import { askBeside, askLater } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { configOption, defineCommand } from './shared/command.ts';
 import { streamsOf } from './status.ts';
 
 const answerShape = z.object({
@@ -17,35 +17,41 @@ const answerShape = z.object({
 });
 
 /** 0: asked; 1: nobody by that name. */
-export async function retry(name: string, options: ConfigOptions, means: Means): Promise<ExitCode> {
-  const { out, err } = means;
-  const { config } = readConfigAtWork(options.config, means);
-  const { dir } = config.state;
-  const state = readState(dir);
-  const names = new Set([
-    ...(await streamsOf(config)).map((stream) => stream.name),
-    ...Object.keys(config.sinks),
-    ...state.streams.keys(),
-    ...state.sinks.keys(),
-  ]);
-  const nobody = () => {
-    err(`there is no stream or sink ${cleanText(name, 80)}${hint(name, names)}`);
-    return 1 as const;
-  };
-  if (!names.has(name)) return nobody();
-  if (holderOf(dir) === null) {
-    if (hasState(dir)) askLater(config, name, { what: 'retry' });
-    out(`${name}: nothing runs with this config; the next start asks it at once`);
-    return 0;
-  }
-  const { asked } = answerShape.parse(await askBeside(config, name, { what: 'retry' }));
-  for (const { part, waitsUntil } of asked) {
-    const far = part === 'stream' ? 'upstream' : 'the far side';
-    out(
-      waitsUntil === null
-        ? `${name}: asked now`
-        : `${name}: ${far} has asked for its wait; it is asked in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
-    );
-  }
-  return asked.length === 0 ? nobody() : 0;
-}
+export const retry = defineCommand({
+  name: 'retry',
+  about: 'ask a waiting or halted stream or sink now; what it was told to wait is kept',
+  arguments: { name: { value: 'stream|sink', about: 'which, as status names it' } },
+  options: { config: configOption },
+  async run({ name, config: file }, means) {
+    const { out, err } = means;
+    const { config } = readConfigAtWork(file, means);
+    const { dir } = config.state;
+    const state = readState(dir);
+    const names = new Set([
+      ...(await streamsOf(config)).map((stream) => stream.name),
+      ...Object.keys(config.sinks),
+      ...state.streams.keys(),
+      ...state.sinks.keys(),
+    ]);
+    const nobody = () => {
+      err(`there is no stream or sink ${cleanText(name, 80)}${hint(name, names)}`);
+      return 1 as const;
+    };
+    if (!names.has(name)) return nobody();
+    if (holderOf(dir) === null) {
+      if (hasState(dir)) askLater(config, name, { what: 'retry' });
+      out(`${name}: nothing runs with this config; the next start asks it at once`);
+      return 0;
+    }
+    const { asked } = answerShape.parse(await askBeside(config, name, { what: 'retry' }));
+    for (const { part, waitsUntil } of asked) {
+      const far = part === 'stream' ? 'upstream' : 'the far side';
+      out(
+        waitsUntil === null
+          ? `${name}: asked now`
+          : `${name}: ${far} has asked for its wait; it is asked in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
+      );
+    }
+    return asked.length === 0 ? nobody() : 0;
+  },
+});

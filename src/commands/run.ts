@@ -25,44 +25,56 @@ import { isWhole, summaryLines } from '../run/summary.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
 import { watching } from '../watch/live.ts';
-import type { LogLevel } from '../watch/log.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
 import type { Watched, WatchedJourney } from '../watch/watched.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import {
+  configOption,
+  defineCommand,
+  type ExitCode,
+  type Given,
+  logLevelOption,
+  type Means,
+} from './shared/command.ts';
 
-/** Options of `run`. */
-export interface RunOptions extends ConfigOptions {
-  readonly logLevel?: LogLevel;
-  readonly once?: boolean;
-  readonly allowRemoval?: boolean;
-  readonly timeout?: string;
-}
+const options = {
+  config: configOption,
+  once: { about: 'read every source up to its tail once, deliver everything, then end' },
+  timeout: { value: 'duration', about: 'with --once: how long that may take, such as 60s' },
+  allowRemoval: { about: 'let a changed config drop streams and sinks while this runs' },
+  logLevel: logLevelOption,
+} as const;
+type Options = Given<typeof options>;
 
-/** Runs. 0: drained, or with `once` all delivered; 1: failed, or with `once` something was not. */
-export async function run(options: RunOptions, means: Means): Promise<ExitCode> {
-  const limitMs = limitOf(options);
-  if (options.once === true) {
-    return await runJourney(options, means, (running) => runOnce(running, limitMs));
-  }
-  const requests = await listenForReloads(options.config, systemClock());
-  const removalAllowed = options.allowRemoval === true;
-  try {
-    return await runJourney(options, means, (running) =>
-      runOn(running, { requests, removalAllowed }),
-    );
-  } finally {
-    requests.release();
-  }
-}
+/** 0: drained, or with `once` all delivered; 1: failed, or with `once` something was not. */
+export const run = defineCommand({
+  name: 'run',
+  about: 'fetch, hold and send until SIGTERM or SIGINT, then drain',
+  options,
+  async run(given, means) {
+    const limitMs = limitOf(given);
+    if (given.once) {
+      return await runJourney(given, means, (running) => runOnce(running, limitMs));
+    }
+    const requests = await listenForReloads(given.config, systemClock());
+    const removalAllowed = given.allowRemoval === true;
+    try {
+      return await runJourney(given, means, (running) =>
+        runOn(running, { requests, removalAllowed }),
+      );
+    } finally {
+      requests.release();
+    }
+  },
+});
 
 async function runJourney(
-  options: RunOptions,
+  { config: file, logLevel }: Options,
   means: Means,
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const config = readConfig(options.config, { env: means.env });
-  const own = await openOwnLog(config, options.logLevel);
+  const config = readConfig(file, { env: means.env });
+  const own = await openOwnLog(config, logLevel);
   const { log } = own;
   warnThroughLog(log);
   if (config.state.warning !== null) log.warn(config.state.warning);
@@ -76,7 +88,7 @@ async function runJourney(
   });
   try {
     const tools = openTools(log);
-    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    const plan = planFrom(config, tools);
     const journey = await openJourney(plan, config.state, tools);
     try {
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
@@ -153,9 +165,9 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
   return await serveStatus({ ...status, look, tap, telemetry, retry, clock, log });
 }
 
-function limitOf({ once, timeout }: RunOptions): number | null {
+function limitOf({ once, timeout }: Options): number | null {
   if (timeout === undefined) return null;
-  if (once !== true) throw new UsageError('--timeout bounds --once, and has no meaning without it');
+  if (!once) throw new UsageError('--timeout bounds --once, and has no meaning without it');
   const parsed = duration().safeParse(timeout);
   if (!parsed.success) {
     throw new UsageError(`--timeout: ${parsed.error.issues[0]?.message}, found ${timeout}`);

@@ -12,36 +12,49 @@ import {
   type Sandbox,
   startSandbox,
 } from '../sandbox/sandbox.ts';
-import type { ExitCode, Means } from './shared/command.ts';
-
-/** Options of `sandbox`, as they are typed. */
-export interface SandboxFlags {
-  readonly port?: string;
-  readonly events: string;
-  readonly rate: string;
-  readonly faults?: string;
-}
+import { defineCommand } from './shared/command.ts';
 
 /** Serves until a signal. */
-export async function sandbox(flags: SandboxFlags, means: Means): Promise<ExitCode> {
-  const port = flags.port === undefined ? 0 : wholeNumber('--port', flags.port, 65_535);
-  const events = wholeNumber('--events', flags.events, 1_000_000_000);
-  const rate = rateOf(flags.rate);
-  const faults = flags.faults === undefined ? {} : readFaults(flags.faults);
-  const shutdown = listenForShutdown(() => means.exit(1));
-  const serving = await started(port, () => startSandbox({ port, events, rate, faults }));
-  try {
-    for (const line of invitation(serving)) means.out(line);
-    await new Promise<void>((resolve) => {
-      shutdown.stop.addEventListener('abort', () => resolve());
-      if (shutdown.stop.aborted) resolve();
-    });
-    return 0;
-  } finally {
-    await serving.close();
-    shutdown.release();
-  }
-}
+export const sandbox = defineCommand({
+  name: 'sandbox',
+  about: 'serve both upstream APIs on loopback, with invented data that grows',
+  options: {
+    port: { value: 'n', about: 'port on 127.0.0.1; any free one if left out' },
+    events: {
+      value: 'n',
+      about: 'audit events, and log records per list, at the start',
+      usual: '500',
+    },
+    rate: {
+      value: 'n/s',
+      about: 'new audit events a second; logs grow three times as fast',
+      usual: '2/s',
+    },
+    faults: {
+      value: 'file',
+      about: 'a script of what goes wrong, such as config/sandbox-faults.yaml',
+    },
+  },
+  async run(given, means) {
+    const port = given.port === undefined ? 0 : wholeNumber('--port', given.port, 65_535);
+    const events = wholeNumber('--events', given.events, 1_000_000_000);
+    const rate = rateOf(given.rate);
+    const faults = given.faults === undefined ? {} : readFaults(given.faults);
+    const shutdown = listenForShutdown(() => means.exit(1));
+    const serving = await started(port, () => startSandbox({ port, events, rate, faults }));
+    try {
+      for (const line of invitation(serving)) means.out(line);
+      await new Promise<void>((resolve) => {
+        shutdown.stop.addEventListener('abort', () => resolve());
+        if (shutdown.stop.aborted) resolve();
+      });
+      return 0;
+    } finally {
+      await serving.close();
+      shutdown.release();
+    }
+  },
+});
 
 /** Starts a sandbox; a port that is taken is told as what to do about it. */
 export async function started(port: number, start: () => Promise<Sandbox>): Promise<Sandbox> {

@@ -1,10 +1,14 @@
 // `sluice schema`: the config's JSON Schema on stdout, for editors.
 
 import { configSchema } from '../config/config.ts';
-import type { ExitCode, Means } from './shared/command.ts';
+import { defineCommand } from './shared/command.ts';
 
 /** Prints the schema. */
-export async function schema({ out }: Means): Promise<ExitCode> {
-  out(JSON.stringify(configSchema(), null, 2));
-  return 0;
-}
+export const schema = defineCommand({
+  name: 'schema',
+  about: 'print the JSON Schema of the config, for editors',
+  async run(_, { out }) {
+    out(JSON.stringify(configSchema(), null, 2));
+    return 0;
+  },
+});

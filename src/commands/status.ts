@@ -42,26 +42,26 @@ import {
   waitsForRoom,
 } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
 
-/** Options of `status`. */
-export interface StatusOptions extends ConfigOptions {
-  readonly json?: boolean;
-}
-
 /** Prints the status. */
-export async function status(options: StatusOptions, means: Means): Promise<ExitCode> {
-  const { config, unread, refused } = readConfigAtWork(options.config, means);
-  const { out } = means;
-  const state = readState(config.state.dir);
-  const asked = state.holder === null || config.status === null ? null : await askRunning(config);
-  const filters = asked?.outcome === 'report' ? asked.report.filters : [];
-  const report = { ...reportOf(config, await streamsOf(config), { state, refused }), filters };
-  if (options.json === true) out(JSON.stringify(report, null, 2));
-  else for (const line of [...reportLines(report, config), ...unreadLines(unread)]) out(line);
-  return 0;
-}
+export const status = defineCommand({
+  name: 'status',
+  about: 'show streams, spool and sinks, also while another process runs',
+  options: { config: configOption, json: { about: 'as JSON' } },
+  async run({ config: file, json }, means) {
+    const { config, unread, refused } = readConfigAtWork(file, means);
+    const { out } = means;
+    const state = readState(config.state.dir);
+    const asked = state.holder === null || config.status === null ? null : await askRunning(config);
+    const filters = asked?.outcome === 'report' ? asked.report.filters : [];
+    const report = { ...reportOf(config, await streamsOf(config), { state, refused }), filters };
+    if (json) out(JSON.stringify(report, null, 2));
+    else for (const line of [...reportLines(report, config), ...unreadLines(unread)]) out(line);
+    return 0;
+  },
+});
 
 /** A stream's name and the source it belongs to. */
 export interface NamedStream {

@@ -26,20 +26,10 @@ import { encodeLines } from '../send/encode.ts';
 import { PageDecoder } from '../send/held-event.ts';
 import { type Route, selectionFor } from '../send/route.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type LogLevel, logForm, openLog } from '../watch/log.ts';
+import { logForm, openLog } from '../watch/log.ts';
 import { hasState } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
-
-/** Options of `tap`. */
-export interface TapOptions extends ConfigOptions {
-  readonly source?: string;
-  /** Whose events, as that sink gets them; left out: what any sink gets. */
-  readonly sink?: string;
-  /** Left out: the sink's own, or JSON. */
-  readonly format?: string;
-  readonly logLevel?: LogLevel;
-}
+import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
 
 /** Pages are deleted some 50 ms after the last sink has them; what is gone by then is told as having gone by. */
 const lookEveryMs = 10;
@@ -47,38 +37,54 @@ const readBytesMax = 4 * 1024 * 1024;
 const drainMs = 1_000;
 
 /** Shows events until a signal, or until nobody reads them any more. */
-export async function tap(options: TapOptions, means: Means): Promise<ExitCode> {
-  const looked = readConfigAtWork(options.config, means).config;
-  const holder = holderOf(looked.state.dir);
-  // Who follows needs no secret; who fetches does.
-  const config = holder === null ? readConfig(options.config, { env: means.env }) : looked;
-  const { source, sink } = options;
-  refuseUnknown('source', source, config.sources);
-  refuseUnknown('sink', sink, config.sinks);
-  const screen = screenFor(config, options);
-  const shutdown = listenForShutdown(() => means.exit(1));
-  const stop = AbortSignal.any([shutdown.stop, means.unread]);
-  const form = logForm(process.stderr);
-  const tools = openTools(await openLog({ level: options.logLevel ?? 'warn', form }));
-  try {
-    const plan = planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
-    const wanted = plan.sources.filter(({ name }) => source === undefined || name === source);
-    const routes = sink === undefined ? routesTo(screen.name, plan.routes) : plan.routes;
-    const tapped = { ...plan, sources: wanted, sinks: [screen], routes };
-    for (const line of unroutedLines(tapped)) means.err(line);
-    if (holder === null) {
-      means.err('nothing runs with this config: fetching here; Ctrl-C ends it');
-      await fetchHere(tapped, { config, tools, stop });
-    } else {
-      means.err(`following ${holder}; Ctrl-C ends it`);
-      await follow(tapped, { config, tools, stop, means });
+export const tap = defineCommand({
+  name: 'tap',
+  about: 'show events as a sink would see them; writes nothing, moves nothing',
+  options: {
+    config: configOption,
+    source: { value: 'name', about: 'only those of this source' },
+    sink: { value: 'name', about: 'as this sink gets them; left out: what any sink gets' },
+    format: { value: 'type', about: "json, cef or syslog; left out: that sink's, else json" },
+    logLevel: logLevelOption,
+  },
+  more: `Routes hold here too: what none lets through is not shown, and what they redact is taken out. Where several
+lead to several sinks, an event is shown once, as the first route that lets it through leaves it.
+While another process runs with this config, tap shows what that process fetches from now on. Else it
+fetches by itself, from each stream's checkpoint on (from its start if it has none), into a directory
+of its own that is removed at the end: the next run fetches the same events again. Ends with Ctrl-C.`,
+  async run(given, means) {
+    const looked = readConfigAtWork(given.config, means).config;
+    const holder = holderOf(looked.state.dir);
+    // Who follows needs no secret; who fetches does.
+    const config = holder === null ? readConfig(given.config, { env: means.env }) : looked;
+    const { source, sink } = given;
+    refuseUnknown('source', source, config.sources);
+    refuseUnknown('sink', sink, config.sinks);
+    const screen = screenFor(config, given);
+    const shutdown = listenForShutdown(() => means.exit(1));
+    const stop = AbortSignal.any([shutdown.stop, means.unread]);
+    const form = logForm(process.stderr);
+    const tools = openTools(await openLog({ level: given.logLevel ?? 'warn', form }));
+    try {
+      const plan = planFrom(config, tools);
+      const wanted = plan.sources.filter(({ name }) => source === undefined || name === source);
+      const routes = sink === undefined ? routesTo(screen.name, plan.routes) : plan.routes;
+      const tapped = { ...plan, sources: wanted, sinks: [screen], routes };
+      for (const line of unroutedLines(tapped)) means.err(line);
+      if (holder === null) {
+        means.err('nothing runs with this config: fetching here; Ctrl-C ends it');
+        await fetchHere(tapped, { config, tools, stop });
+      } else {
+        means.err(`following ${holder}; Ctrl-C ends it`);
+        await follow(tapped, { config, tools, stop, means });
+      }
+      return 0;
+    } finally {
+      await tools.http.close();
+      shutdown.release();
     }
-    return 0;
-  } finally {
-    await tools.http.close();
-    shutdown.release();
-  }
-}
+  },
+});
 
 function refuseUnknown(
   what: 'source' | 'sink',
@@ -103,7 +109,10 @@ function unroutedLines({ sources, sinks, routes }: WholePlan): readonly string[]
 }
 
 /** Standard output as a sink: under the name of the one whose events it shows, if of one. */
-function screenFor(config: Config, { sink, format }: TapOptions): PlannedSink {
+function screenFor(
+  config: Config,
+  { sink, format }: { readonly sink?: string; readonly format?: string },
+): PlannedSink {
   const own = sink === undefined ? undefined : config.sinks[sink]?.format;
   const choice = format === undefined && own !== undefined ? own : usual(format ?? 'json');
   return {

@@ -17,7 +17,7 @@ import type { Json } from '../contracts/json.ts';
 import { painted } from '../terminal/table.ts';
 import { textOf, visibleBytes } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type ExitCode, type Means, usualConfig } from './shared/command.ts';
+import { defineCommand, type Means, usualConfig } from './shared/command.ts';
 import {
   type Difference,
   differences,
@@ -28,37 +28,45 @@ import {
 import { planToLook, readConfigToLook } from './shared/looking.ts';
 import { type Rehearsal, rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 
-/** Options of `test`. */
-export interface TestOptions {
-  /** Left out: each file names its own. */
-  readonly config?: string;
-}
-
 const nameLengthMax = 200;
 
-/** Tests. 0: all hold; 1: one does not; a file or config that is wrong is thrown. */
-export async function test(
-  files: readonly string[],
-  options: TestOptions,
-  { env, out }: Means,
-): Promise<ExitCode> {
-  const suites = await readSuites(files, options, env);
-  let passed = 0;
-  let failed = 0;
-  for (const { file, plan, tests } of suites) {
-    out(cleanText(file, nameLengthMax));
-    for (const one of tests) {
-      const lines = failureLines(one, plan);
-      const name = cleanText(one.settings.name, nameLengthMax);
-      out(`  ${lines.length === 0 ? painted('ok  ', 'good') : painted('FAIL', 'bad')}  ${name}`);
-      for (const line of lines) out(`        ${line}`);
-      if (lines.length === 0) passed += 1;
-      else failed += 1;
+/** 0: all hold; 1: one does not; a file or config that is wrong is thrown. */
+export const test = defineCommand({
+  name: 'test',
+  about: 'test mappings, filters, redaction and formats with the records of a file',
+  arguments: {
+    files: {
+      value: 'tests.yaml',
+      about: 'files such as config/tests/audit-to-siem.yaml',
+      several: true,
+    },
+  },
+  options: {
+    config: {
+      short: '-c',
+      value: 'file',
+      about: 'the config; left out: the one each file names, else as anywhere',
+    },
+  },
+  async run({ files, config }, { env, out }) {
+    const suites = await readSuites(files, config, env);
+    let passed = 0;
+    let failed = 0;
+    for (const { file, plan, tests } of suites) {
+      out(cleanText(file, nameLengthMax));
+      for (const one of tests) {
+        const lines = failureLines(one, plan);
+        const name = cleanText(one.settings.name, nameLengthMax);
+        out(`  ${lines.length === 0 ? painted('ok  ', 'good') : painted('FAIL', 'bad')}  ${name}`);
+        for (const line of lines) out(`        ${line}`);
+        if (lines.length === 0) passed += 1;
+        else failed += 1;
+      }
     }
-  }
-  out(painted(`${passed} passed, ${failed} failed`, failed === 0 ? 'good' : 'bad'));
-  return failed === 0 ? 0 : 1;
-}
+    out(painted(`${passed} passed, ${failed} failed`, failed === 0 ? 'good' : 'bad'));
+    return failed === 0 ? 0 : 1;
+  },
+});
 
 interface Suite {
   readonly file: string;
@@ -69,7 +77,7 @@ interface Suite {
 /** All files with their plans, each config read once; whatever is wrong with any of them is told together. */
 async function readSuites(
   files: readonly string[],
-  options: TestOptions,
+  given: string | undefined,
   env: Means['env'],
 ): Promise<readonly Suite[]> {
   const plans = new Map<string, WholePlan>();
@@ -78,7 +86,7 @@ async function readSuites(
   for (const file of files) {
     try {
       const suite = readTests(file, { env });
-      const config = configFor(file, suite, options, env);
+      const config = given ?? configFor(file, suite, env);
       const plan = plans.get(config) ?? (await planToLook(readConfigToLook(config, env).config));
       plans.set(config, plan);
       wrong.push(...flawsOf(suite, plan));
@@ -92,13 +100,8 @@ async function readSuites(
   return suites;
 }
 
-function configFor(
-  file: string,
-  { config }: TestsFile,
-  options: TestOptions,
-  env: Means['env'],
-): string {
-  const chosen = options.config ?? config ?? usualConfig(env);
+function configFor(file: string, { config }: TestsFile, env: Means['env']): string {
+  const chosen = config ?? usualConfig(env);
   if (chosen !== null) return chosen;
   throw new UsageError(
     `${file} names no config: give one with -c, or write config: FILE into it, relative to it`,

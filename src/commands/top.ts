@@ -9,7 +9,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type Asked, askRunning } from '../watch/running.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import type { ConfigOptions, ExitCode, Means } from './shared/command.ts';
+import { configOption, defineCommand } from './shared/command.ts';
 import { frameLines } from './shared/top-frame.ts';
 
 const everyMs = 1_000;
@@ -19,28 +19,33 @@ const rowsOfFile = 1_000;
 const rowsUsual = 24;
 
 /** Shows until told to stop. 0; 3 where nobody can be asked. */
-export async function top(options: ConfigOptions, means: Means): Promise<ExitCode> {
-  const { config } = readConfigAtWork(options.config, means);
-  const first = await askRunning(config);
-  if (first.outcome !== 'report') {
-    for (const line of silenceLines(first)) means.err(line);
-    return 3;
-  }
-  if (!process.stdout.isTTY) {
-    for (const line of linesOf(first, config, rowsOfFile)) means.out(line);
-    return 0;
-  }
-  const shutdown = listenForShutdown(() => means.exit(1));
-  const quit = listenForQuit();
-  const stop = AbortSignal.any([shutdown.stop, quit.stop, means.unread]);
-  try {
-    await follow(first, config, stop);
-    return 0;
-  } finally {
-    quit.release();
-    shutdown.release();
-  }
-}
+export const top = defineCommand({
+  name: 'top',
+  about: 'watch the running process; q quits',
+  options: { config: configOption },
+  async run({ config: file }, means) {
+    const { config } = readConfigAtWork(file, means);
+    const first = await askRunning(config);
+    if (first.outcome !== 'report') {
+      for (const line of silenceLines(first)) means.err(line);
+      return 3;
+    }
+    if (!process.stdout.isTTY) {
+      for (const line of linesOf(first, config, rowsOfFile)) means.out(line);
+      return 0;
+    }
+    const shutdown = listenForShutdown(() => means.exit(1));
+    const quit = listenForQuit();
+    const stop = AbortSignal.any([shutdown.stop, quit.stop, means.unread]);
+    try {
+      await follow(first, config, stop);
+      return 0;
+    } finally {
+      quit.release();
+      shutdown.release();
+    }
+  },
+});
 
 // ECMA-48 and xterm: the alternate screen keeps what stood there before, and without wrapping a long line is cut at the
 // edge by the terminal itself, which knows how wide each character is.

@@ -13,8 +13,7 @@ import type { Throttles } from '../upstream/throttles.ts';
 import type { Config } from './config.ts';
 
 /** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */
-export interface PlanMeans {
-  readonly tools: Tools;
+export interface PlanMeans extends Tools {
   readonly throttles: Throttles;
   readonly tokens: Tokens;
 }
@@ -26,11 +25,10 @@ export interface WholePlan extends Plan {
 
 /** Makes the plan. Throws an ExportError when a secret can no longer be read. */
 export function planFrom(config: Config, means: PlanMeans): WholePlan {
-  const { tools, throttles, tokens } = means;
   const clients = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [
       name,
-      openUpstream(name, settings, { ...tools, throttles, tokens }),
+      openUpstream(name, settings, means),
     ]),
   );
   return {

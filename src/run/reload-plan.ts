@@ -48,9 +48,8 @@ export function sharedAfter(
 
 /** Makes the plan, each upstream with what it shares. Throws an ExportError when a secret cannot be read. */
 export function planWith(config: Config, shared: SharedByUpstream, tools: BootTools): WholePlan {
-  const { tokens, throttles } = tools;
   const without = { ...config, upstreams: {}, sources: {} };
-  const { sinks, routes } = planFrom(without, { tools, tokens, throttles });
+  const { sinks, routes } = planFrom(without, tools);
   const parts = Array.from(
     Map.groupBy(Object.entries(config.upstreams), ([name]) => shared.get(name) ?? tools),
     ([{ tokens, throttles }, upstreams]) => {
@@ -64,7 +63,7 @@ export function planWith(config: Config, shared: SharedByUpstream, tools: BootTo
         sources: Object.fromEntries(sources),
         sinks: {},
       };
-      return planFrom(part, { tools, tokens, throttles });
+      return planFrom(part, { ...tools, tokens, throttles });
     },
   );
   return {

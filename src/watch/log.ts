@@ -9,7 +9,7 @@ import { plainText } from '../contracts/text.ts';
 import type { Log } from '../contracts/tools.ts';
 
 /** From least to most grave. */
-const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
 /** How grave a line is, and from which on lines are written. */
 export type LogLevel = (typeof logLevels)[number];

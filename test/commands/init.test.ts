@@ -22,7 +22,7 @@ const services = 'https://svc.example.com';
 
 async function written(options: Omit<InitOptions, 'config'>) {
   const config = join(tempDir(), 'sluice.yaml');
-  const { out, code } = await heard((means) => init({ config, ...options }, means));
+  const { out, code } = await heard((means) => init.run({ config, ...options }, means));
   expect(code).toBe(0);
   return { config, out, text: readFileSync(config, 'utf8') };
 }
@@ -33,7 +33,7 @@ describe('what init writes', () => {
     async (sink) => {
       const { config } = await written({ unified, sink });
 
-      const { code, out } = await heard((means) => check({ config }, means), secrets);
+      const { code, out } = await heard((means) => check.run({ config }, means), secrets);
 
       expect(code).toBe(0);
       expect(out.join('\n')).toContain(`sink ${sink === 'stdout' ? 'screen' : sink}: `);
@@ -163,7 +163,7 @@ describe('on the real program', () => {
     const config = join(dir, 'sluice.yaml');
     symlinkSync(join(dir, 'elsewhere.yaml'), config);
 
-    await expect(heard((means) => init({ config, unified }, means))).rejects.toThrow('--force');
+    await expect(heard((means) => init.run({ config, unified }, means))).rejects.toThrow('--force');
 
     expect(existsSync(join(dir, 'elsewhere.yaml'))).toBe(false);
   });

@@ -40,7 +40,7 @@ async function aWatchedSetup() {
 }
 
 async function explained(config: string, stream: string, env = {}) {
-  return (await heard((means) => explain(stream, { config }, means), env)).out.join('\n');
+  return (await heard((means) => explain.run({ stream, config }, means), env)).out.join('\n');
 }
 
 describe('while a process runs', () => {
@@ -49,7 +49,7 @@ describe('while a process runs', () => {
     const sluice = startSluice(['run', '-c', config], { env });
     await sluice.waitForLine('the stream is halted');
     const read = async () => {
-      const { out } = await heard((means) => top({ config }, means), env);
+      const { out } = await heard((means) => top.run({ config }, means), env);
       return /^audit .* waiting .*its schedule/m.test(out.join('\n')) && out;
     };
 
@@ -59,9 +59,9 @@ describe('while a process runs', () => {
       explained(config, 'lost', env),
       explained(config, 'audit'),
     ]);
-    const { out } = await heard((means) => status({ config }, means));
+    const { out } = await heard((means) => status.run({ config }, means));
     await sluice.kill();
-    const after = await heard((means) => top({ config }, means), env);
+    const after = await heard((means) => top.run({ config }, means), env);
 
     expect(screen).toMatch(/^!! lost is halted: .*404/m);
     expect(screen).toMatch(/^STREAM +STATE .*\nlost +halted/m);
@@ -126,7 +126,7 @@ describe('where nobody can be asked', () => {
   test('top says what is missing and ends with 3', async () => {
     const { config } = await aSetup();
 
-    const { out, err, code } = await heard((means) => top({ config }, means));
+    const { out, err, code } = await heard((means) => top.run({ config }, means));
 
     expect(code).toBe(3);
     expect(out).toEqual([]);
@@ -143,7 +143,7 @@ describe('where nobody can be asked', () => {
     const { port } = stranger.address() as AddressInfo;
     const { config } = await aSetup({ more: [`status: { listen: "127.0.0.1:${port}" }`] });
 
-    const { err, code } = await heard((means) => top({ config }, means));
+    const { err, code } = await heard((means) => top.run({ config }, means));
 
     expect(code).toBe(3);
     expect(err.join('\n')).toContain('is not sluice, or another version of it (200)');
@@ -205,7 +205,7 @@ test('status still tells every flaw of a config that is wrong in other ways than
   const config = join(tempDir(), 'bad.yaml');
   writeFileSync(config, 'upstreams: { a: { api: unifed, base_url: "${env:NOT_SET}" } }\n');
 
-  await expect(heard((means) => status({ config }, means))).rejects.toThrow(
+  await expect(heard((means) => status.run({ config }, means))).rejects.toThrow(
     /api: .*did you mean unified[\s\S]*NOT_SET is not set/,
   );
 });

@@ -29,11 +29,11 @@ function aConfig(stateDir: string): string {
 }
 
 const commands: readonly [string, (config: string, means: Means) => Promise<ExitCode>][] = [
-  ['status', (config, means) => status({ config }, means)],
-  ['explain', (config, means) => explain('audit', { config }, means)],
-  ['checkpoint show', (config, means) => show({ config, stream: 'audit' }, means)],
-  ['dead-letters list', (config, means) => letters({ config }, means)],
-  ['backfill list', (config, means) => backfills({ config }, means)],
+  ['status', (config, means) => status.run({ config }, means)],
+  ['explain', (config, means) => explain.run({ stream: 'audit', config }, means)],
+  ['checkpoint show', (config, means) => show.run({ config, stream: 'audit' }, means)],
+  ['dead-letters list', (config, means) => letters.run({ config }, means)],
+  ['backfill list', (config, means) => backfills.run({ config }, means)],
 ];
 
 test.each(commands)('%s says where it has looked', async (_, command) => {

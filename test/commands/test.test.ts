@@ -27,7 +27,7 @@ function aFile(...tests: readonly string[]): string {
 const aDeletion = '{ id: evt_2, action: policy.delete, severity: high, note: "x\\u001b y" }';
 
 async function tested(...files: readonly string[]) {
-  return await heard((means) => test(files, {}, means));
+  return await heard((means) => test.run({ files }, means));
 }
 
 describe('test', () => {
@@ -106,7 +106,7 @@ describe('test', () => {
       `- { name: filtered, source: audit, record: ${aDeletion}, sinks: { daily: null } }`,
     );
 
-    const other = await heard((means) => test([file], { config }, means));
+    const other = await heard((means) => test.run({ files: [file], config }, means));
     const own = await tested(file);
 
     expect(other.code).toBe(0);
@@ -177,10 +177,13 @@ describe('test', () => {
 });
 
 describe('preview', () => {
-  async function previewed(record: string, options: Parameters<typeof preview>[1]) {
+  async function previewed(
+    record: string,
+    options: Omit<Parameters<typeof preview.run>[0], 'file'>,
+  ) {
     const file = join(tempDir(), 'record.json');
     writeFileSync(file, record);
-    return (await heard((means) => preview(file, options, means))).out.join('\n');
+    return (await heard((means) => preview.run({ file, ...options }, means))).out.join('\n');
   }
 
   it('shows event, uid and bytes as a run delivers them', async () => {

@@ -24,14 +24,14 @@ async function aRun() {
   const settings = { sync: 'normal', keepMs: 0, bytesMax: 1024 ** 2, sinks: ['screen'] } as const;
   const spool = await openSpool({ dir: join(dir, 'state'), ...settings });
   afterThisTest(() => spool.close());
-  const said = async (command: typeof status) =>
-    (await heard((means) => command({ config }, means))).out.join('\n');
+  const said = async (command: Parameters<typeof heard>[0]) =>
+    (await heard(command)).out.join('\n');
   return {
     spool,
     told: async () => ({
-      table: await said(status),
-      json: JSON.parse(await said((options, means) => status({ ...options, json: true }, means))),
-      audit: await said((options, means) => explain('audit', options, means)),
+      table: await said((means) => status.run({ config }, means)),
+      json: JSON.parse(await said((means) => status.run({ config, json: true }, means))),
+      audit: await said((means) => explain.run({ stream: 'audit', config }, means)),
     }),
   };
 }

@@ -21,7 +21,7 @@ export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): P
     error() {},
     with: () => log,
   };
-  const http: PlanMeans['tools']['http'] = {
+  const http: PlanMeans['http'] = {
     async request({ url }) {
       if (answer === undefined) throw new Error(`nothing was to be asked, and ${url} was`);
       const { status, body } = answer(url);
@@ -31,7 +31,9 @@ export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): P
   };
   const random = () => 0.5;
   return {
-    tools: { clock, log, http },
+    clock,
+    log,
+    http,
     throttles: openThrottles({ clock, random }),
     tokens: openTokens({ clock, http, log, random }),
   };

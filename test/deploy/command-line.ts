@@ -5,7 +5,7 @@ import { program } from '../../docs/generate/commands.ts';
 
 /** The words behind `sluice` that it does not know; empty where it knows all. */
 export function unknownIn(words: readonly string[]): readonly string[] {
-  let command: Command = program();
+  let command: Command = program;
   let depth = 0;
   for (const word of words) {
     const inside = command.commands.find((candidate) => candidate.name() === word);

@@ -52,7 +52,7 @@ beforeAll(async () => {
   const { config: file } = await aSetup({ more: [`routes: ${route}`] });
   const config = readConfig(file, { env: {} });
   const tools = openTools(noLog);
-  const plan = planFrom(config, { tools, ...tools });
+  const plan = planFrom(config, tools);
   const journey = await openJourney(plan, config.state, tools);
   try {
     await journey.pipeline.once(new AbortController().signal, 10_000);

@@ -37,7 +37,7 @@ async function aJourney({
   const write = (line: string) => void logged.push(JSON.parse(line));
   const tools = openTools(await openLog({ level: 'info', form: 'json', write }));
   const config = readConfig(setup.config);
-  const plan = planFrom(config, { ...tools, tools });
+  const plan = planFrom(config, tools);
   const journey = await openJourney(plan, config.state, tools);
   const stop = new AbortController();
   let ask = Promise.withResolvers<'SIGHUP'>();

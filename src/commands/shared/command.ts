@@ -1,10 +1,12 @@
-// What a command is to the program: a function from its options to an exit code. Commands write through what they are
-// handed and never end the process themselves, so that exit codes stand in one place (main.ts) and what a command
-// prints is whole before the process ends.
+// What a command is to the program: what it is called, what it takes, and a function from that to an exit code. What a
+// command takes is declared once; its help, its page in docs, what shells complete and the type of what `run` is given all
+// come from there. Commands write through what they are handed and never end the process themselves, so that exit codes
+// stand in one place (main.ts) and what a command prints is whole before the process ends.
 
 import { existsSync } from 'node:fs';
-import type { ExportError } from '../../contracts/errors.ts';
+import { type ExportError, UsageError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { logLevels } from '../../watch/log.ts';
 
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;
@@ -22,11 +24,115 @@ export interface Means {
   readonly exit: (code: ExitCode) => void;
 }
 
-/** Options as every command with a config has them. */
-export interface ConfigOptions {
-  readonly config: string;
-  readonly logLevel?: string;
+/** An option or argument. Its name is its key: `logLevel` is typed as `--log-level`. */
+export interface Parameter {
+  readonly about: string;
+  /** `-c`. */
+  readonly short?: string;
+  /**
+   * What its value is called in the help; `completion` takes it from there whether that is a file. An option without
+   * one is a switch.
+   */
+  readonly value?: string;
+  readonly choices?: readonly string[];
+  /** May be given several times. */
+  readonly several?: true;
+  /** Has to be given. Arguments always have. */
+  readonly needed?: true;
+  /** What holds where it is left out, and stands in the help. */
+  readonly usual?: string | ((env: Means['env']) => string);
+  /** Finds what holds where it is left out. Throws a UsageError. */
+  readonly found?: (env: Means['env']) => string;
 }
+
+/** Options or arguments in the order in which the help has them. */
+export type Parameters = Readonly<Record<string, Parameter>>;
+
+type Sure = { needed: true } | { usual: unknown } | { found: unknown };
+
+type ValueOf<P extends Parameter> = P extends { several: true }
+  ? readonly string[]
+  : P extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : string;
+
+/** What `run` is given of options: a switch that is left out is not there. */
+export type Given<Options extends Parameters> = {
+  readonly [Name in keyof Options as Options[Name] extends Sure ? Name : never]: ValueOf<
+    Options[Name]
+  >;
+} & {
+  readonly [Name in keyof Options as Options[Name] extends Sure
+    ? never
+    : Name]?: Options[Name] extends {
+    value: string;
+  }
+    ? ValueOf<Options[Name]>
+    : boolean;
+};
+
+/** A command as the program sees it. */
+export interface Command {
+  readonly name: string;
+  /** A sentence without its full stop. */
+  readonly about: string;
+  readonly arguments: Parameters;
+  readonly options: Parameters;
+  /** What its help says below the options. */
+  readonly more?: string;
+  /** Stands in no help. */
+  readonly hidden?: boolean;
+  // A method, since what is given was made from the parameters above.
+  run(given: Readonly<Record<string, unknown>>, means: Means): Promise<ExitCode>;
+}
+
+/** Commands below a name. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly about: string;
+  readonly commands: readonly Command[];
+  /** What is run where none of them is named. */
+  readonly alone?: Command;
+  readonly more?: string;
+}
+
+/** A command of its own file; the list of all is boot/commands.ts. */
+export function defineCommand<
+  const Arguments extends Parameters = Record<never, never>,
+  const Options extends Parameters = Record<never, never>,
+>(
+  command: Omit<Command, 'arguments' | 'options' | 'run'> & {
+    readonly arguments?: Arguments;
+    readonly options?: Options;
+    readonly run: (
+      given: { readonly [Name in keyof Arguments]: ValueOf<Arguments[Name]> } & Given<Options>,
+      means: Means,
+    ) => Promise<ExitCode>;
+  },
+) {
+  return { ...command, arguments: command.arguments ?? {}, options: command.options ?? {} };
+}
+
+/** The config, of every command that reads one. */
+export const configOption = {
+  short: '-c',
+  value: 'file',
+  about: 'the config; left out: $SLUICE_CONFIG, else ./sluice.yaml',
+  found(env: Means['env']): string {
+    const usual = usualConfig(env);
+    if (usual !== null) return usual;
+    throw new UsageError(
+      'which config? Name it with -c, --config FILE or in $SLUICE_CONFIG; there is no ./sluice.yaml',
+    );
+  },
+} as const satisfies Parameter;
+
+/** What is logged, of every command that logs. */
+export const logLevelOption = {
+  value: 'level',
+  about: "from which level on lines are logged; the config's log.level",
+  choices: logLevels,
+} as const satisfies Parameter;
 
 /** The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null where there is neither. */
 export function usualConfig({ SLUICE_CONFIG: named = '' }: Means['env']): string | null {

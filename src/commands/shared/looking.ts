@@ -89,7 +89,7 @@ const silent: Log = {
 export async function planToLook(config: Config): Promise<WholePlan> {
   const tools = openTools(silent);
   try {
-    return planFrom(config, { tools, throttles: tools.throttles, tokens: tools.tokens });
+    return planFrom(config, tools);
   } catch (error) {
     throw asExportError(error, 'making the streams of the config');
   } finally {

@@ -1,0 +1,40 @@
+// Which commands there are, in the order in which the help has them. Each one's file is loaded only when it is named, so that
+// a command waits for nothing that others need. Names are what people's scripts rely on: none is ever renamed.
+
+import type * as commander from 'commander';
+import type { Command, CommandGroup, Means } from '../commands/shared/command.ts';
+import { commandLine } from '../commands/shared/command-line.ts';
+
+type Loaded = Promise<Command | CommandGroup>;
+
+const commands: Readonly<Record<string, () => Loaded>> = {
+  run: async () => (await import('../commands/run.ts')).run,
+  init: async () => (await import('../commands/init.ts')).init,
+  check: async () => (await import('../commands/check.ts')).check,
+  preview: async () => (await import('../commands/preview.ts')).preview,
+  test: async () => (await import('../commands/test.ts')).test,
+  schema: async () => (await import('../commands/schema.ts')).schema,
+  status: async () => (await import('../commands/status.ts')).status,
+  top: async () => (await import('../commands/top.ts')).top,
+  explain: async () => (await import('../commands/explain.ts')).explain,
+  retry: async () => (await import('../commands/retry.ts')).retry,
+  checkpoint: async () => (await import('../commands/checkpoint.ts')).checkpoint,
+  backfill: async () => (await import('../commands/backfill.ts')).backfill,
+  'dead-letters': async () => (await import('../commands/dead-letters.ts')).deadLetters,
+  tap: async () => (await import('../commands/tap.ts')).tap,
+  sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,
+  quickstart: async () => (await import('../commands/quickstart.ts')).quickstart,
+  completion: async () => (await import('../commands/completion.ts')).completion(wholeCommandLine),
+};
+
+/** The command of that name; all, where there is none. */
+export async function commandsFor(name?: string): Promise<readonly (Command | CommandGroup)[]> {
+  const named = Object.entries(commands).filter(([known]) => known === name);
+  const wanted = named.length > 0 ? named : Object.entries(commands);
+  return await Promise.all(wanted.map(([, load]) => load()));
+}
+
+/** The command line with all commands, for those who tell of it. */
+export async function wholeCommandLine(means: Means): Promise<commander.Command> {
+  return commandLine(await commandsFor(), { means, end: () => undefined });
+}
