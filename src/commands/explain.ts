@@ -5,8 +5,9 @@
 import type { Config } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { UsageError } from '../contracts/errors.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { isObject, type Json } from '../contracts/json.ts';
 import type { Stream } from '../contracts/source.ts';
+import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
 import { timetable } from '../fetch/schedule.ts';
 import { lookInto } from '../hold/store.ts';
 import type { PlannedSource } from '../pipeline.ts';
@@ -215,36 +216,39 @@ function checkpointText(held: StreamState | null, now: number): string {
 }
 
 function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
-  const facts = isObject(checkpoint) ? checkpoint : {};
-  const order = held?.checkpoint?.order ?? 'unknown';
+  const list = parseCheckpoint(checkpoint);
+  const order = list?.growth.order ?? 'unknown';
+  const learned = learnedText(order, list?.growth.learnedAt ?? null, now);
   return [
-    ['order', source.list?.order === 'auto' ? learnedText(order, facts, now) : pinnedText(order)],
+    ['order', source.list?.order === 'auto' ? learned : pinnedText(order)],
     // New records of a list that grows at its start never come in behind the checkpoint.
-    ...(order === 'newest_first' ? [] : [['tail', tailText(facts, now)] as const]),
+    ...(order === 'newest_first'
+      ? []
+      : [['tail', tailText(list?.end.provenAt ?? null, now)] as const]),
     ['latest record', agoText(held?.checkpoint?.watermark, now)],
-    ['read whole', wholeText(facts, now)],
+    ['read whole', wholeText(list, now)],
   ];
 }
 
 const pinnedText = (order: string) => `${order}, as the config says`;
 
 /** Checkpoints of older versions do not say when it was learned. */
-function learnedText(order: string, { learnedAt }: JsonObject, now: number): string {
-  const when = typeof learnedAt === 'number' ? ` ${agoText(learnedAt, now)}` : '';
+function learnedText(order: string, learnedAt: number | null, now: number): string {
+  const when = learnedAt === null ? '' : ` ${agoText(learnedAt, now)}`;
   if (order !== 'unknown') return `${order}, learned${when} from where new records came in`;
   return 'not known yet: both ends of the list are asked until new records have shown it';
 }
 
-function tailText({ provenAt }: JsonObject, now: number): string {
-  return typeof provenAt === 'number'
+function tailText(provenAt: number | null, now: number): string {
+  return provenAt !== null
     ? `proven: new records came in behind the checkpoint ${agoText(provenAt, now)}`
     : 'not proven: none came in behind the checkpoint yet, so the whole list is read again now and then';
 }
 
-function wholeText({ swept, sweptAt, round }: JsonObject, now: number): string {
-  const last = swept === true ? agoText(numberOf(sweptAt), now) : 'not yet';
-  const begunAt = isObject(round) ? numberOf(round.begunAt) : null;
-  return begunAt === null ? last : `${last}; again since ${agoText(begunAt, now)}`;
+function wholeText(list: ListCheckpoint | null, now: number): string {
+  const last = list?.whole.swept === true ? agoText(list.looked.sweptAt, now) : 'not yet';
+  const round = list?.whole.round ?? null;
+  return round === null ? last : `${last}; again since ${agoText(round.begunAt, now)}`;
 }
 
 function snapshotFacts({ checkpoint }: Known): readonly Fact[] {

@@ -5,7 +5,6 @@
 
 import type { ListReading } from '../contracts/definition.ts';
 import { ExportError } from '../contracts/errors.ts';
-import { isObject } from '../contracts/json.ts';
 import type { ListStream, Order } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
@@ -15,8 +14,8 @@ import {
   backfillSpool,
   type Span,
 } from './backfill-spool.ts';
-import { samePlace } from './list/checkpoint.ts';
-import { firstPlace } from './list/pager.ts';
+import { parseCheckpoint } from './list/checkpoint.ts';
+import { firstPlace, samePlace } from './list/pager.ts';
 import { ListReader } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
@@ -80,15 +79,15 @@ export class Backfill {
   /** Reads on, to the end of the list or of the time asked for. Never throws for what upstream did. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     try {
-      const { swept } = await this.#reader.load();
-      if (swept) return { outcome: 'done', fresh: 0, more: false };
+      const { whole } = await this.#reader.load();
+      if (whole.swept) return { outcome: 'done', fresh: 0, more: false };
       this.#order = await this.#orderOfLive();
       const walk = this.#walk();
       const empties = this.#empties.before(walk.from.resume);
       const { fresh, paused, next } = await follow(this.#reader, { ...walk, empties }, signal);
       this.#empties.keep(next, empties);
       if (paused !== null) return { outcome: 'done', fresh, more: true };
-      await this.#reader.commit({ swept: true });
+      await this.#reader.commit({ whole: { swept: true } });
       return { outcome: 'done', fresh, more: false };
     } catch (error) {
       this.#reader.discard();
@@ -101,7 +100,7 @@ export class Backfill {
   }
 
   #walk(): Walk {
-    const { resume, overlap, countAnew } = this.#reader.checkpoint;
+    const { resume, overlap, countAnew } = this.#reader.checkpoint.end;
     const first = firstPlace(this.#means.stream.paging);
     // Records without ids are told apart by counting them from the list's start.
     const isAnew = resume === null || countAnew;
@@ -120,8 +119,10 @@ export class Backfill {
         const { fresh, identified } = taken.judged;
         const isCounted = fresh.some((index) => identified.named[index] === 0);
         return {
-          ...(next === null ? {} : pager.resume(place, next)),
-          ...(isCounted ? { countAnew: true } : {}),
+          end: {
+            ...(next === null ? {} : pager.resume(place, next)),
+            ...(isCounted ? { countAnew: true } : {}),
+          },
         };
       },
     };
@@ -149,23 +150,23 @@ export class Backfill {
     const { list, spool, stream } = this.#means;
     if (list.order !== 'auto') return list.order;
     const { checkpoint } = await spool.recall(stream.name);
-    const order = isObject(checkpoint) ? checkpoint.order : null;
-    return order === 'oldest_first' || order === 'newest_first' ? order : 'unknown';
+    return parseCheckpoint(checkpoint)?.growth.order ?? 'unknown';
   }
 
   /** A place that upstream no longer takes costs no more than a walk from the list's start, repeats left out. */
   async #failed({ failure }: NoPage): Promise<PollResult> {
-    const { resume } = await this.#reader.load();
+    const { resume } = (await this.#reader.load()).end;
+    const anew = { end: { resume: null, overlap: null } };
     if (failure.about === 'sort') {
       // In another order, so from its start.
-      await this.#reader.commit({ unsorted: true, resume: null, overlap: null });
+      await this.#reader.commit({ server: { unsorted: true }, ...anew });
       return { outcome: 'retry', cause: failure.cause };
     }
     const first = firstPlace(this.#means.stream.paging);
     if (failure.outcome !== 'refused' || resume === null || samePlace(resume, first)) {
       return failure;
     }
-    await this.#reader.commit({ resume: null, overlap: null });
+    await this.#reader.commit(anew);
     return { outcome: 'retry', cause: failure.cause };
   }
 
@@ -181,7 +182,7 @@ export class Backfill {
   /** Told from the time that was reached, between where the walk began and where it is to end. */
   #share(): number | null {
     const { firstAt, reachedAt } = this.#spool.counts;
-    if (this.#reader.loaded?.swept === true) return 1;
+    if (this.#reader.loaded?.whole.swept === true) return 1;
     if (firstAt === null || reachedAt === null || firstAt === reachedAt) return null;
     const goal = this.#goal(reachedAt > firstAt);
     if (goal === null || goal === firstAt) return null;

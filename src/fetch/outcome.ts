@@ -1,7 +1,7 @@
 // How one poll of a stream ends, and how a failure in the middle of one is carried out of it.
 
 import type { Failure } from '../contracts/answer.ts';
-import type { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/errors.ts';
 
 /**
  * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`: what was seen is to be
@@ -38,4 +38,16 @@ export const passingMsMax = 5_000;
 /** A checkpoint that is not of this stream as configured, which does not mend by asking. */
 export function mismatch(cause: ExportError): Failure {
   return { outcome: 'refused', isDefinite: true, cause };
+}
+
+/** The error that halts a stream whose checkpoint is not its own. */
+export function checkpointMismatch(stream: string, why: string): ExportError {
+  return new ExportError(
+    'checkpoint_mismatch',
+    `resuming ${stream}: its checkpoint does not fit: ${why}`,
+    {
+      next: `Look with 'npx sluice checkpoint show -c FILE --stream ${stream}', then mend it with 'npx sluice checkpoint reset -c FILE --stream ${stream}'; held events are not touched.`,
+      details: { stream },
+    },
+  );
 }

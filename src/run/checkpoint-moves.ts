@@ -4,10 +4,8 @@
 
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { TrailEntry } from '../contracts/spool.ts';
-import type { ListCheckpoint } from '../fetch/list/checkpoint.ts';
-import { roundWanted } from '../fetch/list/checkpoint.ts';
+import { joined, type ListCheckpoint, parseCheckpoint, rewound } from '../fetch/list/checkpoint.ts';
 import { noHorizon } from '../fetch/list/horizon.ts';
 import type { Wish } from '../hold/requests.ts';
 import { changeIn, type Store } from '../hold/store.ts';
@@ -40,12 +38,9 @@ export function rewindStream(
     const forgotten = isForgotten ? store.streams.forgetSince(stream, to) : null;
     // Records may have been read long after they happened: those forgotten can stand anywhere.
     const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
-    const moved = {
-      ...checkpoint,
-      ...(place === null ? fromBeginning : resumingAt(place.cursor)),
-      ...(forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) }),
-    };
-    store.streams.saveCheckpoint(stream, moved, Date.now());
+    const moved = rewound(checkpoint, place === null ? null : place.cursor);
+    const start = forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) };
+    store.streams.saveCheckpoint(stream, joined(moved, { start }), Date.now());
     return { place: place && { at: place.at, digest: digestOf(place.cursor) }, forgotten };
   });
 }
@@ -63,9 +58,9 @@ function changing<T>({ state }: Config, work: (store: Store) => T): T {
 }
 
 /** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
-function openWalkAfter(store: Store, { openWalk }: JsonObject): JsonObject | null {
-  if (!isObject(openWalk)) return null;
-  return { ...openWalk, block: Math.min(Number(openWalk.block), store.streams.nextBlock) };
+function openWalkAfter(store: Store, { start: { openWalk } }: ListCheckpoint) {
+  if (openWalk === null) return null;
+  return { ...openWalk, block: Math.min(openWalk.block, store.streams.nextBlock) };
 }
 
 /** A stream that is to be rewound, and how to begin it anew where it cannot be. */
@@ -74,38 +69,20 @@ interface Rewinding {
   readonly reset: string;
 }
 
-function listCheckpointOf(store: Store, { stream, reset }: Rewinding): JsonObject {
-  const { checkpoint } = store.streams.recall(stream);
-  const isList = isObject(checkpoint) && checkpoint.kind === 'list';
+function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheckpoint {
+  const held = store.streams.recall(stream).checkpoint;
+  const checkpoint = parseCheckpoint(held);
   // So many records without a time were read that repeats could not be told.
-  if (isList && checkpoint.horizon !== noHorizon) return checkpoint;
+  if (checkpoint !== null && checkpoint.memory.horizon !== noHorizon) return checkpoint;
   const why =
-    checkpoint === null
+    held === null
       ? 'it was never read'
-      : isList
+      : checkpoint !== null
         ? 'too much of what was read is no longer known'
-        : 'it is read whole each time';
+        : 'it is read whole each time, or its checkpoint cannot be read';
   throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
     next: `To begin anew: ${reset}.`,
   });
-}
-
-/** The whole list is due to be read, through what is known. What looks new at its end need not have come in there. */
-const fromBeginning = {
-  round: null,
-  sweptAt: roundWanted,
-  atEnd: false,
-} satisfies Partial<ListCheckpoint>;
-
-/** The list's end is asked for there, and shows what was there before. */
-function resumingAt(cursor: string) {
-  return {
-    resume: { by: 'cursor', cursor },
-    atEnd: false,
-    again: 0,
-    overlap: null,
-    resumePage: null,
-  } satisfies Partial<ListCheckpoint>;
 }
 
 /**
@@ -114,9 +91,9 @@ function resumingAt(cursor: string) {
 function placeBefore(
   store: Store,
   to: number,
-  { stream, checkpoint }: { readonly stream: string; readonly checkpoint: JsonObject },
+  { stream, checkpoint }: { readonly stream: string; readonly checkpoint: ListCheckpoint },
 ): TrailEntry | null {
-  const { order, swept, nameless } = checkpoint;
-  if (order !== 'oldest_first' || swept !== true || nameless !== false) return null;
+  const { growth, whole, memory } = checkpoint;
+  if (growth.order !== 'oldest_first' || !whole.swept || memory.nameless) return null;
   return store.streams.trail(stream).findLast(({ at }) => at <= to) ?? null;
 }

@@ -7,6 +7,8 @@ import type { Config } from '../config/config.ts';
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import type { Notice } from '../contracts/sink.ts';
+import type { Place } from '../contracts/source.ts';
+import { parseCheckpoint } from '../fetch/list/checkpoint.ts';
 import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
@@ -161,25 +163,24 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   );
 }
 
-/** A checkpoint's facts, whatever version wrote it. */
+/** A checkpoint's facts; nulls where it is no list's. */
 function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
-  const facts = isObject(body) ? body : {};
-  const { swept } = facts;
+  const list = parseCheckpoint(body);
   return {
     savedAt,
-    order: text(facts.order),
-    resume: resumeText(facts.resume),
-    watermark: number(facts.watermark),
-    swept: typeof swept === 'boolean' ? swept : null,
+    order: list?.growth.order ?? null,
+    resume: resumeText(list?.end.resume ?? null),
+    watermark: list?.memory.watermark ?? null,
+    swept: list?.whole.swept ?? null,
   };
 }
 
-function resumeText(resume: Json | undefined): string | null {
-  if (!isObject(resume)) return null;
-  const { by, cursor, offset } = resume;
-  if (by === 'offset') return `record ${String(offset)}`;
-  if (typeof cursor !== 'string') return 'the first page';
-  return `cursor with digest ${digestOf(cursor)}`;
+function resumeText(resume: Place | null): string | null {
+  if (resume === null) return null;
+  if (resume.by === 'offset') return `record ${resume.offset}`;
+  return resume.cursor === null
+    ? 'the first page'
+    : `cursor with digest ${digestOf(resume.cursor)}`;
 }
 
 /** Enough to see whether two cursors are the same, and nothing to ask upstream with. */

@@ -338,7 +338,7 @@ function heldCursor(stateDir: string): string {
   const database = new DatabaseSync(join(stateDir, 'sluice.db'), { readOnly: true });
   try {
     const row = database.prepare("SELECT body FROM checkpoint WHERE stream = 'audit'").get();
-    return JSON.parse(String(row?.body)).resume.cursor;
+    return JSON.parse(String(row?.body)).end.resume.cursor;
   } finally {
     database.close();
   }

@@ -99,7 +99,7 @@ class World {
     this.#traits = traits;
     this.#random = new Random(seed, 2);
     this.#tell = (line) => tell(`${new Date(this.#now).toISOString().slice(8, 23)} ${line}`);
-    this.#spool = new ModelSpool(this.#tell);
+    this.#spool = new ModelSpool(this.#tell, seed % 4 === 0);
     this.list = new ModelList(traits, new Random(seed, 3), begin);
     this.#server = new ModelServer(traits, this.list, new Random(seed, 4));
     if (traits.blocked) this.#server.blocked = this.list.records.at(this.#random.below(40)) ?? null;
@@ -297,14 +297,17 @@ function said(result: PollResult): string {
 /** What the checkpoint says of what is known of the list. */
 function state({ checkpoint }: ListPoller): string {
   if (checkpoint === null) return 'nothing is known';
-  const { order, swept, round, countAnew, provenAt, blindAt, sweptAt, rewoundAt } = checkpoint;
+  const { growth, whole, end, looked } = checkpoint;
+  const { swept, round } = whole;
+  const { countAnew, provenAt, blindAt } = end;
+  const { sweptAt, rewoundAt } = looked;
   const times = Object.entries({ provenAt, blindAt, sweptAt, rewoundAt })
     .filter(([, at]) => at !== null && at > 0)
     .map(([name, at]) => `${name} ${new Date(at ?? 0).toISOString().slice(8, 19)}`);
   const marks = Object.entries({ swept, round: round !== null, countAnew })
     .filter(([, is]) => is)
     .map(([name]) => name);
-  return [order, ...marks, ...times].join(', ');
+  return [growth.order, ...marks, ...times].join(', ');
 }
 
 function answered(answer: Awaited<ReturnType<ListStream['fetchPage']>>): string {

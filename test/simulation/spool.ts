@@ -4,6 +4,7 @@
 import type { Json } from '../../src/contracts/json.ts';
 import { type Append, type Spool, type TrailEntry, uidBytes } from '../../src/contracts/spool.ts';
 import { cutRecords } from '../../src/tools/records.ts';
+import { asVersion1 } from '../support/older-checkpoint.ts';
 
 const trailRecent = 16;
 const dayMs = 24 * 3_600_000;
@@ -19,9 +20,12 @@ export class ModelSpool {
   #trail: TrailEntry[] = [];
   #appends = 0;
   readonly #tell: (line: string) => void;
+  /** Each process finds its checkpoint as version 1 would have left it. */
+  readonly #isOlder: boolean;
 
-  constructor(tell: (line: string) => void) {
+  constructor(tell: (line: string) => void, isOlder: boolean) {
     this.#tell = tell;
+    this.#isOlder = isOlder;
   }
 
   /** Makes an append durable, and tells its block. */
@@ -74,10 +78,11 @@ export class ModelSpool {
         await step();
         return block;
       },
-      recall: async () => ({
-        checkpoint: this.#checkpoint === null ? null : (JSON.parse(this.#checkpoint) as Json),
-        identities: [...this.#blocks],
-      }),
+      recall: async () => {
+        const held = this.#checkpoint === null ? null : (JSON.parse(this.#checkpoint) as Json);
+        const checkpoint = this.#isOlder ? asVersion1(held) : held;
+        return { checkpoint, identities: [...this.#blocks] };
+      },
       trail: async () => [...this.#trail],
       room: async () => undefined,
       entities: async () => new Map(),

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
-import { mismatch } from '../list/checkpoint.ts';
+import { checkpointMismatch } from '../outcome.ts';
 
 const snapshotCheckpoint = z.strictObject({
   version: z.literal(1),
@@ -74,10 +74,10 @@ export function readSnapshotCheckpoint(
 ): SnapshotCheckpoint {
   const parsed = snapshotCheckpoint.safeParse(held);
   if (!parsed.success) {
-    throw mismatch(stream, 'it cannot be read, or was written by another version');
+    throw checkpointMismatch(stream, 'it cannot be read, or was written by another version');
   }
   if (parsed.data.fingerprint !== fingerprint) {
-    throw mismatch(stream, 'base address or company has changed since');
+    throw checkpointMismatch(stream, 'base address or company has changed since');
   }
   return parsed.data;
 }
@@ -87,6 +87,6 @@ export function readEntityState(stream: string, body: string): EntityState {
   try {
     return entityState.parse(JSON.parse(body));
   } catch {
-    throw mismatch(stream, 'an entity of its last reading cannot be read');
+    throw checkpointMismatch(stream, 'an entity of its last reading cannot be read');
   }
 }

@@ -1,8 +1,8 @@
 // Where new records come into a list, which is all that teaches its order. A new record between known ones may have come
 // late and teaches nothing; only a new very first or very last one does, in a list of which something was known before.
 
-import { type ListCheckpoint, samePlace } from './checkpoint.ts';
-import { firstPlace } from './pager.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
+import { firstPlace, samePlace } from './pager.ts';
 import type { Stage } from './stage.ts';
 
 /** What one walk shows of it. */
@@ -56,9 +56,9 @@ export class Growth {
 
 /** The order that growth of one poll shows, beside what was taken for it before. */
 export function orderShown(
-  before: ListCheckpoint['order'],
+  before: ListCheckpoint['growth']['order'],
   { atStart, atEnd }: { readonly atStart: boolean; readonly atEnd: boolean },
-): ListCheckpoint['order'] {
+): ListCheckpoint['growth']['order'] {
   // One end at a time may well be idle.
   if (before === 'mixed' || !(atStart || atEnd)) return before;
   if (atStart && atEnd) return 'mixed';

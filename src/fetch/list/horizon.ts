@@ -5,7 +5,7 @@
 import type { ListCheckpoint } from './checkpoint.ts';
 
 /** Of a checkpoint: what is remembered, a stretch of records each, and the horizon. */
-export type Memory = Pick<ListCheckpoint, 'remembered' | 'horizon'>;
+export type Memory = Pick<ListCheckpoint['memory'], 'remembered' | 'horizon'>;
 
 /** Records of one stretch. */
 const stretchMax = 100_000;

@@ -11,7 +11,7 @@ import { NoPage } from '../outcome.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 
 /** What was learned of the server. */
-export type ServerTraits = Pick<ListCheckpoint, 'limitMax' | 'hasNext' | 'endsWithNull'>;
+export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext' | 'endsWithNull'>;
 
 /** What is asked for. */
 interface Wanted {

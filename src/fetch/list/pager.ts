@@ -54,6 +54,13 @@ export function firstPlace(style: PagingStyle): Place {
   return style === 'offset' ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
 }
 
+/** True for the same place. */
+export function samePlace(a: Place | null, b: Place | null): boolean {
+  if (a === null || b === null) return a === b;
+  if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;
+  return b.by === 'offset' && a.offset === b.offset;
+}
+
 function byCursor(nextOf: (page: Page) => string | null): Pager {
   const next = (place: Place, page: Page): Place | null => {
     const cursor = nextOf(page);

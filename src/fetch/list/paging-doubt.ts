@@ -10,7 +10,7 @@ import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 
 /** What makes it doubtful that all was read. */
-export type Doubt = NonNullable<ListCheckpoint['suspected']>;
+export type Doubt = NonNullable<ListCheckpoint['told']['suspected']>;
 
 /** What the ends that one poll has met say: undefined: nothing; null: that all is well. */
 export interface Verdicts {

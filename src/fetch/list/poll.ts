@@ -2,7 +2,7 @@
 
 import type { Place } from '../../contracts/source.ts';
 import type { Finding } from '../own-pages.ts';
-import type { ListCheckpoint } from './checkpoint.ts';
+import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import { type Growth, orderShown } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import { firstPlace } from './pager.ts';
@@ -79,15 +79,16 @@ export class Poll {
    * that are late by no more than `lookback` are rather held twice than not at all.
    */
   get forgottenUpTo(): number | null {
-    const { swept, horizon } = this.checkpoint;
+    const { whole, memory } = this.checkpoint;
+    const { horizon } = memory;
     // Before the list was read whole, what is older may not have been read yet.
-    const isKnown = swept && horizon !== null && horizon !== noHorizon;
+    const isKnown = whole.swept && horizon !== null && horizon !== noHorizon;
     return isKnown ? horizon - this.settings.lookbackMs : null;
   }
 
   /** True where so much time has passed since, and this poll has come so far. */
-  due(last: 'rewoundAt' | 'sweptAt' | 'probedAt', everyMs: number): boolean {
-    return !this.more && this.now - this.checkpoint[last] >= everyMs;
+  due(last: keyof ListCheckpoint['looked'], everyMs: number): boolean {
+    return !this.more && this.now - this.checkpoint.looked[last] >= everyMs;
   }
 
   /**
@@ -95,15 +96,15 @@ export class Poll {
    * be known, so that what comes late is.
    */
   async begin(): Promise<void> {
-    const { since, standingBefore } = this.checkpoint;
+    const { since, standingBefore } = this.checkpoint.wanted;
     if (this.reader.means.start !== 'now' || standingBefore === null || standingBefore !== since)
       return;
     await this.commit(this.fromNowOn(standingBefore));
   }
 
   /** The checkpoint's step to reading from a time on, up to `lookback` late; epoch milliseconds. */
-  fromNowOn(time: number): Pick<ListCheckpoint, 'since' | 'standingBefore'> {
-    return { since: time - this.settings.lookbackMs, standingBefore: time };
+  fromNowOn(time: number): Pick<ListCheckpoint, 'wanted'> {
+    return { wanted: { since: time - this.settings.lookbackMs, standingBefore: time } };
   }
 
   /** Walks; `growth` has noted the walk's pages. */
@@ -142,7 +143,7 @@ export class Poll {
   }
 
   /** Commits a step of the checkpoint without a page, where it is one. */
-  async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
+  async commit(change: CheckpointChange, findings: readonly Finding[] = []): Promise<void> {
     if (findings.length === 0 && !this.reader.differs(change)) return;
     await this.reader.commit(change, findings);
   }
@@ -150,7 +151,8 @@ export class Poll {
   /** Takes the list for what it has shown itself to be in this poll. */
   async learn(): Promise<void> {
     const { order: pinned, log } = this.reader.means;
-    const { order: before, rewoundAt, sweptAt } = this.checkpoint;
+    const { growth, looked } = this.checkpoint;
+    const { order: before } = growth;
     const order = orderShown(before, this.#grown);
     // What has opened a question does not answer it as well.
     this.#grown = { atStart: false, atEnd: false };
@@ -158,6 +160,7 @@ export class Poll {
     log.info('learned the order of the list', { before, order });
     const learnedAt = order === 'unknown' ? null : this.now;
     // Late records were looked for where they would stand in another order.
-    await this.commit({ order, learnedAt, rewoundAt: Math.min(rewoundAt, sweptAt) });
+    const rewoundAt = Math.min(looked.rewoundAt, looked.sweptAt);
+    await this.commit({ growth: { order, learnedAt }, looked: { rewoundAt } });
   }
 }

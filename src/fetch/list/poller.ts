@@ -14,8 +14,9 @@
 
 import { ExportError } from '../../contracts/errors.ts';
 import { mismatch, NoPage, type PollResult, passingMsMax } from '../outcome.ts';
-import { knowsEnd, type ListCheckpoint, roundWanted, samePlace } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, roundWanted } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
+import { samePlace } from './pager.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
@@ -80,8 +81,8 @@ export class ListPoller {
     const { reached } = this.#memory;
     const isFurther = reached.pages > reached.most;
     reached.most = Math.max(reached.most, reached.pages);
-    const resume = this.#reader.loaded?.resume ?? null;
-    return isFurther || !samePlace(before?.resume ?? null, resume);
+    const resume = this.#reader.loaded?.end.resume ?? null;
+    return isFurther || !samePlace(before?.end.resume ?? null, resume);
   }
 
   async #read(poll: Poll): Promise<PollResult> {
@@ -90,8 +91,8 @@ export class ListPoller {
       await poll.begin();
       await readEnds(poll);
       await lookFurther(poll);
-      await poll.commit({ scopeLost: false }, this.#reader.untold());
-      const { suspected } = poll.checkpoint;
+      await poll.commit({ told: { scopeLost: false } }, this.#reader.untold());
+      const { suspected } = poll.checkpoint.told;
       const doubt = await this.#suspect(poll, doubtAfter(suspected, poll.verdicts));
       this.#memory.lostAt = null;
       this.#memory.failed = false;
@@ -110,8 +111,8 @@ export class ListPoller {
   /** Keeps what is doubted, and tells it once. */
   async #suspect(poll: Poll, suspected: Doubt | null): Promise<ExportError | null> {
     const { stream } = this.#reader.means;
-    const isNew = suspected !== null && suspected.sign !== poll.checkpoint.suspected?.sign;
-    await poll.commit({ suspected }, isNew ? [doubtFinding(stream, suspected)] : []);
+    const isNew = suspected !== null && suspected.sign !== poll.checkpoint.told.suspected?.sign;
+    await poll.commit({ told: { suspected } }, isNew ? [doubtFinding(stream, suspected)] : []);
     return suspected && doubtError(stream, suspected);
   }
 
@@ -125,16 +126,16 @@ export class ListPoller {
       return failure;
     }
     if (about === 'sort') {
-      if (poll.checkpoint.unsorted) return { outcome: 'retry', cause };
+      if (poll.checkpoint.server.unsorted) return { outcome: 'retry', cause };
       await forgetOrder(poll, cause);
       return { outcome: 'done', fresh: poll.fresh, more: true };
     }
     if (await isScopeLost(this.#reader, error, poll)) {
       this.#memory.lostAt ??= poll.begunAt;
-      const { scopeLost: told } = poll.checkpoint;
+      const { scopeLost: told } = poll.checkpoint.told;
       const denied = { ...failure, outcome: 'denied' } as const;
       if (told || poll.begunAt - this.#memory.lostAt < passingMsMax) return denied;
-      await poll.commit({ scopeLost: true }, [scopeFinding(stream.name, cause)]);
+      await poll.commit({ told: { scopeLost: true } }, [scopeFinding(stream.name, cause)]);
       return { ...denied, isDefinite: true };
     }
     const again = about === 'cursor' && this.#settings.onCursorInvalid !== 'halt';
@@ -144,19 +145,15 @@ export class ListPoller {
 
 /** Without the sorting that upstream refuses the list is in another order: what is known of its ends is void. */
 async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
-  const { resume } = poll.checkpoint;
+  const { resume } = poll.checkpoint.end;
   const { name } = poll.reader.means.stream;
   await poll.commit(
     {
-      unsorted: true,
-      order: 'unknown',
-      learnedAt: null,
-      resume: null,
-      overlap: null,
-      resumePage: null,
-      firstPage: null,
-      round: null,
-      openWalk: null,
+      server: { unsorted: true, firstPage: null },
+      growth: { order: 'unknown', learnedAt: null },
+      end: { resume: null, overlap: null, resumePage: null },
+      whole: { round: null },
+      start: { openWalk: null },
     },
     resume === null ? [] : [resetFinding(name, 'sorting', cause)],
   );
@@ -164,12 +161,14 @@ async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
 
 /** Reads the end or ends where new records may turn up. */
 async function readEnds(poll: Poll): Promise<void> {
-  const { order, swept, round, resume } = poll.checkpoint;
+  const { growth, whole, end } = poll.checkpoint;
+  const { order } = growth;
+  const { swept, round } = whole;
   // The first round may be stuck for long, and what is new is not to wait for it.
   const isStuck = round !== null && poll.memory.failed;
   const growsAtStart = order !== 'oldest_first' && (swept || isStuck);
   // Where all fits on one page, the end is the start.
-  const isOnePage = order !== 'newest_first' && samePlace(resume, poll.first);
+  const isOnePage = order !== 'newest_first' && samePlace(end.resume, poll.first);
   if (growsAtStart && !isOnePage) await readStart(poll);
   if (poll.more) return;
   if (order !== 'newest_first' || !swept) await readEnd(poll);
@@ -179,18 +178,19 @@ async function readEnds(poll: Poll): Promise<void> {
 /** Looks for what the ends do not show, as far as that is due. */
 async function lookFurther(poll: Poll): Promise<void> {
   const { rewindEveryMs, reconcileEveryMs } = poll.settings;
-  const { order, horizon } = poll.checkpoint;
+  const { growth, memory } = poll.checkpoint;
+  const { order } = growth;
   if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) await rewind(poll);
   if (poll.due('probedAt', reconcileEveryMs)) {
     // What has no time and is forgotten would look new there.
-    if (order === 'oldest_first' && horizon !== noHorizon) await readStart(poll);
+    if (order === 'oldest_first' && memory.horizon !== noHorizon) await readStart(poll);
     if (order === 'newest_first' && knowsEnd(poll.checkpoint)) await readEnd(poll);
-    await poll.commit({ probedAt: poll.begunAt });
+    await poll.commit({ looked: { probedAt: poll.begunAt } });
     await poll.learn();
   }
-  const { round, sweptAt } = poll.checkpoint;
-  if ((round !== null && !poll.more) || poll.due('sweptAt', roundEveryMs(poll))) {
-    const anew = sweptAt === roundWanted;
+  const { whole, looked } = poll.checkpoint;
+  if ((whole.round !== null && !poll.more) || poll.due('sweptAt', roundEveryMs(poll))) {
+    const anew = looked.sweptAt === roundWanted;
     await readRound(poll, { hurried: anew || isBlind(poll.checkpoint, poll.now), anew });
     await poll.learn();
   }

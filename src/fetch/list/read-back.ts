@@ -31,7 +31,7 @@ export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
         // It may die with something between unread.
         anchored: false,
         trail: true,
-        horizon: poll.checkpoint.horizon,
+        horizon: poll.checkpoint.memory.horizon,
         step: (stage) => {
           found ||= stage.taken.judged.fresh.length > 0;
           // A cursor that is bound to the list as it was leads to an end that is none any more.
@@ -51,8 +51,8 @@ export async function rewind(poll: Poll): Promise<void> {
   const { lookbackMs, rewindEveryMs } = poll.settings;
   const { triedBackAt } = poll.memory;
   if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return;
-  const isThrough = await readBack(poll, poll.checkpoint.rewoundAt - lookbackMs);
+  const isThrough = await readBack(poll, poll.checkpoint.looked.rewoundAt - lookbackMs);
   // Where upstream takes no cursor from before, it is not asked at each poll, and a round has to find them.
   poll.memory.triedBackAt = isThrough ? null : poll.begunAt;
-  if (isThrough) await poll.commit({ rewoundAt: poll.begunAt });
+  if (isThrough) await poll.commit({ looked: { rewoundAt: poll.begunAt } });
 }

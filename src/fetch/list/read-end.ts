@@ -2,10 +2,11 @@
 // upstream no longer takes it, the end is found anew: from a place where the list was read some time before, or by a round.
 
 import type { NoPage } from '../outcome.ts';
-import { knowsEnd, roundWanted, samePlace } from './checkpoint.ts';
+import { knowsEnd, roundWanted } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Identified } from './identity.ts';
+import { samePlace } from './pager.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
 import { begin, readRound } from './read-round.ts';
@@ -22,18 +23,19 @@ import type { Walk } from './walk.ts';
 
 /** Reads the list's end. */
 export async function readEnd(poll: Poll): Promise<void> {
-  const { resume, overlap, atEnd, again, arrivedAt, swept, round, countAnew } = poll.checkpoint;
+  const { end, whole, memory } = poll.checkpoint;
+  const { resume, overlap, atEnd, again, arrivedAt } = end;
   if (!knowsEnd(poll.checkpoint) || resume === null) {
     // Counting anew is what a round is for, and one that is under way has come further already.
-    const canStepBack = swept && round === null && !countAnew;
+    const canStepBack = whole.swept && whole.round === null && !end.countAnew;
     if (canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY))) {
-      return await poll.commit({ standingBefore: null });
+      return await poll.commit({ wanted: { standingBefore: null } });
     }
     return await readRound(poll, { hurried: true });
   }
   const isFirst = samePlace(resume, poll.first);
   // Behind the last record nothing that is known is met; in an empty list, nothing is known.
-  const growth = new Growth(!isFirst && again === 0 && poll.checkpoint.remembered.length > 0);
+  const growth = new Growth(!isFirst && again === 0 && memory.remembered.length > 0);
   const anew = isFirst ? begin(poll) : null;
   const walk: Walk = {
     from: { resume, overlap },
@@ -52,11 +54,13 @@ export async function readEnd(poll: Poll): Promise<void> {
       // that this is another place.
       const proven = !isFirst && atEnd && stage.next === null && growth.isBehind(again);
       return {
-        ...resumeAfter(stage),
-        // Once can be by mistake of a server that serves another place.
-        ...(proven ? { provenAt: arrivedAt, arrivedAt: stage.taken.at } : {}),
+        end: {
+          ...resumeAfter(stage).end,
+          // Once can be by mistake of a server that serves another place.
+          ...(proven ? { provenAt: arrivedAt, arrivedAt: stage.taken.at } : {}),
+        },
         // Rows have come in before those that were read.
-        ...(stage.pager.inserted ? { sweptAt: roundWanted } : {}),
+        ...(stage.pager.inserted ? { looked: { sweptAt: roundWanted } } : {}),
       };
     },
   };
@@ -64,7 +68,7 @@ export async function readEnd(poll: Poll): Promise<void> {
     const { next, paused } = await poll.follow(walk, growth);
     if (anew === null || next === null || paused === null) return;
     // A gap that is too long for one poll: a round goes on behind it.
-    await poll.commit({ resume: null, round: { ...anew, next, known: true } });
+    await poll.commit({ end: { resume: null }, whole: { round: { ...anew, next, known: true } } });
   } catch (error) {
     if (isFirst || !isRefused(error)) throw error;
     await recover(poll, error);
@@ -74,21 +78,25 @@ export async function readEnd(poll: Poll): Promise<void> {
 /** Finds out what a refusal means, and where the list goes on if its cursor is dead. */
 async function recover(poll: Poll, refusal: NoPage): Promise<void> {
   const { reader, first, signal, settings } = poll;
-  const { order, resume } = poll.checkpoint;
-  if (!(await isDead(reader, refusal, { resume: resume ?? first, first, signal }))) return;
+  const { growth, end } = poll.checkpoint;
+  if (!(await isDead(reader, refusal, { resume: end.resume ?? first, first, signal }))) return;
   const { log, stream } = reader.means;
   // The end is not where such a list grows.
-  if (order === 'newest_first') return await poll.commit({ resume: null });
+  const lost = { end: { resume: null } };
+  if (growth.order === 'newest_first') return await poll.commit(lost);
   const what = stream.paging === 'offset' ? 'offset' : 'cursor';
   log.warn(`upstream no longer takes the ${what}`, { error: refusal.message });
   if (settings.onCursorInvalid === 'halt') throw refusal;
   const { cause } = refusal.failure;
   if (settings.onCursorInvalid === 'from_now') {
     const { now, checkpoint } = poll;
-    const findings = fromNowFindings(stream.name, cause, { from: checkpoint.watermark, to: now });
-    await poll.commit({ resume: null, ...poll.fromNowOn(now) }, findings);
+    const findings = fromNowFindings(stream.name, cause, {
+      from: checkpoint.memory.watermark,
+      to: now,
+    });
+    await poll.commit({ ...lost, ...poll.fromNowOn(now) }, findings);
   } else {
-    await poll.commit({ resume: null }, [resetFinding(stream.name, what, cause)]);
+    await poll.commit(lost, [resetFinding(stream.name, what, cause)]);
   }
   await readEnd(poll);
 }
@@ -103,7 +111,7 @@ function checkEnd(
   { isFirst, left, overlap }: Seen,
 ): void {
   checkHeeded(reader, identified, isFirst);
-  if (!checkpoint.nameless || overlap > 0) return;
+  if (!checkpoint.memory.nameless || overlap > 0) return;
   const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
   const known = reader.countKnown(identified) - met;
   if (known * 2 > identified.count - met) throw ignoredCursor(reader.means.stream);

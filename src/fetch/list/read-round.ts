@@ -6,10 +6,18 @@
 // list's end is not known without it does it go through in one poll. Its progress is committed.
 
 import { NoPage } from '../outcome.ts';
-import { knowsEnd, type ListCheckpoint, type Round, roundWanted, samePlace } from './checkpoint.ts';
+import {
+  type CheckpointChange,
+  joined,
+  knowsEnd,
+  type ListCheckpoint,
+  type Round,
+  roundWanted,
+} from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
+import { samePlace } from './pager.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter } from './stage.ts';
@@ -24,21 +32,22 @@ const dayMs = 24 * 3_600_000;
  * How often the whole list is read: once a day where a record has come through its end, since nothing else is likely to be
  * missed; else each `reconcile_every`, and less often, though once a day, where a round takes long.
  */
-export function roundEveryMs({ checkpoint, settings, memory, now }: Poll): number {
-  const { order, provenAt, sweptInMs, horizon } = checkpoint;
+export function roundEveryMs({ checkpoint, settings, memory: { triedBackAt }, now }: Poll): number {
+  const { growth, end, whole, memory } = checkpoint;
   const { reconcileEveryMs } = settings;
   // What has no time and is forgotten would look new.
-  if (horizon === noHorizon) return Number.POSITIVE_INFINITY;
+  if (memory.horizon === noHorizon) return Number.POSITIVE_INFINITY;
   const daily = Math.max(dayMs, reconcileEveryMs);
-  const proven = order === 'oldest_first' && memory.triedBackAt === null && isRecent(provenAt, now);
+  const proven =
+    growth.order === 'oldest_first' && triedBackAt === null && isRecent(end.provenAt, now);
   if (proven) return daily;
   if (isBlind(checkpoint, now)) return reconcileEveryMs;
-  return Math.min(daily, Math.max(reconcileEveryMs, sweptInMs / timeShare));
+  return Math.min(daily, Math.max(reconcileEveryMs, whole.sweptInMs / timeShare));
 }
 
 /** The list has grown at its end and asking there did not show it, so that a round is how it is read. */
-export function isBlind({ blindAt }: ListCheckpoint, now: number): boolean {
-  return isRecent(blindAt, now);
+export function isBlind({ end }: ListCheckpoint, now: number): boolean {
+  return isRecent(end.blindAt, now);
 }
 
 function isRecent(at: number | null, now: number): boolean {
@@ -50,7 +59,8 @@ export async function readRound(
   poll: Poll,
   { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },
 ): Promise<void> {
-  const { round, nameless } = poll.checkpoint;
+  const { nameless } = poll.checkpoint.memory;
+  const { round } = poll.checkpoint.whole;
   const { tally, polledAt } = poll.memory;
   const sinceMs = poll.begunAt - (polledAt ?? Number.NEGATIVE_INFINITY);
   const sliceMs = Math.min(sinceMs, poll.settings.reconcileEveryMs) * timeShare;
@@ -67,7 +77,8 @@ export async function readRound(
     poll.reader.means.log.warn('a row that upstream does not show ends a round through the list', {
       error: error.message,
     });
-    await poll.commit({ round: null, sweptAt: poll.checkpoint.round?.begunAt ?? poll.begunAt });
+    const sweptAt = poll.checkpoint.whole.round?.begunAt ?? poll.begunAt;
+    await poll.commit({ whole: { round: null }, looked: { sweptAt } });
   }
 }
 
@@ -75,7 +86,7 @@ export async function readRound(
 export function begin(poll: Poll): Round {
   poll.memory.tally = { counts: new Map(), at: null };
   poll.memory.reached.pages = 0;
-  const { watermark, horizon } = poll.checkpoint;
+  const { watermark, horizon } = poll.checkpoint.memory;
   const { begunAt, first: next } = poll;
   const nothing = { ...noReach, ...nonePassed };
   return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...nothing };
@@ -87,7 +98,7 @@ async function goOn(poll: Poll, round: Round, until: number): Promise<void> {
   } catch (error) {
     if (!leadsNowhere(error)) throw error;
     // A refusal further on may be a slip, and is asked again where it stands.
-    const hasMoved = !samePlace(poll.checkpoint.round?.next ?? null, round.next);
+    const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, round.next);
     if (isRefused(error) && hasMoved) throw error;
     // Its cursor did not live until this poll: from the start, and without a pause this time.
     await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
@@ -101,7 +112,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
   const growth = new Growth(round.known);
   const from = poll.now;
   let current = round;
-  let atEnd: Partial<ListCheckpoint> = {};
+  let atEnd: CheckpointChange = {};
   let pages = 0;
   const follow = poll.follow({
     from: { resume: round.next, overlap: round.overlap },
@@ -109,7 +120,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
     anchored: true,
     trail: true,
     passed: { read: round.read, total: round.total },
-    horizon: before.swept ? round.horizon : null,
+    horizon: before.whole.swept ? round.horizon : null,
     tally,
     until,
     check: (identified, { isFirst }) => {
@@ -127,31 +138,31 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       atEnd = resumeAfter(stage);
       // A page that is committed anyway takes the round's progress with it. Empty ones may be many.
       const isStep = taken.judged.fresh.length > 0 || taken.page.records.length === 0;
-      return isStep && next !== null ? { round: current } : {};
+      return isStep && next !== null ? { whole: { round: current } } : {};
     },
   });
   const walked = await follow.catch(async (error: unknown) => {
-    if (error instanceof NoPage && tally.at !== null) await poll.commit({ round: current });
+    if (error instanceof NoPage && tally.at !== null)
+      await poll.commit({ whole: { round: current } });
     throw error;
   });
-  if (walked.paused !== null) return await poll.commit({ round: current });
+  if (walked.paused !== null) return await poll.commit({ whole: { round: current } });
   // Rows that came or went meanwhile are no sign: once more.
   const isUnsure = pages > 1 && round.next.by === 'cursor' && poll.missesRows();
   const now = poll.now;
-  const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.resume, poll.first);
+  const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.end.resume, poll.first);
   await poll.commit(
-    {
-      ...atEnd,
-      round: null,
-      swept: true,
-      standingBefore: null,
-      sweptAt: isUnsure ? roundWanted : current.begunAt,
-      sweptInMs: current.spentMs,
-      rewoundAt: Math.max(before.rewoundAt, current.begunAt),
-      probedAt: Math.max(before.probedAt, current.begunAt),
-      ...(blind && !isRecent(before.provenAt, now) ? { blindAt: now } : {}),
-    },
+    joined(atEnd, {
+      whole: { round: null, swept: true, sweptInMs: current.spentMs },
+      wanted: { standingBefore: null },
+      looked: {
+        sweptAt: isUnsure ? roundWanted : current.begunAt,
+        rewoundAt: Math.max(before.looked.rewoundAt, current.begunAt),
+        probedAt: Math.max(before.looked.probedAt, current.begunAt),
+      },
+      end: blind && !isRecent(before.end.provenAt, now) ? { blindAt: now } : {},
+    }),
     // Where it goes on from now, what came in between was told as left out.
-    before.standingBefore === null ? gapBefore(current, name, current.watermark) : [],
+    before.wanted.standingBefore === null ? gapBefore(current, name, current.watermark) : [],
   );
 }

@@ -1,7 +1,7 @@
 // What is new at the start of a list: walks from the first page down to what is known. A walk that died is first gone on with
 // down to there; what it had found is known and yet no sign of having joined up, so the new walk passes through it.
 
-import type { ListCheckpoint } from './checkpoint.ts';
+import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Resume } from './pager.ts';
@@ -13,24 +13,25 @@ import type { Walk } from './walk.ts';
 /** Reads the list's start. */
 export async function readStart(poll: Poll): Promise<void> {
   const { reader, begunAt, settings, memory } = poll;
-  const { openWalk: before } = poll.checkpoint;
+  const { openWalk: before } = poll.checkpoint.start;
   const hasPaused = before !== null && memory.empties.before(before.next).count > 0;
   await goOnWithOpenWalk(poll);
   if (poll.more) return;
   if (hasPaused) {
     // It was in the midst of empty pages, and is through now: the next poll looks at the start again.
     reader.anchorAll();
-    return await poll.commit({ openWalk: null });
+    return await poll.commit({ start: { openWalk: null } });
   }
   const { name } = reader.means.stream;
-  const { order, watermark, rewoundAt, openWalk, countAnew } = poll.checkpoint;
+  const { growth: known, looked, start, end } = poll.checkpoint;
+  const { watermark } = poll.checkpoint.memory;
   // Late records stand further down: now and then the walk goes on to where none is looked for.
-  const deep = order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
-  const lookedUpTo = Math.min(watermark ?? rewoundAt, rewoundAt);
+  const deep = known.order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
+  const lookedUpTo = Math.min(watermark ?? looked.rewoundAt, looked.rewoundAt);
   const horizon = deep && watermark !== null ? lookedUpTo - settings.lookbackMs : null;
-  const block = openWalk?.block ?? reader.nextBlock;
+  const block = start.openWalk?.block ?? reader.nextBlock;
   let reach = noReach;
-  let atEnd: Partial<ListCheckpoint> = { countAnew };
+  let atEnd: CheckpointChange = { end: { countAnew: end.countAnew } };
   const growth = new Growth(false);
   const from = { resume: poll.first, overlap: null };
   const whole = topWalk(poll, { from, block, horizon }, (stage) => {
@@ -42,13 +43,13 @@ export async function readStart(poll: Poll): Promise<void> {
   if (poll.more) return;
   reader.anchorAll();
   await poll.commit(
-    { ...atEnd, openWalk: null, ...(deep ? { rewoundAt: begunAt } : {}) },
+    { ...atEnd, start: { openWalk: null }, ...(deep ? { looked: { rewoundAt: begunAt } } : {}) },
     gapBefore(reach, name, watermark),
   );
 }
 
 async function goOnWithOpenWalk(poll: Poll): Promise<void> {
-  const { openWalk } = poll.checkpoint;
+  const { openWalk } = poll.checkpoint.start;
   if (openWalk === null) return;
   const from = { resume: openWalk.next, overlap: null };
   try {
@@ -89,7 +90,7 @@ function topWalk(
       const { place, next, taken, pager } = stage;
       const isKnown = taken.page.records.length > 0 && taken.judged.fresh.length === 0;
       if (next === null || isKnown) return {};
-      return { openWalk: { next: pager.resume(place, next).resume, block } };
+      return { start: { openWalk: { next: pager.resume(place, next).resume, block } } };
     },
   };
 }

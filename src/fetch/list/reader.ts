@@ -6,7 +6,6 @@
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
-import { isObject } from '../../contracts/json.ts';
 import type { ListStream, Order, Page, Place } from '../../contracts/source.ts';
 import { type NewPage, type Spool, uidBytes } from '../../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
@@ -21,11 +20,13 @@ import {
 } from '../own-pages.ts';
 import {
   byOldVersion,
+  type CheckpointChange,
   freshCheckpoint,
+  joined,
   type ListCheckpoint,
+  parseCheckpoint,
   readCheckpoint,
   roundWanted,
-  samePlace,
 } from './checkpoint.ts';
 import { Drift } from './drift.ts';
 import { Group } from './group.ts';
@@ -34,6 +35,7 @@ import { type Identified, Identifier } from './identity.ts';
 import { judge, type Question, type WalkCounts } from './judge.ts';
 import { KeyTable } from './key-table.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
+import { samePlace } from './pager.ts';
 import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 import type { Taken } from './stage.ts';
@@ -118,30 +120,34 @@ export class ListReader {
           })
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
     const checkpoint = underIgnore(held, this.#ignore, newest);
-    const stored = memory.checkpoint;
-    if (isObject(stored) && stored.swept === true && !checkpoint.swept) {
+    if (parseCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
       log.info('the paging has changed: reading the list again from its start, repeats left out');
     }
+    const {
+      start: { openWalk },
+      memory: { olderUpTo, drift },
+    } = checkpoint;
     const repeats = new Repeats();
     for (const { block, bytes } of memory.identities) {
-      const isAnchored = checkpoint.openWalk === null || block < checkpoint.openWalk.block;
-      if (block <= checkpoint.olderUpTo) repeats.addOlder(asWords(bytes), isAnchored);
+      const isAnchored = openWalk === null || block < openWalk.block;
+      if (block <= olderUpTo) repeats.addOlder(asWords(bytes), isAnchored);
       else repeats.addAll(asWords(bytes), isAnchored);
     }
     this.#block = newest;
     this.#repeats = repeats;
-    this.#drift = this.#driftFrom(checkpoint.drift);
+    this.#drift = this.#driftFrom(drift);
     this.#walks = new WeakMap();
     this.#unsaved = false;
-    const { limitMax, hasNext, endsWithNull } = checkpoint;
+    const { limitMax, hasNext, endsWithNull } = checkpoint.server;
     this.#asker.traits = { limitMax, hasNext, endsWithNull };
     // A pinned order wins over a learned one, and unpinning starts learning again from what is known.
-    const pinned = order === 'auto' ? checkpoint.order : order;
-    this.#checkpoint = { ...checkpoint, order: pinned };
+    const { growth } = checkpoint;
+    const pinned = order === 'auto' ? growth.order : order;
+    this.#checkpoint = { ...checkpoint, growth: { ...growth, order: pinned } };
     return this.#checkpoint;
   }
 
-  #driftFrom(state: ListCheckpoint['drift']): Drift {
+  #driftFrom(state: ListCheckpoint['memory']['drift']): Drift {
     return new Drift(state, this.means.patienceMs, this.#ignore);
   }
 
@@ -164,8 +170,9 @@ export class ListReader {
 
   /** The page at a place, of which `overlap` rows were read before. Throws NoPage for any other answer. */
   ask(place: Place, overlap: number, signal: AbortSignal): Promise<Asked> {
-    const { resume, atEnd, unsorted } = this.checkpoint;
-    const isEnd = atEnd && samePlace(place, resume);
+    const { end, server } = this.checkpoint;
+    const { unsorted } = server;
+    const isEnd = end.atEnd && samePlace(place, end.resume);
     return this.#asker.ask({ place, overlap, isEnd, unsorted }, signal);
   }
 
@@ -197,7 +204,7 @@ export class ListReader {
       readonly horizon: number | null;
     },
   ): Taken {
-    const { since, standingBefore } = this.checkpoint;
+    const { since, standingBefore } = this.checkpoint.wanted;
     const { time } = this.means.stream;
     const now = this.means.clock.now();
     const readBefore = this.#readBefore(how);
@@ -224,22 +231,22 @@ export class ListReader {
 
   /** What of a page was read before; null: nothing was. */
   #readBefore({ reading, counts }: Pick<Question, 'reading' | 'counts'>): Question['readBefore'] {
-    const { swept, atEnd, watermark } = this.checkpoint;
+    const { whole, end, memory } = this.checkpoint;
+    const { watermark } = memory;
     const latest = Math.max(this.#latest, watermark ?? this.#latest);
     const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
     const walk = this.#walks.get(counts) ?? { readUpTo, met: new KeyTable() };
     this.#walks.set(counts, walk);
-    const isUnread = reading === 'onward' || (reading === 'resume' && !atEnd);
-    return swept && !isUnread ? walk : null;
+    const isUnread = reading === 'onward' || (reading === 'resume' && !end.atEnd);
+    return whole.swept && !isUnread ? walk : null;
   }
 
   /** True where a step would change the checkpoint. */
-  differs(change: Partial<ListCheckpoint>): boolean {
+  differs(change: CheckpointChange): boolean {
     const now = this.checkpoint;
-    if (this.#drift.isClear || this.#drift.state !== now.drift) return true;
-    return Object.entries(change).some(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(now[key as keyof ListCheckpoint]),
-    );
+    if (this.#drift.isClear || this.#drift.state !== now.memory.drift) return true;
+    // Fields keep their places when they are changed.
+    return JSON.stringify(joined(now, change)) !== JSON.stringify(now);
   }
 
   /** A walk has joined up with what was known. */
@@ -248,7 +255,7 @@ export class ListReader {
   }
 
   /** Commits findings and changed parts of the checkpoint, in one transaction with what is staged. */
-  async commit(change: Partial<ListCheckpoint>, findings: readonly Finding[] = []): Promise<void> {
+  async commit(change: CheckpointChange, findings: readonly Finding[] = []): Promise<void> {
     this.stage(null, change, { trail: null, findings });
     await this.flush();
   }
@@ -256,23 +263,25 @@ export class ListReader {
   /** Stages what was taken, findings, and the changed parts of the checkpoint, all for one transaction. */
   stage(
     taken: Taken | null,
-    change: Partial<ListCheckpoint>,
+    change: CheckpointChange,
     { trail, findings: told }: { trail: string | null; findings: readonly Finding[] },
   ): void {
     const { stream, clock } = this.means;
     const fresh = taken?.judged.fresh.length ?? 0;
     const known = fresh + (taken?.judged.standing ?? 0);
     const findings = [...told, ...this.#findingsOf(taken)];
-    const isLetGo = this.checkpoint.drift?.isHeld === true && !this.#drift.isHeld;
-    const checkpoint: ListCheckpoint = {
-      ...this.checkpoint,
-      ...this.#asker.traits,
-      drift: this.#drift.state,
-      watermark: this.#watermark(taken),
-      ...(known === 0 ? {} : remember(this.checkpoint, known, this.#latestOn(taken))),
-      ...change,
-      ...(isLetGo ? { sweptAt: roundWanted } : {}),
-    };
+    const { memory } = this.checkpoint;
+    const isLetGo = memory.drift?.isHeld === true && !this.#drift.isHeld;
+    const learned = joined(this.checkpoint, {
+      server: this.#asker.traits,
+      memory: {
+        drift: this.#drift.state,
+        watermark: this.#watermark(taken),
+        ...(known === 0 ? {} : remember(memory, known, this.#latestOn(taken))),
+      },
+    });
+    const wish = isLetGo ? { looked: { sweptAt: roundWanted } } : {};
+    const checkpoint = joined(joined(learned, change), wish);
     const pages: NewPage[] = [];
     if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
     if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
@@ -341,7 +350,7 @@ export class ListReader {
   }
 
   #watermark(taken: Taken | null): number | null {
-    const { watermark } = this.checkpoint;
+    const { watermark } = this.checkpoint.memory;
     const latest = this.#latestOn(taken);
     return latest === null ? watermark : Math.max(watermark ?? latest, latest);
   }
@@ -388,16 +397,17 @@ export class ListReader {
 
 /** The checkpoint where records are known by what is not ignored now. */
 function underIgnore(held: ListCheckpoint, ignore: string[], newest: number): ListCheckpoint {
-  if (JSON.stringify(held.ignore) === JSON.stringify(ignore)) {
-    const isOld = held.olderUpTo === byOldVersion && newest > 0;
+  const { memory } = held;
+  if (JSON.stringify(memory.ignore) === JSON.stringify(ignore)) {
+    const isOld = memory.olderUpTo === byOldVersion && newest > 0;
     // Read in its order, the first content met under an id is the one that was delivered; but what may be forgotten
     // is not read as if it were new.
-    const anew = isOld && held.horizon === null ? { swept: false, round: null } : {};
-    return { ...held, olderUpTo: Math.min(held.olderUpTo, newest), ...anew };
+    const anew = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
+    return joined(held, { memory: { olderUpTo: Math.min(memory.olderUpTo, newest) }, ...anew });
   }
   // Those without ids were counted by what was not ignored then.
-  const anew = held.nameless ? { countAnew: true, resumePage: null } : {};
-  return { ...held, ignore, olderUpTo: newest, drift: null, ...anew };
+  const anew = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
+  return joined(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
 }
 
 /** The records as found in the body, also where the source handed them over parsed. */

@@ -129,7 +129,8 @@ export function checkHeeded(
   identified: Identified,
   isFirst: boolean,
 ): void {
-  const { firstPage, nameless } = checkpoint;
+  const { firstPage } = checkpoint.server;
+  const { nameless } = checkpoint.memory;
   const { count } = identified;
   if (firstPage === null || count === 0) return;
   const head = Buffer.from(firstPage, 'base64');

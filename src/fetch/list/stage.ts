@@ -1,7 +1,7 @@
 // A page of a walk on its way into the spool, with what is around it, and what follows from it for the checkpoint.
 
 import type { Page, Place } from '../../contracts/source.ts';
-import type { ListCheckpoint } from './checkpoint.ts';
+import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import { type Judged, keyBytes, keysOf, type WalkCounts } from './judge.ts';
@@ -54,7 +54,7 @@ export interface Tally {
 }
 
 /** Where the list's end is asked for next, after a page. */
-export function resumeAfter(stage: Stage): Partial<ListCheckpoint> {
+export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'>> {
   const { place, next, onward, taken, pager, left, nameless } = stage;
   const { identified } = taken.judged;
   const { resume, overlap } = pager.resume(place, onward);
@@ -62,12 +62,14 @@ export function resumeAfter(stage: Stage): Partial<ListCheckpoint> {
   const wanted = next === null && overlap === null && nameless;
   const resumePage = wanted ? keysOf(identified, 0, identified.count) : null;
   return {
-    resume,
-    atEnd: next === null,
-    again: overlap !== null ? keyCount(overlap) : next === null ? identified.count : 0,
-    overlap,
-    countAnew: false,
-    resumePage: next === null ? resumePage : left,
+    end: {
+      resume,
+      atEnd: next === null,
+      again: overlap !== null ? keyCount(overlap) : next === null ? identified.count : 0,
+      overlap,
+      countAnew: false,
+      resumePage: next === null ? resumePage : left,
+    },
   };
 }
 

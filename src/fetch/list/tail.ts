@@ -5,8 +5,9 @@
 // which was taken for the end is crossed all the same, a page at each poll.
 
 import type { Page, Place } from '../../contracts/source.ts';
-import { type ListCheckpoint, samePlace } from './checkpoint.ts';
+import type { ListCheckpoint } from './checkpoint.ts';
 import type { Sameness } from './circle.ts';
+import { samePlace } from './pager.ts';
 
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;
@@ -40,7 +41,7 @@ export class EmptyRuns {
 }
 
 /** What is known of a list's end. */
-type Known = Pick<ListCheckpoint, 'endless' | 'gap' | 'remembered'>;
+type Known = Pick<ListCheckpoint, 'server' | 'memory'>;
 
 /** Watches one walk for it. */
 export class TailWatch {
@@ -60,7 +61,7 @@ export class TailWatch {
 
   /** Most empty pages in a row that a record stood behind. */
   get gap(): number {
-    return Math.max(this.#known.gap, this.#gap);
+    return Math.max(this.#known.server.gap, this.#gap);
   }
 
   /** It is time to let others have their turn. */
@@ -72,7 +73,10 @@ export class TailWatch {
   doubts({ records, next }: Page): boolean {
     const isMany = (this.#run.count + 1) % emptyPagesMax === 0;
     return (
-      isMany && records.length === 0 && typeof next === 'string' && this.#known.endless === null
+      isMany &&
+      records.length === 0 &&
+      typeof next === 'string' &&
+      this.#known.server.endless === null
     );
   }
 
@@ -92,14 +96,14 @@ export class TailWatch {
     this.#run.count = 0;
     this.#again = fresh === 0 && sameness !== 'other' ? this.#again + 1 : 0;
     if (this.#again >= againMax) return true;
-    return this.#known.endless !== null && this.#isPoll && fresh === 0;
+    return this.#known.server.endless !== null && this.#isPoll && fresh === 0;
   }
 
   get #emptyMost(): number {
-    const { endless, remembered } = this.#known;
-    if (endless === null) return this.#isUnsure ? 0 : gapMax;
+    const { server, memory } = this.#known;
+    if (server.endless === null) return this.#isUnsure ? 0 : gapMax;
     // A poll goes on there the next time, and where nothing was ever met, nothing is passed over.
-    const isQuick = this.#isPoll || remembered.length === 0;
+    const isQuick = this.#isPoll || memory.remembered.length === 0;
     return isQuick ? Math.min(1, this.gap) : Math.max(gapUsual, this.gap);
   }
 }

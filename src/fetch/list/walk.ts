@@ -6,14 +6,14 @@
 import { ExportError } from '../../contracts/errors.ts';
 import type { Page, Place } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
-import { type ListCheckpoint, samePlace } from './checkpoint.ts';
+import { type CheckpointChange, joined } from './checkpoint.ts';
 import { CircleWatch, type Sameness } from './circle.ts';
 import { EndWatch, nonePassed, notKnown, type Passed } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import { headOf, keysOf, overlapEnd, type Reading, sameEnd } from './judge.ts';
 import type { Asked } from './page-asker.ts';
-import { firstPlace, overlapMax, type Pager, pagerFor, type Resume } from './pager.ts';
+import { firstPlace, overlapMax, type Pager, pagerFor, type Resume, samePlace } from './pager.ts';
 import type { Verdicts } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
 import { keysWithout, type Seen, type Stage, type Taken, type Tally } from './stage.ts';
@@ -47,7 +47,7 @@ export interface Walk {
   /** Ends the walk before the end of the list. */
   stopAt?(taken: Taken): boolean;
   /** The checkpoint's step with a page, after which the walk goes on at `next` or has ended at `place`. */
-  step(stage: Stage): Partial<ListCheckpoint>;
+  step(stage: Stage): CheckpointChange;
 }
 
 /** How a walk ended. */
@@ -137,7 +137,7 @@ class Following {
     const isWhole = reader.means.start === 'beginning';
     this.#end = new EndWatch(reader.means.stream, isWhole, walk.passed ?? notKnown);
     this.#reading = walk.reading;
-    this.#left = walk.reading === 'resume' ? reader.checkpoint.resumePage : null;
+    this.#left = walk.reading === 'resume' ? reader.checkpoint.end.resumePage : null;
   }
 
   async run(): Promise<Omit<Walked, 'restarted'> | 'shifted'> {
@@ -247,7 +247,7 @@ class Following {
   /** How many leading records came on the page before; without ids they would look new. */
   #again(identified: Identified, sameness: Sameness): number {
     if (sameness !== 'other') return identified.count;
-    const mayBegin = this.#reader.checkpoint.endless === 'again' && this.#before.length > 0;
+    const mayBegin = this.#reader.checkpoint.server.endless === 'again' && this.#before.length > 0;
     return mayBegin ? Math.max(0, overlapEnd(identified, this.#before)) : 0;
   }
 
@@ -280,7 +280,7 @@ class Following {
     const overlap = isFirst ? 0 : Math.max(met.overlap, sameEnd(identified, this.#before));
     const tail = keysOf(identified, Math.max(0, count - overlapMax), count);
     this.#before = Buffer.from(tail, 'base64');
-    const nameless = this.#reader.checkpoint.nameless || named.includes(0);
+    const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
     this.#end.pass(taken.page, count - overlap);
     const { passed } = this.#end;
     return { ...met, place, pager: this.#pager, overlap, passed, left: this.#left, nameless };
@@ -297,17 +297,17 @@ class Following {
     const { identified, fresh, changed, identities } = taken.judged;
     const { name } = this.#reader.means.stream;
     const step = this.#walk.step(stage);
-    const gap =
-      hidden === null ? null : gapAt(stage, { hidden, name, told: this.#reader.checkpoint.gaps });
-    const ahead = this.#reading === 'known' && step.resume === undefined;
+    const { gaps: told } = this.#reader.checkpoint.told;
+    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told });
+    const ahead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
-    const change = {
-      ...this.#learned(stage),
-      nameless: stage.nameless,
-      ...(countAnew ? { countAnew } : {}),
-      ...(gap === null ? {} : { gaps: gap.gaps }),
-      ...step,
+    const learned: CheckpointChange = {
+      server: this.#learned(stage),
+      memory: { nameless: stage.nameless },
+      ...(countAnew ? { end: { countAnew } } : {}),
+      ...(gap === null ? {} : { told: { gaps: gap.gaps } }),
     };
+    const change = joined(learned, step);
     const isOnTrail = this.#walk.trail && place.by === 'cursor' && next !== null;
     const trail = isOnTrail ? place.cursor : null;
     const findings = gap === null ? [] : [gap.finding];
@@ -318,10 +318,10 @@ class Following {
   }
 
   /** What a page shows of the server: how the list begins, and how it ends. */
-  #learned({ place, next, onward, taken }: Stage): Partial<ListCheckpoint> {
+  #learned({ place, next, onward, taken }: Stage): NonNullable<CheckpointChange['server']> {
     const { identified } = taken.judged;
     const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
-    const endless = next === null ? ended : this.#reader.checkpoint.endless;
+    const endless = next === null ? ended : this.#reader.checkpoint.server.endless;
     const isFirst = samePlace(place, firstPlace(this.#reader.means.stream.paging));
     // What is not full may be the last page as well, which comes again by right.
     if (isFirst) this.#isShort = !this.#isFull(identified);

@@ -6,6 +6,7 @@ import type { ListBehaviour } from '../../../src/sandbox/sandbox.ts';
 import { LOGS, WEB } from '../../sandbox/client.ts';
 import {
   aList,
+  checkpointOf,
   differences,
   hourMs,
   ledgerTexts,
@@ -62,10 +63,7 @@ async function counted(
       await list.readToTail();
       return requests - before;
     },
-    async order() {
-      const { checkpoint } = await list.spool.recall(list.stream.name);
-      return (checkpoint as { readonly order: string }).order;
-    },
+    order: async () => (await checkpointOf(list)).growth.order,
     async differences() {
       const held = (await list.records()).map(({ text }) => text);
       return differences(held, ledgerTexts(sandbox, path));

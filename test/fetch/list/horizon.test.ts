@@ -3,9 +3,19 @@
 
 import { describe, expect, test } from 'vitest';
 import { identityBytes } from '../../../src/contracts/spool.ts';
+import { joined } from '../../../src/fetch/list/checkpoint.ts';
 import { noHorizon, remember } from '../../../src/fetch/list/horizon.ts';
 import { LOGS } from '../../sandbox/client.ts';
-import { aList, aSpool, differences, hourMs, minuteMs, none, standingSandbox } from './reading.ts';
+import {
+  aList,
+  aSpool,
+  checkpointOf,
+  differences,
+  hourMs,
+  minuteMs,
+  none,
+  standingSandbox,
+} from './reading.ts';
 
 const fresh = { remembered: [], horizon: null };
 
@@ -58,14 +68,15 @@ describe('a list that is longer than the memory', () => {
     const first = await aList(world, choices);
     await first.readToTail();
     const stream = first.stream.name;
-    const { checkpoint, identities } = await first.spool.recall(stream);
+    const { identities } = await first.spool.recall(stream);
+    const checkpoint = await checkpointOf(first);
     const times = (await first.records()).map(({ text }) => Date.parse(JSON.parse(text).timestamp));
     const spool = await aSpool();
     const left = Buffer.concat(identities.map(({ bytes }) => bytes)).subarray(-20 * identityBytes);
     await spool.append({
       stream,
       pages: [],
-      checkpoint: { ...(checkpoint as object), order, horizon: horizonOf(times) },
+      checkpoint: joined(checkpoint, { growth: { order }, memory: { horizon: horizonOf(times) } }),
       identities: left,
     });
     let requests = 0;

@@ -9,6 +9,7 @@ import type { PageContext } from '../../../src/contracts/event.ts';
 import type { ListStream, SnapshotStream } from '../../../src/contracts/source.ts';
 import { type Spool, uidBytes } from '../../../src/contracts/spool.ts';
 import { SnapshotPoller } from '../../../src/fetch/collection/poller.ts';
+import { parseCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
 import type { PollResult } from '../../../src/fetch/outcome.ts';
@@ -120,6 +121,13 @@ export interface ListUnderTest {
   told(): Promise<readonly ConditionRecord[]>;
   /** What the poller said it found. */
   readonly found: readonly FoundRecord[];
+}
+
+/** The list's checkpoint as it is held. */
+export async function checkpointOf(list: Pick<ListUnderTest, 'spool' | 'stream'>) {
+  const checkpoint = parseCheckpoint((await list.spool.recall(list.stream.name)).checkpoint);
+  if (checkpoint === null) throw new Error('there is no checkpoint that can be read');
+  return checkpoint;
 }
 
 /** What a list under test differs in. */

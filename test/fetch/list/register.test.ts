@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { AUDIT, LOGS, WEB } from '../../sandbox/client.ts';
 import {
   aList,
+  checkpointOf,
   differences,
   hourMs,
   type ListUnderTest,
@@ -24,8 +25,7 @@ const offsetLogs = {
 };
 
 const idsOf = async (list: ListUnderTest) => (await list.records()).map(({ id }) => id);
-const orderOf = async ({ spool, stream }: ListUnderTest) =>
-  ((await spool.recall(stream.name)).checkpoint as { readonly order: string }).order;
+const orderOf = async (list: ListUnderTest) => (await checkpointOf(list)).growth.order;
 
 test('A01: a list that is not paged is read whole at each poll, and each record is held once', async () => {
   const world = await standingSandbox({ events: 12 });

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { AUDIT, WEB } from '../../sandbox/client.ts';
 import {
   aList,
+  checkpointOf,
   hourMs,
   type ListUnderTest,
   ledgerIds,
@@ -13,8 +14,6 @@ import {
 } from './reading.ts';
 
 const idsOf = async (list: ListUnderTest) => (await list.records()).map(({ id }) => id).sort();
-const checkpointOf = async ({ spool, stream }: ListUnderTest) =>
-  (await spool.recall(stream.name)).checkpoint as Readonly<Record<string, unknown>>;
 
 const offsetLogs = {
   path: '/api/logs/v1/companies/{company_id}/web',
@@ -115,7 +114,7 @@ describe('on_cursor_invalid: from_now', () => {
     const list = await aList(world, { settings });
     await list.readToTail();
     const before = await idsOf(list);
-    const { watermark } = await checkpointOf(list);
+    const { watermark } = (await checkpointOf(list)).memory;
     await clock.advance(hourMs);
     sandbox.control.grow(AUDIT, 12);
     await clock.advance(minuteMs);

@@ -11,6 +11,7 @@ import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
 import { scanBody } from '../../../src/tools/record-list.ts';
 import { manualClock } from '../../support/manual-clock.ts';
+import { asVersion1 } from '../../support/older-checkpoint.ts';
 import { silent } from '../../support/silent-log.ts';
 import { aSpool, heldIn, hourMs, minuteMs } from './reading.ts';
 
@@ -286,7 +287,12 @@ async function leftByOlder(rows: readonly Row[], immutable: boolean) {
   const before = await aListOf(() => rows, { immutable });
   await before.read();
   const { checkpoint } = await before.spool.recall('src');
-  const { ignore: _, olderUpTo: __, drift: ___, ...kept } = checkpoint as Record<string, Json>;
+  const {
+    ignore: _,
+    olderUpTo: __,
+    drift: ___,
+    ...kept
+  } = asVersion1(checkpoint) as Record<string, Json>;
   const identities = rows.map((row) => {
     const key = createHash('sha256').update(`${JSON.stringify(['src', '', 'src'])}i\0${row.id}`);
     const check = Buffer.alloc(4);
