@@ -38,6 +38,7 @@ type CefSettings = z.output<z.ZodObject<typeof cefFields>>;
 /** The `cef` format. */
 export const cef = defineFormat({
   type: 'cef',
+  shape: 'lines',
   summary: 'ArcSight Common Event Format: what SIEMs search by, with the uid; a projection.',
   fields: cefFields,
   make(settings) {

@@ -1,7 +1,7 @@
 // The list of formats. To add one: its file, its line here, its test; the engine, the command line, the reference and
 // the contract suite take it from this list.
 
-import type { FormatDefinition } from '../src/contracts/definition.ts';
+import type { FormatDefinition, SinkDefinition } from '../src/contracts/definition.ts';
 import { cef } from './cef.ts';
 import { json } from './json.ts';
 import { otel } from './otel.ts';
@@ -9,3 +9,14 @@ import { syslog } from './syslog.ts';
 
 /** Every format, in the order of the reference. */
 export const formats: readonly FormatDefinition[] = [json, syslog, cef, otel];
+
+/** Types of the formats that a sink can carry: its usual one, then the others of each shape by name. */
+export function formatsOf({
+  carries,
+  usualFormat,
+}: Pick<SinkDefinition, 'carries' | 'usualFormat'>): readonly string[] {
+  const carried = carries.flatMap((wanted) =>
+    formats.flatMap(({ type, shape }) => (shape === wanted ? type : [])).toSorted(),
+  );
+  return [usualFormat, ...carried.filter((type) => type !== usualFormat)];
+}

@@ -27,6 +27,7 @@ export const jsonFields = {
 /** The `json` format. */
 export const json = defineFormat({
   type: 'json',
+  shape: 'lines',
   summary: 'One JSON object a line: the OCSF event, or the record exactly as upstream sent it.',
   fields: jsonFields,
   make(settings) {

@@ -34,18 +34,18 @@ const otelFields = {
 /** The `otel` format. */
 export const otel = defineFormat({
   type: 'otel',
+  shape: 'otlp',
   summary:
     'OpenTelemetry log records in OTLP: one export request for a batch, or one record a line.',
   fields: otelFields,
   make(settings) {
-    const binary = settings.encoding === 'protobuf';
     const resource = { 'service.name': 'sluice', ...settings.resource };
     const whole = { ...settings, resource };
-    const document = binary ? protobufDocument(whole) : jsonDocument(whole);
+    const document =
+      settings.encoding === 'protobuf' ? protobufDocument(whole) : jsonDocument(whole);
     return {
       name: 'otel',
       contentType: document.contentType,
-      binary,
       encode: (event: Event) => alone(document, event),
       document,
     };

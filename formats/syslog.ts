@@ -56,6 +56,7 @@ const syslogFields = {
 /** The `syslog` format. */
 export const syslog = defineFormat({
   type: 'syslog',
+  shape: 'lines',
   summary: 'Complete syslog lines (RFC 5424 or 3164) around JSON, CEF, a sentence or the record.',
   fields: syslogFields,
   make(settings) {

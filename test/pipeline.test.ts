@@ -43,7 +43,9 @@ function aSink(name: string, sink: Partial<Sink>, encode: () => string): Planned
       type: name,
       summary: '',
       fields: {},
-      formats: ['json'],
+      carries: ['lines'],
+      usualFormat: 'json',
+      sample: { to: null, lines: () => [] },
       inFlightMax: 1,
       assurance: () => 'answered',
       open: async () => ({

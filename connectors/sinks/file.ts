@@ -40,7 +40,17 @@ export const fileSink = defineSink({
       .default(true)
       .describe('flush each batch to the disk; without it a power cut may take events'),
   },
-  formats: ['json', 'cef', 'syslog'],
+  carries: ['lines'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the file to write', usual: './out/events.ndjson' },
+    lines: (to) => [
+      `path: ${JSON.stringify(to)}`,
+      'format: json # one OCSF event a line; { type: json, schema: original } is the record as it came',
+      '# rotate: { bytes: 100MiB, every: 1h }',
+      '# compress: gzip # of files that are finished',
+    ],
+  },
   inFlightMax: 1,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',

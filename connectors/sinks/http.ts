@@ -31,7 +31,16 @@ export const httpSink = defineSink({
     timeout: duration().prefault('30s').describe('bound on one request'),
     tls: tls().describe('TLS of https:// addresses'),
   },
-  formats: ['json', 'cef', 'syslog'],
+  carries: ['lines'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the URL to post to', usual: 'https://ingest.example/events' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'format: json # one OCSF event a line',
+      '# headers: { Authorization: "Bearer ${env:INGEST_TOKEN}" }',
+    ],
+  },
   inFlightMax: 1,
   batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
   flaw: receiverFlaw,

@@ -78,7 +78,23 @@ export const kafkaSink = defineSink({
   type: 'kafka',
   summary: 'Sends events to a Kafka topic; with exactly_once each event stands there once.',
   fields,
-  formats: ['json', 'cef', 'syslog', 'otel'],
+  carries: ['lines', 'otlp'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'brokers and topic', usual: 'kafka-1.example:9092/security-events' },
+    lines: (to) => {
+      const slash = to.lastIndexOf('/');
+      const brokers = to.slice(0, Math.max(0, slash)).split(',');
+      return [
+        `brokers: [${brokers.map((broker) => JSON.stringify(broker.trim())).join(', ')}]`,
+        `topic: ${JSON.stringify(to.slice(slash + 1).trim())}`,
+        'format: json',
+        'exactly_once: true # readers set isolation.level=read_committed',
+        '# tls: {} # the system’s authorities',
+        '# sasl: { mechanism: scram-sha-512, username: "${env:KAFKA_USER}", password: "${env:KAFKA_PASSWORD}" }',
+      ];
+    },
+  },
   inFlightMax: 1,
   batch: { events: 1000, bytes: 896 * 1024, waitMs: 50 },
   assurance: ({ exactly_once }) => (exactly_once ? 'once' : 'answered'),

@@ -27,7 +27,16 @@ export const otlpSink = defineSink({
     timeout: duration().prefault('10s').describe('bound on one request'),
     tls: tls().describe('TLS of https:// addresses'),
   },
-  formats: ['otel'],
+  carries: ['otlp'],
+  usualFormat: 'otel',
+  sample: {
+    to: { what: 'the collector’s logs endpoint', usual: 'http://localhost:4318/v1/logs' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'compression: gzip',
+      '# headers: { Authorization: "Bearer ${env:OTLP_TOKEN}" }',
+    ],
+  },
   documents: true,
   inFlightMax: 1,
   batch: { events: 1000, bytes: 2 * 1024 * 1024, waitMs: 1000 },

@@ -112,7 +112,17 @@ export const syslogSink = defineSink({
   type: 'syslog',
   summary: 'Sends events to a SIEM or log server as syslog, over UDP, TCP or TLS.',
   fields,
-  formats: ['syslog', 'cef', 'json'],
+  carries: ['lines'],
+  usualFormat: 'syslog',
+  sample: {
+    to: { what: 'the receiver', usual: 'tls://siem.example:6514' },
+    lines: (to) => [
+      `address: ${JSON.stringify(to)} # tls://, tcp:// or udp://; over udp:// nobody can know what arrived`,
+      'format: cef # or syslog, or json',
+      '# format: { type: cef, vendor: Acme, product: Edge }',
+      '# tls: { ca_file: /etc/ssl/siem-ca.pem }',
+    ],
+  },
   // A batch stays unresolved for the resend window, so what can be sent in that time must fit. It is in memory only
   // until it is written: `ready` keeps those from piling up in front of a receiver that takes nothing.
   inFlightMax: 4096,

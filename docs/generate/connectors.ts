@@ -3,7 +3,7 @@
 
 import { sinks } from '../../connectors/index.ts';
 import { sources } from '../../connectors/sources/index.ts';
-import { formats } from '../../formats/index.ts';
+import { formats, formatsOf } from '../../formats/index.ts';
 import type {
   FormatDefinition,
   SinkDefinition,
@@ -74,12 +74,12 @@ function sourceFacts({ apis, list }: SourceDefinition): readonly (readonly strin
 }
 
 function sinkFacts(sink: SinkDefinition, page: Page): readonly (readonly string[])[] {
-  const { type, formats: carried, batch } = sink;
+  const { type, batch } = sink;
   const [example] = blocksOf(page).filter(isConfig);
   const configured = Object.values(readExample(example?.text ?? '', page.path).sinks);
   const settings = configured.find(({ definition }) => definition.type === type)?.settings;
   if (settings === undefined) throw new Error(`the first config of ${page.path} has no such sink`);
-  const links = carried.map((name) => `[\`${name}\`](../formats/${name}.md)`);
+  const links = formatsOf(sink).map((name) => `[\`${name}\`](../formats/${name}.md)`);
   return [
     ['guarantee of the example below', assurances[sink.assurance(settings)]],
     ['formats', `${links.join(', ')}${links.length > 1 ? '; the first unless set' : ''}`],
@@ -95,7 +95,7 @@ function sinkFacts(sink: SinkDefinition, page: Page): readonly (readonly string[
 }
 
 function formatFacts({ type }: FormatDefinition): readonly (readonly string[])[] {
-  const carriers = sinks.filter((sink) => sink.formats.includes(type));
+  const carriers = sinks.filter((sink) => formatsOf(sink).includes(type));
   return [
     [
       'carried by',

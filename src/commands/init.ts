@@ -4,21 +4,22 @@
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
+import { sinks } from '../../connectors/index.ts';
+import { fileSink } from '../../connectors/sinks/file.ts';
 import { ConfigError, parseConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { whyUnreadable } from '../config/references.ts';
+import type { SinkDefinition } from '../contracts/definition.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { withStandIns } from './shared/looking.ts';
-import {
-  type Answers,
-  configText,
-  type SinkType,
-  secretNames,
-  sinkKinds,
-} from './shared/new-config.ts';
+import { type Answers, configText, secretNames } from './shared/new-config.ts';
+
+/** The sinks as they are offered, the usual one first. */
+const offered = [fileSink, ...sinks.filter((sink) => sink !== fileSink)];
+const sinkTypes = offered.map(({ type }) => type);
 
 const options = {
   config: {
@@ -39,7 +40,7 @@ const options = {
     value: 'dir',
     about: 'directory of files with the credentials; else from the environment',
   },
-  sink: { value: 'type', about: 'where events go', choices: Object.keys(sinkKinds) },
+  sink: { value: 'type', about: 'where events go', choices: sinkTypes },
   to: { value: 'address', about: 'its file, address, brokers/topic or URL' },
   force: { about: 'overwrite a config that is there' },
 } as const;
@@ -167,16 +168,16 @@ const questions: readonly Question[] = [
   },
   {
     flag: 'sink',
-    text: `Where events go: ${Object.keys(sinkKinds).join(', ')}`,
-    usual: 'file',
+    text: `Where events go: ${sinkTypes.join(', ')}`,
+    usual: fileSink.type,
     asked: () => true,
-    take: (answers, text) => ({ ...answers, sink: sinkType(text), to: usualTo(sinkType(text)) }),
+    take: (answers, text) => ({ ...answers, ...usually(sinkNamed(text)) }),
   },
   {
     flag: 'to',
     text: '',
     usual: '',
-    asked: ({ sink }) => sinkKinds[sink].to !== null,
+    asked: ({ sink }) => sink.sample.to !== null,
     take: (answers, text) => (text === '' ? answers : { ...answers, to: text }),
   },
 ];
@@ -188,8 +189,7 @@ const nothing: Answers = {
   scope: '',
   logs: null,
   secrets: null,
-  sink: 'stdout',
-  to: '',
+  ...usually(fileSink),
 };
 
 /** All answers, each right together with those before it. */
@@ -233,22 +233,19 @@ async function settle(question: Question, before: Answers, asking: Asking): Prom
 }
 
 function promptOf({ flag, text, usual }: Question, { sink, to }: Answers): string {
-  const asked = flag === 'to' ? (sinkKinds[sink].to?.what ?? '') : text;
+  const asked = flag === 'to' ? (sink.sample.to?.what ?? '') : text;
   const shown = flag === 'to' ? to : (usual ?? '');
   return `${asked}\n${shown === '' ? '' : `[${shown}] `}> `;
 }
 
-function usualTo(sink: SinkType): string {
-  return sinkKinds[sink].to?.usual ?? '';
+function usually(sink: SinkDefinition): Pick<Answers, 'sink' | 'to'> {
+  return { sink, to: sink.sample.to?.usual ?? '' };
 }
 
-function sinkType(text: string): SinkType {
-  const types = Object.keys(sinkKinds);
-  const found = types.find((type) => type === text);
-  if (found === undefined) {
-    throw new UsageError(`there is no sink ${cleanText(text, 80)}${hint(text, types)}`);
-  }
-  return found as SinkType;
+function sinkNamed(text: string): SinkDefinition {
+  const found = offered.find(({ type }) => type === text);
+  if (found !== undefined) return found;
+  throw new UsageError(`there is no sink ${cleanText(text, 80)}${hint(text, sinkTypes)}`);
 }
 
 /** What is wrong with the answers so far, the rest made up: the first thing that the config reader says of it. */

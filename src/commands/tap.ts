@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
-import { formats } from '../../formats/index.ts';
+import { formatsOf } from '../../formats/index.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { hint } from '../config/nearest.ts';
 import { formatKeyOf, planFrom, type WholePlan } from '../config/plan.ts';
@@ -36,6 +36,10 @@ const lookEveryMs = 10;
 const readBytesMax = 4 * 1024 * 1024;
 const drainMs = 1_000;
 
+const formatTypes = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
+  formatsOf(stdoutSink),
+);
+
 /** Shows events until a signal, or until nobody reads them any more. */
 export const tap = defineCommand({
   name: 'tap',
@@ -44,7 +48,7 @@ export const tap = defineCommand({
     config: configOption,
     source: { value: 'name', about: 'only those of this source' },
     sink: { value: 'name', about: 'as this sink gets them; left out: what any sink gets' },
-    format: { value: 'type', about: "json, cef or syslog; left out: that sink's, else json" },
+    format: { value: 'type', about: `${formatTypes}; left out: that sink's, else json` },
     logLevel: logLevelOption,
   },
   more: `Routes hold here too: what none lets through is not shown, and what they redact is taken out. Where several
@@ -129,12 +133,10 @@ function screenFor(
 
 /** A format of lines, with its defaults. */
 function usual(type: string): FormatChoice {
-  const definition = formats.find((format) => format.type === type);
-  if (definition === undefined || !stdoutSink.formats.includes(type)) {
-    const near = hint(type, stdoutSink.formats);
-    throw new UsageError(`--format: there is no format ${cleanText(type, 80)} of lines${near}`);
-  }
-  return usualChoice(type);
+  const known = formatsOf(stdoutSink);
+  if (known.includes(type)) return usualChoice(type);
+  const near = hint(type, known);
+  throw new UsageError(`--format: there is no format ${cleanText(type, 80)} of lines${near}`);
 }
 
 interface Tapping {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { sinks } from '../../connectors/index.ts';
 import { postUrl } from '../../connectors/shared/http-post.ts';
 import { sources } from '../../connectors/sources/index.ts';
-import { formats } from '../../formats/index.ts';
+import { formats, formatsOf } from '../../formats/index.ts';
 import type {
   FormatDefinition,
   SinkDefinition,
@@ -235,11 +235,12 @@ function onceEach<D extends object, B>(make: (definition: D) => B): (definition:
 type FormatBlocks = ReadonlyMap<string, ReturnType<typeof formatBlock>>;
 
 function sinkBlockWhole(definition: SinkDefinition, blocks: FormatBlocks) {
-  const carried = definition.formats.flatMap((type) => blocks.get(type) ?? []);
+  const types = formatsOf(definition);
+  const carried = types.flatMap((type) => blocks.get(type) ?? []);
   const format = z
-    .union([z.enum(definition.formats), z.discriminatedUnion('type', some(carried))])
+    .union([z.enum(types), z.discriminatedUnion('type', some(carried))])
     .optional()
-    .describe(`what events look like: a format’s type, or its settings; ${definition.formats[0]}`);
+    .describe(`what events look like: a format’s type, or its settings; ${definition.usualFormat}`);
   return sinkBlock(definition).extend({ format });
 }
 

@@ -2,7 +2,7 @@
 // batches and its waits. A format that a sink cannot carry is told here, before anything is opened.
 
 import { sinks } from '../../connectors/index.ts';
-import { formats } from '../../formats/index.ts';
+import { formats, formatsOf } from '../../formats/index.ts';
 import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
 import { type BlockReading, parseBlock, shown } from './block.ts';
 import type { Path } from './flaws.ts';
@@ -83,13 +83,13 @@ function readFormat(
   const short = typeof written?.value === 'string';
   const type = short ? written : written?.children?.get('type');
   if (written !== undefined && typeof type?.value !== 'string') {
-    const wanted = `expected a format: ${definition.formats.join(', ')}, or { type: …, … }`;
+    const wanted = `expected a format: ${formatsOf(definition).join(', ')}, or { type: …, … }`;
     if (!type?.broken) reading.flaws.add(type?.at ?? written.at, path, wanted);
     return null;
   }
-  const wanted = typeof type?.value === 'string' ? type.value : definition.formats[0];
+  const wanted = typeof type?.value === 'string' ? type.value : definition.usualFormat;
   const format = formats.find((one) => one.type === wanted);
-  if (format === undefined || !definition.formats.includes(format.type)) {
+  if (format === undefined || !formatsOf(definition).includes(format.type)) {
     if (type !== undefined)
       tellFormat(definition, { type, path, known: format !== undefined }, reading);
     return null;
@@ -105,7 +105,8 @@ function tellFormat(
   { flaws }: BlockReading,
 ): void {
   const { type, path, known } = at;
-  const carried = definition.formats.join(', ');
+  const carries = formatsOf(definition);
+  const carried = carries.join(', ');
   if (known) {
     flaws.add(
       type.at,
@@ -114,7 +115,7 @@ function tellFormat(
     );
     return;
   }
-  const near = type.template === null ? hint(String(type.value), definition.formats) : '';
+  const near = type.template === null ? hint(String(type.value), carries) : '';
   flaws.add(
     type.at,
     path,

@@ -21,9 +21,13 @@ export interface FormatChoice {
   readonly [setting: string]: unknown;
 }
 
+/** What encoded events are made of: lines of text, or log records of OTLP. A sink carries the formats of its shapes. */
+export type Shape = 'lines' | 'otlp';
+
 /** A format as its author writes it. */
 export interface FormatSpec<F extends Fields> {
   readonly type: string;
+  readonly shape: Shape;
   /** One sentence for the reference page. */
   readonly summary: string;
   readonly fields: F;
@@ -33,6 +37,7 @@ export interface FormatSpec<F extends Fields> {
 /** A format as the engine sees it. */
 export interface FormatDefinition {
   readonly type: string;
+  readonly shape: Shape;
   readonly summary: string;
   readonly fields: Fields;
   make(settings: FormatChoice): Format;
@@ -49,14 +54,27 @@ export interface OwnThing {
   readonly name: string;
 }
 
+/** What `init` needs to write a first config with a sink. */
+export interface SinkSample {
+  /** What the config calls it; left out: its type. */
+  readonly name?: string;
+  /** What is asked for, and an answer that will often do; null: nothing is asked. */
+  readonly to: { readonly what: string; readonly usual: string } | null;
+  /** The lines of its block of YAML: texts that were asked for in JSON's quotes, and what people change next as comments. */
+  lines(to: string): readonly string[];
+}
+
 /** A sink as its author writes it. */
 export interface SinkSpec<F extends Fields> {
   readonly type: string;
   readonly summary: string;
   /** The sink's own keys; `type`, `format`, `batch` and `retry` are the engine's. */
   readonly fields: F;
-  /** Types of the formats it can carry; the first is the default. */
-  readonly formats: readonly string[];
+  /** Shapes of the formats it can carry (formats/index.ts says which those are). */
+  readonly carries: readonly Shape[];
+  /** Type of the format that it has where the config names none. */
+  readonly usualFormat: string;
+  readonly sample: SinkSample;
   /** True where `send` wants whole documents and not lines (OTLP). */
   readonly documents?: boolean;
   /** Unresolved sends at a time. More than one only where an answer takes its time (settling). */

@@ -18,12 +18,10 @@ export interface Format {
   readonly name: string;
   /** Media type of one encoded event. */
   readonly contentType: string;
-  /** One event, without CR or LF unless `binary`. Pure and total. */
+  /** One event, without CR or LF where the format's shape is lines. Pure and total. */
   encode(event: Event): string | Uint8Array;
   /** True where the line is the record's own bytes, in which a program that reads them expects no other escapes. */
   readonly verbatim?: boolean;
-  /** True where encoded events may hold any byte, so that only sinks with frames of their own can carry them. */
-  readonly binary?: boolean;
   /** Many events in one document, for formats that have such a form (OTLP). */
   readonly document?: DocumentForm;
 }

@@ -3,9 +3,9 @@
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { sinks } from '../../connectors/index.ts';
 import { check } from '../../src/commands/check.ts';
 import { answersTo, type InitOptions, init, saysAll } from '../../src/commands/init.ts';
-import { sinkKinds } from '../../src/commands/shared/new-config.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { heard } from '../run/heard.ts';
 import { runSluice } from '../support/cli.ts';
@@ -28,7 +28,7 @@ async function written(options: Omit<InitOptions, 'config'>) {
 }
 
 describe('what init writes', () => {
-  test.each(Object.keys(sinkKinds))(
+  test.each(sinks.map(({ type }) => type))(
     'passes check with a %s sink, with nothing noted',
     async (sink) => {
       const { config } = await written({ unified, sink });
@@ -112,7 +112,7 @@ describe('asked on a terminal', () => {
     );
 
     expect(given).toMatchObject({ unified, services: null, secrets: '/run/secrets' });
-    expect(given).toMatchObject({ sink: 'syslog', to: 'tls://siem.example:6514' });
+    expect(given).toMatchObject({ sink: { type: 'syslog' }, to: 'tls://siem.example:6514' });
     expect(said).toHaveLength(4);
     expect(said.join('\n')).toMatch(/did you mean syslog/);
     expect([...said, ...questions].join('\n')).not.toContain('hunter2');
@@ -137,7 +137,7 @@ describe('asked on a terminal', () => {
       'Where',
       'the',
     ]);
-    expect(given).toMatchObject({ sink: 'file', to: './out/events.ndjson' });
+    expect(given).toMatchObject({ sink: { type: 'file' }, to: './out/events.ndjson' });
     expect(given.scope).toBe('urn:vendor:api:public');
   });
 });

@@ -4,6 +4,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { sinks } from '../../connectors/index.ts';
+import { formats } from '../../formats/index.ts';
 import type { SinkDefinition } from '../../src/contracts/definition.ts';
 import type { Event, Uid } from '../../src/contracts/event.ts';
 import { drivers } from '../connectors/sinks/kafka-engine.ts';
@@ -36,7 +37,7 @@ test('every listed sink has a receiver here, and every receiver a listed sink', 
 
 test.each(sinks)('sink $type says what it is and can be configured', (sink) => {
   expect(sink.summary).toMatch(/\.$/);
-  expect(sink.formats.length).toBeGreaterThan(0);
+  expect(formats.find(({ type }) => type === sink.usualFormat)?.shape).toBeOneOf([...sink.carries]);
   expect(sink.inFlightMax).toBeGreaterThan(0);
   for (const field of Object.values(sink.fields)) expect(field).toHaveProperty('description');
 });

@@ -227,7 +227,6 @@ describe('otel request', () => {
 
     const line = Buffer.from(format.encode(event)).toString('utf8');
 
-    expect(format.binary).toBe(false);
     expect(line).not.toMatch(/[\r\n]/);
     const record = JSON.parse(line).resourceLogs[0].scopeLogs[0].logRecords[0];
     expect(record).toMatchObject({

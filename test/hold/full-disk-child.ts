@@ -60,7 +60,9 @@ const sink = defineSink({
   type: 'test',
   summary: '',
   fields: {},
-  formats: ['json'],
+  carries: ['lines'],
+  usualFormat: 'json',
+  sample: { to: null, lines: () => [] },
   inFlightMax: 1,
   assurance: () => 'answered',
   open: async () => ({

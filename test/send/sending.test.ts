@@ -18,7 +18,9 @@ function aSink(name: string, got: string[], format: Format): PlannedSink {
       type: 'kept',
       summary: '',
       fields: {},
-      formats: ['json'],
+      carries: ['lines'],
+      usualFormat: 'json',
+      sample: { to: null, lines: () => [] },
       inFlightMax: 1,
       assurance: () => 'answered',
       open: async () => ({

@@ -110,7 +110,7 @@ function makeFormat(
   settings: SinkSettings,
   wished: OpeningWishes['format'],
 ): Format {
-  const asked = wished ?? definition.formats[0] ?? '';
+  const asked = wished ?? definition.usualFormat;
   const written = typeof asked === 'string' ? { type: asked } : asked;
   const choice = parseFormat(written);
   const { made, choice: completed } = parseFormat(

@@ -2,6 +2,8 @@
 // next, as comments. What must stay true: every text that is asked for stands in quotes, so that no answer can become
 // another key; and no secret is ever asked for or written, only where sluice is to find it.
 
+import type { SinkDefinition } from '../../contracts/definition.ts';
+
 /** What a config is written from. */
 export interface Answers {
   /** Base addresses; null: that API is not read. */
@@ -13,77 +15,14 @@ export interface Answers {
   readonly logs: string | null;
   /** Directory of files with one secret each; null: environment variables. */
   readonly secrets: string | null;
-  /** Type of the sink, and where it sends. */
-  readonly sink: SinkType;
+  /** The sink, and where it sends. */
+  readonly sink: SinkDefinition;
   readonly to: string;
 }
 
-/** A sink that a first config can have. */
-export type SinkType = keyof typeof sinkKinds;
-
-interface SinkKind {
-  /** What is asked for, with an example; null: nothing. */
-  readonly to: { readonly what: string; readonly usual: string } | null;
-  /** The lines of its block. */
-  lines(to: string): readonly string[];
-}
-
-/** The sinks, in the order in which they are offered. */
-export const sinkKinds = {
-  file: {
-    to: { what: 'the file to write', usual: './out/events.ndjson' },
-    lines: (to: string) => [
-      `path: ${quoted(to)}`,
-      'format: json # one OCSF event a line; { type: json, schema: original } is the record as it came',
-      '# rotate: { bytes: 100MiB, every: 1h }',
-      '# compress: gzip # of files that are finished',
-    ],
-  },
-  syslog: {
-    to: { what: 'the receiver', usual: 'tls://siem.example:6514' },
-    lines: (to: string) => [
-      `address: ${quoted(to)} # tls://, tcp:// or udp://; over udp:// nobody can know what arrived`,
-      'format: cef # or syslog, or json',
-      '# format: { type: cef, vendor: Acme, product: Edge }',
-      '# tls: { ca_file: /etc/ssl/siem-ca.pem }',
-    ],
-  },
-  kafka: {
-    to: { what: 'brokers and topic', usual: 'kafka-1.example:9092/security-events' },
-    lines: (to: string) => {
-      const slash = to.lastIndexOf('/');
-      const brokers = to.slice(0, Math.max(0, slash)).split(',').map(quoted);
-      return [
-        `brokers: [${brokers.join(', ')}]`,
-        `topic: ${quoted(to.slice(slash + 1))}`,
-        'format: json',
-        'exactly_once: true # readers set isolation.level=read_committed',
-        '# tls: {} # the system’s authorities',
-        '# sasl: { mechanism: scram-sha-512, username: "${env:KAFKA_USER}", password: "${env:KAFKA_PASSWORD}" }',
-      ];
-    },
-  },
-  otlp: {
-    to: { what: 'the collector’s logs endpoint', usual: 'http://localhost:4318/v1/logs' },
-    lines: (to: string) => [
-      `url: ${quoted(to)}`,
-      'compression: gzip',
-      '# headers: { Authorization: "Bearer ${env:OTLP_TOKEN}" }',
-    ],
-  },
-  http: {
-    to: { what: 'the URL to post to', usual: 'https://ingest.example/events' },
-    lines: (to: string) => [
-      `url: ${quoted(to)}`,
-      'format: json # one OCSF event a line',
-      '# headers: { Authorization: "Bearer ${env:INGEST_TOKEN}" }',
-    ],
-  },
-  stdout: { to: null, lines: () => ['format: json'] },
-} as const satisfies Record<string, SinkKind>;
-
 /** The config's text. */
 export function configText(answers: Answers): string {
+  const { type, sample } = answers.sink;
   const lines = [
     '# Written by `sluice init`. For completion in an editor: npx sluice schema > schema.json, and as the first line here',
     '# yaml-language-server: $schema=./schema.json',
@@ -101,9 +40,9 @@ export function configText(answers: Answers): string {
     ...sourceLines(answers),
     '',
     'sinks:',
-    `  ${answers.sink === 'stdout' ? 'screen' : answers.sink}:`,
-    `    type: ${answers.sink}`,
-    ...indented(4, sinkKinds[answers.sink].lines(answers.to)),
+    `  ${sample.name ?? type}:`,
+    `    type: ${type}`,
+    ...indented(4, sample.lines(answers.to)),
     '',
     '# routes: # left out: every source to every sink',
     `#   - { from: [...], to: [...], where: "event.severity_id >= 3", redact: [actor.user.email_addr] }`,

@@ -4,6 +4,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { lineAt } from '../../../connectors/shared/lines.ts';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
+import { formatsOf } from '../../../formats/index.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { consumeAll, kafkaBrokers, type ReadRecord } from '../../support/kafka.ts';
 import { openSink, parseSettings, someEvents } from '../../support/sink-opening.ts';
@@ -82,7 +83,7 @@ describe.each(drivers)('kafkaSink over %s', (driver) => {
     const topic = await aTopic('format');
     const lines: string[] = [];
 
-    for (const format of kafkaSink.formats) {
+    for (const format of formatsOf(kafkaSink)) {
       const opened = await openSink(kafkaSink, { driver, brokers, topic }, { format });
       const batch = batchOf(opened, someEvents(3));
       for (let i = 0; i < 3; i++) lines.push(Buffer.from(lineAt(batch.lines, i)).toString());
