@@ -6,7 +6,7 @@
 // that reads a page says so beforehand (`Slices.exact`), and else a search does.
 
 import type { ParsedRecord } from '../contracts/event.ts';
-import { digitsKept } from '../tools/json-scan.ts';
+import { digitsKept } from '../tools/json-tokens.ts';
 
 const quote = 0x22;
 const minus = 0x2d;

@@ -8,7 +8,9 @@ import type { ParsedRecord } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Records } from '../contracts/source.ts';
 import type { Slices } from '../contracts/spool.ts';
-import { IgnoredPaths, JsonScan, skipSpace } from './json-scan.ts';
+import { IgnoredPaths } from './json-keys.ts';
+import { JsonScan } from './json-scan.ts';
+import { skipSpace } from './json-tokens.ts';
 import { bomEnd, parseBody, sourceTextAt, visit } from './records.ts';
 
 const comma = 0x2c;
@@ -101,7 +103,7 @@ function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
     ends: new Uint32Array(ends),
     contents: new Int32Array(contents),
     reduced: new Uint8Array(reduced),
-    exact: scan.exact,
+    exact: scan.tokens.exact,
     ids: new Int32Array(ids),
     idDigests: new Int32Array(idDigests),
   };

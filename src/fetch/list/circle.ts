@@ -8,7 +8,8 @@ import { ExportError } from '../../contracts/errors.ts';
 import type { Place } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
 import type { Identified } from './identity.ts';
-import { keyBytes, keysOf } from './judge.ts';
+import { keysOf } from './keys.ts';
+import { keyBytes } from './repeats.ts';
 
 /** What a page is to those before it: `again`: the end of the one before over again; `first`: all of it, the walk's first. */
 export type Sameness = 'other' | 'again' | 'first';

@@ -4,7 +4,7 @@
 import type { ListStream, Page, Place } from '../../contracts/source.ts';
 import type { Sameness } from './circle.ts';
 import type { Identified } from './identity.ts';
-import { keyBytes, keysOf } from './judge.ts';
+import { keysOf } from './keys.ts';
 import {
   doubtOfPage,
   doubtOfPlace,
@@ -12,6 +12,7 @@ import {
   PartRead,
   type Verdicts,
 } from './paging-doubt.ts';
+import { keyBytes } from './repeats.ts';
 
 /** Rows between the list's start and a place, and the list's length when they began to be counted; null: not known. */
 export interface Passed {

@@ -3,7 +3,7 @@
 
 import type { ExportError } from '../../contracts/errors.ts';
 import type { Finding } from '../own-pages.ts';
-import { keyBytes } from './judge.ts';
+import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
 /** Gaps remembered; one that is forgotten is told again if it is met again. */

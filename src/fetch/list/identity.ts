@@ -1,17 +1,14 @@
-// Who a record is. With an id: SHA-256 over source, company, stream, the id's own text, so that `"00123"`, `123` and an
-// integer beyond 2^53 stay apart, and a digest of the content (tools/json-scan.ts), since upstream's word that an id
-// stands for one content is no more than that. Without one (none at its path, or an empty one): over the record's bytes,
-// or its content where some of it is ignored, and how many records like it came before, so that true twins stay two. What
-// must stay true: the same content has the same uid, in whatever order and however often it is read, and nothing that
-// upstream or the config says makes two contents share one.
-//
-// The key by which repeats are known is made without SHA-256 where there is an id: 8 bytes of digest of the id, so that
-// versions of a record are found together, and 8 of the content. Identities were made otherwise before: see `older`.
+// Who a record is. With an id: SHA-256 over source, company, stream and the record's key, which is 8 bytes of digest of
+// the id, so that versions of a record are found together, and 8 of the content, since upstream's word that an id stands
+// for one content is no more than that (tools/json-scan.ts). `"00123"`, `123` and an integer beyond 2^53 stay apart.
+// Without one (none at its path, or an empty one): over the record's bytes, or its content where some of it is ignored, and
+// how many records like it came before, so that true twins stay two. What must stay true: the same content has the same
+// uid, in whatever order and however often it is read, and nothing that upstream or the config says makes two contents
+// share one. Identities were made otherwise before: see `older`.
 
 import { hash } from 'node:crypto';
-import { uidBytes } from '../../contracts/spool.ts';
 import type { RecordList } from '../../tools/record-list.ts';
-import { identityWords } from './repeats.ts';
+import { identityWords, keyBytes } from './repeats.ts';
 
 const quote = 0x22;
 
@@ -38,14 +35,14 @@ export interface Identified {
 export class Identifier {
   /** As JSON, since names joined by a separator could be parted otherwise by a name that holds it. */
   readonly #prefix: string;
-  /** What content and id of a record with one are hashed behind. */
-  readonly #named: string;
+  /** What is hashed of a record with an id: its key goes to the end. */
+  readonly #named: Buffer;
   /** What the bytes of a record without id are hashed behind. */
   readonly #unnamed: Buffer;
 
   constructor({ source, company, stream }: IdentitySettings) {
     this.#prefix = JSON.stringify([source, company, stream]);
-    this.#named = `${this.#prefix}c\0`;
+    this.#named = Buffer.from(`${this.#prefix}c\0${'k'.repeat(keyBytes)}`);
     this.#unnamed = Buffer.from(`${this.#prefix}r\0`);
   }
 
@@ -71,9 +68,13 @@ export class Identifier {
   }
 
   /** The uid of a record with an id, a character for each byte: the form that costs least. */
-  uid({ records }: Identified, index: number): string {
-    const id = idOf(records.idText(index));
-    return hash('sha256', `${this.#named}${contentOf(records, index)}${id}`, 'latin1');
+  uid({ words }: Identified, index: number): string {
+    const hashed = this.#named;
+    const at = index * identityWords;
+    for (let word = 0; word < keyBytes / 4; word += 1) {
+      hashed.writeUInt32LE(words[at + word] ?? 0, hashed.length - keyBytes + word * 4);
+    }
+    return hash('sha256', hashed, 'latin1');
   }
 
   /** The uid of the n-th record like this one, where records have no id; as `uid` has it. */
@@ -100,7 +101,8 @@ export class Identifier {
 
   #unnamedDigest(records: RecordList, index: number): Buffer {
     if (records.reduced[index] !== 1) return this.#bytesDigest(records, index);
-    return hash('sha256', `${this.#prefix}d\0${contentOf(records, index)}`, 'buffer');
+    const content = `${records.contents[index * 2]}.${records.contents[index * 2 + 1]}.`;
+    return hash('sha256', `${this.#prefix}d\0${content}`, 'buffer');
   }
 
   #bytesDigest(records: RecordList, index: number): Buffer {
@@ -108,14 +110,9 @@ export class Identifier {
   }
 }
 
-/** The digest of a record's content, as text that ends where an id can begin. */
-function contentOf({ contents }: RecordList, index: number): string {
-  return `${contents[index * 2]}.${contents[index * 2 + 1]}.`;
-}
-
 /** The first 16 bytes of a digest. */
 function keyOf(digest: Buffer): Uint32Array {
-  return new Uint32Array(digest.buffer.slice(digest.byteOffset, digest.byteOffset + uidBytes / 2));
+  return new Uint32Array(digest.buffer.slice(digest.byteOffset, digest.byteOffset + keyBytes));
 }
 
 /**

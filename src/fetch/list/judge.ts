@@ -14,19 +14,16 @@
 // Judging adds to the stream's memory at once; when the commit that should follow fails, the memory is loaded anew.
 
 import type { Page } from '../../contracts/source.ts';
-import { identityBytes, uidBytes } from '../../contracts/spool.ts';
+import { uidBytes } from '../../contracts/spool.ts';
 import type { Drift } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
 import type { KeyTable } from './key-table.ts';
 import { olderCheck } from './older-check.ts';
 import { timeOf } from './record-time.ts';
-import { asWords, identityWords, type Repeats } from './repeats.ts';
+import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
 
 /** What a page is to the walk that reads it. */
 export type Reading = 'resume' | 'onward' | 'known';
-
-/** Bytes of a key within `resumePage` and `overlap`. */
-export const keyBytes = 16;
 
 /** What one walk has counted of records without ids. */
 export type WalkCounts = Map<string, number>;
@@ -261,48 +258,4 @@ function tally(keys: Uint8Array): Map<string, number> {
 
 function keyText(words: Uint32Array, at: number): string {
   return `${words[at]}.${words[at + 1]}.${words[at + 2]}.${words[at + 3]}`;
-}
-
-/** The keys of some of a page's records, for `resumePage` and `overlap`. */
-export function keysOf({ words }: Identified, from: number, to: number): string {
-  const all = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
-  const keys = Buffer.allocUnsafe(Math.max(0, to - from) * keyBytes);
-  for (let i = from; i < to; i += 1) {
-    const at = i * identityBytes;
-    all.copy(keys, (i - from) * keyBytes, at, at + keyBytes);
-  }
-  return keys.toString('base64');
-}
-
-/** Keys of up to `count` of a page's first records. */
-export function headOf(identified: Identified, count: number): string {
-  return keysOf(identified, 0, Math.min(count, identified.count));
-}
-
-/**
- * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its start, further down
- * where rows came in before them, or only the last of them at its start where rows went. Rows whose content has changed
- * are known by their ids.
- */
-export function overlapEnd(identified: Identified, expected: Uint8Array): number {
-  const end = sameEnd(identified, expected);
-  return end < 0 ? sameEnd(identified, expected, keyBytes / 2) : end;
-}
-
-/** As `overlapEnd`, where what has changed is another row; `bytes`: how much of each key is compared. */
-export function sameEnd(identified: Identified, expected: Uint8Array, bytes = keyBytes): number {
-  const keys = Buffer.from(keysOf(identified, 0, identified.count), 'base64');
-  const length = expected.length / keyBytes;
-  const count = keys.length / keyBytes;
-  const endsAt = (end: number) => {
-    for (let back = 1; back <= Math.min(end, length); back += 1) {
-      const at = (end - back) * keyBytes;
-      const from = (length - back) * keyBytes;
-      if (keys.compare(expected, from, from + bytes, at, at + bytes) !== 0) return false;
-    }
-    return true;
-  };
-  if (length <= count && endsAt(length)) return length;
-  for (let end = 1; end <= count; end += 1) if (endsAt(end)) return end;
-  return -1;
 }

@@ -8,7 +8,8 @@
 
 import type { Page, PagingStyle, Place } from '../../contracts/source.ts';
 import type { Identified } from './identity.ts';
-import { keyBytes, keysOf, overlapEnd } from './judge.ts';
+import { keysOf, overlapEnd } from './keys.ts';
+import { keyBytes } from './repeats.ts';
 
 /** Leads a walk from page to page. */
 export interface Pager {

@@ -9,8 +9,9 @@ import type { ListStream, Place } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
-import { keyBytes, keysOf } from './judge.ts';
+import { keysOf } from './keys.ts';
 import type { ListReader } from './reader.ts';
+import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
 /**

@@ -6,6 +6,9 @@
 import { identityBytes } from '../../contracts/spool.ts';
 import { KeyTable } from './key-table.ts';
 
+/** Bytes of a key: the first half says who a record is, the second which version of it. */
+export const keyBytes = 16;
+
 /** Words of one identity: four of key, one of value. */
 export const identityWords = identityBytes / 4;
 

@@ -4,9 +4,11 @@ import type { Page, Place } from '../../contracts/source.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
-import { type Judged, keyBytes, keysOf, type WalkCounts } from './judge.ts';
+import type { Judged, WalkCounts } from './judge.ts';
+import { keysOf } from './keys.ts';
 import type { Pager } from './pager.ts';
 import type { TimeSpan } from './record-time.ts';
+import { keyBytes } from './repeats.ts';
 
 /** A page and what is new on it. */
 export interface Taken {

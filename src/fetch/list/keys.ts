@@ -1,0 +1,57 @@
+// The keys of rows, as a checkpoint keeps them, and where rows that were read before are met again on a page.
+
+import { identityBytes } from '../../contracts/spool.ts';
+import type { Identified } from './identity.ts';
+import { asWords, identityWords, keyBytes } from './repeats.ts';
+
+/** The keys of some of a page's records, for `resumePage` and `overlap`. */
+export function keysOf({ words }: Identified, from: number, to: number): string {
+  const all = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
+  const keys = Buffer.allocUnsafe(Math.max(0, to - from) * keyBytes);
+  for (let i = from; i < to; i += 1) {
+    const at = i * identityBytes;
+    all.copy(keys, (i - from) * keyBytes, at, at + keyBytes);
+  }
+  return keys.toString('base64');
+}
+
+/** Keys of up to `count` of a page's first records. */
+export function headOf(identified: Identified, count: number): string {
+  return keysOf(identified, 0, Math.min(count, identified.count));
+}
+
+/**
+ * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its start, further down
+ * where rows came in before them, or only the last of them at its start where rows went. Rows whose content has changed
+ * are known by their ids.
+ */
+export function overlapEnd(identified: Identified, expected: Uint8Array): number {
+  const end = sameEnd(identified, expected);
+  return end < 0 ? sameEnd(identified, expected, keyBytes / 2) : end;
+}
+
+/** As `overlapEnd`, where what has changed is another row; `bytes`: how much of each key is compared. */
+export function sameEnd(
+  { words, count }: Identified,
+  expected: Uint8Array,
+  bytes = keyBytes,
+): number {
+  const rows = asWords(expected);
+  const length = expected.length / keyBytes;
+  const isSame = (index: number, row: number) => {
+    for (let word = 0; word < bytes / 4; word += 1) {
+      const given = words[index * identityWords + word];
+      if (given !== rows[(row * keyBytes) / 4 + word]) return false;
+    }
+    return true;
+  };
+  const endsAt = (end: number) => {
+    for (let back = 1; back <= Math.min(end, length); back += 1) {
+      if (!isSame(end - back, length - back)) return false;
+    }
+    return true;
+  };
+  if (length <= count && endsAt(length)) return length;
+  for (let end = 1; end <= count; end += 1) if (endsAt(end)) return end;
+  return -1;
+}

@@ -1,0 +1,71 @@
+// The keys of JSON objects while they are passed over (json-scan.ts): which of them an object has had already, and which
+// are left out of a digest. Keys are known by their hashes.
+
+import { keyHash } from './json-tokens.ts';
+
+/** So many keys are compared with each other in less time than it takes to sort them. */
+const comparedMax = 32;
+
+/** The hashes of the keys of an object, behind those of the objects around it. */
+export class KeyStack {
+  count = 0;
+  #hashes = new Int32Array(64);
+
+  add(hash: number): void {
+    if (this.count === this.#hashes.length) {
+      const larger = new Int32Array(this.count * 2);
+      larger.set(this.#hashes);
+      this.#hashes = larger;
+    }
+    this.#hashes[this.count] = hash;
+    this.count += 1;
+  }
+
+  /** Takes away the keys from `from` on; true where one of them is there twice. */
+  hasTwice(from: number): boolean {
+    const hashes = this.#hashes;
+    const end = this.count;
+    this.count = from;
+    if (end - from > comparedMax) {
+      const sorted = hashes.slice(from, end).sort();
+      return sorted.some((hash, i) => hash === sorted[i + 1]);
+    }
+    for (let i = from + 1; i < end; i += 1) {
+      const hash = hashes[i];
+      for (let other = from; other < i; other += 1) if (hashes[other] === hash) return true;
+    }
+    return false;
+  }
+}
+
+/** Dotted paths that are left out of a digest. An array's elements have the array's path; a key may hold dots itself. */
+export class IgnoredPaths {
+  readonly #keys = new Map<
+    number,
+    { readonly hash2: number; readonly inner: IgnoredPaths | 'all' }
+  >();
+
+  constructor(paths: readonly string[]) {
+    const inner = new Map<string, string[]>();
+    for (const path of paths) {
+      for (let end = path.indexOf('.'); end >= 0; end = path.indexOf('.', end + 1)) {
+        const head = path.slice(0, end);
+        inner.set(head, [...(inner.get(head) ?? []), path.slice(end + 1)]);
+      }
+      inner.set(path, [...(inner.get(path) ?? []), '']);
+    }
+    for (const [key, rest] of inner) {
+      const { hash1, hash2 } = keyHash(key);
+      this.#keys.set(hash1, {
+        hash2,
+        inner: rest.includes('') ? 'all' : new IgnoredPaths(rest),
+      });
+    }
+  }
+
+  /** What is left out of the value of a key with these hashes. */
+  within(hash1: number, hash2: number): IgnoredPaths | 'all' | null {
+    const found = this.#keys.get(hash1);
+    return found === undefined || found.hash2 !== hash2 ? null : found.inner;
+  }
+}
