@@ -40,6 +40,7 @@ export class FakeEngine {
   readonly #config: { readonly [setting: string]: unknown };
   readonly #wishes: OpeningWishes;
   #opened: OpenedSink | null = null;
+  #starts = 0;
   #state: CopiedState = { spoolId: 'spool', position: 0, epochs: [], held: [] };
   /** How many records upstream has. */
   records = 0;
@@ -61,7 +62,8 @@ export class FakeEngine {
   async open(): Promise<OpenedSink> {
     if (this.#opened !== null) return this.#opened;
     const { spoolId, position, held } = this.#state;
-    const epochs = nextEpoch(this.#state.epochs, held.length, Date.now());
+    // Epochs are told apart by the millisecond, within which a test can start twice and no process can.
+    const epochs = nextEpoch(this.#state.epochs, held.length, Date.now() + this.#starts++);
     const wishes = { ...this.#wishes, spoolId, epochs, position, mark: this.mark };
     this.#opened = await openSink(fileSink, this.#config, wishes);
     const reach = await this.#opened.sink.committed?.(never);
