@@ -1,7 +1,12 @@
-// How the tests run. One project: a receiver that is dear to start (Kafka, rsyslog's packages, the
-// throw-away CA) is started by `test/support/global-setup.ts` when a test first asks for it, so a
-// run of one unit test file starts nothing. Two files run side by side, one per core; a JSON report
-// is written where SLUICE_TEST_REPORT says, for scripts that count what passed.
+// How the tests run. A receiver that is dear to start (Kafka, rsyslog's packages, the throw-away CA) is started by
+// `test/support/global-setup.ts` when a test first asks for it, so a run of one unit test file starts nothing. Tests mostly
+// wait, for programs and intervals, so twice as many files run side by side as there are cores. Files that start programs
+// or change what is the whole process's have a process each, and come first since they last longest; all others
+// share processes, which spares each its start. A JSON report is written where SLUICE_TEST_REPORT says, for scripts that
+// count what passed.
+import { globSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 const nodeMajor = Number(process.versions.node.split('.')[0]);
@@ -13,21 +18,48 @@ if (nodeMajor < 26) {
 }
 
 const reportFile = process.env.SLUICE_TEST_REPORT;
+const [alone, together] = parted(globSync('test/**/*.test.ts', { cwd: import.meta.dirname }));
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: availableParallelism() * 2,
     // kafkajs asks for negative timeouts on current Node, harmlessly (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     // Bounds on a test that hangs, and no measure of speed: many busy processes beside it change no verdict.
-    testTimeout: 180_000,
+    testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 20_000,
     // Real brokers and receivers now and then do what another try does not show; the report names what was tried again.
     retry: process.env.CI === 'true' ? 2 : 0,
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
+    projects: [
+      { extends: true, test: { name: 'alone', include: alone } },
+      { extends: true, test: { name: 'together', include: together, isolate: false } },
+    ],
   },
 });
+
+/** Those that need a process of their own, and the others. */
+function parted(files: readonly string[]): readonly [string[], string[]] {
+  const known = new Map<string, boolean>();
+  const needsItsOwn = (file: string): boolean => {
+    const judged = known.get(file);
+    if (judged !== undefined) return judged;
+    known.set(file, false); // while it is being looked at: files of the tests import each other in circles
+    const text = readFileSync(join(import.meta.dirname, file), 'utf8');
+    const imported = text.matchAll(/^(?:import|export) (?!type)[^;]*? from '(\.[^']+)'/gm);
+    const own =
+      /node:(child_process|worker_threads)|\bvi\.|\.prototype\b/.test(text) ||
+      Array.from(imported, ([, path = '']) => join(dirname(file), path))
+        .filter((path) => path.startsWith('test/'))
+        .some(needsItsOwn);
+    known.set(file, own);
+    return own;
+  };
+  const { true: alone = [], false: together = [] } = Object.groupBy(files, (file) =>
+    String(needsItsOwn(file)),
+  );
+  return [alone, together];
+}
