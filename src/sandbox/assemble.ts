@@ -1,15 +1,27 @@
 // Builds what a sandbox serves from the options it was started with: the growing lists, a firewall
-// per company, the token desk. Only here is it decided how fast which list grows.
+// per company, the collections and the trail of their changes, the token desk. Only here is it
+// decided how fast which list grows, and which collections there are.
 import { auditRecord } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
+import { Collection, type CollectionPlan } from './collection.ts';
 import { Firewall } from './firewall.ts';
 import { Growth } from './growth.ts';
 import { GrowingList } from './lists.ts';
 import { logRecords } from './log-records.ts';
 import type { SandboxOptions } from './options.ts';
 import { saltOf } from './random.ts';
+import { changesPlan } from './resources/changes.ts';
+import { companyPlan, hostsPlan } from './resources/fleet.ts';
+import { incidentsPlan } from './resources/incidents.ts';
+import { investigationsPlan } from './resources/investigations.ts';
+import { sitesPlan } from './resources/sites.ts';
+import { threatListPlan } from './resources/threat-lists.ts';
+import { ticketsPlan } from './resources/tickets.ts';
+import { webCategoriesPlan } from './resources/web-categories.ts';
 import { LOG_LISTS, logPath } from './services-api.ts';
+import { Steps } from './steps.ts';
 import { SANDBOX_CREDENTIALS, Tokens } from './tokens.ts';
+import { Trail } from './trail.ts';
 import { AUDIT_PATH } from './unified-api.ts';
 
 /** What a sandbox was asked to be, with the defaults that everything depends on filled in. */
@@ -20,6 +32,17 @@ export interface Plan {
   readonly seed: number;
 }
 
+/** The collections of a sandbox, by path, and the audit trail of what changes in them. */
+export interface ChangingWorld {
+  readonly lists: ReadonlyMap<string, GrowingList>;
+  readonly firewalls: ReadonlyMap<string, Firewall>;
+  readonly collections: ReadonlyMap<string, Collection>;
+  readonly trail: Trail;
+}
+
+const EVENTS = 500;
+const RATE_PER_S = 2;
+const CHANGE_EVERY_S = 2;
 const DAY_LIFETIME_S = 43_200;
 const HOUR_LIFETIME_S = 3_600;
 
@@ -42,42 +65,84 @@ export function rateOf(path: string, perS: number, companies: number): number {
   return share === undefined ? 0 : (3 * perS * LOG_SHARES[share].growth) / companies;
 }
 
-/** Audit events, and each company's logs, by the path they are served at. */
-export function growingLists(
+/** All that grows and changes. The audit list is what the others' changes are timed by. */
+export function changingWorld(
   plan: Plan,
   behaviour: (path: string) => ListBehaviour,
-): Map<string, GrowingList> {
+): ChangingWorld {
   const { options, epochMs, now, seed } = plan;
-  const { events = 500, rate = 2 } = options;
-  const companies = companiesOf(options);
-  const growth = (path: string, start: number) =>
-    new Growth(start, epochMs, rateOf(path, rate, companies.length));
-  const shared = { seed, now, behaviour };
+  const { events: start = EVENTS, rate = RATE_PER_S } = options;
+  const usual = rate === 0 ? 0 : Math.max(1, Math.round(rate * CHANGE_EVERY_S));
+  const every = options.changeEvery ?? usual;
+  const growth = new Growth(start, epochMs, rate);
+  const plans = collectionPlans(options);
+  const steps = new Steps({ growth, start, every, turns: plans.length, now });
+  const collections = plans.map(
+    (own, turn) => new Collection(own, { seed, turn, steps, behaviour, now }),
+  );
+  const firewalls = firewallsOf(plan);
+  const trail = new Trail({ growth, start, every, steps, collections, firewalls, behaviour, now });
   const audit = new GrowingList({
-    ...shared,
+    seed,
+    now,
+    behaviour,
     path: AUDIT_PATH,
     prefix: 'evt',
-    growth: growth(AUDIT_PATH, events),
-    record: auditRecord,
+    growth,
+    record: (place) => auditRecord(place, trail.sceneAt(place.index)),
   });
-  const logs = companies.flatMap((company) =>
+  return {
+    lists: new Map([audit, ...logLists(plan, behaviour)].map((list) => [list.path, list])),
+    firewalls,
+    collections: new Map(collections.map((collection) => [collection.plan.path, collection])),
+    trail,
+  };
+}
+
+function collectionPlans(options: Plan['options']): readonly CollectionPlan[] {
+  const { entities: start = {} } = options;
+  const ofCompanies = companiesOf(options).map((company, no) => [
+    companyPlan(company),
+    hostsPlan(company, no, start.host),
+    ticketsPlan(company, no, start.ticket),
+    threatListPlan('block-list-entries', { company, no, start: start.block_list_entry }),
+    threatListPlan('exclusion-list-entries', { company, no, start: start.exclusion_list_entry }),
+    changesPlan(company, no, start.change),
+  ]);
+  return [
+    sitesPlan(start.site),
+    webCategoriesPlan(start.web_category),
+    incidentsPlan(start.incident),
+    investigationsPlan(start.investigation),
+    ...ofCompanies.flat(),
+  ];
+}
+
+function logLists(
+  { options, epochMs, now, seed }: Plan,
+  behaviour: (path: string) => ListBehaviour,
+): readonly GrowingList[] {
+  const { events = EVENTS, rate = RATE_PER_S } = options;
+  const companies = companiesOf(options);
+  return companies.flatMap((company) =>
     LOG_LISTS.map((name) => {
       const path = logPath(company, name);
       const { kind, start } = LOG_SHARES[name];
+      const ratePerS = rateOf(path, rate, companies.length);
       return new GrowingList({
-        ...shared,
+        seed,
+        now,
+        behaviour,
         path,
         prefix: name === 'events' ? 'log' : name === 'web' ? 'web' : 'alert',
-        growth: growth(path, Math.ceil((options.logs ?? events) * start)),
+        growth: new Growth(Math.ceil((options.logs ?? events) * start), epochMs, ratePerS),
         record: logRecords(company, kind),
       });
     }),
   );
-  return new Map([audit, ...logs].map((list) => [list.path, list]));
 }
 
-/** A firewall configuration per company. */
-export function firewallsOf({ options, epochMs, seed }: Plan): Map<string, Firewall> {
+function firewallsOf({ options, epochMs, seed }: Plan): Map<string, Firewall> {
   const everyMs = (options.firewallEveryS ?? 120) * 1000;
   const firewalls = companiesOf(options).map((company) => {
     // Shifted per company, so that the companies do not all change in the same second.

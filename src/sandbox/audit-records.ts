@@ -28,7 +28,8 @@ interface Change {
   readonly to: unknown;
 }
 
-interface Scene {
+/** What an audit event tells, apart from its place and its frame. */
+export interface Scene {
   readonly action: string;
   readonly module: string;
   readonly severity?: string;
@@ -42,11 +43,11 @@ interface Scene {
 
 const SALT = 0xa0d17;
 
-/** The exact JSON text of audit event `index`. */
-export function auditRecord(place: RecordPlace): string {
+/** The exact JSON text of audit event `index`; `told` is what it has to tell, if anything. */
+export function auditRecord(place: RecordPlace, told: Scene | null = null): string {
   const { seed, index } = place;
   const random = new Random(seed, SALT, index);
-  const scene = agentScene(seed, index) ?? random.pick(SCENES)(random);
+  const scene = told ?? agentScene(seed, index) ?? random.pick(SCENES)(random);
   const site = random.pick(SITES);
   const body = {
     timestamp: timestamp(place.timeMs, index),

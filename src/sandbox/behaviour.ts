@@ -39,6 +39,12 @@ export interface ListBehaviour {
   readonly cursor_lifetime_s?: number;
   /** What an unusable cursor meets: a status, or `ignored`, which serves the first page. */
   readonly bad_cursor?: 400 | 404 | 409 | 410 | 422 | 'ignored';
+  /** The list never ends: its records come again and again under new ids. */
+  readonly endless?: boolean;
+  /** Of the list's changes about each n-th has no audit event. */
+  readonly unexplained_every?: number;
+  /** Of the list's updates about each n-th does not happen; its audit event does. */
+  readonly unseen_every?: number;
 }
 
 /** Whether a path matches a pattern: `*` is one segment, `**` any number of characters. */

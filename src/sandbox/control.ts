@@ -7,14 +7,18 @@
 //   GET    /_sandbox/ledger/ids?path=          ids of one list, one a line
 //   GET    /_sandbox/ledger/record?path=&id=   a record's exact text
 //   GET    /_sandbox/ledger/firewall?company=  objects, policies and every change so far
+//   GET    /_sandbox/ledger/collection?path=   entities of a collection, one a line
+//   GET    /_sandbox/ledger/changes?path=      its changes so far, one a line
 //   GET    /_sandbox/requests                  counts per path; DELETE resets them
 //   POST   /_sandbox/grow?path=&count=         that many more records at once
 //   POST   /_sandbox/rate?per_s=               another growth; 0 stops it
 //   POST   /_sandbox/trim?path=&keep=          retention: only the newest stay
 //   POST   /_sandbox/firewall?company=         body {kind, op, id, policy_id}: a change now
+//   POST   /_sandbox/change?path=              body {op, id, count, explained, seen}: a change now
 //   POST   /_sandbox/tokens/revoke             all tokens
 //   POST   /_sandbox/secret?value=             another client secret; the old one is refused
 import { type Answer, type Ask, failed, ok } from './answers.ts';
+import type { Change, ChangeOrder } from './collection.ts';
 import { FaultScriptError, parseFaultScript } from './fault-script.ts';
 import type { FaultCount, FaultScript } from './faults.ts';
 import type { FirewallChange, FirewallOrder } from './firewall.ts';
@@ -34,6 +38,8 @@ export interface SandboxControl {
   trim(path: string, keep: number): void;
   /** Makes a firewall change now. Throws when it names something that does not exist. */
   changeFirewall(company: string, order: FirewallOrder): FirewallChange;
+  /** Makes changes to a collection now. Throws when it names something that does not stand. */
+  change(path: string, order: ChangeOrder): readonly Change[];
   revokeTokens(): void;
   rotateSecret(secret: string): void;
   requests(): Readonly<Record<string, PathTraffic>>;
@@ -55,6 +61,8 @@ export function controlEndpoints(control: SandboxControl, ledger: Ledger): (ask:
         : text(found);
     },
     'GET ledger/firewall': (ask) => ok(ledger.firewall(ask.query.get('company') ?? '')),
+    'GET ledger/collection': (ask) => lines(ledger.collection(pathOf(ask)).entities().values()),
+    'GET ledger/changes': (ask) => lines(ledger.collection(pathOf(ask)).changes()),
     'GET requests': () => ok(control.requests()),
     'DELETE requests': () => done(() => control.resetRequests()),
     'POST grow': (ask) => done(() => control.grow(pathOf(ask), numberOf(ask, 'count'))),
@@ -62,6 +70,7 @@ export function controlEndpoints(control: SandboxControl, ledger: Ledger): (ask:
     'POST trim': (ask) => done(() => control.trim(pathOf(ask), numberOf(ask, 'keep'))),
     'POST firewall': (ask) =>
       ok(control.changeFirewall(ask.query.get('company') ?? '', orderOf(ask.body))),
+    'POST change': (ask) => ok(control.change(pathOf(ask), changeOrderOf(ask.body))),
     'POST tokens/revoke': () => done(() => control.revokeTokens()),
     'POST secret': (ask) => done(() => control.rotateSecret(ask.query.get('value') ?? '')),
   };
@@ -84,7 +93,12 @@ function summaryOf(ledger: Ledger): object {
       size === 0 ? null : (/^\{"id":"?([^",]+)/.exec(textAt(index))?.[1] ?? null);
     return { path, size, first, first_id: idAt(0), last_id: idAt(size - 1) };
   });
-  return { lists };
+  const collections = ledger.collections.map(({ kind, path, company }) => ({
+    kind,
+    path,
+    company,
+  }));
+  return { lists, collections };
 }
 
 function done(call: () => void): Answer {
@@ -100,6 +114,10 @@ function text(body: string, status = 200): Answer {
   };
 }
 
+function lines(values: Iterable<object>): Answer {
+  return text([...values].map((value) => `${JSON.stringify(value)}\n`).join(''));
+}
+
 function pathOf(ask: Ask): string {
   return ask.query.get('path') ?? '';
 }
@@ -112,6 +130,24 @@ function numberOf(ask: Ask, name: string): number {
 
 const KINDS: readonly FirewallOrder['kind'][] = ['object', 'policy', 'rule'];
 const OPS: readonly FirewallOrder['op'][] = ['add', 'change', 'remove', 'move'];
+
+const CHANGE_OPS: readonly ChangeOrder['op'][] = ['created', 'updated', 'deleted'];
+
+function changeOrderOf(body: string): ChangeOrder {
+  const order: unknown = JSON.parse(body);
+  const member = (name: string): unknown =>
+    typeof order === 'object' && order !== null ? Reflect.get(order, name) : undefined;
+  const op = CHANGE_OPS.find((known) => known === member('op'));
+  if (op === undefined) throw new Error(`op must be one of ${CHANGE_OPS.join(', ')}`);
+  const [id, count] = [member('id'), member('count')];
+  return {
+    op,
+    ...(typeof id === 'string' && { id }),
+    ...(typeof count === 'number' && { count }),
+    explained: member('explained') !== false,
+    seen: member('seen') !== false,
+  };
+}
 
 function orderOf(body: string): FirewallOrder {
   const order: unknown = JSON.parse(body);

@@ -166,6 +166,9 @@ const LIST: Fields = {
   blocked_index: atLeast(0),
   cursor_lifetime_s: atLeast(0, false),
   bad_cursor: oneOf(400, 404, 409, 410, 422, 'ignored'),
+  endless: flag,
+  unexplained_every: atLeast(1),
+  unseen_every: atLeast(1),
 };
 
 const LATE: Fields = { every: atLeast(2), positions: atLeast(1), seconds: atLeast(0, false) };

@@ -1,9 +1,12 @@
 // The ledger: everything the sandbox could have served so far, for tests that ask whether an
 // exporter lost, invented or altered anything. It holds nothing itself; records are made again from
 // their index, and are the same text that went over the wire. Stop the growth before comparing.
-import type { Firewall, FirewallChange } from './firewall.ts';
+import type { ChangingWorld } from './assemble.ts';
+import type { Change, Collection } from './collection.ts';
+import type { FirewallChange } from './firewall.ts';
 import type { FirewallObject, FirewallPolicy } from './firewall-records.ts';
 import type { GrowingList } from './lists.ts';
+import { timelineOf } from './timelines.ts';
 
 /** A record as it is or was served. `id` is null for records without one. */
 export interface LedgerRecord {
@@ -35,6 +38,20 @@ export interface LedgerFirewall {
   readonly changes: readonly FirewallChange[];
 }
 
+/** A collection as it stands, and how it came to that. */
+export interface LedgerCollection {
+  /** What an entity is called, such as `host`. */
+  readonly kind: string;
+  readonly path: string;
+  readonly company: string | null;
+  /** The entities that stand now by their ids, each with all its fields. */
+  entities(): ReadonlyMap<string, object>;
+  /** Every change so far, oldest first, and what only the audit trail tells of. */
+  changes(): Iterable<Change>;
+  /** The timeline of an incident or a ticket, also of one that has gone; empty for other kinds. */
+  timeline(id: string): readonly object[];
+}
+
 /** What could have been served up to now. */
 export interface Ledger {
   readonly lists: readonly LedgerList[];
@@ -42,15 +59,16 @@ export interface Ledger {
   list(path: string): LedgerList;
   /** A company's firewall; throws for an unknown company. */
   firewall(company: string): LedgerFirewall;
+  readonly collections: readonly LedgerCollection[];
+  /** The collection of a path; throws for a path that has none. */
+  collection(path: string): LedgerCollection;
 }
 
-/** The ledger over a sandbox's lists. */
-export function ledgerOf(
-  growing: ReadonlyMap<string, GrowingList>,
-  firewalls: ReadonlyMap<string, Firewall>,
-  now: () => number,
-): Ledger {
-  const lists = [...growing.values()].map(ledgerList);
+/** The ledger over a sandbox's world. */
+export function ledgerOf(world: ChangingWorld, now: () => number): Ledger {
+  const { firewalls } = world;
+  const lists = [...world.lists.values()].map(ledgerList);
+  const collections = [...world.collections.values()].map(ledgerCollection);
   return {
     lists,
     list(path) {
@@ -67,6 +85,33 @@ export function ledgerOf(
         policies: firewall.policies(nowMs),
         changes: firewall.changes(nowMs),
       };
+    },
+    collections,
+    collection(path) {
+      const found = collections.find((collection) => collection.path === path);
+      if (found === undefined) throw new Error(`the sandbox has no collection ${path}`);
+      return found;
+    },
+  };
+}
+
+function ledgerCollection(collection: Collection): LedgerCollection {
+  const { kind, path, company } = collection.plan;
+  return {
+    kind,
+    path,
+    company,
+    entities: () =>
+      new Map(
+        collection
+          .keys()
+          .map((index) => [collection.idOf(index), collection.entity(index) ?? {}] as const),
+      ),
+    changes: () => collection.changes(),
+    timeline(id) {
+      const index = collection.indexOf(id);
+      const moment = index === null ? null : collection.moment(index);
+      return moment === null ? [] : timelineOf(kind, moment);
     },
   };
 }

@@ -19,6 +19,8 @@ export interface PagedList {
   dense(): boolean;
   /** The exact JSON text of a record. */
   textAt(index: number): string;
+  /** What cursors remember instead of indices, ascending: then a removal moves none of them. */
+  readonly keys?: readonly number[];
 }
 
 /** What a growing list is made from. `prefix` starts each id. */
@@ -116,6 +118,27 @@ export class GrowingList implements PagedList {
   trimTo(count: number): void {
     this.#trimmed = Math.max(this.#trimmed, this.size() - count);
   }
+}
+
+/** A list that never ends: its records again and again, each under an id that was not there. */
+export function endless(list: PagedList): PagedList {
+  const real = Array.from(
+    { length: list.size() - list.first() },
+    (_, n) => list.first() + n,
+  ).filter((index) => list.visible(index));
+  if (real.length === 0) return list;
+  return {
+    path: list.path,
+    size: () => Number.MAX_SAFE_INTEGER,
+    first: () => 0,
+    visible: () => true,
+    dense: () => true,
+    textAt(index) {
+      const text = list.textAt(real[index % real.length] ?? 0);
+      if (index < real.length) return text;
+      return text.replace(/^\{"(\w+)":"([^"]*)"/, `{"$1":"$2~${index}"`);
+    },
+  };
 }
 
 /** A list of what stands now: read once per request. */

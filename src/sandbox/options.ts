@@ -32,6 +32,13 @@ export interface SandboxOptions {
   readonly epochMs?: number;
   /** One scheduled firewall change per company this often; 0 for none. Default 120. */
   readonly firewallEveryS?: number;
+  /**
+   * Each so many-th new audit event tells of a change to sites, hosts, tickets and the like, which
+   * happens with it; 0 for none. Default: one in two seconds at the `rate` of the start.
+   */
+  readonly changeEvery?: number;
+  /** How many entities a collection starts with, by kind, such as `host` or `ticket`. */
+  readonly entities?: Readonly<Record<string, number>>;
   readonly credentials?: Partial<Credentials>;
   /** Serves https instead of http. PEM texts. */
   readonly tls?: {

@@ -32,7 +32,8 @@ export function cursorPage(list: PagedList, cut: Cut): Paged {
   const limit = limitOf(cut);
   if (typeof limit !== 'number') return { outcome: 'refused', failure: limit };
   const { api, behaviour, cursors } = cut;
-  const place = placeOf(list, cut);
+  const keys = behaviour.order === undefined ? list.keys : undefined;
+  const place = placeOf(list, cut, keys);
   if (place === null) return { outcome: 'refused', failure: badCursor(cut) };
   const { after, page, bound } = place;
   const end = bound ?? list.size();
@@ -46,10 +47,12 @@ export function cursorPage(list: PagedList, cut: Cut): Paged {
 
   const frozen = behaviour.frozen_tail === true ? end : null;
   const issuedS = Math.floor(cut.nowMs / 1000);
-  const write = (key: number | null, pageNumber: number) =>
-    JSON.stringify(
-      cursors.write(list.path, { after: key, page: pageNumber, bound: frozen, issuedS }),
+  const write = (key: number | null, pageNumber: number) => {
+    const after = key === null || keys === undefined ? key : (keys[key] ?? -1);
+    return JSON.stringify(
+      cursors.write(list.path, { after, page: pageNumber, bound: frozen, issuedS }),
     );
+  };
   const last =
     stretch.lastKey === null || (after ?? stretch.lastKey) > stretch.lastKey
       ? after
@@ -178,13 +181,22 @@ function pageOf(
   };
 }
 
-function placeOf(list: PagedList, { query, cursors, behaviour, nowMs }: Cut) {
+function placeOf(
+  list: PagedList,
+  { query, cursors, behaviour, nowMs }: Cut,
+  keys: readonly number[] | undefined,
+) {
   const start = { after: null, page: 1, bound: null };
   const cursor = query.get('cursor');
   if (cursor === null) return start;
   const place = cursors.read(list.path, cursor);
   const lifetimeS = behaviour.cursor_lifetime_s ?? Number.POSITIVE_INFINITY;
   const usable = place !== null && nowMs / 1000 < place.issuedS + lifetimeS;
+  if (usable && place.after !== null && keys !== undefined) {
+    const { after } = place;
+    const next = keys.findIndex((key) => key > after);
+    return { ...place, after: (next === -1 ? keys.length : next) - 1 };
+  }
   if (usable) return place;
   return behaviour.bad_cursor === 'ignored' ? start : null;
 }

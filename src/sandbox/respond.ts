@@ -92,12 +92,14 @@ function endpointAnswer({ world, router, tokens, limits }: Responder, ask: Ask):
     };
   }
   const found = router(ask.path);
-  if (found === null) return failed(ask.api, { status: 404, message: 'no such endpoint' });
-  if (ask.method !== 'GET') {
+  if (found.length === 0) return failed(ask.api, { status: 404, message: 'no such endpoint' });
+  const taken = found.find(({ route }) => (route.method ?? 'GET') === ask.method);
+  if (taken === undefined) {
     const answer = failed(ask.api, { status: 405, message: 'the sandbox is read-only' });
-    return { ...answer, headers: { allow: 'GET' } };
+    const allow = found.map(({ route }) => route.method ?? 'GET').join(', ');
+    return { ...answer, headers: { allow } };
   }
-  const { route, params } = found;
+  const { route, params } = taken;
   if (route.scope !== undefined && !bearer.scopes.has(route.scope)) {
     return failed(ask.api, { status: 403, message: `the token lacks the scope ${route.scope}` });
   }

@@ -2,9 +2,10 @@
 // it knows nothing of tokens, limits or faults, which are settled before it is asked.
 import { type Answer, type Ask, failed } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
+import type { Collection } from './collection.ts';
 import type { Cursors } from './cursors.ts';
 import type { Firewall } from './firewall.ts';
-import type { GrowingList, PagedList } from './lists.ts';
+import { endless, type GrowingList, type PagedList } from './lists.ts';
 import type { PageCache } from './page-cache.ts';
 import { type Cut, cursorPage, offsetPage, type Paged } from './paging.ts';
 
@@ -14,6 +15,8 @@ export interface World {
   readonly companies: readonly string[];
   readonly lists: ReadonlyMap<string, GrowingList>;
   readonly firewalls: ReadonlyMap<string, Firewall>;
+  /** By path. */
+  readonly collections: ReadonlyMap<string, Collection>;
   readonly behaviour: (path: string) => ListBehaviour;
   readonly cursors: Cursors;
   readonly cache: PageCache;
@@ -25,17 +28,28 @@ export interface World {
 export interface Route {
   /** A path with `{name}` placeholders. */
   readonly path: string;
+  /** Default GET. */
+  readonly method?: 'GET' | 'POST';
+  /** What the OpenAPI description says of it; null or left out: it is not described. */
+  readonly about?: string | null;
+  /** Its query parameters, for the OpenAPI description. */
+  readonly query?: readonly string[];
+  readonly deprecated?: boolean;
   /** The scope a unified token must hold. */
   readonly scope?: string;
   readonly answer: (ask: Ask, params: Readonly<Record<string, string>>, world: World) => Answer;
 }
 
-/** Finds routes by path. */
-export type Router = (
-  path: string,
-) => { readonly route: Route; readonly params: Readonly<Record<string, string>> } | null;
+/** Finds the routes of a path: one for each method it has. */
+export type Router = (path: string) => readonly RouteFound[];
 
-/** A router over a table; the first route that matches is taken. */
+/** A route and what its placeholders stand for. */
+export interface RouteFound {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** A router over a table. */
 export function routerOf(routes: readonly Route[]): Router {
   const table = routes.map((route) => {
     const source = route.path
@@ -43,25 +57,62 @@ export function routerOf(routes: readonly Route[]): Router {
       .map((part, at) => (at % 2 === 1 ? `(?<${part}>[^/]+)` : RegExp.escape(part)));
     return { route, pattern: new RegExp(`^${source.join('')}$`) };
   });
-  return (path) => {
-    for (const { route, pattern } of table) {
+  return (path) =>
+    table.flatMap(({ route, pattern }) => {
       const match = pattern.exec(path);
-      if (match !== null) return { route, params: decoded(match.groups ?? {}) };
-    }
-    return null;
+      return match === null ? [] : [{ route, params: decoded(match.groups ?? {}) }];
+    });
+}
+
+/** A route below a company, which is refused for a company that is not there. */
+export function forCompany(route: Route): Route {
+  return {
+    ...route,
+    answer: (ask, params, world) =>
+      world.companies.includes(params.company_id ?? '')
+        ? route.answer(ask, params, world)
+        : failed(ask.api, { status: 404, message: 'no such company' }),
   };
+}
+
+/** The collection that a route serves. Throws where assemble.ts made none. */
+export function collectionOf({ collections }: World, path: string): Collection {
+  const collection = collections.get(path);
+  if (collection === undefined) throw new Error(`the sandbox has no collection ${path}`);
+  return collection;
 }
 
 /** Answers with a page of a list in cursor style. */
 export function cursorAnswer(ask: Ask, list: PagedList, world: World): Answer {
-  return pageAnswer(ask, cursorPage(list, cutOf(ask, world)));
+  return pageAnswer(ask, cursorPage(seen(ask, list, world), cutOf(ask, world)));
 }
 
 /** Answers with a page of a list in offset style. */
 export function offsetAnswer(ask: Ask, list: PagedList, world: World): Answer {
-  return pageAnswer(ask, offsetPage(list, cutOf(ask, world)));
+  return pageAnswer(ask, offsetPage(seen(ask, list, world), cutOf(ask, world)));
 }
 
+/** Answers with all of a list and nothing beside it. */
+export function plainAnswer(list: PagedList): Answer {
+  const data: string[] = [];
+  for (let index = list.first(); index < list.size(); index += 1) {
+    if (list.visible(index)) data.push(list.textAt(index));
+  }
+  const page = {
+    items: () => data,
+    joined: () => Buffer.from(data.join(',')),
+    fields: new Map<string, string>(),
+    startCursor: () => 'null',
+  };
+  return { status: 200, headers: {}, content: { form: 'page', page } };
+}
+
+/** A list as the fault script lets a request see it. */
+function seen(ask: Ask, list: PagedList, world: World): PagedList {
+  return world.behaviour(ask.path).endless === true ? endless(list) : list;
+}
+
+/** What cutting a page needs, for a request. */
 function cutOf(ask: Ask, world: World): Cut {
   const { behaviour, cursors, cache, limitMax, now } = world;
   return {

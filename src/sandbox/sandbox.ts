@@ -5,15 +5,21 @@
 // server. Records are computed from seed and index; nothing but counters is held in memory.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { companiesOf, firewallsOf, growingLists, type Plan, rateOf, tokensOf } from './assemble.ts';
+import {
+  type ChangingWorld,
+  changingWorld,
+  companiesOf,
+  type Plan,
+  rateOf,
+  tokensOf,
+} from './assemble.ts';
 import { behaviourOf, type ListBehaviour } from './behaviour.ts';
 import { controlEndpoints, type SandboxControl } from './control.ts';
 import { cursorsOf } from './cursors.ts';
 import { type FaultScript, Faults } from './faults.ts';
-import type { Firewall } from './firewall.ts';
 import { type Ledger, ledgerOf } from './ledger.ts';
 import { Limits } from './limits.ts';
-import type { GrowingList } from './lists.ts';
+import { openApiRoute } from './openapi.ts';
 import type { SandboxOptions } from './options.ts';
 import { PageCache } from './page-cache.ts';
 import { type Responder, respond } from './respond.ts';
@@ -24,11 +30,12 @@ import { Traffic } from './traffic.ts';
 import { UNIFIED_ROUTES } from './unified-api.ts';
 
 export type { ListBehaviour } from './behaviour.ts';
+export type { Change, ChangeOrder } from './collection.ts';
 export type { SandboxControl } from './control.ts';
 export { FaultScriptError, parseFaultScript } from './fault-script.ts';
 export type { Fault, FaultRule, FaultScript } from './faults.ts';
 export type { FirewallOrder } from './firewall.ts';
-export type { Ledger, LedgerList } from './ledger.ts';
+export type { Ledger, LedgerCollection, LedgerList } from './ledger.ts';
 export type { SandboxOptions } from './options.ts';
 export type { Credentials } from './tokens.ts';
 
@@ -56,17 +63,17 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const now = options.now ?? Date.now;
   const plan: Plan = { options, now, epochMs: options.epochMs ?? now(), seed: options.seed ?? 1 };
   const script = scriptHolder(plan);
-  const lists = growingLists(plan, script.behaviour);
-  const firewalls = firewallsOf(plan);
+  const changing = changingWorld(plan, script.behaviour);
   const tokens = tokensOf(plan);
   const traffic = new Traffic();
-  const ledger = ledgerOf(lists, firewalls, now);
-  const control = controlOf({ plan, script, lists, firewalls, tokens, traffic });
+  const ledger = ledgerOf(changing, now);
+  const control = controlOf({ plan, script, changing, tokens, traffic });
   const world: World = {
     seed: plan.seed,
     companies: companiesOf(options),
-    lists,
-    firewalls,
+    lists: changing.lists,
+    firewalls: changing.firewalls,
+    collections: changing.collections,
     behaviour: script.behaviour,
     cursors: cursorsOf(plan.seed),
     cache: script.cache,
@@ -75,7 +82,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
   const responder: Responder = {
     world,
-    router: routerOf([...UNIFIED_ROUTES, ...SERVICES_ROUTES]),
+    router: routerOf([
+      ...UNIFIED_ROUTES,
+      openApiRoute('/v1', 'Unified Platform REST API (sandbox)', UNIFIED_ROUTES),
+      ...SERVICES_ROUTES,
+      openApiRoute('', 'Per-service public API (sandbox)', SERVICES_ROUTES),
+    ]),
     tokens,
     traffic,
     faults: script.faults,
@@ -144,20 +156,13 @@ function scriptHolder({ options, seed }: Plan): ScriptHolder {
 interface ControlParts {
   readonly plan: Plan;
   readonly script: ScriptHolder;
-  readonly lists: ReadonlyMap<string, GrowingList>;
-  readonly firewalls: ReadonlyMap<string, Firewall>;
+  readonly changing: ChangingWorld;
   readonly tokens: Tokens;
   readonly traffic: Traffic;
 }
 
-function controlOf({
-  plan,
-  script,
-  lists,
-  firewalls,
-  tokens,
-  traffic,
-}: ControlParts): SandboxControl {
+function controlOf({ plan, script, changing, tokens, traffic }: ControlParts): SandboxControl {
+  const { lists, firewalls, collections, trail } = changing;
   const listAt = (path: string) => {
     const list = lists.get(path);
     if (list === undefined) throw new Error(`the sandbox serves no growing list at ${path}`);
@@ -176,6 +181,13 @@ function controlOf({
       const firewall = firewalls.get(company);
       if (firewall === undefined) throw new Error(`the sandbox has no company ${company}`);
       return firewall.change(order, plan.now());
+    },
+    change(path, order) {
+      const collection = collections.get(path);
+      if (collection === undefined) throw new Error(`the sandbox has no collection ${path}`);
+      const changes = collection.change(order);
+      for (const change of changes) if (change.explained) trail.claim(change);
+      return changes;
     },
     revokeTokens: () => tokens.revoke(),
     rotateSecret: (secret) => tokens.rotateSecret(secret),

@@ -20,7 +20,7 @@ export const SANDBOX_CREDENTIALS: Credentials = {
   clientId: 'sandbox-client',
   clientSecret: 'sandbox-secret',
   apiKey: 'sandbox-api-key',
-  unifiedScope: 'platform:read intelligence:read mc:read events:read',
+  unifiedScope: 'platform:read intelligence:read mc:read events:read webhooks:manage',
   servicesScope: 'urn:sandbox:api:public',
 };
 

@@ -1,0 +1,294 @@
+// One collection of the invented company: sites, hosts, tickets, block-list entries. Its entities
+// come, change and go by arithmetic (life.ts) at the clock's steps (steps.ts) and by control calls;
+// an entity's content is a pure function of seed, index and the times it changed at. Held in memory
+// is only what control calls did.
+import type { ListBehaviour } from './behaviour.ts';
+import { birthOf, deathOf, eventAt, type Life, standing, touchesOf } from './life.ts';
+import { Random, saltOf } from './random.ts';
+import type { Steps } from './steps.ts';
+
+/** What an entity's content is made from. */
+export interface Moment {
+  readonly id: string;
+  readonly index: number;
+  /** How often it has changed. */
+  readonly version: number;
+  /** When it was created, then when it changed, oldest first; RFC 3339. */
+  readonly times: readonly [created: string, ...changed: string[]];
+  /** The same draws for every version. */
+  readonly base: Random;
+  /** Draws of its own for each version. */
+  readonly fresh: Random;
+}
+
+/** A collection as a resource declares it. */
+export interface CollectionPlan {
+  /** What audit events call an entity, such as `site`. */
+  readonly kind: string;
+  /** Where it is listed, or the part before an entity's id. */
+  readonly path: string;
+  readonly company: string | null;
+  readonly life: Life;
+  /** Ids are the core's own, then prefix and number, counted up from `first`. */
+  readonly ids: {
+    readonly prefix: string;
+    readonly first: number;
+    readonly core?: readonly string[];
+  };
+  /** What an entity looks like; its id has to come first. */
+  readonly record: (moment: Moment) => object;
+  /** What audit events call a change; left out: create, update, delete. */
+  readonly verb?: (op: Change['op'], version: number) => string;
+}
+
+/** A change that was made to a collection, or that only the audit trail tells of. */
+export interface Change {
+  readonly kind: string;
+  readonly path: string;
+  readonly company: string | null;
+  readonly op: 'created' | 'updated' | 'deleted';
+  readonly id: string;
+  readonly version: number;
+  readonly at: string;
+  /** Whether an audit event tells of it. */
+  readonly explained: boolean;
+  /** Whether it happened; otherwise only the audit event did. */
+  readonly seen: boolean;
+}
+
+/** A change to make now. */
+export interface ChangeOrder {
+  readonly op: Change['op'];
+  /** The entity meant, or the id to give; left out: the newest, or a new id. */
+  readonly id?: string;
+  /** How many entities, without `id`. Default 1. */
+  readonly count?: number;
+  readonly explained?: boolean;
+  readonly seen?: boolean;
+}
+
+/** What a collection needs from its sandbox. `turn` is its place in the clock's round. */
+export interface CollectionMeans {
+  readonly seed: number;
+  readonly turn: number;
+  readonly steps: Steps;
+  readonly behaviour: (path: string) => ListBehaviour;
+  readonly now: () => number;
+}
+
+/** Entities that control calls created are numbered from here, after all that ever come by steps. */
+const ORDERED_FROM = 1_000_000_000;
+
+/** A collection as it stands now. */
+export class Collection {
+  readonly plan: CollectionPlan;
+  readonly #means: CollectionMeans;
+  readonly #salt: number;
+  readonly #bornByOrder = new Map<number, { readonly id: string; readonly atMs: number }>();
+  readonly #touchedByOrder = new Map<number, number[]>();
+  /** The last step an entity has made that went by a control call. */
+  readonly #goneByOrder = new Map<number, number>();
+  readonly #ordered: Change[] = [];
+  #keys: { readonly of: string; readonly keys: readonly number[] } = { of: '', keys: [] };
+
+  constructor(plan: CollectionPlan, means: CollectionMeans) {
+    this.plan = plan;
+    this.#means = means;
+    this.#salt = saltOf(plan.path);
+  }
+
+  /** The indices of the entities that stand now, oldest first. */
+  keys(): readonly number[] {
+    const done = this.#done();
+    const of = `${done} ${this.#bornByOrder.size} ${this.#goneByOrder.size}`;
+    if (this.#keys.of !== of) {
+      const all = [...standing(this.plan.life, done), ...this.#bornByOrder.keys()];
+      this.#keys = { of, keys: all.filter((index) => !this.#goneByOrder.has(index)) };
+    }
+    return this.#keys.keys;
+  }
+
+  /** An entity as it is, or was when it went; null if there never was one of this index. */
+  entity(index: number): object | null {
+    const moment = this.moment(index);
+    return moment === null ? null : this.plan.record(moment);
+  }
+
+  /** What an entity's content is made from; see `entity`. */
+  moment(index: number): Moment | null {
+    const { life } = this.plan;
+    const comes = life.start > life.core && index < ORDERED_FROM;
+    const made = index < life.start || (comes && birthOf(life, index) < this.#done());
+    return made || this.#bornByOrder.has(index)
+      ? this.#momentOf(index, this.#timesOf(index))
+      : null;
+  }
+
+  /** The index of an id that was given, whether or not its entity still stands. */
+  indexOf(id: string): number | null {
+    const { prefix, first, core = [] } = this.plan.ids;
+    const ordered = [...this.#bornByOrder].find(([, born]) => born.id === id)?.[0];
+    const numbered = id.startsWith(prefix) ? Number(id.slice(prefix.length)) - first : Number.NaN;
+    const index = [ordered, core.indexOf(id), numbered].find((n = -1) => n >= 0) ?? null;
+    return index !== null && this.idOf(index) === id && this.moment(index) !== null ? index : null;
+  }
+
+  /** Whether the entity stands now. */
+  stands(index: number): boolean {
+    return this.moment(index) !== null && this.#goneAtStep(index) >= this.#done();
+  }
+
+  /** How many steps ago an entity went; 0 for one that stands. */
+  stepsGone(index: number): number {
+    return Math.max(0, this.#done() - this.#goneAtStep(index));
+  }
+
+  idOf(index: number): string {
+    const { prefix, first, core = [] } = this.plan.ids;
+    return this.#bornByOrder.get(index)?.id ?? core[index] ?? `${prefix}${first + index}`;
+  }
+
+  /** Every change so far, in the order of their times. */
+  *changes(): Generator<Change> {
+    const done = this.#done();
+    let ordered = 0;
+    for (let step = 0; step < done; step += 1) {
+      const change = this.changeAt(step);
+      if (change === null) continue;
+      for (; (this.#ordered[ordered]?.at ?? '~') < change.at; ordered += 1) {
+        yield* this.#ordered.slice(ordered, ordered + 1);
+      }
+      yield change;
+    }
+    yield* this.#ordered.slice(ordered);
+  }
+
+  /** What a step of this collection does, or null. */
+  changeAt(step: number): Change | null {
+    const event = eventAt(this.plan.life, step);
+    if (event === null) return null;
+    const atMs = this.#timeOf(step);
+    if ((this.#goneByOrder.get(event.index) ?? step) < step) return null;
+    const explained = !this.#isDrawn('unexplained_every', step);
+    const seen = event.op !== 'updated' || !this.#isUnseen(step);
+    const version = this.#versionAt(event.index, step, atMs) + (seen ? 0 : 1);
+    return this.#change(event.op, event.index, { version, atMs, explained, seen });
+  }
+
+  /** The entity before and after a change; null where there was or is none. */
+  sidesOf({ op, id, version }: Change): readonly [before: object | null, after: object | null] {
+    const index = this.indexOf(id);
+    const moment = index === null ? null : this.moment(index);
+    if (index === null || moment === null) return [null, null];
+    // A change that only the audit trail tells of has no version of its own, nor a time.
+    const at = (last: number) => {
+      const [created, ...changed] = moment.times;
+      const times = [created, ...changed.slice(0, last)] as const;
+      return this.plan.record(this.#momentOf(index, times, last));
+    };
+    const before = op === 'updated' ? version - 1 : version;
+    return [op === 'created' ? null : at(before), op === 'deleted' ? null : at(version)];
+  }
+
+  /** Makes a change now. Throws when it names an entity that does not stand. */
+  change(order: ChangeOrder): readonly Change[] {
+    const atMs = this.#means.now();
+    const made = this.#ordersTargets(order).map((index) => {
+      const { op, explained = true, seen = true } = order;
+      if (op === 'created') {
+        const id = order.id ?? `${this.plan.ids.prefix}new${index - ORDERED_FROM + 1}`;
+        this.#bornByOrder.set(index, { id, atMs });
+      }
+      const version = (this.moment(index)?.version ?? 0) + (op === 'updated' ? 1 : 0);
+      if (op === 'updated' && seen) {
+        this.#touchedByOrder.set(index, [...(this.#touchedByOrder.get(index) ?? []), atMs]);
+      }
+      const change = this.#change(op, index, { version, atMs, explained, seen });
+      if (op === 'deleted') this.#goneByOrder.set(index, this.#done() - 1);
+      return change;
+    });
+    this.#ordered.push(...made);
+    return made;
+  }
+
+  #ordersTargets({ op, id, count = 1, seen = true }: ChangeOrder): readonly number[] {
+    const what = `changing ${this.plan.path}`;
+    if (!seen && op !== 'updated') throw new Error(`${what}: only an update can be told unseen`);
+    if (op === 'created') {
+      const from = ORDERED_FROM + this.#bornByOrder.size;
+      if (id !== undefined && this.indexOf(id) !== null) throw new Error(`${what}: ${id} exists`);
+      return Array.from({ length: id === undefined ? count : 1 }, (_, n) => from + n);
+    }
+    if (id === undefined) return this.keys().slice(-count);
+    const index = this.indexOf(id);
+    if (index === null || !this.stands(index)) throw new Error(`${what}: there is no ${id}`);
+    return [index];
+  }
+
+  #change(
+    op: Change['op'],
+    index: number,
+    { atMs, ...rest }: Pick<Change, 'version' | 'explained' | 'seen'> & { readonly atMs: number },
+  ): Change {
+    const { kind, path, company } = this.plan;
+    return { kind, path, company, op, id: this.idOf(index), at: textOf(atMs), ...rest };
+  }
+
+  #momentOf(index: number, times: Moment['times'], version = times.length - 1): Moment {
+    const { seed } = this.#means;
+    return {
+      id: this.idOf(index),
+      index,
+      version,
+      times,
+      base: new Random(seed, this.#salt, index),
+      fresh: new Random(seed, this.#salt, index, version + 1),
+    };
+  }
+
+  #timesOf(index: number): Moment['times'] {
+    const { life } = this.plan;
+    const born = this.#bornByOrder.get(index)?.atMs ?? this.#timeOf(birthOf(life, index));
+    const touched = this.#touchedByOrder.get(index) ?? [];
+    if (index >= ORDERED_FROM) return [textOf(born), ...touched.map(textOf)];
+    const byStep = this.#touches(index, this.#done()).map((step) => this.#timeOf(step));
+    return [textOf(born), ...[...byStep, ...touched].toSorted((a, b) => a - b).map(textOf)];
+  }
+
+  #versionAt(index: number, step: number, atMs: number): number {
+    const ordered = (this.#touchedByOrder.get(index) ?? []).filter((touched) => touched < atMs);
+    return this.#touches(index, step + 1).length + ordered.length;
+  }
+
+  #touches(index: number, done: number): readonly number[] {
+    const until = Math.min(done, this.#goneAtStep(index) + 1);
+    return [...touchesOf(this.plan.life, index, until)].filter((step) => !this.#isUnseen(step));
+  }
+
+  #goneAtStep(index: number): number {
+    const byLife = index < ORDERED_FROM ? deathOf(this.plan.life, index) : Number.POSITIVE_INFINITY;
+    return Math.min(byLife, this.#goneByOrder.get(index) ?? Number.POSITIVE_INFINITY);
+  }
+
+  #isUnseen(step: number): boolean {
+    return step >= 0 && this.#isDrawn('unseen_every', step);
+  }
+
+  #isDrawn(what: 'unexplained_every' | 'unseen_every', step: number): boolean {
+    const every = this.#means.behaviour(this.plan.path)[what];
+    if (every === undefined) return false;
+    return new Random(this.#means.seed, this.#salt, saltOf(what), step).below(every) === 0;
+  }
+
+  #done(): number {
+    return this.#means.steps.done(this.#means.turn);
+  }
+
+  #timeOf(step: number): number {
+    return this.#means.steps.timeOf(this.#means.turn, step);
+  }
+}
+
+function textOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

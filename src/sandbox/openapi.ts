@@ -1,0 +1,47 @@
+// The OpenAPI 3.1 description of each API, made from the very routes that are served, so that it
+// cannot name what is not there. Logs are not part of the services' description, as its document
+// says, nor are paths that are the sandbox's own.
+import { ok } from './answers.ts';
+import type { Route } from './routes.ts';
+
+/** `openapi.json` of an API whose base address ends in `base`. */
+export function openApiRoute(base: string, title: string, routes: readonly Route[]): Route {
+  const described = routes.filter(({ about = null }) => about !== null);
+  const paths = Map.groupBy(described, ({ path }) => path.slice(base.length));
+  const description = {
+    openapi: '3.1.0',
+    info: { title, version: '1' },
+    servers: [{ url: base === '' ? '/' : base }],
+    components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+    security: [{ bearer: [] }],
+    paths: Object.fromEntries(
+      [...paths].map(([path, found]) => [
+        path,
+        Object.fromEntries(found.map((route) => [methodOf(route), operationOf(route)])),
+      ]),
+    ),
+  };
+  return { path: `${base}/openapi.json`, answer: () => ok(description) };
+}
+
+const INTEGERS = ['limit', 'offset'];
+
+function methodOf({ method = 'GET' }: Route): string {
+  return method.toLowerCase();
+}
+
+function operationOf({ path, about, query = [], deprecated = false }: Route): object {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    return { name, in: 'path', required: true, schema: { type: 'string' } };
+  });
+  const inQuery = query.map((name) => {
+    const type = INTEGERS.includes(name) ? 'integer' : 'string';
+    return { name, in: 'query', schema: { type } };
+  });
+  return {
+    summary: about,
+    ...(deprecated && { deprecated }),
+    parameters: [...inPath, ...inQuery],
+    responses: { 200: { description: 'OK' } },
+  };
+}

@@ -1,0 +1,93 @@
+// Tickets of a company and the timeline of each. A ticket is opened, answered, worked on and closed,
+// an event each, and leaves the list after some time; its timeline can still be read for a while,
+// then it is gone.
+import { failed } from '../answers.ts';
+import type { CollectionPlan, Moment } from '../collection.ts';
+import { ADMINS, SITES } from '../company.ts';
+import { entityList } from '../entity-list.ts';
+import { lifeOf } from '../life.ts';
+import { fixedList } from '../lists.ts';
+import { collectionOf, cursorAnswer, forCompany, offsetAnswer, type Route } from '../routes.ts';
+
+const TICKETS = '/api/ticketing/v1/companies/{company_id}/tickets';
+
+const STATUS = ['open', 'in_progress', 'waiting_for_customer', 'closed'];
+const EVENTS = ['created', 'comment', 'status_changed', 'closed'];
+
+/** How many of the clock's steps a timeline stays after its ticket has left the list. */
+const STEPS_KEPT = 12;
+
+function ticketsPath(company: string): string {
+  return TICKETS.replace('{company_id}', encodeURIComponent(company));
+}
+
+/** A company's tickets; `start` of them at the start. */
+export function ticketsPlan(company: string, no: number, start = 30): CollectionPlan {
+  return {
+    kind: 'ticket',
+    path: ticketsPath(company),
+    company,
+    life: lifeOf({ core: 0, start, ages: [0, 1, 3] }),
+    ids: { prefix: 'tkt-', first: 4_711 + no * 10_000_000 },
+    record: (moment) => ticketRecord(moment, company),
+    verb: (op, version) => (op === 'deleted' ? 'archive' : (EVENTS[version] ?? 'comment')),
+  };
+}
+
+/** The tickets' endpoints. */
+export const TICKET_ROUTES: readonly Route[] = [
+  forCompany({
+    path: TICKETS,
+    about: 'The tickets of a company',
+    query: ['limit', 'offset'],
+    answer: (ask, { company_id: company = '' }, world) =>
+      offsetAnswer(ask, entityList(collectionOf(world, ticketsPath(company))), world),
+  }),
+  forCompany({
+    path: `${TICKETS}/{ticket_id}/events`,
+    about: 'The timeline of a ticket',
+    query: ['limit', 'cursor'],
+    answer(ask, { company_id: company = '', ticket_id: id = '' }, world) {
+      const tickets = collectionOf(world, ticketsPath(company));
+      const index = tickets.indexOf(id);
+      const moment = index === null ? null : tickets.moment(index);
+      if (index === null || moment === null || tickets.stepsGone(index) > STEPS_KEPT) {
+        return failed(ask.api, { status: 404, message: 'no such ticket' });
+      }
+      return cursorAnswer(ask, fixedList(ask.path, ticketEvents(moment)), world);
+    },
+  }),
+];
+
+/** The events of a ticket, oldest first. */
+export function ticketEvents({ id, times, base }: Moment): readonly object[] {
+  return times.map((created_at, n) => {
+    const [author, minutes] = [base.pick(ADMINS), base.below(90)];
+    const type = EVENTS[n] ?? 'comment';
+    return {
+      id: `${id}-${n + 1}`,
+      ticket_id: id,
+      type,
+      created_at,
+      author: n % 3 === 2 ? null : { name: author.name, email: author.email },
+      ...(type === 'comment' && { text: `done in ${minutes} min\nsee a=b|c "${author.name}"` }),
+      ...(type === 'status_changed' && { from: STATUS[n - 1], to: STATUS[n] ?? 'closed' }),
+    };
+  });
+}
+
+function ticketRecord({ id, index, version, times, base }: Moment, company: string): object {
+  const [site, requester] = [base.pick(SITES), base.pick(ADMINS)];
+  return {
+    ticket_id: id,
+    company_id: company,
+    customer_reference: index % 3 === 0 ? `CHG|${index}=\\open` : null,
+    subject: index % 10 === 7 ? '' : `Rule change at ${site.name}`,
+    status: STATUS[Math.min(version, 3)],
+    ...(index % 6 !== 5 && { priority: base.pick(['low', 'normal', 'normal', 'urgent']) }),
+    requester: requester.email,
+    tags: index % 4 === 0 ? ['firewall', 'change'] : [],
+    created_at: times[0],
+    updated_at: times.at(-1),
+  };
+}
