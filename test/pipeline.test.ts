@@ -8,33 +8,18 @@ import type { Sink } from '../src/contracts/sink.ts';
 import type { ListStream } from '../src/contracts/source.ts';
 import { openSpool } from '../src/hold/spool.ts';
 import { Pipeline, type PlannedSink, type PlannedSource } from '../src/pipeline.ts';
-import { aPage } from './support/a-page.ts';
+import { answerWith, cursorIn, madeUpList } from './support/made-up-list.ts';
 import { testTools } from './support/sink-opening.ts';
 import { tempDir, waitUntil } from './support/temp.ts';
 
 /** A list without end. */
-const stream: ListStream = {
-  kind: 'list',
-  name: 'audit',
-  source: 'audit',
-  records: 'audit',
-  immutable: false,
-  paging: 'cursor',
-  paths: [],
-  fingerprint: 'here',
-  id: 'id',
-  time: [],
-  pageLimit: 100,
-  fetchPage: async ({ place }) => {
-    const n = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
-    const { body } = aPage({ ids: [String(n)], pad: 2_000 });
-    const records = JSON.parse(Buffer.from(body).toString()).data;
-    return {
-      outcome: 'ok',
-      page: { body, items: 'data', records, next: String(n + 1), total: null },
-    };
+const stream = madeUpList(
+  async (request) => {
+    const n = Number(cursorIn(request) ?? 0);
+    return answerWith([{ id: String(n), pad: 'x'.repeat(2_000) }], { next_cursor: String(n + 1) });
   },
-};
+  { name: 'audit', source: 'audit' },
+);
 
 function aSink(name: string, sink: Partial<Sink>, encode: () => string): PlannedSink {
   return {

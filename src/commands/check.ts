@@ -6,9 +6,10 @@ import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { ListStream, Page, SnapshotStream, Stream } from '../contracts/source.ts';
+import type { ListStream, SnapshotStream, Stream } from '../contracts/source.ts';
 import type { HttpClient } from '../contracts/tools.ts';
-import { firstPlace } from '../fetch/list/pager.ts';
+import { fetchPage } from '../fetch/list/fetch-page.ts';
+import { firstPlace, type Page } from '../fetch/list/page.ts';
 import { doubtError, doubtOfFirst, doubtOfPlace } from '../fetch/list/paging-doubt.ts';
 import type { PlannedSource } from '../pipeline.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
@@ -222,20 +223,20 @@ function askStream(stream: Stream, witness: Witness): Promise<ExportError | null
 }
 
 async function askList(stream: ListStream, signal: AbortSignal): Promise<void> {
-  const place = firstPlace(stream.paging);
+  const place = firstPlace(stream.pagination);
   const limit = stream.pageLimit === null ? null : 1;
-  let fetched = await stream.fetchPage({ place, limit }, signal);
+  let fetched = await fetchPage(stream, { place, limit }, signal);
   if (fetched.outcome === 'refused' && fetched.about === 'limit') {
-    fetched = await stream.fetchPage({ place, limit: null }, signal);
+    fetched = await fetchPage(stream, { place, limit: null }, signal);
   }
-  if (fetched.outcome === 'refused' && stream.sorted === true) {
-    fetched = await stream.fetchPage({ place, limit: null, unsorted: true }, signal);
+  if (fetched.outcome === 'refused' && stream.sorting.length > 0) {
+    fetched = await fetchPage(stream, { place, limit: null, unsorted: true }, signal);
   }
   if (fetched.outcome !== 'ok') throw fetched.cause;
   const { page } = fetched;
   const doubt = doubtOfFirst(stream, page);
   if (doubt !== null) throw doubtError(stream, doubt);
-  if (stream.paging === 'offset') await askFurther(stream, { page, limit }, signal);
+  if (stream.pagination.style === 'offset') await askFurther(stream, { page, limit }, signal);
 }
 
 /** Whether an offset leads to other records. */
@@ -245,7 +246,7 @@ async function askFurther(
   signal: AbortSignal,
 ): Promise<void> {
   const ask = async (offset: number) => {
-    const fetched = await stream.fetchPage({ place: { by: 'offset', offset }, limit }, signal);
+    const fetched = await fetchPage(stream, { place: { by: 'offset', offset }, limit }, signal);
     if (fetched.outcome !== 'ok') throw fetched.cause;
     return recordsText(fetched.page);
   };
@@ -253,7 +254,7 @@ async function askFurther(
   const { length } = page.records;
   // Rows may move by one between two answers, and records without ids may be alike.
   const isSame = length > 0 && before === (await ask(length)) && before === (await ask(0));
-  const { more = null } = page;
+  const { more } = page;
   if (!isSame || (stream.id === null && more === null)) return;
   throw doubtError(stream, doubtOfPlace(stream, more?.likely ?? null));
 }

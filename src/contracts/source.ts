@@ -1,63 +1,28 @@
-// What a source is to sluice, for the person who writes one. A source answers `fetchPage` once and remembers nothing:
-// the engine owns order, cursors, repeats, waits, retries and limits. It says which streams it has, how one page is
-// asked for, and where in the answer the records stand.
+// What a source is to sluice, for the person who writes one. A source says which streams it has, what is asked for, and
+// where in an answer the records stand. The engine asks: it owns order, cursors, repeats, waits, retries and limits.
 
 import type { Answer } from './answer.ts';
 import type { ExportError } from './errors.ts';
-import type { ParsedRecord, RecordKind } from './event.ts';
-
-/** Where in a list a page starts. A cursor is upstream's own text and is handed back byte for byte; null: the first page. */
-export type Place =
-  | { readonly by: 'cursor'; readonly cursor: string | null }
-  | { readonly by: 'offset'; readonly offset: number };
-
-/** One page asked for. */
-export interface PageQuery {
-  readonly place: Place;
-  /** Records a page; null: the parameter is left out. */
-  readonly limit: number | null;
-  /** Without the sorting that the source asks for, since upstream refuses it. */
-  readonly unsorted?: boolean;
-}
-
-/** The records of a page, parsed when asked for; an array is one as well. */
-export interface Records {
-  readonly length: number;
-  /** As arrays have it: negative from the end, undefined beyond either. */
-  at(index: number): ParsedRecord | undefined;
-}
-
-/** What shows that a list goes on behind an answer, otherwise than its paging as configured says. */
-export interface MoreSign {
-  /** The header, or the path of the member. */
-  readonly sign: string;
-  /** How the endpoint is most likely paged, in the words of the config; null: that cannot be told. */
-  readonly likely: ({ readonly style: string } & { readonly [key: string]: string }) | null;
-}
-
-/** One whole, well-formed answer. */
-export interface Page {
-  /** The body as upstream sent it. */
-  readonly body: Uint8Array;
-  /** Dotted path of the records within the body. */
-  readonly items: string;
-  readonly records: Records;
-  /** The cursor of the next page; null at the end; undefined where the answer has no such key. */
-  readonly next: string | null | undefined;
-  /** What upstream says the list's length is, where it says so. */
-  readonly total: number | null;
-  /** What shows that there is more behind it; null or left out: nothing does. */
-  readonly more?: MoreSign | null;
-}
-
-/** The answer to one request for a page. */
-export type PageAnswer = Answer<{ readonly page: Page }>;
+import type { RecordKind } from './event.ts';
+import type { Upstream, UpstreamRequest } from './upstream.ts';
 
 /** In which order a list endpoint gives its records. */
 export type Order = 'oldest_first' | 'newest_first' | 'mixed';
 
-/** How a list endpoint is paged. */
-export type PagingStyle = 'cursor' | 'offset' | 'none';
+/** How a list endpoint is paged, in the words of the config. */
+export interface Pagination {
+  readonly style: 'cursor' | 'offset' | 'none';
+  /** Query parameters. */
+  readonly cursor_param: string;
+  readonly limit_param: string;
+  readonly offset_param: string;
+  /** Dotted path of the records; an answer that is itself an array is read as such. */
+  readonly items: string;
+  /** Dotted path of the next page's cursor. */
+  readonly next: string;
+  /** Dotted path of the list's length; null: nothing is concluded from lengths. */
+  readonly total: string | null;
+}
 
 /** A list endpoint read as a stream of records. */
 export interface ListStream {
@@ -71,7 +36,12 @@ export interface ListStream {
   readonly records: RecordKind;
   /** True where upstream calls its records immutable, so that a changed one is an integrity violation. */
   readonly immutable: boolean;
-  readonly paging: PagingStyle;
+  readonly upstream: Pick<Upstream, 'get'>;
+  /** What the requests for all pages have in common. */
+  readonly request: UpstreamRequest;
+  /** Parameters that ask for an order, sent behind the others; upstream may refuse them. */
+  readonly sorting: UpstreamRequest['query'];
+  readonly pagination: Pagination;
   /**
    * JSON array of base address, path and fixed query, with others of which a checkpoint is not resumed; then the paging, with
    * another of which the list is read again from its start.
@@ -83,10 +53,8 @@ export interface ListStream {
   readonly time: readonly string[];
   /** Dotted paths within a record that are no part of its content; an array's elements have the array's path. */
   readonly ignore?: readonly string[];
+  /** Records a page to ask for; null: upstream is not told. */
   readonly pageLimit: number | null;
-  /** True where pages are asked for in an order, which upstream may refuse. */
-  readonly sorted?: boolean;
-  fetchPage(query: PageQuery, signal: AbortSignal): Promise<PageAnswer>;
 }
 
 /** One entity of a configuration, as read. */

@@ -8,6 +8,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { ListStream, Order } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import type { Upstream } from '../contracts/upstream.ts';
 import {
   type BackfillCounts,
   type BackfillSpool,
@@ -15,7 +16,7 @@ import {
   type Span,
 } from './backfill-spool.ts';
 import { parseCheckpoint } from './list/checkpoint.ts';
-import { firstPlace, samePlace } from './list/pager.ts';
+import { firstPlace, isFirst } from './list/page.ts';
 import { ListReader } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
@@ -55,12 +56,12 @@ export class Backfill {
     this.#means = means;
     const { stream, span, key, spool, clock, log, pace } = means;
     this.#spool = backfillSpool({ spool, key, span, time: stream.time });
-    const fetchPage: ListStream['fetchPage'] = async (query, signal) => {
+    const get: Upstream['get'] = async (request, signal) => {
       await pace(signal);
-      return await stream.fetchPage(query, signal);
+      return await stream.upstream.get(request, signal);
     };
     this.#reader = new ListReader({
-      stream: { ...stream, fetchPage },
+      stream: { ...stream, upstream: { get } },
       spool: this.#spool.view,
       clock,
       log,
@@ -101,7 +102,7 @@ export class Backfill {
 
   #walk(): Walk {
     const { resume, overlap, countAnew } = this.#reader.checkpoint.end;
-    const first = firstPlace(this.#means.stream.paging);
+    const first = firstPlace(this.#means.stream.pagination);
     // Records without ids are told apart by counting them from the list's start.
     const isAnew = resume === null || countAnew;
     let { firstAt } = this.#spool.counts;
@@ -162,8 +163,7 @@ export class Backfill {
       await this.#reader.commit({ server: { unsorted: true }, ...anew });
       return { outcome: 'retry', cause: failure.cause };
     }
-    const first = firstPlace(this.#means.stream.paging);
-    if (failure.outcome !== 'refused' || resume === null || samePlace(resume, first)) {
+    if (failure.outcome !== 'refused' || resume === null || isFirst(resume)) {
       return failure;
     }
     await this.#reader.commit(anew);

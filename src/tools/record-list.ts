@@ -6,7 +6,6 @@
 import { hash } from 'node:crypto';
 import type { ParsedRecord } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { Records } from '../contracts/source.ts';
 import type { Slices } from '../contracts/spool.ts';
 import { IgnoredPaths } from './json-keys.ts';
 import { JsonScan } from './json-scan.ts';
@@ -132,7 +131,7 @@ const zero = 0x30;
 const nine = 0x39;
 
 /** The records of a page; each is parsed when it is asked for. */
-export class RecordList implements Records {
+export class RecordList {
   readonly length: number;
   readonly slices: Slices;
   /** A digest of each record's content, two words (see json-scan.ts). */

@@ -7,8 +7,7 @@ import type { Config } from '../config/config.ts';
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import type { Notice } from '../contracts/sink.ts';
-import type { Place } from '../contracts/source.ts';
-import { parseCheckpoint } from '../fetch/list/checkpoint.ts';
+import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
 import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
@@ -175,7 +174,7 @@ function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
   };
 }
 
-function resumeText(resume: Place | null): string | null {
+function resumeText(resume: ListCheckpoint['end']['resume']): string | null {
   if (resume === null) return null;
   if (resume.by === 'offset') return `record ${resume.offset}`;
   return resume.cursor === null

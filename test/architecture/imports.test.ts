@@ -44,14 +44,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   formats: ['src/contracts'],
   'connectors/shared': ['src/contracts'],
   'connectors/sinks': ['src/contracts', 'connectors/shared'],
-  // How a body is cut into records is the same question for a source as for the engine.
-  'connectors/sources': [
-    'src/contracts',
-    'src/tools/records.ts',
-    'src/tools/record-list.ts',
-    'src/tools/json-scan.ts',
-    'connectors/shared',
-  ],
+  'connectors/sources': ['src/contracts', 'connectors/shared'],
   'src/fetch': ['src/contracts', 'src/tools'],
   'src/send': ['src/contracts', 'src/tools', 'src/normalise'],
   'src/pipeline.ts': ['src/contracts', 'src/tools', 'src/fetch', 'src/send'],
@@ -112,6 +105,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 
 /** The imports that still stand against the list above, each until its step of the tidying takes it away. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
+  'connectors/sources/firewall/entities.ts': ['src/tools/records.ts'],
+  'connectors/sources/firewall/listing.ts': ['src/fetch/list/body.ts', 'src/tools/records.ts'],
+  'connectors/sources/firewall/policies.ts': ['src/fetch/list/body.ts'],
   'src/watch/live.ts': ['src/config/config.ts', 'src/config/plan.ts'],
   'src/watch/running.ts': ['src/config/config.ts'],
   'src/watch/state.ts': ['src/config/config.ts'],

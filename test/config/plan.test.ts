@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { formatKeyOf, planFrom } from '../../src/config/plan.ts';
+import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { aConfig, around } from './config-text.ts';
 import { planMeans } from './plan-means.ts';
@@ -90,7 +91,8 @@ test('planFrom opens every upstream, and sources ask through it', async () => {
   const before = asked.length;
   const [stream] = plan.sources[0]?.streams ?? [];
   if (stream?.kind !== 'list') throw new Error('audit is read as a list');
-  const fetched = await stream.fetchPage(
+  const fetched = await fetchPage(
+    stream,
     { place: { by: 'cursor', cursor: null }, limit: 7 },
     new AbortController().signal,
   );

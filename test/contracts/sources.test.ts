@@ -5,7 +5,9 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
-import type { ListStream, PageAnswer, Place, SnapshotStream } from '../../src/contracts/source.ts';
+import type { ListStream, SnapshotStream } from '../../src/contracts/source.ts';
+import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
+import { firstPlace, type PageAnswer, type Place } from '../../src/fetch/list/page.ts';
 import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
 import { standingSandbox } from '../fetch/list/reading.ts';
 import { settingsOf, streamsOf, upstreamAt } from '../support/plain-upstream.ts';
@@ -54,7 +56,7 @@ function breakAll(sandbox: Sandbox, fault: FaultRule['fault']): void {
 }
 
 function ask(stream: ListStream, place: Place): Promise<PageAnswer> {
-  return stream.fetchPage({ place, limit: 7 }, never);
+  return fetchPage(stream, { place, limit: 7 }, never);
 }
 
 async function pageAt(stream: ListStream, place: Place) {
@@ -66,8 +68,7 @@ async function pageAt(stream: ListStream, place: Place) {
 /** Every place of a list in order. */
 async function placesOf(stream: ListStream): Promise<readonly Place[]> {
   const places: Place[] = [];
-  let place: Place | null =
-    stream.paging === 'offset' ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
+  let place: Place | null = firstPlace(stream.pagination);
   while (place !== null) {
     places.push(place);
     const page = await pageAt(stream, place);
@@ -165,7 +166,7 @@ describe.for(cases)('$name', (one) => {
 
     const asked = streams.map((stream) =>
       stream.kind === 'list'
-        ? stream.fetchPage({ place: { by: 'cursor', cursor: null }, limit: 7 }, stop.signal)
+        ? fetchPage(stream, { place: { by: 'cursor', cursor: null }, limit: 7 }, stop.signal)
         : stream.readEverything(stop.signal),
     );
     setTimeout(() => stop.abort(new Error('stopping')), 100);

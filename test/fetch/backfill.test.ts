@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { ListStream } from '../../src/contracts/source.ts';
 import { Backfill, type BackfillMeans } from '../../src/fetch/backfill.ts';
 import { AUDIT, LOGS, WEB } from '../sandbox/client.ts';
+import { answeredBy } from '../support/made-up-list.ts';
 import { noLog } from '../support/plain-upstream.ts';
 import { aList, type HeldRecord, type ListChoices, standingSandbox } from './list/reading.ts';
 
@@ -55,15 +56,12 @@ function counting(stream: ListStream, cutAfter = Number.POSITIVE_INFINITY) {
   const counted = {
     requests: 0,
     cut: cut.signal,
-    stream: {
-      ...stream,
-      fetchPage: async (...asked: Parameters<ListStream['fetchPage']>) => {
-        counted.requests += 1;
-        if (counted.requests > cutAfter) cut.abort(new Error('cut'));
-        cut.signal.throwIfAborted();
-        return await stream.fetchPage(...asked);
-      },
-    },
+    stream: answeredBy(stream, async (request, signal) => {
+      counted.requests += 1;
+      if (counted.requests > cutAfter) cut.abort(new Error('cut'));
+      cut.signal.throwIfAborted();
+      return await stream.upstream.get(request, signal);
+    }),
   };
   return counted;
 }

@@ -2,10 +2,9 @@
 // many there are.
 
 import { expect, test } from 'vitest';
-import type { ListStream } from '../../src/contracts/source.ts';
 import type { HttpClient } from '../../src/contracts/tools.ts';
 import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
-import { scanBody } from '../../src/tools/record-list.ts';
+import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
@@ -20,24 +19,20 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
   const polled = new Set<string>();
   const full = Promise.withResolvers<void>();
   let [inside, most, drawn] = [0, 0, 0];
-  const streamOf = (name: string): ListStream => ({
-    kind: 'list',
-    ...{ name, source: 'src', records: 'audit', immutable: true, paging: 'none' },
-    ...{ paths: [], fingerprint: name, id: 'id', time: [], pageLimit: null },
-    async fetchPage(_query, signal) {
-      polled.add(name);
-      inside += 1;
-      most = Math.max(most, inside);
-      if (inside === 32) full.resolve();
-      await clock.sleep(answerMs, signal).finally(() => {
-        inside -= 1;
-      });
-      const body = Buffer.from('{"data":[]}');
-      const { records } = scanBody(body, 'data', 'id');
-      if (records === null) throw new Error('the body holds a list');
-      return { outcome: 'ok', page: { body, items: 'data', records, next: null, total: null } };
-    },
-  });
+  const streamOf = (name: string) =>
+    madeUpList(
+      async (_request, signal) => {
+        polled.add(name);
+        inside += 1;
+        most = Math.max(most, inside);
+        if (inside === 32) full.resolve();
+        await clock.sleep(answerMs, signal).finally(() => {
+          inside -= 1;
+        });
+        return answerWith([]);
+      },
+      { name, pagination: { ...pagination, style: 'none' }, pageLimit: null },
+    );
   const source: PlannedSource = {
     name: 'src',
     streams: Array.from({ length: streams }, (_, n) => streamOf(`src/${n}`)),

@@ -5,11 +5,11 @@ import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { ListStream } from '../../src/contracts/source.ts';
 import { mendDatabase } from '../../src/hold/mend.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { Pipeline, type Plan } from '../../src/pipeline.ts';
 import { systemClock } from '../../src/tools/clock.ts';
+import { answerWith, cursorIn, madeUpList } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';
 
 /**
@@ -32,27 +32,15 @@ export const pages = 80;
 const pageBytes = 60_000;
 
 const clock = systemClock();
-const stream: ListStream = {
-  kind: 'list',
-  name: 'audit',
-  source: 'audit',
-  records: 'audit',
-  immutable: false,
-  paging: 'cursor',
-  paths: [],
-  fingerprint: 'here',
-  id: 'id',
-  time: [],
-  pageLimit: 100,
-  fetchPage: async ({ place }, signal) => {
+const stream = madeUpList(
+  async (request, signal) => {
     await clock.sleep(10, signal);
-    const n = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
-    const records = [{ id: String(n), pad: 'x'.repeat(pageBytes) }];
+    const n = Number(cursorIn(request) ?? 0);
     const next = n + 1 < pages ? String(n + 1) : null;
-    const body = Buffer.from(JSON.stringify({ data: records, next_cursor: next }));
-    return { outcome: 'ok', page: { body, items: 'data', records, next, total: null } };
+    return answerWith([{ id: String(n), pad: 'x'.repeat(pageBytes) }], { next_cursor: next });
   },
-};
+  { name: 'audit', source: 'audit' },
+);
 
 let open = false;
 const taken: string[] = [];

@@ -2,13 +2,15 @@
 // come and the process may be killed; a killed process gets no answer any more, and the next one has only the spool.
 // Everything is drawn from the seed and time stands still between steps, so a seed does the same again.
 
+import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { ListStream } from '../../src/contracts/source.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
+import type { Body } from '../../src/contracts/upstream.ts';
 import { ListPoller } from '../../src/fetch/list/poller.ts';
 import { ListReader } from '../../src/fetch/list/reader.ts';
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import { Random } from '../../src/sandbox/random.ts';
+import { madeUpList, pagination, queryIn } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';
 import { ModelList } from './list.ts';
 import { Oracle } from './oracle.ts';
@@ -209,32 +211,28 @@ class World {
     };
     const step = (what: string) => this.#step(process, what);
     const { paging, order, pinned, limit } = this.#traits;
-    const stream: ListStream = {
-      kind: 'list',
-      name: 'src',
-      source: 'src',
-      records: 'audit',
-      immutable: true,
-      paging,
-      paths: [],
-      fingerprint: '["simulated"]',
-      id: 'id',
-      time: ['time'],
-      pageLimit: limit,
-      fetchPage: async (query, signal) => {
+    const stream = madeUpList(
+      async (request, signal) => {
         await step('asks');
         this.requests += 1;
         this.#requestsLeft -= 1;
         if (this.#requestsLeft < 0)
           throw new Error(`more than ${requestsMax} requests in one poll`);
         this.#now += this.#traits.answerMs;
+        const query = queryIn(request);
         const answer = this.#server.answer(query, this.#now);
         this.#tell(`${JSON.stringify(query)} -> ${answered(answer)}`);
         await step('is answered');
         signal.throwIfAborted();
         return answer;
       },
-    };
+      {
+        immutable: true,
+        pagination: { ...pagination, style: paging },
+        time: ['time'],
+        pageLimit: limit,
+      },
+    );
     const spool = this.#spool.face(async () => {
       await step('commits');
       if (this.#happens(this.#traits.trouble / 4)) {
@@ -310,13 +308,9 @@ function state({ checkpoint }: ListPoller): string {
   return [growth.order, ...marks, ...times].join(', ');
 }
 
-function answered(answer: Awaited<ReturnType<ListStream['fetchPage']>>): string {
+function answered(answer: Answer<Body>): string {
   if (answer.outcome !== 'ok') return answer.cause.message;
-  const { body, next } = answer.page;
-  const numbers = [
-    ...Buffer.from(body)
-      .toString()
-      .matchAll(/"n":(\d+)/g),
-  ].map(([, n]) => n);
-  return `[${numbers.join(' ')}] ${next ?? String(next)}`;
+  const text = Buffer.from(answer.body).toString();
+  const numbers = [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => n);
+  return `[${numbers.join(' ')}] ${JSON.parse(text).next_cursor}`;
 }

@@ -1,10 +1,12 @@
 // A server of the kind that a seed stands for: it cuts pages out of the list, gives out cursors and takes them back or
 // not, and has its troubles. Its answers are those of a source: whole pages, or why there is none.
 
+import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { Page, PageAnswer, PageQuery } from '../../src/contracts/source.ts';
+import type { Body } from '../../src/contracts/upstream.ts';
+import { isFirst, type PageQuery } from '../../src/fetch/list/page.ts';
 import type { Random } from '../../src/sandbox/random.ts';
-import { scanBody } from '../../src/tools/record-list.ts';
+import { okOf } from '../support/made-up-list.ts';
 import type { ModelList, ModelRecord } from './list.ts';
 import type { Traits } from './traits.ts';
 
@@ -44,13 +46,14 @@ export class ModelServer {
   }
 
   /** The answer to one request at a moment. */
-  answer(query: PageQuery, now: number): PageAnswer {
+  answer(query: PageQuery, now: number): Answer<Body> {
     const trouble = this.#trouble(query, now);
     if (trouble !== null) return trouble;
     const { limitMax, limitOver, limit: usual } = this.#traits;
     const asked = query.limit ?? usual;
     if (limitMax !== null && limitOver === 'refuse' && query.limit !== null && asked > limitMax) {
-      return refused('limit', 400);
+      // Only some name it.
+      return refused(400, isFirst(query.place) ? undefined : 'limit');
     }
     const limit = Math.min(asked, limitMax ?? asked);
     const { place } = query;
@@ -58,26 +61,26 @@ export class ModelServer {
     return this.#cursorPage(place.cursor, limit, now);
   }
 
-  #offsetPage(offset: number, limit: number, now: number): PageAnswer {
+  #offsetPage(offset: number, limit: number, now: number): Answer<Body> {
     const rows = this.#list.rows(now);
     const count = this.#sizeOf(limit);
     const page = rows.slice(offset, offset + count);
     if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
     const { total } = this.#traits;
     const told = total === 'none' ? null : total === 'exact' ? rows.length : 7;
-    return { outcome: 'ok', page: pageOf(page, undefined, told) };
+    return answerOf(page, { total: told });
   }
 
-  #cursorPage(text: string | null, limit: number, now: number): PageAnswer {
+  #cursorPage(text: string | null, limit: number, now: number): Answer<Body> {
     const { cursor: traits, paging, empty, repeat } = this.#traits;
     const cursor = this.#read(text, now);
-    if (cursor === null) return refused('cursor', Number(traits.refusal));
+    if (cursor === null) return refused(Number(traits.refusal));
     const asOf = cursor.asOf ?? now;
     const rows = this.#list.rows(now, asOf);
     if (paging === 'none') {
       return this.#isBlocked(rows)
         ? { outcome: 'blocked', cause: failure('451') }
-        : { outcome: 'ok', page: pageOf(rows, undefined, null) };
+        : answerOf(rows, {});
     }
     const from = this.#startOf(cursor, rows);
     const again = from === 0 ? 0 : Math.min(repeat, limit - 1, from);
@@ -94,10 +97,7 @@ export class ModelServer {
     // The cursor that was sent would mean the end.
     const mayLoop = this.#traits.ids === 'all' && ![text, null].includes(this.#firstNext);
     const looped = mayLoop && typeof next === 'string' && this.#chance(0.3);
-    return {
-      outcome: 'ok',
-      page: pageOf(page, looped ? (this.#firstNext ?? next) : next, null),
-    };
+    return answerOf(page, { next_cursor: looped ? (this.#firstNext ?? next) : next });
   }
 
   #next(page: {
@@ -165,7 +165,7 @@ export class ModelServer {
     return this.troubled && this.#random.chance(this.#traits.trouble * share);
   }
 
-  #trouble({ place }: PageQuery, now: number): PageAnswer | null {
+  #trouble({ place }: PageQuery, now: number): Answer<Body> | null {
     if (!this.troubled) return null;
     if (this.#chance(0.1)) this.#outageUntil = now + this.#random.below(3 * 3_600_000);
     if (now < this.#outageUntil || this.#chance(1)) {
@@ -173,7 +173,7 @@ export class ModelServer {
     }
     if (this.#chance(0.1)) return { outcome: 'denied', status: 403, cause: failure('403') };
     const isFollowing = place.by === 'cursor' && place.cursor !== null;
-    if (isFollowing && this.#chance(0.5)) return refused('cursor', 400);
+    if (isFollowing && this.#chance(0.5)) return refused(400);
     return null;
   }
 }
@@ -182,17 +182,16 @@ function failure(what: string): ExportError {
   return new ExportError('upstream_unreachable', `simulating: ${what}`, { next: 'nothing' });
 }
 
-function refused(about: 'cursor' | 'limit', status: number): PageAnswer {
-  return { outcome: 'refused', about, status, cause: failure(`${status} about the ${about}`) };
+function refused(status: number, field?: string): Answer<Body> {
+  const cause = failure(`${status} about ${field ?? 'something'}`);
+  return { outcome: 'refused', status, ...(field === undefined ? {} : { field }), cause };
 }
 
-function pageOf(
+function answerOf(
   rows: readonly ModelRecord[],
-  next: string | null | undefined,
-  total: number | null,
-): Page {
-  const body = Buffer.from(`{"data":[${rows.map(({ text }) => text).join(',')}]}`);
-  const { records } = scanBody(body, 'data', 'id');
-  if (records === null) throw new Error('the model makes pages with records');
-  return { body, items: 'data', records, next, total };
+  envelope: { readonly next_cursor?: string | null | undefined; readonly total?: number | null },
+): Answer<Body> {
+  const rest = JSON.stringify(envelope).slice(1);
+  const data = `"data":[${rows.map(({ text }) => text).join(',')}]`;
+  return okOf(`{${data}${rest === '}' ? '' : ','}${rest}`);
 }

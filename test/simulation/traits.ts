@@ -2,7 +2,7 @@
 // them may come together: a list that grows at both ends, without ids, paged by row numbers whose cursors die.
 // Drawn once, before anything happens, so that a seed can be told in one line.
 
-import type { PagingStyle } from '../../src/contracts/source.ts';
+import type { Pagination } from '../../src/contracts/source.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
 const minuteMs = 60_000;
@@ -10,7 +10,7 @@ const hourMs = 60 * minuteMs;
 
 /** One kind of server, and how its list is read. */
 export interface Traits {
-  readonly paging: PagingStyle;
+  readonly paging: Pagination['style'];
   readonly order: 'oldest_first' | 'newest_first' | 'both_ends';
   /** The config pins the order. */
   readonly pinned: boolean;
@@ -95,7 +95,7 @@ function plainTraitsOf(random: Random, { order, cursor }: Traits): Partial<Trait
 }
 
 function anyTraitsOf(random: Random): Traits {
-  const paging = random.pick<PagingStyle>([
+  const paging = random.pick<Pagination['style']>([
     'cursor',
     'cursor',
     'cursor',

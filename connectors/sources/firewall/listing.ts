@@ -7,8 +7,8 @@ import type { Answer, Failure } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
 import type { Body, UpstreamRequest } from '../../../src/contracts/upstream.ts';
+import { nonsense, readJson } from '../../../src/fetch/list/body.ts';
 import { cutRecords, recordsAt, sourceTextAt, valueAt } from '../../../src/tools/records.ts';
-import { nonsense, readJson } from '../list/json-body.ts';
 
 /** One element of a list. */
 export interface Row {

@@ -4,7 +4,7 @@
 
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { Entity, SnapshotStream } from '../../../src/contracts/source.ts';
-import { nonsense, readJson } from '../list/json-body.ts';
+import { nonsense, readJson } from '../../../src/fetch/list/body.ts';
 import {
   askPolicy,
   type FirewallScope,

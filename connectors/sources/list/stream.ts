@@ -1,13 +1,9 @@
-// A list endpoint as the engine reads it: one stream, or one per company where the path says so. A stream asks for one page
-// and forgets it; the order of its query parameters never changes, since a cursor may be bound to the query that
-// it came from.
+// A list endpoint as the engine reads it: one stream, or one per company where the path says so.
 
 import type { SourceOpening } from '../../../src/contracts/definition.ts';
 import type { RecordKind } from '../../../src/contracts/event.ts';
-import type { ListStream, PageQuery } from '../../../src/contracts/source.ts';
-import type { UpstreamRequest } from '../../../src/contracts/upstream.ts';
+import type { ListStream } from '../../../src/contracts/source.ts';
 import { filledPath, isPerCompany } from '../../shared/upstream-path.ts';
-import { interpret } from './answer.ts';
 import type { ListSettings } from './fields.ts';
 
 type Parameters = readonly (readonly [name: string, value: string])[];
@@ -35,16 +31,6 @@ export function listStreams(
     const path = filledPath(template, { company_id: company ?? '' });
     if (path === null) return [];
     const streamName = company === null ? name : `${name}/${company}`;
-    const request = (query: PageQuery): UpstreamRequest => ({
-      path,
-      template,
-      query: [
-        ...fixed,
-        ...(query.unsorted === true ? [] : sorting),
-        ...pageParameters(query, pagination),
-      ],
-      ...(company === null ? {} : { company }),
-    });
     return {
       kind: 'list' as const,
       name: streamName,
@@ -53,7 +39,10 @@ export function listStreams(
       ...(company === null ? {} : { company }),
       records: facts.records,
       immutable: facts.immutable,
-      paging: pagination.style,
+      upstream,
+      request: { path, template, query: fixed, ...(company === null ? {} : { company }) },
+      sorting,
+      pagination,
       fingerprint: JSON.stringify([
         upstream.baseUrl,
         path,
@@ -64,28 +53,7 @@ export function listStreams(
       id,
       time,
       ignore,
-      sorted: sorting.length > 0,
       pageLimit: pagination.style === 'none' ? null : settings.page_limit,
-      fetchPage: async (query: PageQuery, signal: AbortSignal) =>
-        interpret(await upstream.get(request(query), signal), {
-          doing: `reading ${streamName}`,
-          query,
-          pagination,
-          sorting: query.unsorted === true ? [] : sorting,
-          id,
-          ignore,
-        }),
     };
   });
-}
-
-function pageParameters(
-  { place, limit }: PageQuery,
-  pagination: ListSettings['pagination'],
-): Parameters {
-  const { cursor_param, limit_param, offset_param, style } = pagination;
-  const size: Parameters = limit === null ? [] : [[limit_param, String(limit)]];
-  if (style === 'none') return size;
-  if (place.by === 'offset') return [...size, [offset_param, String(place.offset)]];
-  return place.cursor === null ? size : [...size, [cursor_param, place.cursor]];
 }

@@ -6,8 +6,9 @@
 
 import { z } from 'zod';
 import { isObject, type Json } from '../../contracts/json.ts';
-import type { Order, Place } from '../../contracts/source.ts';
+import type { Order } from '../../contracts/source.ts';
 import { checkpointMismatch } from '../outcome.ts';
+import type { Place } from './page.ts';
 
 const place = z.union([
   z.strictObject({ by: z.literal('cursor'), cursor: z.string().nullable() }),

@@ -5,10 +5,10 @@
 
 import { hash } from 'node:crypto';
 import { ExportError } from '../../contracts/errors.ts';
-import type { Place } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
+import type { Place } from './page.ts';
 import { keyBytes } from './repeats.ts';
 
 /** What a page is to those before it: `again`: the end of the one before over again; `first`: all of it, the walk's first. */

@@ -1,10 +1,11 @@
 // What the end of a walk says of the paging: whether the last page shows more, whether the walk has passed as many rows as
 // the list has, and whether upstream heeds the places it is asked for at all.
 
-import type { ListStream, Page, Place } from '../../contracts/source.ts';
+import type { ListStream } from '../../contracts/source.ts';
 import type { Sameness } from './circle.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
+import type { Page, Place } from './page.ts';
 import {
   doubtOfPage,
   doubtOfPlace,
@@ -84,14 +85,14 @@ export class EndWatch {
     this.#same = text === this.#before && !isTwin ? this.#same + 1 : 0;
     this.#before = text;
     if (this.#same < sameMax(count)) return true;
-    const { more = null, total } = page;
+    const { more, total } = page;
     if (more === null && !isFull && (total ?? 0) <= count) return false;
     throw new PartRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
   }
 
   /** What the end says; its page is passed. */
   verdicts(place: Place, { page, onward, sameness, isFull }: Last): Verdicts {
-    const { more = null } = page;
+    const { more } = page;
     const leadsOn = typeof page.next === 'string' || onward !== null;
     const isAgain = leadsOn && sameness === 'first' && isFull;
     const whole = isAgain

@@ -2,7 +2,7 @@
 // late and teaches nothing; only a new very first or very last one does, in a list of which something was known before.
 
 import type { ListCheckpoint } from './checkpoint.ts';
-import { firstPlace, samePlace } from './pager.ts';
+import { isFirst } from './page.ts';
 import type { Stage } from './stage.ts';
 
 /** What one walk shows of it. */
@@ -25,8 +25,7 @@ export class Growth {
     const { fresh } = taken.judged;
     const count = taken.page.records.length;
     const known = count - overlap - fresh.length;
-    const style = place.by === 'offset' ? 'offset' : 'cursor';
-    if (samePlace(place, firstPlace(style))) this.#firstIsNew ||= fresh[0] === 0;
+    if (isFirst(place)) this.#firstIsNew ||= fresh[0] === 0;
     // Rows of the page before say nothing of what is behind it.
     if (count > overlap) this.#lastIsNew = fresh.at(-1) === count - 1;
     // All that was known stands before all that is new.

@@ -13,12 +13,12 @@
 //
 // Judging adds to the stream's memory at once; when the commit that should follow fails, the memory is loaded anew.
 
-import type { Page } from '../../contracts/source.ts';
 import { uidBytes } from '../../contracts/spool.ts';
 import type { Drift } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
 import type { KeyTable } from './key-table.ts';
 import { olderCheck } from './older-check.ts';
+import type { Page } from './page.ts';
 import { timeOf } from './record-time.ts';
 import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
 

@@ -3,12 +3,15 @@
 // learns of the server on the way goes into the checkpoint with the next commit.
 
 import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type { ListStream, Page, Place } from '../../contracts/source.ts';
+import { ExportError, invariant } from '../../contracts/errors.ts';
+import type { ListStream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
+import { scanBody } from '../../tools/record-list.ts';
 import { NoPage } from '../outcome.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
+import { fetchPage } from './fetch-page.ts';
+import { isFirst, type Page, type Place } from './page.ts';
 
 /** What was learned of the server. */
 export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext' | 'endsWithNull'>;
@@ -38,14 +41,6 @@ const tryMoreMsMin = 60_000;
 const tryMoreMsMax = 3_600_000;
 /** Taken for the size of a blocked page that was asked for without a limit. */
 const blockedLimit = 100;
-
-const noRows: Page = {
-  body: Buffer.from('[]'),
-  items: '',
-  records: [],
-  next: undefined,
-  total: null,
-};
 
 interface PageMeans {
   readonly stream: ListStream;
@@ -108,7 +103,7 @@ export class PageAsker {
 
   /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
   #maybeSort({ place, unsorted }: Wanted, { failure: { about, status } }: NoPage): boolean {
-    if (this.#stream.sorted !== true || unsorted) return false;
+    if (this.#stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
   }
 
@@ -120,13 +115,13 @@ export class PageAsker {
       const limit: number | null = smaller ?? this.#limit(place);
       await this.#spool.room(signal);
       const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
-      const fetched = await this.#stream.fetchPage(query, signal);
+      const fetched = await fetchPage(this.#stream, query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
-        const isPaged = this.#stream.paging !== 'none';
+        const isPaged = this.#stream.pagination.style !== 'none';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
         if (smaller === 0 && place.by === 'cursor') throw new NoPage(fetched);
-        if (smaller === 0) return { page: noRows, hidden: fetched.cause };
+        if (smaller === 0) return { page: noRows(), hidden: fetched.cause };
         continue;
       }
       if (fetched.outcome === 'refused' && blocked !== null) {
@@ -192,7 +187,7 @@ export class PageAsker {
    * it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
    */
   #isWhole(page: Page, mayEnd: boolean): boolean {
-    if (this.#stream.paging !== 'cursor') return true;
+    if (this.#stream.pagination.style !== 'cursor') return true;
     if (page.next !== undefined) {
       const endsWithNull = this.traits.endsWithNull || page.next === null;
       this.traits = { ...this.traits, hasNext: true, endsWithNull };
@@ -211,10 +206,6 @@ export class PageAsker {
   }
 }
 
-function isFirst(place: Place): boolean {
-  return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
-}
-
 function isRefusal(error: unknown): error is NoPage {
   return error instanceof NoPage && error.failure.outcome === 'refused';
 }
@@ -227,4 +218,12 @@ function lessThan(limit: number, overlap: number): number {
   const behind = limit - overlap;
   if (behind > 1) return overlap + Math.floor(behind / 2);
   return behind === 1 ? overlap : 0;
+}
+
+/** What stands at a row that is not shown. */
+function noRows(): Page {
+  const body = Buffer.from('[]');
+  const { records } = scanBody(body, '', null);
+  invariant(records !== null, 'an empty array is a list');
+  return { body, records, next: undefined, total: null, more: null };
 }

@@ -6,9 +6,10 @@
 //            and whatever upstream says the total is
 //   none     one page holds everything
 
-import type { Page, PagingStyle, Place } from '../../contracts/source.ts';
+import type { Pagination } from '../../contracts/source.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
+import type { Page, Place } from './page.ts';
 import { keyBytes } from './repeats.ts';
 
 /** Leads a walk from page to page. */
@@ -39,7 +40,7 @@ export interface Resume {
 export const overlapMax = 10;
 
 /** A pager for one walk; `from` is where it begins and what the checkpoint kept for there. */
-export function pagerFor(style: PagingStyle, from: Resume): Pager {
+export function pagerFor({ style }: Pagination, from: Resume): Pager {
   switch (style) {
     case 'cursor':
       return byCursor(({ next }) => next ?? null);
@@ -48,18 +49,6 @@ export function pagerFor(style: PagingStyle, from: Resume): Pager {
     case 'none':
       return byCursor(() => null);
   }
-}
-
-/** Where a list of this style begins. */
-export function firstPlace(style: PagingStyle): Place {
-  return style === 'offset' ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
-}
-
-/** True for the same place. */
-export function samePlace(a: Place | null, b: Place | null): boolean {
-  if (a === null || b === null) return a === b;
-  if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;
-  return b.by === 'offset' && a.offset === b.offset;
 }
 
 function byCursor(nextOf: (page: Page) => string | null): Pager {

@@ -4,10 +4,11 @@
 // walk has passed all of it, since rows come and go meanwhile.
 
 import { ExportError } from '../../contracts/errors.ts';
-import type { ListStream, MoreSign, Page } from '../../contracts/source.ts';
+import type { ListStream } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
+import type { MoreSign, Page } from './page.ts';
 
 /** What makes it doubtful that all was read. */
 export type Doubt = NonNullable<ListCheckpoint['told']['suspected']>;
@@ -37,17 +38,24 @@ export class PartRead extends NoPage {
 }
 
 /** By what the last page shows. */
-export function doubtOfPage({ paging }: ListStream, { sign, likely }: MoreSign): Doubt {
-  return doubt(sign, `${sign} shows more, to which paging of style ${paging} does not lead`, {
+export function doubtOfPage(
+  { pagination: { style } }: ListStream,
+  { sign, likely }: MoreSign,
+): Doubt {
+  return doubt(sign, `${sign} shows more, to which paging of style ${style} does not lead`, {
     likely,
     isWhole: false,
   });
 }
 
 /** By the list's length. */
-export function doubtOfTotal({ paging }: ListStream, total: number, read: number): Doubt {
+export function doubtOfTotal(
+  { pagination: { style } }: ListStream,
+  total: number,
+  read: number,
+): Doubt {
   const told = `the list's length is ${total}, and it ends after ${read}`;
-  if (paging !== 'offset') {
+  if (style !== 'offset') {
     return doubt(totalSign, told, { likely: { style: 'offset' }, isWhole: true });
   }
   return {
@@ -57,8 +65,11 @@ export function doubtOfTotal({ paging }: ListStream, total: number, read: number
 }
 
 /** By a first page that comes again behind itself. */
-export function doubtOfPlace({ paging }: ListStream, likely: MoreSign['likely']): Doubt {
-  const name = paging === 'offset' ? 'offset' : 'cursor';
+export function doubtOfPlace(
+  { pagination: { style } }: ListStream,
+  likely: MoreSign['likely'],
+): Doubt {
+  const name = style === 'offset' ? 'offset' : 'cursor';
   const said = `upstream answers with the same page whatever the ${name}`;
   const found = doubt(`${name} not heeded`, said, { likely, isWhole: true });
   if (likely !== null) return found;
@@ -89,11 +100,8 @@ function doubt(
 }
 
 /** By the first page alone, which may hold fewer records than it could. */
-export function doubtOfFirst(
-  stream: ListStream,
-  { next, more = null, ...page }: Page,
-): Doubt | null {
-  if (stream.paging === 'offset' || typeof next === 'string') return null;
+export function doubtOfFirst(stream: ListStream, { next, more, ...page }: Page): Doubt | null {
+  if (stream.pagination.style === 'offset' || typeof next === 'string') return null;
   if (more !== null) return doubtOfPage(stream, more);
   const { length } = page.records;
   const total = page.total ?? 0;

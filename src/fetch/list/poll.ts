@@ -1,11 +1,10 @@
 // One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have found.
 
-import type { Place } from '../../contracts/source.ts';
 import type { Finding } from '../own-pages.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import { type Growth, orderShown } from './growth.ts';
 import { noHorizon } from './horizon.ts';
-import { firstPlace } from './pager.ts';
+import { firstPlace, type Place } from './page.ts';
 import { totalSign, type Verdicts } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
 import type { Tally } from './stage.ts';
@@ -62,7 +61,7 @@ export class Poll {
     this.settings = settings;
     this.memory = memory;
     this.signal = signal;
-    this.first = firstPlace(reader.means.stream.paging);
+    this.first = firstPlace(reader.means.stream.pagination);
     this.begunAt = reader.means.clock.now();
   }
 

@@ -16,7 +16,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import { mismatch, NoPage, type PollResult, passingMsMax } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, roundWanted } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
-import { samePlace } from './pager.ts';
+import { samePlace } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';

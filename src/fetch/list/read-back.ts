@@ -16,7 +16,7 @@ const stepsBackMax = 5;
 export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
   const { stream, spool } = poll.reader.means;
   // It may be left from a paging that was changed.
-  if (stream.paging !== 'cursor') return false;
+  if (stream.pagination.style !== 'cursor') return false;
   const trail = await spool.trail(stream.name);
   const past = trail.filter(({ at }) => at <= horizon).reverse();
   const starts = past.sort((a, b) => b.at - a.at);

@@ -6,7 +6,7 @@ import { knowsEnd, roundWanted } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Identified } from './identity.ts';
-import { samePlace } from './pager.ts';
+import { samePlace } from './page.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
 import { begin, readRound } from './read-round.ts';
@@ -84,7 +84,7 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
   // The end is not where such a list grows.
   const lost = { end: { resume: null } };
   if (growth.order === 'newest_first') return await poll.commit(lost);
-  const what = stream.paging === 'offset' ? 'offset' : 'cursor';
+  const what = stream.pagination.style === 'offset' ? 'offset' : 'cursor';
   log.warn(`upstream no longer takes the ${what}`, { error: refusal.message });
   if (settings.onCursorInvalid === 'halt') throw refusal;
   const { cause } = refusal.failure;

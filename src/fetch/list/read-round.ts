@@ -17,7 +17,7 @@ import {
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
-import { samePlace } from './pager.ts';
+import { samePlace } from './page.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter } from './stage.ts';

@@ -6,10 +6,9 @@
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
-import type { ListStream, Order, Page, Place } from '../../contracts/source.ts';
+import type { ListStream, Order } from '../../contracts/source.ts';
 import { type NewPage, type Spool, uidBytes } from '../../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
-import { RecordList, scanBody } from '../../tools/record-list.ts';
 import {
   conditionRecord,
   type Finding,
@@ -34,8 +33,9 @@ import { remember } from './horizon.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { judge, type Question, type WalkCounts } from './judge.ts';
 import { KeyTable } from './key-table.ts';
+import type { Page, Place } from './page.ts';
+import { samePlace } from './page.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
-import { samePlace } from './pager.ts';
 import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 import type { Taken } from './stage.ts';
@@ -183,7 +183,7 @@ export class ListReader {
 
   /** The keys of a page's records. */
   identify(page: Page): Identified {
-    return this.#identifier.identify(listOf(page, this.means.stream));
+    return this.#identifier.identify(page.records);
   }
 
   /** How many of a page's records look like ones that are held. */
@@ -366,10 +366,10 @@ export class ListReader {
     return {
       context: this.#context(at, false),
       body: page.body,
-      items: page.items,
+      items: page.records.items,
       kept: all ? null : Uint32Array.from(judged.fresh),
       uids: judged.uids,
-      ...(page.records instanceof RecordList ? { slices: page.records.slices } : {}),
+      slices: page.records.slices,
     };
   }
 
@@ -408,12 +408,4 @@ function underIgnore(held: ListCheckpoint, ignore: string[], newest: number): Li
   // Those without ids were counted by what was not ignored then.
   const anew = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
   return joined(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
-}
-
-/** The records as found in the body, also where the source handed them over parsed. */
-function listOf({ records, body, items }: Page, { id, ignore }: ListStream): RecordList {
-  if (records instanceof RecordList) return records;
-  const found = scanBody(body, items, id, ignore).records;
-  invariant(found?.length === records.length, 'a page holds the records that its source read');
-  return found;
 }

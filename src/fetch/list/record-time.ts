@@ -2,7 +2,7 @@
 // reaches. The exact time of each event is the normaliser's; here a record whose time cannot be read has none.
 
 import type { ParsedRecord } from '../../contracts/event.ts';
-import type { Records } from '../../contracts/source.ts';
+import type { RecordList } from '../../tools/record-list.ts';
 import { valueAt } from '../../tools/records.ts';
 
 /** Above this a number is epoch milliseconds, below it seconds. */
@@ -34,7 +34,7 @@ export interface TimeSpan {
 }
 
 /** Earliest and latest time of a page, told from its two ends: pages are in order in every order but `mixed`. */
-export function timeSpan(records: Records, paths: readonly string[]): TimeSpan | null {
+export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpan | null {
   if (records.length === 0) return null;
   const first = timeOf(records.at(0) ?? null, paths);
   const last = timeOf(records.at(-1) ?? null, paths);

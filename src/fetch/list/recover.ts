@@ -5,11 +5,12 @@
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import type { ListStream, Place } from '../../contracts/source.ts';
+import type { ListStream } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
+import type { Place } from './page.ts';
 import type { ListReader } from './reader.ts';
 import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
@@ -145,10 +146,10 @@ export function checkHeeded(
 }
 
 /** A cursor that was answered with another place than was meant: taken, and not heeded. */
-export function ignoredCursor({ name, paging }: ListStream): NoPage {
+export function ignoredCursor({ name, pagination }: ListStream): NoPage {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${name}: upstream answers the ${paging === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
+    `reading ${name}: upstream answers the ${pagination.style === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
     { next: 'The list is read again from an earlier place by itself, repeats left out.' },
   );
   // Upstream has answered the request: it is the config that does not fit.

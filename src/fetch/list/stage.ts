@@ -1,11 +1,11 @@
 // A page of a walk on its way into the spool, with what is around it, and what follows from it for the checkpoint.
 
-import type { Page, Place } from '../../contracts/source.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import type { Judged, WalkCounts } from './judge.ts';
 import { keysOf } from './keys.ts';
+import type { Page, Place } from './page.ts';
 import type { Pager } from './pager.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';

@@ -4,10 +4,9 @@
 // behind empty pages is given up for it. Where it was learned, the next poll goes on at the newest cursor, so that a gap
 // which was taken for the end is crossed all the same, a page at each poll.
 
-import type { Page, Place } from '../../contracts/source.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { Sameness } from './circle.ts';
-import { samePlace } from './pager.ts';
+import { type Page, type Place, samePlace } from './page.ts';
 
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;

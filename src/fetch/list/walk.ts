@@ -4,7 +4,6 @@
 // A walk ends at the end of the list, where its strategy says so, at a loop, or when others are to have their turn.
 
 import { ExportError } from '../../contracts/errors.ts';
-import type { Page, Place } from '../../contracts/source.ts';
 import { NoPage } from '../outcome.ts';
 import { type CheckpointChange, joined } from './checkpoint.ts';
 import { CircleWatch, type Sameness } from './circle.ts';
@@ -13,8 +12,9 @@ import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { Reading } from './judge.ts';
 import { headOf, keysOf, overlapEnd, sameEnd } from './keys.ts';
+import { firstPlace, isFirst, type Page, type Place } from './page.ts';
 import type { Asked } from './page-asker.ts';
-import { firstPlace, overlapMax, type Pager, pagerFor, type Resume, samePlace } from './pager.ts';
+import { overlapMax, type Pager, pagerFor, type Resume } from './pager.ts';
 import type { Verdicts } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
 import { keysWithout, type Seen, type Stage, type Taken, type Tally } from './stage.ts';
@@ -71,13 +71,13 @@ const restartsMax = 3;
 
 /** Follows the list. Throws NoPage for an answer that is none, a loop, or rows that do not stop moving. */
 export async function follow(reader: ListReader, walk: Walk, signal: AbortSignal): Promise<Walked> {
-  const { name, paging } = reader.means.stream;
+  const { name, pagination } = reader.means.stream;
   let current = walk;
   for (let restarts = 0; restarts <= restartsMax; restarts += 1) {
     const walked = await new Following(reader, current, signal).run();
     if (walked !== 'shifted') return { ...walked, restarted: restarts > 0 };
     reader.means.log.info('rows moved while the list was read; reading it again from its start');
-    current = anew(walk, firstPlace(paging));
+    current = anew(walk, firstPlace(pagination));
   }
   throw new NoPage({
     outcome: 'retry',
@@ -124,11 +124,11 @@ class Following {
   #fresh = 0;
 
   constructor(reader: ListReader, walk: Walk, signal: AbortSignal) {
-    const { name, paging } = reader.means.stream;
+    const { name, pagination } = reader.means.stream;
     this.#reader = reader;
     this.#walk = walk;
     this.#signal = signal;
-    this.#pager = pagerFor(paging, walk.from);
+    this.#pager = pagerFor(pagination, walk.from);
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
     this.#circle = new CircleWatch(name);
     this.#tail = new TailWatch(reader.checkpoint, {
@@ -323,10 +323,10 @@ class Following {
     const { identified } = taken.judged;
     const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
     const endless = next === null ? ended : this.#reader.checkpoint.server.endless;
-    const isFirst = samePlace(place, firstPlace(this.#reader.means.stream.paging));
+    const isAtStart = isFirst(place);
     // What is not full may be the last page as well, which comes again by right.
-    if (isFirst) this.#isShort = !this.#isFull(identified);
-    const head = isFirst && next !== null ? headOf(identified, headMax) : '';
+    if (isAtStart) this.#isShort = !this.#isFull(identified);
+    const head = isAtStart && next !== null ? headOf(identified, headMax) : '';
     const mayEnd = endless !== null && this.#isShort;
     return {
       ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ListBehaviour } from '../../../src/sandbox/sandbox.ts';
 import { LOGS, WEB } from '../../sandbox/client.ts';
+import { answeredBy } from '../../support/made-up-list.ts';
 import {
   aList,
   differences,
@@ -57,15 +58,13 @@ async function differencesAfter(given: Run) {
       id: ids === 'none' ? null : 'id',
       order: pinned && order !== 'mixed' ? order : 'auto',
     },
-    wrap: (stream) => ({
-      ...stream,
-      fetchPage(query, signal) {
+    wrap: (stream) =>
+      answeredBy(stream, (request, signal) => {
         const what = chaos ? (meanwhile.next().value ?? 0) : 0;
         if (what > 0) sandbox.control.grow(path, what);
         if (what < 0) stop.abort(new Error('killed'));
-        return stream.fetchPage(query, signal);
-      },
-    }),
+        return stream.upstream.get(request, signal);
+      }),
   });
   for (let n = 0; n < polls; n += 1) {
     stop = new AbortController();

@@ -4,6 +4,7 @@
 import { expect, test } from 'vitest';
 import type { ListBehaviour } from '../../../src/sandbox/sandbox.ts';
 import { LOGS, WEB } from '../../sandbox/client.ts';
+import { answeredBy } from '../../support/made-up-list.ts';
 import {
   aList,
   checkpointOf,
@@ -42,15 +43,13 @@ async function counted(
       pagination: { style },
       id: ids === 'none' ? null : 'id',
     },
-    wrap: (stream) => ({
-      ...stream,
-      fetchPage(query, signal) {
+    wrap: (stream) =>
+      answeredBy(stream, (request, signal) => {
         requests += 1;
         if (failing.has(requests)) sandbox.control.setFaults({ lists, rules });
         else sandbox.control.setFaults({ lists });
-        return stream.fetchPage(query, signal);
-      },
-    }),
+        return stream.upstream.get(request, signal);
+      }),
   });
   return {
     list,

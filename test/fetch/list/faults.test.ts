@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Spool } from '../../../src/contracts/spool.ts';
 import { AUDIT, LOGS, WEB } from '../../sandbox/client.ts';
+import { answeredBy, answerWith, cursorIn, okOf, queryIn } from '../../support/made-up-list.ts';
 import {
   aList,
   aSpool,
@@ -53,15 +54,13 @@ describe('a reader that is stopped', () => {
         const list = await aList(world, {
           ...logs,
           settings: { ...logs.settings, page_limit: 7, id: named ? 'id' : null },
-          wrap: (stream) => ({
-            ...stream,
-            fetchPage(query, signal) {
+          wrap: (stream) =>
+            answeredBy(stream, (request, signal) => {
               left -= 1;
               if (left < 0) stop.abort(new Error('stopped'));
               signal.throwIfAborted();
-              return stream.fetchPage(query, signal);
-            },
-          }),
+              return stream.upstream.get(request, signal);
+            }),
         });
 
         for (const pages of pagesUntilCut) {
@@ -143,17 +142,15 @@ describe('a page that is asked for ahead', () => {
     const ahead: AbortSignal[] = [];
     const list = await aList(world, {
       spool,
-      wrap: (stream) => ({
-        ...stream,
-        async fetchPage(query, signal) {
-          const isFirst = query.place.by === 'cursor' && query.place.cursor === null;
-          if (isFirst || !fails) return await stream.fetchPage(query, signal);
+      wrap: (stream) =>
+        answeredBy(stream, async (request, signal) => {
+          if (cursorIn(request) === null || !fails)
+            return await stream.upstream.get(request, signal);
           ahead.push(signal);
           return await new Promise((_, reject) => {
             signal.addEventListener('abort', () => reject(signal.reason), { once: true });
           });
-        },
-      }),
+        }),
     });
 
     const polling = list.poll();
@@ -318,18 +315,15 @@ describe('cursors', () => {
     const world = await standingSandbox();
     let mended = false;
     const list = await aList(world, {
-      wrap: (stream) => ({
-        ...stream,
-        async fetchPage({ place }) {
-          const at = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+      wrap: (stream) =>
+        answeredBy(stream, async (request) => {
+          const at = Number(cursorIn(request) ?? 0);
           const round = [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }];
           const half = 2 * (at % 2);
           const records = mended ? [...round, { n: 1 }] : round.slice(half, half + 2);
           const next = mended ? null : String(at + 1);
-          const body = Buffer.from(JSON.stringify({ data: records, next_cursor: next }));
-          return { outcome: 'ok', page: { body, items: 'data', records, next, total: null } };
-        },
-      }),
+          return answerWith(records, { next_cursor: next });
+        }),
     });
 
     const polled = await list.poll();
@@ -350,17 +344,15 @@ describe('cursors', () => {
       ['c2', { ids: ['a', 'b'], next: null }],
     ]);
     const list = await aList(world, {
-      wrap: (stream) => ({
-        ...stream,
-        async fetchPage({ place }) {
-          const page = pages.get(place.by === 'cursor' ? place.cursor : null);
+      wrap: (stream) =>
+        answeredBy(stream, async (request) => {
+          const page = pages.get(cursorIn(request));
           if (page === undefined) throw new Error('no page was given this cursor');
-          const records = page.ids.map((id) => ({ id }));
-          const body = Buffer.from(JSON.stringify({ data: records, next_cursor: page.next }));
-          const { next } = page;
-          return { outcome: 'ok', page: { body, items: 'data', records, next, total: null } };
-        },
-      }),
+          return answerWith(
+            page.ids.map((id) => ({ id })),
+            { next_cursor: page.next },
+          );
+        }),
     });
 
     const polled = [await list.poll(), await list.poll()];
@@ -378,17 +370,14 @@ describe('cursors', () => {
     sandbox.control.setFaults({ lists: [{ path: AUDIT, empty_every: 2 }] });
     let asked = 0;
     const list = await aList(world, {
-      wrap: (stream) => ({
-        ...stream,
-        async fetchPage({ place }) {
+      wrap: (stream) =>
+        answeredBy(stream, async (request) => {
           asked += 1;
-          const n = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+          const n = Number(cursorIn(request) ?? 0);
           const records = n < 250 ? [] : [{ id: 'last' }];
           const next = n < 250 ? String(n + 1) : null;
-          const body = Buffer.from(JSON.stringify({ data: records, next_cursor: next }));
-          return { outcome: 'ok', page: { body, items: 'data', records, next, total: null } };
-        },
-      }),
+          return answerWith(records, { next_cursor: next });
+        }),
     });
 
     const first = await list.poll();
@@ -501,13 +490,12 @@ describe('limits', () => {
     const limits: (number | null)[] = [];
     const list = await aList(world, {
       settings: { page_limit: 100 },
-      wrap: (stream) => ({
-        ...stream,
-        fetchPage(query, signal) {
-          if (limits.at(-1) !== query.limit) limits.push(query.limit);
-          return stream.fetchPage(query, signal);
-        },
-      }),
+      wrap: (stream) =>
+        answeredBy(stream, (request, signal) => {
+          const { limit } = queryIn(request);
+          if (limits.at(-1) !== limit) limits.push(limit);
+          return stream.upstream.get(request, signal);
+        }),
     });
 
     await list.readToTail();
@@ -525,16 +513,14 @@ describe('limits', () => {
     let refusals = 2;
     const list = await aList(world, {
       settings: { page_limit: 100 },
-      wrap: (stream) => ({
-        ...stream,
-        async fetchPage(query, signal) {
-          limits.push(query.limit);
-          if (refusals === 0) return await stream.fetchPage(query, signal);
+      wrap: (stream) =>
+        answeredBy(stream, async (request, signal) => {
+          limits.push(queryIn(request).limit);
+          if (refusals === 0) return await stream.upstream.get(request, signal);
           refusals -= 1;
           const cause = new ExportError('upstream_refused', 'answered 400', { next: 'Wait.' });
-          return { outcome: 'refused', about: 'limit', status: 400, cause };
-        },
-      }),
+          return { outcome: 'refused', status: 400, cause };
+        }),
     });
     await list.readToTail();
     const learned = limits.at(-1);
@@ -637,14 +623,12 @@ describe('records', () => {
     let pages = 0;
     const list = await aList(world, {
       ...offsetLogs,
-      wrap: (stream) => ({
-        ...stream,
-        fetchPage(query, signal) {
+      wrap: (stream) =>
+        answeredBy(stream, (request, signal) => {
           pages += 1;
           if (pages === 3) sandbox.control.grow(WEB, 4);
-          return stream.fetchPage(query, signal);
-        },
-      }),
+          return stream.upstream.get(request, signal);
+        }),
     });
 
     await list.readToTail();
@@ -657,19 +641,13 @@ describe('records', () => {
   test('A14: one that is said to be immutable and changes is told in both versions, and as a violation', async () => {
     const world = await standingSandbox({ events: 5 });
     const list = await aList(world, {
-      wrap: (stream) => ({
-        ...stream,
-        async fetchPage(query, signal) {
-          const fetched = await stream.fetchPage(query, signal);
+      wrap: (stream) =>
+        answeredBy(stream, async (request, signal) => {
+          const fetched = await stream.upstream.get(request, signal);
           if (fetched.outcome !== 'ok' || !changed) return fetched;
-          const text = Buffer.from(fetched.page.body)
-            .toString()
-            .replace('"id":"evt_000000002"', '"id":"evt_000000002","forged":true');
-          const body = Buffer.from(text);
-          const { data } = JSON.parse(text);
-          return { outcome: 'ok', page: { ...fetched.page, body, records: data } };
-        },
-      }),
+          const text = Buffer.from(fetched.body).toString();
+          return okOf(text.replace('"id":"evt_000000002"', '"id":"evt_000000002","forged":true'));
+        }),
     });
     let changed = false;
     await list.readToTail();

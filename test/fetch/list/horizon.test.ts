@@ -6,6 +6,7 @@ import { identityBytes } from '../../../src/contracts/spool.ts';
 import { joined } from '../../../src/fetch/list/checkpoint.ts';
 import { noHorizon, remember } from '../../../src/fetch/list/horizon.ts';
 import { LOGS } from '../../sandbox/client.ts';
+import { answeredBy } from '../../support/made-up-list.ts';
 import {
   aList,
   aSpool,
@@ -83,13 +84,11 @@ describe('a list that is longer than the memory', () => {
     const list = await aList(world, {
       ...choices,
       spool,
-      wrap: (one) => ({
-        ...one,
-        fetchPage(query, signal) {
+      wrap: (one) =>
+        answeredBy(one, (request, signal) => {
           requests += 1;
-          return one.fetchPage(query, signal);
-        },
-      }),
+          return one.upstream.get(request, signal);
+        }),
     });
     return { ...world, list, times, requests: () => requests };
   }

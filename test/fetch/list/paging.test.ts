@@ -2,24 +2,25 @@
 // another paging, which reads the list again from its start without repeats.
 
 import { describe, expect, test } from 'vitest';
+import type { Answer } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Page, PageAnswer, PageQuery } from '../../../src/contracts/source.ts';
+import type { Body } from '../../../src/contracts/upstream.ts';
+import type { PageQuery } from '../../../src/fetch/list/page.ts';
+import { answeredBy, answerWith, queryIn } from '../../support/made-up-list.ts';
 import { aList, aSpool, hourMs, type ListChoices, minuteMs, standingSandbox } from './reading.ts';
 
 const rowsOf = (count: number) => Array.from({ length: count }, (_, n) => ({ id: `r${n}` }));
 
-function pageOf(rows: readonly object[], shown: Partial<Page> = {}): Page {
-  const records = rows.map((row) => ({ ...row }));
-  const body = Buffer.from(JSON.stringify({ data: rows }));
-  return { body, items: 'data', records, next: null, total: null, ...shown };
+function pageOf(rows: readonly object[], shown: object = {}): Answer<Body> {
+  return answerWith(rows, { next_cursor: null, ...shown });
 }
 
-const readingOf = (answer: (query: PageQuery) => Page, rest: ListChoices = {}): ListChoices => ({
+const readingOf = (
+  answer: (query: PageQuery) => Answer<Body>,
+  rest: ListChoices = {},
+): ListChoices => ({
   ...rest,
-  wrap: (stream) => ({
-    ...stream,
-    fetchPage: async (query) => ({ outcome: 'ok', page: answer(query) }),
-  }),
+  wrap: (stream) => answeredBy(stream, async (request) => answer(queryIn(request))),
 });
 
 const doubtful = { outcome: 'done', doubt: { code: 'paging_suspected' } };
@@ -28,7 +29,7 @@ const well = { outcome: 'done', fresh: 0, more: false };
 describe('what is doubted', () => {
   test('A28: is told once until it changes, over restarts, and ends when nothing shows it any more', async () => {
     const world = await standingSandbox();
-    let shown: Partial<Page> = { more: { sign: 'has_more', likely: null } };
+    let shown: object = { has_more: true };
     const list = await aList(
       world,
       readingOf(() => pageOf(rowsOf(5), shown)),
@@ -74,7 +75,7 @@ describe('what is doubted', () => {
     const answer = ({ place }: PageQuery) => {
       const isFirst = place.by === 'cursor' && place.cursor === null;
       return pageOf(rowsOf(20).slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
-        next: isFirst ? 'c1' : null,
+        next_cursor: isFirst ? 'c1' : null,
         total,
       });
     };
@@ -96,7 +97,7 @@ describe('what is doubted', () => {
     const answer = ({ place }: PageQuery) => {
       const isFirst = place.by === 'cursor' && place.cursor === null;
       return pageOf(rows.slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
-        next: isFirst ? 'c1' : null,
+        next_cursor: isFirst ? 'c1' : null,
         total: 20,
       });
     };
@@ -132,7 +133,7 @@ describe('what is doubted', () => {
     let nonce = 0;
     const answer = () => {
       nonce += 1;
-      return pageOf(rowsOf(10), { next: `c${nonce}` });
+      return pageOf(rowsOf(10), { next_cursor: `c${nonce}` });
     };
     const list = await aList(world, readingOf(answer));
 
@@ -141,28 +142,22 @@ describe('what is doubted', () => {
   });
 });
 
-const refused = (status: number): PageAnswer => {
+const refused = (status: number): Answer<Body> => {
   const cause = new ExportError('upstream_refused', `status ${status}`, { next: 'ask again' });
-  return { outcome: 'refused', about: 'cursor', status, cause };
+  return { outcome: 'refused', status, cause };
 };
 
 describe('a place that is refused', () => {
-  const inPages = (count: number, { place }: PageQuery): Page => {
+  const inPages = (count: number, { place }: PageQuery): Answer<Body> => {
     const from = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
     const next = from + 10 < count ? String(from + 10) : null;
-    return pageOf(rowsOf(count).slice(from, from + 10), { next });
+    return pageOf(rowsOf(count).slice(from, from + 10), { next_cursor: next });
   };
-  const answering = (answer: (query: PageQuery) => PageAnswer): ListChoices => ({
-    wrap: (stream) => ({ ...stream, fetchPage: async (query) => answer(query) }),
-  });
-
   test('2.8: for ever is asked for ever more seldom, though the list is begun anew for it', async () => {
     const isSecond = ({ place }: PageQuery) => place.by === 'cursor' && place.cursor !== null;
     const list = await aList(
       await standingSandbox(),
-      answering((query) =>
-        isSecond(query) ? refused(404) : { outcome: 'ok', page: inPages(30, query) },
-      ),
+      readingOf((query) => (isSecond(query) ? refused(404) : inPages(30, query))),
     );
 
     const polled = [await list.poll(), await list.poll(), await list.poll(), await list.poll()];
@@ -176,11 +171,11 @@ describe('a place that is refused', () => {
     let begun = 0;
     const list = await aList(
       await standingSandbox(),
-      answering((query) => {
+      readingOf((query) => {
         asked += 1;
         if (asked % 10 === 0) return refused(404);
         if (query.place.by === 'cursor' && query.place.cursor === null) begun += 1;
-        return { outcome: 'ok', page: inPages(400, query) };
+        return inPages(400, query);
       }),
     );
 

@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { timeOf, timeSpan } from '../../../src/fetch/list/record-time.ts';
+import { scanBody } from '../../../src/tools/record-list.ts';
 
 const noon = Date.UTC(2026, 10, 1, 12);
 
@@ -40,8 +41,13 @@ test('timeSpan tells earliest and latest in either order, and nothing where an e
   const late = { time: noon + 5_000 };
   const span = { earliest: noon, latest: noon + 5_000 };
 
-  expect(timeSpan([early, late], ['time'])).toEqual(span);
-  expect(timeSpan([late, early], ['time'])).toEqual(span);
-  expect(timeSpan([late, {}], ['time'])).toBeNull();
-  expect(timeSpan([], ['time'])).toBeNull();
+  const spanOf = (records: readonly object[]) => {
+    const list = scanBody(Buffer.from(JSON.stringify(records)), '', null).records;
+    return list && timeSpan(list, ['time']);
+  };
+
+  expect(spanOf([early, late])).toEqual(span);
+  expect(spanOf([late, early])).toEqual(span);
+  expect(spanOf([late, {}])).toBeNull();
+  expect(spanOf([])).toBeNull();
 });

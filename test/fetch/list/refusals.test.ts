@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { AUDIT, LOGS, WEB } from '../../sandbox/client.ts';
+import { answeredBy } from '../../support/made-up-list.ts';
 import {
   aList,
   checkpointOf,
@@ -49,14 +50,17 @@ describe('A32: a sorting that is refused', () => {
   test('once it was taken, costs a reading of the whole list, which is told', async () => {
     const world = await standingSandbox();
     const { sandbox, clock } = world;
-    const { stream: refusing } = await aList(world, sorted('ts'));
     let taken = true;
     const list = await aList(world, {
       ...sorted('timestamp'),
-      wrap: (stream) => ({
-        ...stream,
-        fetchPage: (query, signal) => (taken ? stream : refusing).fetchPage(query, signal),
-      }),
+      // The sorting that upstream takes at first is the one it refuses then.
+      wrap: (stream) =>
+        answeredBy(stream, ({ query, ...request }, signal) => {
+          const refused = query.map(([name, value]): [string, string] =>
+            name === 'order_by' ? [name, 'ts'] : [name, value],
+          );
+          return stream.upstream.get({ ...request, query: taken ? query : refused }, signal);
+        }),
     });
     await list.readToTail();
 

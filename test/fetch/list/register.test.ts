@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { AUDIT, LOGS, WEB } from '../../sandbox/client.ts';
+import { answeredBy, okOf, queryIn } from '../../support/made-up-list.ts';
 import {
   aList,
   checkpointOf,
@@ -68,19 +69,19 @@ test('A02: a list that is turned round is found out by looking at its other end,
 /** A list whose cursors hold for the limit that they came from. */
 function boundToLimit(world: Awaited<ReturnType<typeof standingSandbox>>) {
   return aList(world, {
-    wrap: (stream) => ({
-      ...stream,
-      async fetchPage(query, signal) {
-        const { place, limit } = query;
-        const bound = place.by === 'cursor' ? place.cursor?.split('@') : undefined;
-        const isDead = bound !== undefined && bound[1] !== String(limit);
-        const cursor = isDead ? 'no cursor of this server' : (bound?.[0] ?? null);
-        const asked = { limit, place: { by: 'cursor', cursor } as const };
-        const fetched = await stream.fetchPage(asked, signal);
-        if (fetched.outcome !== 'ok' || typeof fetched.page.next !== 'string') return fetched;
-        return { ...fetched, page: { ...fetched.page, next: `${fetched.page.next}@${limit}` } };
-      },
-    }),
+    wrap: (stream) =>
+      answeredBy(stream, async (request, signal) => {
+        const { limit } = queryIn(request);
+        const query = request.query.map(([name, value]): [string, string] => {
+          const [cursor = '', bound] = value.split('@');
+          const isDead = bound !== String(limit);
+          return [name, name !== 'cursor' ? value : isDead ? 'no cursor of this server' : cursor];
+        });
+        const fetched = await stream.upstream.get({ ...request, query }, signal);
+        if (fetched.outcome !== 'ok') return fetched;
+        const text = Buffer.from(fetched.body).toString();
+        return okOf(text.replace(/("next_cursor":"[^"]+)"/, `$1@${limit}"`));
+      }),
   });
 }
 
@@ -175,16 +176,13 @@ test('A31: a limit that upstream clamps moves on by the rows that came, whatever
   sandbox.control.setFaults({ lists: [{ path: WEB, limit_max: 7 }] });
   const list = await aList(world, {
     ...offsetLogs,
-    wrap: (stream) => ({
-      ...stream,
-      async fetchPage(query, signal) {
-        const fetched = await stream.fetchPage(query, signal);
+    wrap: (stream) =>
+      answeredBy(stream, async (request, signal) => {
+        const fetched = await stream.upstream.get(request, signal);
         if (fetched.outcome !== 'ok') return fetched;
-        const text = Buffer.from(fetched.page.body).toString();
-        const body = Buffer.from(text.replace(/"limit":\d+/, '"limit":500'));
-        return { ...fetched, page: { ...fetched.page, body, records: JSON.parse(text).data } };
-      },
-    }),
+        const text = Buffer.from(fetched.body).toString();
+        return okOf(text.replace(/"limit":\d+/, '"limit":500'));
+      }),
   });
 
   await list.readToTail();

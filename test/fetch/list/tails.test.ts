@@ -2,7 +2,10 @@
 // pages or to the last records again. Such an end is learned, and no gap in a list is taken for it.
 
 import { describe, expect, test } from 'vitest';
-import type { Page, PageQuery } from '../../../src/contracts/source.ts';
+import type { Answer } from '../../../src/contracts/answer.ts';
+import type { Body } from '../../../src/contracts/upstream.ts';
+import type { PageQuery } from '../../../src/fetch/list/page.ts';
+import { answeredBy, answerWith, queryIn } from '../../support/made-up-list.ts';
 import {
   aList,
   type ListChoices,
@@ -49,7 +52,7 @@ class Endless {
     for (let n = 0; n < count; n += 1) this.rows.push(this.#row(this.rows.length));
   }
 
-  page({ place, limit }: PageQuery): Page {
+  page({ place, limit }: PageQuery): Answer<Body> {
     this.asked += 1;
     const cursor = place.by === 'cursor' ? place.cursor : null;
     const from = Number(cursor?.split('.')[0] ?? 0);
@@ -61,21 +64,20 @@ class Endless {
   }
 }
 
-function pageOf(rows: readonly Row[], next: string | null): Page {
-  const records = rows.map((row) => ({ ...row }));
-  const body = Buffer.from(JSON.stringify({ data: rows, next_cursor: next }));
-  return { body, items: 'data', records, next, total: null };
+function pageOf(rows: readonly Row[], next: string | null): Answer<Body> {
+  return answerWith(rows, { next_cursor: next });
 }
 
-const readingOf = (answer: (query: PageQuery) => Page, rest: ListChoices = {}): ListChoices => ({
+const readingOf = (
+  answer: (query: PageQuery) => Answer<Body>,
+  rest: ListChoices = {},
+): ListChoices => ({
   ...rest,
-  wrap: (stream) => ({
-    ...stream,
-    fetchPage: async (query, signal) => {
+  wrap: (stream) =>
+    answeredBy(stream, async (request, signal) => {
       signal.throwIfAborted();
-      return { outcome: 'ok', page: answer(query) };
-    },
-  }),
+      return answer(queryIn(request));
+    }),
 });
 
 const numbersOf = async (list: ListUnderTest) =>
@@ -139,7 +141,7 @@ describe('empty pages before a record', () => {
   /** Empty pages before each row, whose cursors are the same whenever they are asked for. */
   const gaps = (empty: number, rows: readonly Row[]) => {
     const cursors: string[] = [];
-    const answer = ({ place }: PageQuery): Page => {
+    const answer = ({ place }: PageQuery): Answer<Body> => {
       const at = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
       cursors.push(String(at));
       const row = at % (empty + 1) === empty ? rows[Math.floor(at / (empty + 1))] : undefined;

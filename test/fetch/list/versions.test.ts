@@ -4,12 +4,11 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Json } from '../../../src/contracts/json.ts';
-import type { ListStream, Page } from '../../../src/contracts/source.ts';
 import { Backfill } from '../../../src/fetch/backfill.ts';
 import { olderCheck } from '../../../src/fetch/list/older-check.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
-import { scanBody } from '../../../src/tools/record-list.ts';
+import { answerWith, cursorIn, madeUpList } from '../../support/made-up-list.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { asVersion1 } from '../../support/older-checkpoint.ts';
 import { silent } from '../../support/silent-log.ts';
@@ -37,30 +36,15 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
   const { immutable = false, ignore = [], limit = 20 } = wishes;
   const spool = wishes.spool ?? (await aSpool());
   const clock = manualClock();
-  const stream: ListStream = {
-    kind: 'list',
-    name: 'src',
-    source: 'src',
-    records: immutable ? 'audit' : 'log',
-    immutable,
-    paging: 'cursor',
-    paths: [],
-    fingerprint: 'a list',
-    id: 'id',
-    time: ['time'],
-    ignore,
-    pageLimit: limit,
-    async fetchPage({ place }) {
+  const stream = madeUpList(
+    async (request) => {
       const all = rows();
-      const from = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
-      const body = Buffer.from(JSON.stringify({ data: all.slice(from, from + limit) }));
-      const { records } = scanBody(body, 'data', 'id', ignore);
-      if (records === null) throw new Error('the page has its list');
+      const from = Number(cursorIn(request) ?? 0);
       const next = from + limit < all.length ? String(from + limit) : null;
-      const page: Page = { body, items: 'data', records, next, total: null };
-      return { outcome: 'ok', page };
+      return answerWith(all.slice(from, from + limit), { next_cursor: next });
     },
-  };
+    { records: immutable ? 'audit' : 'log', immutable, time: ['time'], ignore, pageLimit: limit },
+  );
   const means = { stream, spool, clock, log: silent } as const;
   const never = new AbortController().signal;
   const start = () =>

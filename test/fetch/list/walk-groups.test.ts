@@ -3,9 +3,10 @@
 
 import { describe, expect, test } from 'vitest';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { ListStream, PageQuery } from '../../../src/contracts/source.ts';
+import type { ListStream } from '../../../src/contracts/source.ts';
 import { type Append, identityBytes, type Spool } from '../../../src/contracts/spool.ts';
 import { AUDIT } from '../../sandbox/client.ts';
+import { answeredBy } from '../../support/made-up-list.ts';
 import {
   aList,
   aSpool,
@@ -49,14 +50,12 @@ async function watched(
 function gate(from: number) {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   let requests = 0;
-  const wrap = (stream: ListStream): ListStream => ({
-    ...stream,
-    async fetchPage(query: PageQuery, signal) {
+  const wrap = (stream: ListStream): ListStream =>
+    answeredBy(stream, async (request, signal) => {
       requests += 1;
       if (requests >= from) await opened;
-      return await stream.fetchPage(query, signal);
-    },
-  });
+      return await stream.upstream.get(request, signal);
+    });
   return { wrap, open };
 }
 

@@ -2,22 +2,19 @@
 // next page, a flag, a number of pages, a length. Names are those that list APIs use; a value under another name says
 // nothing. Whether it matters is the engine's to judge, where the paging as configured has come to its end.
 
-import { isObject, type Json } from '../../../src/contracts/json.ts';
-import type { MoreSign, PageQuery, PagingStyle } from '../../../src/contracts/source.ts';
-import { valueAt } from '../../../src/tools/records.ts';
+import { isObject, type Json } from '../../contracts/json.ts';
+import type { Pagination } from '../../contracts/source.ts';
+import { valueAt } from '../../tools/records.ts';
+import { isFirst, type MoreSign, type PageQuery } from './page.ts';
 
 /** An answer, and what is known of it. */
-interface Shown {
+interface Shown extends Pick<Pagination, 'items' | 'next' | 'style'> {
   /** The body without its records. */
   readonly value: Json;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: PageQuery;
   /** Records on it. */
   readonly count: number;
-  /** Dotted paths that the config names. */
-  readonly items: string;
-  readonly next: string;
-  readonly style: PagingStyle;
 }
 
 /** One member of the envelope: its path, its name without marks, its value. */
@@ -151,9 +148,9 @@ function numbered(members: readonly Member[], { query: { place } }: Shown): More
   );
   const count = numberOf(pages?.[2]);
   if (pages === undefined || count === null) return null;
-  const isFirst = place.by === 'cursor' ? place.cursor === null : place.offset === 0;
-  const at = numberOf(current?.[2]) ?? (isFirst ? 1 : count);
+  const first = isFirst(place);
+  const at = numberOf(current?.[2]) ?? (first ? 1 : count);
   const left = count - at;
-  const isMore = left >= 2 || (left === 1 && isFirst && at === 1);
+  const isMore = left >= 2 || (left === 1 && first && at === 1);
   return isMore ? { sign: pages[0], likely: { style: 'page' } } : null;
 }

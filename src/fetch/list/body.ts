@@ -1,11 +1,11 @@
 // The first look at an upstream's body: JSON or not, nested within bounds, and no error in a 200's clothing. Whatever is
 // not plainly a good answer is nothing: it is never taken for an empty list, because that would be loss.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
-import { isObject, type Json } from '../../../src/contracts/json.ts';
-import { nestingMax, TooDeep } from '../../../src/tools/json-scan.ts';
-import { type RecordList, scanBody } from '../../../src/tools/record-list.ts';
-import { parseBody } from '../../../src/tools/records.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import { isObject, type Json } from '../../contracts/json.ts';
+import { nestingMax, TooDeep } from '../../tools/json-scan.ts';
+import { type RecordList, scanBody } from '../../tools/record-list.ts';
+import { parseBody } from '../../tools/records.ts';
 
 /** A body as parsed, or why it is none. */
 export type JsonBody =
@@ -33,7 +33,11 @@ export function readList(
     items,
     id,
     ignore,
-  }: { readonly items: string; readonly id: string | null; readonly ignore?: readonly string[] },
+  }: {
+    readonly items: string;
+    readonly id: string | null;
+    readonly ignore?: readonly string[] | undefined;
+  },
 ): ListBody {
   return judged(doing, () => {
     const { envelope, records } = scanBody(body, items, id, ignore);
