@@ -8,8 +8,14 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { makeCa } from './certificates.ts';
 import { endChild, isRunning, spawnChild } from './children.ts';
-import { javaFlags, kafkaAccount, kafkaClassPath, newKafkaStorage } from './kafka-files.ts';
-import { afterThisTest, freePorts, tempDir, waitUntil } from './temp.ts';
+import {
+  javaFlags,
+  kafkaAccount,
+  kafkaClassPath,
+  newKafkaStorage,
+  sharedClasses,
+} from './kafka-files.ts';
+import { afterThisTest, freePorts, patienceMs, tempDir, waitUntil } from './temp.ts';
 
 /** Where a broker listens, each as `host:port`; all are the same broker. */
 export interface KafkaAddresses {
@@ -54,8 +60,20 @@ export async function makeSharedKafka(): Promise<KafkaAddresses> {
   return (await startKafka()).addresses;
 }
 
-/** Starts a broker; resolves when it answers. About two seconds, on top of a first download. */
+/** Starts a broker; resolves when it answers. About a second, on top of a first download. */
 export async function startKafka(options: KafkaOptions = {}): Promise<KafkaBroker> {
+  const flag = await sharedClasses(async (flagOnce) => {
+    const broker = await newBroker({}, flagOnce);
+    await broker.start();
+    await broker.stop();
+  });
+  const broker = await newBroker(options, flag);
+  afterThisTest(() => broker.kill());
+  await broker.start();
+  return broker;
+}
+
+async function newBroker(options: KafkaOptions, javaFlag: string): Promise<KafkaBroker> {
   const dir = tempDir('kafka-');
   await newKafkaStorage(dir);
   const ports = await freePorts(listenerNames.length);
@@ -65,14 +83,11 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaBroke
   const settingsFile = join(dir, 'server.properties');
   writeFileSync(settingsFile, await brokerSettings(dir, ports, options));
   const classPath = await kafkaClassPath();
-  const broker = new BrokerProcess(
+  return new BrokerProcess(
     { plain, protected: { sasl, tls, mutualTls, saslTls } },
-    [...javaFlags, '-cp', classPath, 'kafka.Kafka', settingsFile],
+    [...javaFlags, javaFlag, '-cp', classPath, 'kafka.Kafka', settingsFile],
     join(dir, 'broker.log'),
   );
-  afterThisTest(() => broker.kill());
-  await broker.start();
-  return broker;
 }
 
 class BrokerProcess implements KafkaBroker {
@@ -109,7 +124,7 @@ class BrokerProcess implements KafkaBroker {
   }
 
   async stop(): Promise<void> {
-    if (this.#child !== undefined) await endChild(this.#child, 'SIGTERM', 15_000);
+    if (this.#child !== undefined) await endChild(this.#child, 'SIGTERM', patienceMs);
   }
 
   async kill(): Promise<void> {
