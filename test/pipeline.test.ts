@@ -64,6 +64,7 @@ function sourceOf(one: ListStream): PlannedSource {
     reading: { id: 'id', time: [] },
     list,
     snapshot: null,
+    upstream: 'edge',
     schedule: { everyMs: 1_000 },
   };
 }

@@ -18,7 +18,7 @@ import { notHere, readState, type StreamState } from '../watch/state.ts';
 import { askBeside } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
-import { streamsOf } from './status.ts';
+import { streamNames } from './shared/looking.ts';
 
 /** Options of all three. */
 const options = {
@@ -137,7 +137,7 @@ function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): r
 /** What is held of the stream of that name, which is in the config or left over in the state. */
 async function find(config: Config, stream: string): Promise<StreamState | null> {
   const { streams } = readState(config.state.dir);
-  const names = new Set([...(await streamsOf(config)).map(({ name }) => name), ...streams.keys()]);
+  const names = new Set([...(await streamNames(config)), ...streams.keys()]);
   if (!names.has(stream)) {
     throw new UsageError(
       `--stream: there is no stream ${cleanText(stream, 80)}${hint(stream, names)}`,

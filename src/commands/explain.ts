@@ -15,8 +15,17 @@ import { commandText } from '../terminal/command-text.ts';
 import { counted, factLines, painted, spanText } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
-import { type Asked, askRunning, type RunningReport } from '../watch/running.ts';
-import { notHere, readState, type State, type StreamState, waitsForRoom } from '../watch/state.ts';
+import { askRunning } from '../watch/running.ts';
+import {
+  epochOf,
+  type LiveStanding,
+  type LiveStream,
+  roomInSpool,
+  type Standing,
+  type StoredStream,
+} from '../watch/standing.ts';
+import { type CheckpointFacts, notHere, readState } from '../watch/state.ts';
+import { storedStanding } from '../watch/stored.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
@@ -28,20 +37,25 @@ export const explain = defineCommand({
   arguments: { stream: { about: 'the stream, as status names it' } },
   options: { config: configOption },
   async run({ stream: name, config: file }, means) {
-    const { config } = readConfigAtWork(file, means);
+    const { config, refused } = readConfigAtWork(file, means);
     const { out } = means;
-    const { sources } = await planToLook(config);
-    const found = find(name, sources);
+    const plan = await planToLook(config);
     const state = readState(config.state.dir);
     const asked = state.holder === null ? null : await askRunning(config);
+    const live = asked?.outcome === 'told' ? asked.standing : null;
+    const stored = storedStanding(state, { plan, state: config.state, refused });
+    const of = ({ streams }: Standing) => streams.find((stream) => stream.name === name);
     const known: Known = {
-      ...found,
+      ...find(name, plan.sources),
       config,
-      state,
-      held: state.streams.get(name) ?? null,
+      running: state.holder,
+      // `find` has found it, and the database's standing has every stream of the config.
+      stands: (live && of(live)) ?? (of(stored) as StoredStream),
+      live: live?.streams.find((stream) => stream.name === name) ?? null,
+      told: live,
+      held: state.streams.get(name)?.checkpoint ?? null,
       checkpoint: checkpointOf(config, name),
-      asked,
-      told: asked?.outcome === 'report' ? asked.report : null,
+      silence: asked === null || asked.outcome === 'told' ? '' : asked.why,
       now: Date.now(),
     };
     const { doing, next, urgent } = verdictOf(known);
@@ -57,13 +71,18 @@ interface Known {
   readonly source: PlannedSource;
   readonly stream: Stream;
   readonly config: Config;
-  readonly state: State;
-  readonly held: StreamState | null;
+  /** What runs; null: nothing does. */
+  readonly running: string | null;
+  /** As what runs tells it, else as the database has it. */
+  readonly stands: StoredStream;
+  /** As what runs tells it; null: nothing that can be asked. */
+  readonly live: LiveStream | null;
+  readonly told: LiveStanding | null;
+  /** Why it cannot be asked; empty: it was, or nothing runs. */
+  readonly silence: string;
+  readonly held: CheckpointFacts | null;
   /** The checkpoint as it is held. */
   readonly checkpoint: Json | null;
-  /** Null: nothing runs. */
-  readonly asked: Asked | null;
-  readonly told: RunningReport | null;
   readonly now: number;
 }
 
@@ -80,12 +99,6 @@ function checkpointOf({ state }: Config, stream: string): Json | null {
   return lookInto(state.dir, null, ({ streams }) => streams.recall(stream).checkpoint);
 }
 
-type ToldStream = RunningReport['streams'][number];
-
-function toldStream({ told, stream }: Known): ToldStream | undefined {
-  return told?.streams.find(({ name }) => name === stream.name);
-}
-
 interface Verdict {
   readonly doing: string;
   readonly next: string;
@@ -94,18 +107,17 @@ interface Verdict {
 
 /** The one sentence, and the other one. */
 function verdictOf(known: Known): Verdict {
-  const { config, state, held, asked } = known;
-  const told = toldStream(known);
-  const error = told === undefined ? (held?.error ?? null) : told.error;
-  if (state.holder === null) {
-    const resumes = held?.checkpoint ? 'it goes on from its checkpoint' : 'it has read nothing yet';
+  const { config, running, held, stands, live, silence } = known;
+  const { state, error } = stands;
+  if (running === null) {
+    const resumes = held === null ? 'it has read nothing yet' : 'it goes on from its checkpoint';
     return {
       doing: `is not read, since nothing runs with this config; ${resumes}`,
       next: `${commandText('run', config.file)}${error === null ? '' : `; and for its last error: ${error.next}`}`,
       urgent: error !== null,
     };
   }
-  if ((told?.state ?? held?.state) === 'halted') {
+  if (state === 'halted') {
     return {
       doing: 'is halted, and waits for an operator; the other streams go on',
       next: error?.next ?? 'Look into the log for why it was halted.',
@@ -115,60 +127,49 @@ function verdictOf(known: Known): Verdict {
   if (error !== null) {
     return { doing: `fails and is tried again: ${error.message}`, next: error.next, urgent: true };
   }
-  if (waitsForRoom(held ?? undefined, state, config)) {
+  if (stands.waits_for === roomInSpool) {
     return {
       doing: 'waits for room in the spool, which is full; nothing is lost',
       next: `Look which sink does not take its events: ${commandText('status', config.file)}; or raise state.max_bytes.`,
       urgent: true,
     };
   }
-  if (told === undefined) {
-    const why = asked === null || asked.outcome === 'report' ? '' : asked.why;
+  if (live === null) {
     return {
-      doing: `was ${held?.state ?? 'not read yet'} when it was last noted`,
-      next: why === '' ? 'nothing' : `nothing; to see more: ${why}`,
+      doing: `was ${state === 'new' ? 'not read yet' : state} when it was last noted`,
+      next: silence === '' ? 'nothing' : `nothing; to see more: ${silence}`,
       urgent: false,
     };
   }
-  if (told.state === 'polling') {
-    const waits = told.waits_for === null ? '' : `, waiting for ${told.waits_for}`;
+  if (state === 'polling') {
+    const waits = stands.waits_for === null ? '' : `, waiting for ${stands.waits_for}`;
     return { doing: `is being read${waits}`, next: 'nothing', urgent: false };
   }
-  return { doing: `waits for ${told.waits_for ?? 'its turn'}`, next: 'nothing', urgent: false };
+  return { doing: `waits for ${stands.waits_for ?? 'its turn'}`, next: 'nothing', urgent: false };
 }
 
 type Fact = readonly [name: string, value: string];
 
 function factsOf(known: Known): readonly Fact[] {
-  const { config, source, stream, state, held, told, now } = known;
-  const settings = config.sources[source.name]?.settings;
-  const running = toldStream(known);
-  const caughtUpAt = running === undefined ? held?.caughtUpAt : epoch(running.caught_up_at);
+  const { config, source, stream, running, stands, live, held, now } = known;
+  const type = config.sources[source.name]?.settings.type;
   return [
-    ['read from', `${settings?.type} of upstream ${settings?.upstream}, ${scheduleText(source)}`],
-    ['running', state.holder ?? `no${notHere(config)}`],
-    ...runningFacts(running, told),
+    ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(source)}`],
+    ['running', running ?? `no${notHere(config)}`],
+    ...readFacts(known),
     ['next poll', nextPollText(known)],
-    ['caught up', agoText(caughtUpAt, now)],
+    ['caught up', agoText(epochOf(stands.caught_up_at), now)],
     ['checkpoint', checkpointText(held, now)],
     ...(stream.kind === 'list' ? orderFacts(known) : snapshotFacts(known)),
-    ...budgetFacts(running),
-    ...errorFacts(running, held),
+    ...budgetFacts(live),
+    ...errorFacts(live ?? stands),
   ];
 }
 
-function runningFacts(
-  running: ToldStream | undefined,
-  told: RunningReport | null,
-): readonly Fact[] {
-  if (running === undefined || told === null) return [];
-  const { records, polls, records_per_s: rate } = running;
-  return [
-    [
-      'read',
-      `${counted(records, 'record')} in ${counted(polls, 'poll')} since ${told.started_at}; ${rate} a second now`,
-    ],
-  ];
+function readFacts({ live, told }: Known): readonly Fact[] {
+  if (live === null || told === null) return [];
+  const read = `${counted(live.records, 'record')} in ${counted(live.polls, 'poll')}`;
+  return [['read', `${read} since ${told.started_at}; ${live.records_per_s} a second now`]];
 }
 
 function scheduleText({ schedule }: PlannedSource): string {
@@ -181,38 +182,32 @@ function scheduleText({ schedule }: PlannedSource): string {
 }
 
 function nextPollText(known: Known): string {
-  const { config, source, state, held, now } = known;
-  const running = toldStream(known);
-  if (state.holder === null) return 'none: nothing runs';
-  const noted = running?.state ?? held?.state;
-  if (noted === 'polling') return 'under way';
-  if (waitsForRoom(held ?? undefined, state, config)) return 'once there is room in the spool';
-  const at = running === undefined ? held?.nextPollAt : epoch(running.next_poll_at ?? null);
-  if (at !== null && at !== undefined) {
-    const mended =
-      noted === 'halted'
-        ? ', in case it was mended meanwhile; at once when its config changes'
-        : '';
-    return `${at <= now ? 'as soon as it is its turn' : `in ${spanText(at - now)}`}${mended}`;
+  const { source, running, stands, live, now } = known;
+  const { state } = stands;
+  if (running === null) return 'none: nothing runs';
+  if (state === 'polling') return 'under way';
+  if (stands.waits_for === roomInSpool) return 'once there is room in the spool';
+  const at = epochOf(stands.next_poll_at);
+  const mended = 'in case it was mended meanwhile; at once when its config changes';
+  if (at !== null) {
+    const when = at <= now ? 'as soon as it is its turn' : `in ${spanText(at - now)}`;
+    return state === 'halted' ? `${when}, ${mended}` : when;
   }
-  if (noted === 'retrying') return 'after a wait that grows from failure to failure';
-  if (noted === 'halted') {
-    return 'by itself, in case it was mended meanwhile; at once when its config changes';
-  }
+  if (state === 'retrying') return 'after a wait that grows from failure to failure';
+  if (state === 'halted') return `by itself, ${mended}`;
   const { schedule } = source;
   if (!('everyMs' in schedule)) {
     return `in about ${spanText(timetable(schedule, systemClock()).untilNext(0))}`;
   }
-  const polledAt = epoch(running?.polled_at ?? null);
+  const polledAt = epochOf(live?.polled_at ?? null);
   if (polledAt === null) return `every ${spanText(schedule.everyMs)}`;
   return `in about ${spanText(polledAt + schedule.everyMs - now)}`;
 }
 
-function checkpointText(held: StreamState | null, now: number): string {
-  const checkpoint = held?.checkpoint ?? null;
-  if (checkpoint === null) return 'none: it starts from the beginning';
-  const resume = checkpoint.resume === null ? '' : `; resumes at ${checkpoint.resume}`;
-  return `saved ${agoText(checkpoint.savedAt, now)}${resume}`;
+function checkpointText(held: CheckpointFacts | null, now: number): string {
+  if (held === null) return 'none: it starts from the beginning';
+  const resume = held.resume === null ? '' : `; resumes at ${held.resume}`;
+  return `saved ${agoText(held.savedAt, now)}${resume}`;
 }
 
 function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
@@ -225,7 +220,7 @@ function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
     ...(order === 'newest_first'
       ? []
       : [['tail', tailText(list?.end.provenAt ?? null, now)] as const]),
-    ['latest record', agoText(held?.checkpoint?.watermark, now)],
+    ['latest record', agoText(held?.watermark, now)],
     ['read whole', wholeText(list, now)],
   ];
 }
@@ -262,9 +257,9 @@ function snapshotFacts({ checkpoint }: Known): readonly Fact[] {
   ];
 }
 
-function budgetFacts(running: ToldStream | undefined): readonly Fact[] {
-  const budget = running?.budget;
-  if (budget === undefined || budget === null) return [];
+function budgetFacts(live: LiveStream | null): readonly Fact[] {
+  const budget = live?.budget ?? null;
+  if (budget === null) return [];
   const { path, limit, remaining, wait_ms: waitMs } = budget;
   const left =
     remaining === null ? [] : [`${remaining}${limit === null ? '' : ` of ${limit}`} requests left`];
@@ -272,18 +267,12 @@ function budgetFacts(running: ToldStream | undefined): readonly Fact[] {
   return [['limit', `${path}: ${[...left, wait].join(', ')}`]];
 }
 
-function errorFacts(running: ToldStream | undefined, held: StreamState | null): readonly Fact[] {
-  if (running === undefined) {
-    const error = held?.error ?? null;
-    return [['last error', error === null ? 'none' : `${error.code}: ${error.message}`]];
-  }
-  if (running.error === null) return [['last error', 'none']];
-  const { code, message, upstream_code, request_id, trace_id } = running.error;
+function errorFacts({ error }: StoredStream | LiveStream): readonly Fact[] {
+  if (error === null) return [['last error', 'none']];
+  const { code, message, next: _, ...ids } = error;
   return [
     ['last error', `${code}: ${message}`],
-    ...Object.entries({ upstream_code, request_id, trace_id }).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name, value] as const] : [],
-    ),
+    ...Object.entries(ids).filter((id): id is [string, string] => typeof id[1] === 'string'),
   ];
 }
 
@@ -301,10 +290,6 @@ function conditionLines({ told, stream }: Known): readonly string[] {
 
 function numberOf(value: Json | undefined): number | null {
   return typeof value === 'number' ? value : null;
-}
-
-function epoch(text: string | null): number | null {
-  return text === null ? null : Date.parse(text);
 }
 
 function agoText(at: number | null | undefined, now: number): string {

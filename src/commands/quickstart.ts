@@ -165,8 +165,7 @@ const pagePort = 8_686;
 async function openPage(made: Made, journey: Journey, tools: BootTools): Promise<StatusServer> {
   const { serveStatus } = await import('../watch/status-server.ts');
   const { clock, log } = tools;
-  const seen = watching({ ...made, ...journey, clock, log });
-  const look = () => ({ ...seen(), reloadRefused: null, logLinesLost: null });
+  const look = watching({ ...journey, plan: made.plan, state: made.config.state, clock, log });
   const tap = eventTap({ ...made, spool: journey.spool, clock });
   const serve = (port: number) =>
     serveStatus({ host: '127.0.0.1', port, token: null, look, tap, clock, log });

@@ -10,7 +10,7 @@ import { hasState, readState } from '../watch/state.ts';
 import { askBeside, askLater } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
-import { streamsOf } from './status.ts';
+import { streamNames } from './shared/looking.ts';
 
 const answerShape = z.object({
   asked: z.array(z.object({ part: z.enum(['stream', 'sink']), waitsUntil: z.number().nullable() })),
@@ -28,7 +28,7 @@ export const retry = defineCommand({
     const { dir } = config.state;
     const state = readState(dir);
     const names = new Set([
-      ...(await streamsOf(config)).map((stream) => stream.name),
+      ...(await streamNames(config)),
       ...Object.keys(config.sinks),
       ...state.streams.keys(),
       ...state.sinks.keys(),

@@ -24,10 +24,10 @@ import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
 import { isWhole, summaryLines } from '../run/summary.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
-import { watching } from '../watch/live.ts';
+import { type Moment, watching } from '../watch/live.ts';
+import { timeText } from '../watch/standing.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
-import type { Watched, WatchedJourney } from '../watch/watched.ts';
 import {
   configOption,
   defineCommand,
@@ -130,13 +130,13 @@ interface Running {
 }
 
 interface Sight {
-  readonly look: () => WatchedJourney;
+  readonly look: () => Moment;
   readonly tap: EventTap | null;
 }
 
 function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight {
   return {
-    look: watching({ ...made, ...journey, clock, log }),
+    look: watching({ ...journey, plan: made.plan, state: made.config.state, clock, log }),
     tap: made.config.status?.tail ? eventTap({ ...made, spool: journey.spool, clock }) : null,
   };
 }
@@ -148,9 +148,9 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
   const { serveStatus } = await import('../watch/status-server.ts');
   const { clock, log, http } = running.tools;
   const { tap: first } = running.sight;
-  const look = (): Watched => ({
+  const look = (): Moment => ({
     ...running.sight.look(),
-    reloadRefused: running.refused,
+    reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
     logLinesLost: running.own.lost(),
   });
   const tap = first && {

@@ -26,12 +26,12 @@ export const top = defineCommand({
   async run({ config: file }, means) {
     const { config } = readConfigAtWork(file, means);
     const first = await askRunning(config);
-    if (first.outcome !== 'report') {
+    if (first.outcome !== 'told') {
       for (const line of silenceLines(first)) means.err(line);
       return 3;
     }
     if (!process.stdout.isTTY) {
-      for (const line of linesOf(first, config, rowsOfFile)) means.out(line);
+      for (const line of linesOf(first, rowsOfFile)) means.out(line);
       return 0;
     }
     const shutdown = listenForShutdown(() => means.exit(1));
@@ -61,7 +61,7 @@ async function follow(first: Asked, config: Config, stop: AbortSignal): Promise<
   let shown = first;
   const draw = () => {
     const rows = process.stdout.rows || rowsUsual;
-    const lines = linesOf(shown, config, Math.max(1, rows - 2));
+    const lines = linesOf(shown, Math.max(1, rows - 2));
     const foot = asked === shown ? ['q quits'] : silenceLines(asked);
     const all = [...lines, '', painted(foot.join('  '), asked === shown ? 'dim' : 'bad')];
     const text = all.map((line) => `${line}${eraseLine}`).join('\r\n');
@@ -79,7 +79,7 @@ async function follow(first: Asked, config: Config, stop: AbortSignal): Promise<
       if (stop.aborted) break;
       asked = await askRunning(config, stop);
       // What was known last stays on the screen while nobody answers.
-      if (asked.outcome === 'report') shown = asked;
+      if (asked.outcome === 'told') shown = asked;
     }
   } finally {
     process.stdout.off('resize', draw);
@@ -88,13 +88,13 @@ async function follow(first: Asked, config: Config, stop: AbortSignal): Promise<
   }
 }
 
-function linesOf(asked: Asked, config: Config, rows: number): readonly string[] {
-  if (asked.outcome !== 'report') return silenceLines(asked);
-  return frameLines({ report: asked.report, configFile: config.file, rows });
+function linesOf(asked: Asked, rows: number): readonly string[] {
+  if (asked.outcome !== 'told') return silenceLines(asked);
+  return frameLines(asked.standing, rows);
 }
 
 function silenceLines(asked: Asked): readonly string[] {
-  if (asked.outcome === 'report') return [];
+  if (asked.outcome === 'told') return [];
   return [cleanText(asked.why, 300), cleanText(asked.next, 300)];
 }
 

@@ -57,6 +57,7 @@ function plannedSources(
     invariant(upstream !== undefined, `the upstream of ${name} is known`);
     return {
       name,
+      upstream: settings.upstream,
       streams: definition.streams(settings, { name, upstream }),
       reading: definition.reading(settings),
       list: definition.list?.(settings) ?? null,

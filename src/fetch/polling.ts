@@ -19,6 +19,8 @@ import { turnsOf } from './turns.ts';
 /** A source of the config with its streams. */
 export interface PlannedSource {
   readonly name: string;
+  /** Name of its upstream. */
+  readonly upstream: string;
   readonly streams: readonly Stream[];
   readonly reading: RecordReading;
   readonly list: ListReading | null;

@@ -29,7 +29,7 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
       const fields = {
         sink: sink.name,
         position: known?.position ?? 0,
-        held: backlogOf(known, before.spool),
+        held: backlogOf(known?.position, before.spool),
       };
       return { text: 'the sink goes on from its position', fields };
     }),

@@ -4,9 +4,10 @@
 import { styleText } from 'node:util';
 import type { Config } from '../config/config.ts';
 import type { PipelineState, Summary } from '../pipeline.ts';
+import { commandOf } from '../terminal/command-text.ts';
 import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { attentionLines } from '../watch/attention-lines.ts';
+import { attentionLines, attentionOf } from '../watch/attention.ts';
 
 /** What is known when it has ended. */
 export interface After {
@@ -34,7 +35,10 @@ export function summaryLines(
   const isWell = [...streams, ...sinks].every(({ error }) => error === null);
   const hasLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
   const spool = { bytes, max_bytes: config.state.maxBytes };
-  const attention = attentionLines({ streams, sinks, spool }, config.file, { stream });
+  const attention = attentionLines(
+    attentionOf({ streams, sinks, spool }, { command: commandOf(config.file) }),
+    { stream },
+  );
   return [
     `${counted(summary.records, 'new record')} read from ${counted(state.streams.length, 'stream')}`,
     ...(isWell && !hasLetters ? [] : attention),

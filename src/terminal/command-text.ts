@@ -6,6 +6,11 @@ export function commandText(command: string, file: string, ...more: readonly str
   return ['npx sluice', command, '-c', ...[file, ...more].map(shellWord)].join(' ');
 }
 
+/** Such command lines for one config, their own words behind it. */
+export function commandOf(file: string): (command: string, ...words: readonly string[]) => string {
+  return (command, ...words) => commandText(command, file, ...words);
+}
+
 /** A word as a shell reads it back. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -29,7 +29,7 @@ import {
 import type { Board } from './board.ts';
 import type { Callers } from './callers.ts';
 import { EventStream, eventStreamType } from './event-stream.ts';
-import { metricsType } from './metrics.ts';
+import { metricsText, metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
 import { type EventTap, type TailView, tellTail } from './tail.ts';
 
@@ -136,9 +136,13 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
       return json(board.ready ? 200 : 503, told);
     }
     case '/status.json':
-      return json(200, board.report(query.get('find') ?? ''));
+      return json(200, board.standing(query.get('find') ?? ''));
     case '/metrics':
-      return { status: 200, body: board.metrics(), headers: { 'content-type': metricsType } };
+      return {
+        status: 200,
+        body: metricsText(board.families()),
+        headers: { 'content-type': metricsType },
+      };
     case '/tail':
       return tail(desk, exchange);
     case retryPath: {

@@ -1,67 +1,111 @@
 // What an operator should look at, gravest first, each with what to do about it: what keeps the journey from going on
 // (`bad`), and what goes on without harm until someone has looked (`warn`): dead letters, gaps that were found, endpoints
-// that go away. What must stay true: a thousand streams that fail for one reason are one matter, not a thousand; and where
-// nothing waits for a person there is nothing here.
+// that go away. The rules are the same for a journey that runs and for what its database says; only with a history is a
+// failure that may mend itself left alone for a while. What must stay true: a thousand streams that fail for one reason
+// are one matter, not a thousand; and where nothing waits for a person there is nothing here.
 
-import type { Ailment } from './health.ts';
-import type { Watched, WatchedCondition } from './watched.ts';
+import { painted } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { type Ailment, ailmentsAtOnce } from './health.ts';
+import type { LiveStanding, Matter, Standing } from './standing.ts';
 
-/** One thing to look at. Whatever text it holds may come from elsewhere. */
-export interface Matter {
-  readonly mood: 'bad' | 'warn';
-  /** `Sink siem`, `3 streams`. */
-  readonly who: string;
-  /** What is wrong, to be said after that. */
-  readonly what: string;
-  /** What was told last, of one of them. */
-  readonly message: string | null;
-  /** What to do. */
-  readonly next: string | null;
+/** A standing as far as attention asks for it; what is left out is not known. */
+export interface Judged
+  extends Partial<Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters'>> {
+  readonly streams: readonly Pick<Standing['streams'][number], 'name' | 'state' | 'error'>[];
+  readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
+    Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
+  readonly sinks: readonly (Omit<Standing['sinks'][number], 'type' | 'position'> &
+    Partial<Pick<LiveStanding['sinks'][number], 'dead_letter_reasons'>>)[];
+  readonly upstreams?: readonly Pick<LiveStanding['upstreams'][number], 'name' | 'end_of_life'>[];
 }
 
-/** Everything to look at; `now` is in epoch milliseconds, `fullInMs` is when the spool is full at its pace. */
-export function mattersOf(
-  watched: Watched,
-  ailments: readonly Ailment[],
-  { now, fullInMs }: { readonly now: number; readonly fullInMs: number | null },
+/** How it is judged. */
+interface Judging {
+  /** What history says keeps it from going on; left out: there is none, so that whatever fails is told. */
+  readonly ailments?: readonly Ailment[];
+  /** Epoch milliseconds. */
+  readonly now?: number;
+  /** A command line as its reader can run it. */
+  readonly command?: (command: string, ...words: readonly string[]) => string;
+}
+
+/** Everything to look at. */
+export function attentionOf(
+  standing: Judged,
+  {
+    ailments = ailmentsAtOnce(standing),
+    now = Date.now(),
+    command = (...words) => ['sluice', ...words].join(' '),
+  }: Judging = {},
 ): readonly Matter[] {
   return [
-    ...ailingMatters(ailments),
-    ...reloadMatters(watched),
-    ...spoolMatters(watched, ailments, fullInMs),
-    ...letterMatters(watched),
-    ...noticeMatters(watched),
-    ...conditionMatters(watched, now),
-    ...filterMatters(watched),
-    ...endOfLifeMatters(watched, now),
-  ];
+    ...ailingMatters(ailments, standing),
+    ...partMatters(standing, ailments),
+    ...reloadMatters(standing),
+    ...spoolMatters(standing, ailments),
+    ...letterMatters(standing, command),
+    ...noticeMatters(standing),
+    ...conditionMatters(standing, now),
+    ...filterMatters(standing),
+    ...endOfLifeMatters(standing, now),
+  ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
 
-function reloadMatters({ reloadRefused: refused }: Watched): readonly Matter[] {
-  if (refused === null) return [];
-  const at = new Date(refused.at).toISOString();
-  const what = `as it now stands was not taken at ${at}: what runs is the one before`;
+/** How much is told, and where it is going to be read. */
+interface Telling {
+  readonly most?: number;
+  readonly stream?: NodeJS.WriteStream;
+}
+
+/** Lines for a person, two for each of `most`; one line when nothing needs attention. */
+export function attentionLines(
+  matters: readonly Matter[],
+  { most = mattersShownMax, stream = process.stdout }: Telling = {},
+): readonly string[] {
+  if (matters.length === 0) return [painted('nothing needs attention', 'good', stream)];
+  const lines = matters.slice(0, most).flatMap(({ mood, who, what, message, next }) => {
+    const mark = painted(mood === 'bad' ? '!!' : ' !', mood, stream);
+    const text = `${who} ${what}${message === null ? '' : `: ${message}`}`;
+    return [
+      `${mark} ${painted(cleanText(text, lengthMax), mood, stream)}`,
+      ...(next === null ? [] : [`   ${cleanText(next, lengthMax)}`]),
+    ];
+  });
+  const more = matters.length - most;
+  return more > 0 ? [...lines, `   and ${more} more, below`] : lines;
+}
+
+const mattersShownMax = 12;
+const lengthMax = 500;
+
+function reloadMatters({ reload_refused: refused }: Judged): readonly Matter[] {
+  if (!refused) return [];
+  const what = `as it now stands was not taken at ${refused.at}: what runs is the one before`;
   return [{ mood: 'bad', who: 'The config', what, message: refused.message, next: refused.next }];
 }
 
 const namesMax = 5;
 
-function ailingMatters(ailments: readonly Ailment[]): readonly Matter[] {
+function ailingMatters(ailments: readonly Ailment[], standing: Judged): readonly Matter[] {
   const alike = Map.groupBy(ailments, ({ part, reason, error }) =>
     JSON.stringify([part, reason, error?.code, error?.next]),
   );
   return Array.from(alike.values(), (group): Matter => {
     const [{ part, name, reason, what, error }] = group as [Ailment];
+    const mood = reason === 'not_read' || reason === 'not_taking' ? 'warn' : 'bad';
     const told = { message: error?.message ?? null, next: error?.next ?? null };
-    if (part === 'spool') return { mood: 'bad', who: titles.spool, what, ...told };
-    if (group.length === 1) return { mood: 'bad', who: `${titles[part]} ${name}`, what, ...told };
-    const who = `${counted(group.length)} ${part}s`;
+    if (part === 'spool') {
+      return { mood, who: 'The spool', what, message: null, next: makeRoom(standing) };
+    }
+    if (group.length === 1) return { mood, who: `${titles[part]} ${name}`, what, ...told };
+    const who = `${group.length.toLocaleString('en')} ${part}s`;
     const names = listed(group.map((one) => one.name));
-    return { mood: 'bad', who, what: `${together[reason]}: ${names}`, ...told };
+    return { mood, who, what: `${together[reason]}: ${names}`, ...told };
   });
 }
 
-const titles = { stream: 'Stream', sink: 'Sink', spool: 'The spool' } as const;
+const titles = { stream: 'Stream', sink: 'Sink' } as const;
 
 /** What is said of several. */
 const together: Readonly<Record<Ailment['reason'], string>> = {
@@ -71,42 +115,60 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
   stopped: 'take no more events',
   not_delivering: 'have taken nothing for long',
   full: 'are full',
+  not_read: 'are not read',
+  not_taking: 'take nothing; their events stay held',
 };
 
-/** From this share on a spool is worth a look: what fills it has stood still for long. */
-const fullShare = 0.8;
-
-/** Sooner than this nobody comes to look by chance. */
-export const fullSoonMs = 30 * 60_000;
-
-function spoolMatters(
-  { spool, sinks }: Watched,
-  ailments: readonly Ailment[],
-  fullInMs: number | null,
-): readonly Matter[] {
-  const isFull = ailments.some(({ reason }) => reason === 'full');
-  const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
-  if (isFull || (!isSoon && spool.bytes < spool.bytesMax * fullShare)) return [];
-  const [slowest] = sinks.toSorted((a, b) => b.backlog - a.backlog);
-  const minutes = Math.ceil((fullInMs ?? 0) / 60_000);
-  const soon = isSoon ? `, and all of it within ${minutes} min at this pace` : '';
-  const what = `is ${Math.floor((spool.bytes / spool.bytesMax) * 100)} % full${soon}`;
-  const next = `Look why ${slowest?.name ?? 'no sink'} does not take its events, or raise state.max_bytes. Once it is full, polling waits.`;
-  return [{ mood: 'warn', who: titles.spool, what, message: null, next }];
-}
-
-function letterMatters({ sinks }: Watched): readonly Matter[] {
-  return sinks.flatMap(({ name, lettersHeld, letterReasons }): readonly Matter[] => {
-    if (lettersHeld === 0) return [];
-    const events = lettersHeld === 1 ? '1 event' : `${counted(lettersHeld)} events`;
-    const what = `has refused ${events} for good`;
-    const next = `Look why, then send them again or drop them: sluice dead-letters list --sink ${name}`;
-    const message = letterReasons[0]?.reason ?? null;
-    return [{ mood: 'warn', who: `Sink ${name}`, what, message, next }];
+/** Streams that go on, and yet may show no more than a part; that does not mend itself. */
+function partMatters({ streams }: Judged, ailments: readonly Ailment[]): readonly Matter[] {
+  const told = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
+  const parts = streams.flatMap(({ name, error }) =>
+    error?.code === 'paging_suspected' && !told.has(name) ? [{ name, error }] : [],
+  );
+  return parts.map(({ name, error: { message, next } }) => {
+    return { mood: 'bad', who: `Stream ${name}`, what: 'may be read in part', message, next };
   });
 }
 
-function noticeMatters({ sinks }: Watched): readonly Matter[] {
+/** From this share on a spool is worth a look: what fills it has stood still for long. */
+const fullShare = 0.8;
+/** Sooner than this nobody comes to look by chance. */
+const fullSoonMs = 30 * 60_000;
+
+function spoolMatters(standing: Judged, ailments: readonly Ailment[]): readonly Matter[] {
+  const { bytes, max_bytes: bytesMax, full_in_ms: fullInMs = null } = standing.spool;
+  const isFull = ailments.some(({ reason }) => reason === 'full');
+  const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
+  if (isFull || (!isSoon && bytes < bytesMax * fullShare)) return [];
+  const minutes = Math.ceil((fullInMs ?? 0) / 60_000);
+  const soon = isSoon ? `, and all of it within ${minutes} min at this pace` : '';
+  const what = `is ${Math.floor((bytes / bytesMax) * 100)} % full${soon}`;
+  const next = `${makeRoom(standing)} Once it is full, polling waits.`;
+  return [{ mood: 'warn', who: 'The spool', what, message: null, next }];
+}
+
+function makeRoom({ sinks }: Judged): string {
+  const [slowest] = sinks.toSorted((a, b) => b.backlog - a.backlog);
+  return `Look why ${slowest?.name ?? 'no sink'} does not take its events, or raise state.max_bytes.`;
+}
+
+function letterMatters(
+  { sinks }: Judged,
+  command: NonNullable<Judging['command']>,
+): readonly Matter[] {
+  return sinks.flatMap(
+    ({ name, dead_letters: letters, dead_letter_reasons: reasons }): Matter[] => {
+      if (letters === 0) return [];
+      const what = `has refused ${eventsText(letters)} for good`;
+      const look = command('dead-letters list', '--sink', name);
+      const next = `Look why, then send them again or drop them: ${look}`;
+      const message = reasons?.[0]?.reason ?? null;
+      return [{ mood: 'warn', who: `Sink ${name}`, what, message, next }];
+    },
+  );
+}
+
+function noticeMatters({ sinks }: Judged): readonly Matter[] {
   return sinks.flatMap(({ name, notice }): readonly Matter[] =>
     notice === null ? [] : [{ mood: 'warn', who: `Sink ${name}`, message: null, ...notice }],
   );
@@ -115,26 +177,24 @@ function noticeMatters({ sinks }: Watched): readonly Matter[] {
 /** Conditions cannot be acknowledged; after this they are history. */
 const recentMs = 24 * 3_600_000;
 
-function conditionMatters({ conditions }: Watched, now: number): readonly Matter[] {
-  const recent = conditions.filter(({ observedAt }) => now - Date.parse(observedAt) < recentMs);
+function conditionMatters({ conditions = [] }: Judged, now: number): readonly Matter[] {
+  const recent = conditions.filter(({ observed_at: at }) => now - Date.parse(at) < recentMs);
   const alike = Map.groupBy(recent, ({ condition }) => condition);
   return Array.from(alike, ([condition, group]): Matter => {
-    const [{ message }] = group as [WatchedCondition];
     const streams = [...new Set(group.map(({ stream }) => stream))];
     const where =
       streams.length === 1
         ? `stream ${streams[0]}`
-        : `${counted(streams.length)} streams: ${listed(streams)}`;
+        : `${streams.length.toLocaleString('en')} streams: ${listed(streams)}`;
     const what = `was found in the last day in ${where}`;
-    return { mood: 'warn', who: condition, what, message, next: null };
+    return { mood: 'warn', who: condition, what, message: group[0]?.message ?? null, next: null };
   });
 }
 
-function filterMatters({ filterFailures }: Watched): readonly Matter[] {
-  return filterFailures.flatMap(({ route, source, failures, why }): readonly Matter[] => {
+function filterMatters({ filters = [] }: Judged): readonly Matter[] {
+  return filters.flatMap(({ route, source, failures, why }): readonly Matter[] => {
     if (failures === 0) return [];
-    const events = failures === 1 ? '1 event' : `${counted(failures)} events`;
-    const what = `could not judge ${events} of ${source} since the start, and let them pass`;
+    const what = `could not judge ${eventsText(failures)} of ${source} since the start, and let them pass`;
     const next =
       'Look for attributes in its where that not every event has: has(event.x) asks for one.';
     return [{ mood: 'warn', who: `The filter of ${route}`, what, message: why, next }];
@@ -144,11 +204,11 @@ function filterMatters({ filterFailures }: Watched): readonly Matter[] {
 /** As long before an endpoint goes as a change takes to be planned. */
 const sunsetNoticeMs = 90 * 86_400_000;
 
-function endOfLifeMatters({ upstreams }: Watched, now: number): readonly Matter[] {
-  return upstreams.flatMap(({ name, endOfLife }) =>
-    endOfLife.flatMap(({ endpoint, sunsetMs }): readonly Matter[] => {
-      if (sunsetMs === null || sunsetMs - now > sunsetNoticeMs) return [];
-      const what = `serves ${endpoint} until ${new Date(sunsetMs).toISOString().slice(0, 10)}`;
+function endOfLifeMatters({ upstreams = [] }: Judged, now: number): readonly Matter[] {
+  return upstreams.flatMap(({ name, end_of_life }) =>
+    end_of_life.flatMap(({ endpoint, sunset_at: at }): readonly Matter[] => {
+      if (at === null || Date.parse(at) - now > sunsetNoticeMs) return [];
+      const what = `serves ${endpoint} until ${at.slice(0, 10)}`;
       const next = 'Ask its vendor what takes its place.';
       return [{ mood: 'warn', who: `Upstream ${name}`, what, message: null, next }];
     }),
@@ -158,9 +218,9 @@ function endOfLifeMatters({ upstreams }: Watched, now: number): readonly Matter[
 function listed(names: readonly string[]): string {
   const more = names.length - namesMax;
   const shown = names.slice(0, namesMax).join(', ');
-  return more > 0 ? `${shown} and ${counted(more)} more` : shown;
+  return more > 0 ? `${shown} and ${more.toLocaleString('en')} more` : shown;
 }
 
-function counted(count: number): string {
-  return count.toLocaleString('en');
+function eventsText(count: number): string {
+  return count === 1 ? '1 event' : `${count.toLocaleString('en')} events`;
 }

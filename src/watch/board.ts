@@ -5,15 +5,16 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 import { openHealth, type Patience, usualPatience } from './health.ts';
 import { openHistory, type Sample, stepMs } from './history.ts';
-import { type Family, metricFamilies, metricsText, type ProcessFacts } from './metrics.ts';
-import { type Report, reasonsOf, reportOf } from './report.ts';
+import type { Moment } from './live.ts';
+import { type Family, metricFamilies } from './metrics.ts';
+import { standingOf, toldTo, type Wish } from './report.ts';
+import type { LiveStanding } from './standing.ts';
 import type { EventTap } from './tail.ts';
-import type { Watched } from './watched.ts';
 
 /** What a board is made with. */
 export interface BoardSettings {
   /** The journey as it is now. */
-  readonly look: () => Watched;
+  readonly look: () => Moment;
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
@@ -22,9 +23,7 @@ export interface BoardSettings {
 }
 
 /** What one reader of `/events` asks for. */
-export interface Hearing {
-  /** Only streams whose name, state or error holds this text; empty: all. */
-  readonly find: string;
+export interface Hearing extends Pick<Wish, 'find'> {
   /** The latest sample that the reader has, by its time; 0: none. */
   readonly since: number;
 }
@@ -51,7 +50,9 @@ export class Board {
   /** What the last two looks took, and telling all readers. */
   #lookMs = [0, 0];
   #tellMs = 0;
-  #watched: Watched;
+  #moment: Moment;
+  /** Of the last look, once someone has asked for it. */
+  #standing: LiveStanding | null = null;
   /** The latest sample that readers have. */
   #told: Sample | undefined;
 
@@ -59,7 +60,7 @@ export class Board {
     this.#settings = settings;
     this.#health = openHealth(settings.patience ?? usualPatience);
     this.startedAt = settings.clock.now();
-    this.#watched = this.#look();
+    this.#moment = this.#look();
   }
 
   /** Looks each second while someone listens, each step while no one does, until the end. */
@@ -91,7 +92,7 @@ export class Board {
     const texts = new Map<string, string>();
     for (const [reader, { find }] of this.#readers) {
       if (reader.isBehind) continue;
-      const text = texts.get(find) ?? eventText('state', this.#report(streamsToldMax, find));
+      const text = texts.get(find) ?? eventText('state', this.#toldTo(find));
       texts.set(find, text);
       reader.write(text);
     }
@@ -104,33 +105,23 @@ export class Board {
   /** The body of /readyz. */
   readiness(): object {
     this.#look();
-    return { ready: this.ready, reasons: reasonsOf(this.#health.ailments()) };
+    const { ready, reasons } = this.#stands;
+    return { ready, reasons };
   }
 
-  /** All streams that are found. */
-  report(find: string): Report {
+  /** How everything stands, with all streams that are found. */
+  standing(find: string): LiveStanding {
     this.#look();
-    return this.#report(Number.POSITIVE_INFINITY, find);
+    return toldTo(this.#stands, { find, streamsMax: Number.POSITIVE_INFINITY });
   }
 
-  /** For Prometheus. */
-  metrics(): string {
-    return metricsText(this.#look(), this.#facts());
-  }
-
-  /** The same numbers as data. */
+  /** The numbers for Prometheus. */
   families(): readonly Family[] {
-    return metricFamilies(this.#look(), this.#facts());
-  }
-
-  #facts(): ProcessFacts {
+    const moment = this.#look();
     const { user, system } = process.cpuUsage();
-    return {
-      ready: this.ready,
-      startedAt: this.startedAt,
-      residentBytes: process.memoryUsage.rss(),
-      cpuSeconds: (user + system) / 1e6,
-    };
+    const residentBytes = process.memoryUsage.rss();
+    const facts = { ...moment, residentBytes, cpuSeconds: (user + system) / 1e6 };
+    return metricFamilies(this.#stands, facts);
   }
 
   get isFull(): boolean {
@@ -142,35 +133,39 @@ export class Board {
     this.#look();
     const samples = this.#history.samples().filter(({ at }) => at > hearing.since);
     reader.write(eventText('history', { step_ms: stepMs, samples }, samples.at(-1)?.at));
-    reader.write(eventText('state', this.#report(streamsToldMax, hearing.find)));
+    reader.write(eventText('state', this.#toldTo(hearing.find)));
     this.#readers.set(reader, hearing);
     reader.gone.addEventListener('abort', () => this.#readers.delete(reader));
   }
 
-  #look(): Watched {
+  #look(): Moment {
     const { look, clock } = this.#settings;
     const now = clock.monotonic();
     // One that was slow by chance does not count.
     const lookMs = Math.min(...this.#lookMs);
-    if (lookMs > dearLookMs && now - this.#lookedAt < lookMs / shareMax) return this.#watched;
-    this.#watched = look();
+    if (lookMs > dearLookMs && now - this.#lookedAt < lookMs / shareMax) return this.#moment;
+    this.#moment = look();
+    this.#standing = null;
     this.#lookedAt = now;
-    this.#history.observe(this.#watched, clock.now(), now);
-    this.#health.observe(this.#watched, now);
+    this.#history.observe(this.#moment, clock.now(), now);
+    this.#health.observe(this.#moment, now);
     this.#lookMs = [clock.monotonic() - now, ...this.#lookMs.slice(0, 1)];
-    return this.#watched;
+    return this.#moment;
   }
 
-  #report(streamsMax: number, find: string): Report {
-    return reportOf({
-      watched: this.#watched,
+  get #stands(): LiveStanding {
+    this.#standing ??= standingOf({
+      moment: this.#moment,
       history: this.#history,
       ailments: this.#health.ailments(),
       now: this.#settings.clock.now(),
       startedAt: this.startedAt,
-      streamsMax,
-      find,
       forms: this.#settings.tap?.forms ?? null,
     });
+    return this.#standing;
+  }
+
+  #toldTo(find: string): LiveStanding {
+    return toldTo(this.#stands, { find, streamsMax: streamsToldMax });
   }
 }

@@ -1,14 +1,14 @@
 // Which of an upstream's limits a stream's requests pass, for the status: those of the paths that it asks and of what
 // stands below them, and the credential's own, which all pass.
 
-import type { WatchedBudget } from './watched.ts';
+import type { Budget } from './standing.ts';
 
 /** An upstream's limits, to be looked up for each of its streams. */
-export type Budgets = ReadonlyMap<string, WatchedBudget>;
+export type Budgets = ReadonlyMap<string, Budget>;
 
 /** By path, the tightest limit at or below it. */
-export function budgetsOf(throttles: readonly WatchedBudget[]): Budgets {
-  const budgets = new Map<string, WatchedBudget>();
+export function budgetsOf(throttles: readonly Budget[]): Budgets {
+  const budgets = new Map<string, Budget>();
   for (const throttle of throttles) {
     let path = throttle.path;
     while (path !== '') {
@@ -20,8 +20,8 @@ export function budgetsOf(throttles: readonly WatchedBudget[]): Budgets {
 }
 
 /** The tightest limit of these paths; null: none is known. */
-export function budgetOf(budgets: Budgets, paths: readonly string[]): WatchedBudget | null {
-  let tightest: WatchedBudget | undefined;
+export function budgetOf(budgets: Budgets, paths: readonly string[]): Budget | null {
+  let tightest: Budget | undefined;
   for (const path of [...paths, '*']) {
     const budget = budgets.get(path);
     if (budget !== undefined) tightest = tighter(tightest, budget);
@@ -30,13 +30,13 @@ export function budgetOf(budgets: Budgets, paths: readonly string[]): WatchedBud
 }
 
 /** Whose next request goes later, else of whose budget a smaller share is left. */
-function tighter(one: WatchedBudget | undefined, other: WatchedBudget): WatchedBudget {
+function tighter(one: Budget | undefined, other: Budget): Budget {
   if (one === undefined) return other;
-  if (one.waitMs !== other.waitMs) return one.waitMs > other.waitMs ? one : other;
+  if (one.wait_ms !== other.wait_ms) return one.wait_ms > other.wait_ms ? one : other;
   return shareLeft(one) <= shareLeft(other) ? one : other;
 }
 
-function shareLeft({ limit, remaining }: WatchedBudget): number {
+function shareLeft({ limit, remaining }: Budget): number {
   if (remaining === null) return Number.POSITIVE_INFINITY;
   return limit === null || limit === 0 ? remaining : remaining / limit;
 }

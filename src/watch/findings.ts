@@ -1,7 +1,7 @@
 // What fetch has found about its sources since the start: gaps, resets and the like, as they became durable. What must stay
 // true: it does not grow with time, but by kinds of findings and streams.
 
-import type { Watched, WatchedCondition } from './watched.ts';
+import type { LiveStanding } from './standing.ts';
 
 /** A finding as fetch tells it. */
 interface Found {
@@ -11,11 +11,18 @@ interface Found {
   readonly message: string;
 }
 
+/** How often a condition was found in a stream since the start. */
+export interface FoundCount {
+  readonly condition: string;
+  readonly stream: string;
+  readonly count: number;
+}
+
 /** What was found since the start. */
 export interface Findings {
   /** The latest few, newest first. */
-  readonly latest: readonly WatchedCondition[];
-  counts(): Watched['conditionCounts'];
+  readonly latest: LiveStanding['conditions'];
+  counts(): readonly FoundCount[];
   add(found: Found): void;
 }
 
@@ -23,13 +30,13 @@ const latestMax = 50;
 
 /** Nothing found yet. */
 export function openFindings(): Findings {
-  const latest: WatchedCondition[] = [];
-  const counts = new Map<string, { condition: string; stream: string; count: number }>();
+  const latest: LiveStanding['conditions'][number][] = [];
+  const counts = new Map<string, FoundCount>();
   return {
     latest,
     counts: () => [...counts.values()],
-    add({ condition, stream, observed_at: observedAt, message }) {
-      latest.unshift({ condition, stream, observedAt, message });
+    add({ condition, stream, observed_at, message }) {
+      latest.unshift({ condition, stream, observed_at, message });
       latest.length = Math.min(latest.length, latestMax);
       const key = JSON.stringify([condition, stream]);
       const known = counts.get(key) ?? { condition, stream, count: 0 };

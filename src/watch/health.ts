@@ -3,17 +3,27 @@
 // What must stay true: a first failure that mends itself at the next attempt turns nothing red, and whatever stays
 // red names who has to look and what was told last.
 
-import type { Watched, WatchedError, WatchedSink, WatchedStream } from './watched.ts';
+import type { Moment } from './live.ts';
+import type { Failure, LiveSink, LiveStream, Standing } from './standing.ts';
 
 /** One thing that keeps the journey from going on. */
 export interface Ailment {
   readonly part: 'stream' | 'sink' | 'spool';
   readonly name: string;
-  readonly reason: 'halted' | 'not_advancing' | 'refused' | 'stopped' | 'not_delivering' | 'full';
+  readonly reason:
+    | 'halted'
+    | 'not_advancing'
+    | 'refused'
+    | 'stopped'
+    | 'not_delivering'
+    | 'full'
+    /** They fail, and nobody knows for how long. */
+    | 'not_read'
+    | 'not_taking';
   /** What is wrong with it, to be said after its name. */
   readonly what: string;
   /** What was told last. */
-  readonly error: WatchedError | null;
+  readonly error: Failure | null;
   /** All of it as one sentence for a person. */
   readonly message: string;
 }
@@ -21,7 +31,10 @@ export interface Ailment {
 /** Follows the journey. */
 export interface Health {
   /** Takes note of the journey as it is now. */
-  observe(watched: Watched, monotonicMs: number): void;
+  observe(
+    moment: Pick<Moment, 'streams' | 'sinks' | 'spool' | 'intervals'>,
+    monotonicMs: number,
+  ): void;
   /** What is wrong as of the last observation, what concerns most first; empty: ready. */
   ailments(): readonly Ailment[];
 }
@@ -50,7 +63,7 @@ export const usualPatience: Patience = {
 
 /** How far a stream or sink was when last seen, and when it was last well. */
 interface Trace {
-  progress: number;
+  progress: string;
   wellAt: number;
 }
 
@@ -62,7 +75,7 @@ export function openHealth(patience: Patience = usualPatience): Health {
 
   const standstillMs = (
     traces: Map<string, Trace>,
-    { name, progress, resting }: { name: string; progress: number; resting: boolean },
+    { name, progress, resting }: { name: string; progress: string; resting: boolean },
     now: number,
   ): number => {
     const trace = traces.get(name);
@@ -74,32 +87,31 @@ export function openHealth(patience: Patience = usualPatience): Health {
     return now - (trace?.wellAt ?? now);
   };
 
-  const streamAilment = (stream: WatchedStream, now: number): Ailment | null => {
-    const { name, state, everyMs, error } = stream;
+  const streamAilment = (stream: LiveStream, everyMs: number | null, now: number) => {
+    const { name, state, records, caught_up_at: caughtUpAt, error } = stream;
     // Between two dates of a calendar there is nothing to be late with; an interval has an answer due each time.
     const resting = everyMs === null && state === 'waiting' && error === null;
-    // Both only grow, so their sum stands still only when both do.
-    const progress = stream.records + (stream.caughtUpAt ?? 0);
+    const progress = `${records} ${caughtUpAt}`;
     const stillMs = standstillMs(streamTraces, { name, progress, resting }, now);
     const allowedMs =
       everyMs === null
         ? patience.calendarStreamMs
         : Math.max(patience.streamMs, patience.intervals * everyMs);
-    const ailing = ailmentOf({ part: 'stream', name, error });
-    if (state === 'halted') return ailing('halted', 'is halted');
-    if (stillMs <= allowedMs) return null;
-    return ailing('not_advancing', `has not come further for ${lastingText(stillMs)}`);
+    const atOnce = haltOf(stream);
+    if (atOnce !== null || stillMs <= allowedMs) return atOnce;
+    const what = `has not come further for ${lastingText(stillMs)}`;
+    return ailmentOf({ part: 'stream', name, error })('not_advancing', what);
   };
 
-  const sinkAilment = (sink: WatchedSink, now: number): Ailment | null => {
-    const { name, state, error } = sink;
-    const resting = sink.backlog === 0 && error === null;
-    const progress = sink.position + sink.delivered;
+  const sinkAilment = (sink: LiveSink, now: number): Ailment | null => {
+    const { name, state, position, delivered, backlog, error } = sink;
+    const resting = backlog === 0 && error === null;
+    const progress = `${position} ${delivered}`;
     const stillMs = standstillMs(sinkTraces, { name, progress, resting }, now);
     const ailing = ailmentOf({ part: 'sink', name, error });
     switch (state) {
       case 'refused':
-        return ailing('refused', 'refuses everything; its events stay held');
+        return refusalOf(sink);
       case 'stopped':
         return ailing('stopped', 'takes no more events');
       case 'retrying':
@@ -113,23 +125,64 @@ export function openHealth(patience: Patience = usualPatience): Health {
   };
 
   return {
-    observe({ streams, sinks, spool }, now) {
-      const full: Ailment | null =
-        spool.bytes < spool.bytesMax
-          ? null
-          : ailmentOf({ part: 'spool', name: 'spool', error: null })(
-              'full',
-              `is full (${spool.bytes} of ${spool.bytesMax} bytes): polling waits until a sink has taken what is held`,
-            );
+    observe({ streams, sinks, spool, intervals }, now) {
       // There may be thousands of streams, and a few of the reasons are all that most readers see.
       found = [
-        full,
+        fullnessOf(spool),
         ...sinks.map((sink) => sinkAilment(sink, now)),
-        ...streams.map((stream) => streamAilment(stream, now)),
+        ...streams.map((one) => streamAilment(one, intervals.get(one.name) ?? null, now)),
       ].filter((ailment) => ailment !== null);
     },
     ailments: () => found,
   };
+}
+
+type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'>;
+
+/** What is wrong as far as one look shows it: what fails is told, since nobody knows for how long it has. */
+export function ailmentsAtOnce({
+  streams,
+  sinks,
+  spool,
+}: {
+  readonly streams: readonly Standstill[];
+  readonly sinks: readonly Standstill[];
+  readonly spool: Fill;
+}): readonly Ailment[] {
+  const failing = (part: 'stream' | 'sink', reason: Ailment['reason'], what: string) => {
+    return (one: Standstill) =>
+      one.error === null || one.error.code === 'paging_suspected'
+        ? null
+        : ailmentOf({ ...one, part })(reason, what);
+  };
+  const streamFails = failing('stream', 'not_read', 'is not read');
+  const sinkFails = failing('sink', 'not_taking', 'takes nothing; its events stay held');
+  return [
+    fullnessOf(spool),
+    ...sinks.map((sink) => refusalOf(sink) ?? sinkFails(sink)),
+    ...streams.map((stream) => haltOf(stream) ?? streamFails(stream)),
+  ].filter((ailment) => ailment !== null);
+}
+
+function haltOf(stream: Standstill): Ailment | null {
+  if (stream.state !== 'halted') return null;
+  return ailmentOf({ ...stream, part: 'stream' })('halted', 'is halted');
+}
+
+function refusalOf(sink: Standstill): Ailment | null {
+  if (sink.state !== 'refused') return null;
+  return ailmentOf({ ...sink, part: 'sink' })(
+    'refused',
+    'refuses everything; its events stay held',
+  );
+}
+
+type Fill = Pick<Standing['spool'], 'bytes' | 'max_bytes'>;
+
+function fullnessOf({ bytes, max_bytes: bytesMax }: Fill): Ailment | null {
+  if (bytes < bytesMax) return null;
+  const what = `is full (${bytes} of ${bytesMax} bytes): polling waits until a sink has taken what is held`;
+  return ailmentOf({ part: 'spool', name: 'spool', error: null })('full', what);
 }
 
 function ailmentOf({ part, name, error }: Pick<Ailment, 'part' | 'name' | 'error'>) {

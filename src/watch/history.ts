@@ -2,7 +2,9 @@
 // seconds for the charts. Fed by whoever looks at the journey, at least once a step. What must stay true: its size does not
 // grow with time, and the charts' not with the number of streams.
 
-import type { Watched } from './watched.ts';
+import type { Moment } from './live.ts';
+
+type Counted = Pick<Moment, 'streams' | 'sinks' | 'spool'>;
 
 /** Length of one step of the charts. */
 export const stepMs = 5_000;
@@ -25,7 +27,7 @@ export interface Sample {
 /** What is known beyond the moment. Rates are per second over the last half a minute. */
 export interface History {
   /** Takes note of the journey as it is now; `monotonicMs` measures, `nowMs` stamps. */
-  observe(watched: Watched, nowMs: number, monotonicMs: number): void;
+  observe(moment: Counted, nowMs: number, monotonicMs: number): void;
   /** Oldest first. */
   samples(): readonly Sample[];
   readRate(stream: string): number;
@@ -56,14 +58,14 @@ export function openHistory(): History {
   let steppedAt: number | null = null;
   let stepped = { read: 0, positions: new Map<string, number>() };
 
-  const step = (watched: Watched, read: number, nowMs: number, monotonicMs: number) => {
+  const step = (moment: Counted, read: number, nowMs: number, monotonicMs: number) => {
     const sinceMs = steppedAt === null ? null : monotonicMs - steppedAt;
     if (sinceMs !== null && sinceMs < stepMs * 0.9) return;
-    const positions = new Map(watched.sinks.map((sink) => [sink.name, sink.position]));
+    const positions = new Map(moment.sinks.map((sink) => [sink.name, sink.position]));
     if (sinceMs !== null) {
       const perSecond = (now: number, then: number) =>
         rounded(Math.max(0, now - then) / (sinceMs / 1_000));
-      const charted = watched.sinks.slice(0, chartedSinksMax).map((sink) => {
+      const charted = moment.sinks.slice(0, chartedSinksMax).map((sink) => {
         const before = stepped.positions.get(sink.name) ?? sink.position;
         return [
           sink.name,
@@ -73,7 +75,7 @@ export function openHistory(): History {
       ring.push({
         at: nowMs,
         read: perSecond(read, stepped.read),
-        spool_bytes: watched.spool.bytes,
+        spool_bytes: moment.spool.bytes,
         sinks: Object.fromEntries(charted),
       });
       if (ring.length > stepsMax) ring.shift();
@@ -83,8 +85,8 @@ export function openHistory(): History {
   };
 
   return {
-    observe(watched, nowMs, monotonicMs) {
-      for (const { name, records, polls } of watched.streams) {
+    observe(moment, nowMs, monotonicMs) {
+      for (const { name, records, polls } of moment.streams) {
         const known = streams.get(name) ?? { read: new Meter(), ...unseen, records };
         streams.set(name, known);
         // A stream that a reload has begun anew counts from 0 again, and has read no less for that.
@@ -96,15 +98,15 @@ export function openHistory(): History {
         if (polls > known.polls) known.polledAt = nowMs;
         known.polls = polls;
       }
-      for (const { name, position, backlog } of watched.sinks) {
+      for (const { name, position, backlog } of moment.sinks) {
         const known = sinks.get(name) ?? { passed: new Meter(), backlog: new Meter() };
         sinks.set(name, known);
         known.passed.observe(monotonicMs, position);
         known.backlog.observe(monotonicMs, backlog);
       }
-      spool.observe(monotonicMs, watched.spool.bytes);
+      spool.observe(monotonicMs, moment.spool.bytes);
       readInAll.observe(monotonicMs, read);
-      step(watched, read, nowMs, monotonicMs);
+      step(moment, read, nowMs, monotonicMs);
     },
     samples: () => ring,
     readRate: (name) => streams.get(name)?.read.perSecond ?? 0,

@@ -1,33 +1,29 @@
-// What the status server sees: the pipeline's state, the spool's gauge, the upstreams' limits and what only the database knows
-// (checkpoints, dead letters), put together under the names of the config. What must stay true: looking is cheap and
-// never fails, so the database, which may be busy, is asked seldom and its last answer kept.
+// The standing of a journey that runs, from the pipeline's state, the spool's gauge, the upstreams' limits and what only the
+// database knows (checkpoints, dead letters), put together under the names of the config. What must stay true: looking
+// is cheap and never fails, so the database, which may be busy, is asked seldom and its last answer kept.
 
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { lookInto } from '../hold/store.ts';
-import type { Pipeline } from '../pipeline.ts';
+import type { Pipeline, Plan } from '../pipeline.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
-import type { Findings } from './findings.ts';
+import type { Findings, FoundCount } from './findings.ts';
+import {
+  type LiveFailure,
+  type LiveSink,
+  type LiveStanding,
+  type Sum,
+  timeText,
+} from './standing.ts';
 import { backlogOf, readState, type State } from './state.ts';
-import type {
-  WatchedError,
-  WatchedFilter,
-  WatchedJourney,
-  WatchedReason,
-  WatchedSink,
-  WatchedStream,
-  WatchedUpstream,
-} from './watched.ts';
 
 /** Where the facts come from. */
 export interface Sights {
-  readonly config: Config;
-  readonly plan: WholePlan;
+  readonly plan: Plan & { readonly upstreams: ReadonlyMap<string, UpstreamClient> };
+  readonly state: { readonly dir: string; readonly maxBytes: number };
   readonly pipeline: Pipeline;
   readonly spool: Spool;
   readonly findings: Findings;
@@ -37,71 +33,122 @@ export interface Sights {
   readonly log: Log;
 }
 
+/** A standing as one look shows it: what takes more than one to know, such as a rate, is what it is at rest. */
+export interface Moment
+  extends Pick<
+    LiveStanding,
+    'streams' | 'spool' | 'sinks' | 'conditions' | 'filters' | 'reload_refused'
+  > {
+  readonly upstreams: readonly Omit<
+    LiveStanding['upstreams'][number],
+    Exclude<keyof Sum, 'name'>
+  >[];
+  /** How often a stream is polled, by name, in milliseconds; null: a calendar decides. */
+  readonly intervals: ReadonlyMap<string, number | null>;
+  /** Events that a sink has refused for good since the start, by name. */
+  readonly refused: ReadonlyMap<string, number>;
+  readonly found: readonly FoundCount[];
+  /** Lines of the log that the collector never got; null: none is configured. */
+  readonly logLinesLost: number | null;
+}
+
 /** How often the database is read, at most; and how much of the time may go into it, since nothing else runs meanwhile. */
 const readEveryMs = 5_000;
 const readShareMax = 0.005;
 
-/** A function that looks at the journey. */
-export function watching(sights: Sights): () => WatchedJourney {
-  const { config, plan, pipeline, spool, findings } = sights;
-  const fixed = streamFacts(sights);
+/** A function that looks at the journey. Of the process around it, it tells nothing. */
+export function watching(sights: Sights): () => Moment {
+  const { plan, state, pipeline, spool, findings } = sights;
+  const planned = new Map(
+    plan.sources.flatMap(({ streams, upstream, schedule }) =>
+      streams.map(({ name, paths }) => [name, { upstream, schedule, paths }] as const),
+    ),
+  );
+  const intervals = new Map(
+    Array.from(planned, ([name, { schedule }]) => [
+      name,
+      'everyMs' in schedule ? schedule.everyMs : null,
+    ]),
+  );
+  const types = new Map(plan.sinks.map(({ name, settings }) => [name, settings.type]));
   const remembered = remembering(sights);
 
   return () => {
     const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures } = pipeline.state;
-    const upstreams = Array.from(plan.upstreams.values(), watchedUpstream);
+    const upstreams = Array.from(plan.upstreams.values(), momentOf);
     const budgets = new Map(
       upstreams.map(({ name, throttles }) => [name, budgetsOf(throttles)] as const),
     );
     return {
       upstreams,
-      streams: streams.map((stream): WatchedStream => {
-        const { upstream, everyMs, paths } = fixed.get(stream.name) ?? unplanned;
+      streams: streams.map((stream) => {
+        const { upstream = '', paths = [] } = planned.get(stream.name) ?? {};
         const checkpoint = durable.streams.get(stream.name)?.checkpoint;
         return {
-          ...stream,
+          name: stream.name,
+          source: stream.source,
           upstream,
-          everyMs,
+          state: stream.state,
+          well: true,
           order: checkpoint?.order ?? null,
-          checkpointAt: checkpoint?.savedAt ?? null,
-          newestRecordAt: checkpoint?.watermark ?? null,
+          polls: stream.polls,
+          polls_skipped: stream.skipped,
+          records: stream.records,
+          records_per_s: 0,
+          polled_at: null,
+          next_poll_at: timeText(stream.nextPollAt),
+          caught_up_at: timeText(stream.caughtUpAt),
+          newest_record_at: timeText(checkpoint?.watermark ?? null),
+          lag_ms: null,
+          checkpoint_at: timeText(checkpoint?.savedAt ?? null),
           budget: budgetOf(budgets.get(upstream) ?? new Map(), paths),
-          error: watchedError(stream.error),
+          waits_for: null,
+          error: failureOf(stream.error),
         };
       }),
       spool: {
+        well: true,
         bytes,
-        bytesMax: config.state.maxBytes,
-        oldest,
+        max_bytes: state.maxBytes,
+        events: end - oldest,
         end,
-        oldestAt: end > oldest ? durable.spool.oldestAt : null,
+        oldest_at: end > oldest ? timeText(durable.spool.oldestAt) : null,
+        full_in_ms: null,
       },
-      sinks: sinks.map((sink): WatchedSink => {
-        const held = { ...durable.spool, oldest, end };
-        const letters = durable.sinks.get(sink.name)?.deadLetters ?? 0;
-        return {
-          ...sink,
-          type: config.sinks[sink.name]?.settings.type ?? '',
-          backlog: Math.max(0, backlogOf({ ...noted, position: sink.position }, held)),
-          lettersHeld: letters,
-          letterReasons: letterReasons.get(sink.name) ?? [],
-          error: watchedError(sink.error),
-        };
-      }),
+      sinks: sinks.map((sink) => ({
+        name: sink.name,
+        type: types.get(sink.name) ?? '',
+        state: sink.state,
+        well: true,
+        position: sink.position,
+        backlog: Math.max(0, backlogOf(sink.position, { oldest, end })),
+        drained_in_ms: null,
+        events_per_s: 0,
+        delivered: sink.delivered,
+        retries: sink.retries,
+        dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
+        dead_letter_reasons: letterReasons.get(sink.name) ?? [],
+        error: failureOf(sink.error),
+        notice: sink.notice,
+      })),
       conditions: findings.latest,
-      conditionCounts: findings.counts(),
-      filterFailures: watchedFilters(config, filterFailures),
+      filters: filtersOf(plan, filterFailures),
+      reload_refused: null,
+      intervals,
+      refused: new Map(sinks.map(({ name, deadLetters }) => [name, deadLetters])),
+      found: findings.counts(),
+      logLinesLost: null,
     };
   };
 }
 
 /** Those that never failed too: a counter that begins at 1 does not show that it has grown. */
-function watchedFilters(
-  { routes }: Config,
+function filtersOf(
+  { routes }: Plan,
   failed: Pipeline['state']['filterFailures'],
-): readonly WatchedFilter[] {
+): LiveStanding['filters'] {
   return routes.flatMap(({ from, where }, index) =>
     where === undefined
       ? []
@@ -115,46 +162,23 @@ function watchedFilters(
   );
 }
 
-/** What is known of a stream from the config alone. */
-interface StreamFacts {
-  readonly upstream: string;
-  readonly everyMs: number | null;
-  readonly paths: readonly string[];
-}
-
-const unplanned: StreamFacts = { upstream: '', everyMs: null, paths: [] };
-
-function streamFacts({ config, plan }: Sights): ReadonlyMap<string, StreamFacts> {
-  return new Map(
-    plan.sources.flatMap(({ name, streams, schedule }) => {
-      const settings = config.sources[name]?.settings;
-      return streams.map((stream) => {
-        const facts: StreamFacts = {
-          upstream: settings?.upstream ?? '',
-          everyMs: 'everyMs' in schedule ? schedule.everyMs : null,
-          paths: stream.paths,
-        };
-        return [stream.name, facts] as const;
-      });
-    }),
-  );
-}
+type LetterReasons = ReadonlyMap<string, LiveSink['dead_letter_reasons']>;
 
 /** What the database last said. */
 interface Remembered {
   readonly durable: State;
-  readonly letterReasons: ReadonlyMap<string, readonly WatchedReason[]>;
+  readonly letterReasons: LetterReasons;
 }
 
-function remembering({ config, before, clock, log }: Sights): () => Remembered {
+function remembering({ state: { dir }, before, clock, log }: Sights): () => Remembered {
   let remembered: Remembered = { durable: before, letterReasons: new Map() };
   let readAgainAt = Number.NEGATIVE_INFINITY;
   return () => {
     const begunAt = clock.monotonic();
     if (begunAt < readAgainAt) return remembered;
     try {
-      const durable = readState(config.state.dir);
-      remembered = { durable, letterReasons: readLetterReasons(config.state.dir, durable) };
+      const durable = readState(dir);
+      remembered = { durable, letterReasons: readLetterReasons(dir, durable) };
     } catch (error) {
       log.debug('reading the state for the status', { error: String(error) });
     }
@@ -169,40 +193,40 @@ const lettersReadMax = 200;
 const reasonsMax = 10;
 const reasonLengthMax = 300;
 
-function readLetterReasons(dir: string, { sinks }: State): Remembered['letterReasons'] {
+function readLetterReasons(dir: string, { sinks }: State): LetterReasons {
   const withLetters = [...sinks].filter(([, { deadLetters }]) => deadLetters > 0);
   if (withLetters.length === 0) return new Map();
   return lookInto(dir, new Map(), ({ letters }) => {
     const reasonsOf = (sink: string) => {
       const newest = letters.newest(sink, lettersReadMax);
       const alike = Map.groupBy(newest, ({ reason }) => cleanText(reason, reasonLengthMax));
-      const reasons = Array.from(alike, ([reason, letters]): WatchedReason => {
-        return { reason, count: letters.length, lastAt: letters[0]?.at ?? 0 };
-      });
+      const reasons = Array.from(alike, ([reason, letters]) => ({
+        ...{ reason, count: letters.length },
+        last_at: timeText(letters[0]?.at ?? 0),
+      }));
       return reasons.toSorted((a, b) => b.count - a.count).slice(0, reasonsMax);
     };
     return new Map(withLetters.map(([sink]) => [sink, reasonsOf(sink)]));
   });
 }
 
-function watchedUpstream(client: UpstreamClient): WatchedUpstream {
+function momentOf(client: UpstreamClient): Moment['upstreams'][number] {
   const { throttles, endOfLife } = client.state();
   return {
     name: client.name,
-    baseUrl: client.baseUrl,
-    endOfLife,
+    base_url: client.baseUrl,
     throttles: throttles.map(({ path, waitMs, limit = null, remaining = null }) => ({
-      path,
-      waitMs,
-      limit,
-      remaining,
+      ...{ path, wait_ms: waitMs, limit, remaining },
+    })),
+    end_of_life: endOfLife.map(({ endpoint, deprecationMs, sunsetMs }) => ({
+      endpoint,
+      deprecation_at: timeText(deprecationMs),
+      sunset_at: timeText(sunsetMs),
     })),
   };
 }
 
-const noted = { deadLetters: 0, state: null, error: null, notice: null };
-
-function watchedError(error: ExportError | null): WatchedError | null {
+function failureOf(error: ExportError | null): LiveFailure {
   if (error === null) return null;
   const { code, message, next, details } = error;
   const named = (key: string) => {
@@ -211,8 +235,8 @@ function watchedError(error: ExportError | null): WatchedError | null {
   };
   return {
     ...{ code, message, next },
-    upstreamCode: named('upstream_code'),
-    requestId: named('request_id'),
-    traceId: named('trace_id'),
+    upstream_code: named('upstream_code'),
+    request_id: named('request_id'),
+    trace_id: named('trace_id'),
   };
 }

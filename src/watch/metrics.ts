@@ -28,33 +28,31 @@
 //   sluice_log_lines_lost_total                 of the log, with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
-import type { Watched } from './watched.ts';
+import type { Moment } from './live.ts';
+import { epochOf, type LiveStanding } from './standing.ts';
 
 /** Content type of `metricsText`. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** What the process itself knows. */
-export interface ProcessFacts {
-  readonly ready: boolean;
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
+/** What is not of the standing. */
+export interface ProcessFacts extends Pick<Moment, 'refused' | 'found' | 'logLinesLost'> {
   readonly residentBytes: number;
   readonly cpuSeconds: number;
 }
 
-/** The journey as Prometheus reads it. */
-export function metricsText(watched: Watched, facts: ProcessFacts): string {
-  return metricFamilies(watched, facts).map(familyText).join('');
+/** The numbers as Prometheus reads them. */
+export function metricsText(families: readonly Family[]): string {
+  return families.map(familyText).join('');
 }
 
 /** Every number of the list above. */
-export function metricFamilies(watched: Watched, facts: ProcessFacts): readonly Family[] {
+export function metricFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
   return [
-    ...processFamilies(watched, facts),
-    ...streamFamilies(watched),
-    ...sinkFamilies(watched),
-    ...spoolFamilies(watched),
-    ...logFamilies(watched),
+    ...processFamilies(standing, facts),
+    ...streamFamilies(standing, facts),
+    ...sinkFamilies(standing, facts),
+    ...spoolFamilies(standing),
+    ...logFamilies(facts),
   ];
 }
 
@@ -103,32 +101,35 @@ function familiesOf<T>(
   });
 }
 
-function processFamilies({ reloadRefused }: Watched, facts: ProcessFacts): readonly Family[] {
+function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
   return familiesOf([facts], () => ({}), [
     [
       'sluice_ready',
       'gauge',
       'Nothing keeps the journey from going on.',
-      ({ ready }) => Number(ready),
+      () => Number(standing.ready),
     ],
     [
       'sluice_start_time_seconds',
       'gauge',
       'Start of the process.',
-      ({ startedAt }) => startedAt / 1_000,
+      () => inSeconds(standing.started_at),
     ],
     [
       'sluice_config_reload_refused',
       'gauge',
       'The config in its file was refused.',
-      () => Number(reloadRefused !== null),
+      () => Number(standing.reload_refused !== null),
     ],
     ['sluice_process_resident_memory_bytes', 'gauge', 'Resident memory.', (f) => f.residentBytes],
     ['sluice_process_cpu_seconds_total', 'counter', 'CPU time used.', (f) => f.cpuSeconds],
   ]);
 }
 
-function streamFamilies({ streams, conditionCounts, upstreams }: Watched): readonly Family[] {
+function streamFamilies(
+  { streams, upstreams }: LiveStanding,
+  { found }: ProcessFacts,
+): readonly Family[] {
   return [
     ...familiesOf(streams, ({ source, name }) => ({ source, stream: name }), [
       ['sluice_stream_records_total', 'counter', 'New records read.', (s) => s.records],
@@ -137,19 +138,19 @@ function streamFamilies({ streams, conditionCounts, upstreams }: Watched): reado
         'sluice_stream_polls_skipped_total',
         'counter',
         'Polls due while one was running.',
-        (s) => s.skipped,
+        (s) => s.polls_skipped,
       ],
       [
         'sluice_stream_caught_up_timestamp_seconds',
         'gauge',
         'Last read to its tail.',
-        (s) => inSeconds(s.caughtUpAt),
+        (s) => inSeconds(s.caught_up_at),
       ],
       [
         'sluice_stream_checkpoint_timestamp_seconds',
         'gauge',
         'Last checkpoint.',
-        (s) => inSeconds(s.checkpointAt),
+        (s) => inSeconds(s.checkpoint_at),
       ],
       ['sluice_stream_failing', 'gauge', 'The last poll failed.', (s) => Number(s.error !== null)],
       [
@@ -159,7 +160,7 @@ function streamFamilies({ streams, conditionCounts, upstreams }: Watched): reado
         (s) => Number(s.state === 'halted'),
       ],
     ]),
-    ...familiesOf(conditionCounts, ({ condition, stream }) => ({ condition, stream }), [
+    ...familiesOf(found, ({ condition, stream }) => ({ condition, stream }), [
       [
         'sluice_source_conditions_total',
         'counter',
@@ -173,13 +174,16 @@ function streamFamilies({ streams, conditionCounts, upstreams }: Watched): reado
         'gauge',
         'Longest wait that limits impose now.',
         ({ throttles }) =>
-          throttles.reduce((most, { waitMs }) => Math.max(most, waitMs), 0) / 1_000,
+          throttles.reduce((most, { wait_ms }) => Math.max(most, wait_ms), 0) / 1_000,
       ],
     ]),
   ];
 }
 
-function sinkFamilies({ sinks, filterFailures }: Watched): readonly Family[] {
+function sinkFamilies(
+  { sinks, filters }: LiveStanding,
+  { refused }: ProcessFacts,
+): readonly Family[] {
   return [
     ...familiesOf(sinks, ({ name }) => ({ sink: name }), [
       ['sluice_sink_delivered_events_total', 'counter', 'Events delivered.', (s) => s.delivered],
@@ -188,51 +192,47 @@ function sinkFamilies({ sinks, filterFailures }: Watched): readonly Family[] {
         'sluice_sink_dead_letters_total',
         'counter',
         'Events refused for good.',
-        (s) => s.deadLetters,
+        (s) => refused.get(s.name) ?? 0,
       ],
       [
         'sluice_sink_dead_letters_held',
         'gauge',
         'Dead letters waiting for an operator.',
-        (s) => s.lettersHeld,
+        (s) => s.dead_letters,
       ],
       ['sluice_sink_backlog_events', 'gauge', 'Events held and not passed yet.', (s) => s.backlog],
       ['sluice_sink_position', 'gauge', 'Offset in the spool.', (s) => s.position],
       ['sluice_sink_failing', 'gauge', 'The last attempt failed.', (s) => Number(s.error !== null)],
       ['sluice_sink_refused', 'gauge', 'Refuses everything.', (s) => Number(s.state === 'refused')],
     ]),
-    ...familiesOf(filterFailures, ({ route, source }) => ({ route, source }), [
+    ...familiesOf(filters, ({ route, source }) => ({ route, source }), [
       ['sluice_filter_failures_total', 'counter', 'Events not judged.', (f) => f.failures],
     ]),
   ];
 }
 
-function spoolFamilies({ spool }: Watched): readonly Family[] {
+function spoolFamilies({ spool }: LiveStanding): readonly Family[] {
   return familiesOf([spool], () => ({}), [
     ['sluice_spool_bytes', 'gauge', 'Bytes held.', ({ bytes }) => bytes],
-    [
-      'sluice_spool_max_bytes',
-      'gauge',
-      'Bytes at which polling pauses.',
-      ({ bytesMax }) => bytesMax,
-    ],
-    ['sluice_spool_events', 'gauge', 'Events held.', ({ oldest, end }) => end - oldest],
+    ['sluice_spool_max_bytes', 'gauge', 'Bytes at which polling pauses.', (s) => s.max_bytes],
+    ['sluice_spool_events', 'gauge', 'Events held.', ({ events }) => events],
     [
       'sluice_spool_oldest_timestamp_seconds',
       'gauge',
       'Oldest page held.',
-      (s) => inSeconds(s.oldestAt),
+      (s) => inSeconds(s.oldest_at),
     ],
   ]);
 }
 
-function logFamilies({ logLinesLost }: Watched): readonly Family[] {
+function logFamilies({ logLinesLost }: ProcessFacts): readonly Family[] {
   return familiesOf([logLinesLost], () => ({}), [
     ['sluice_log_lines_lost_total', 'counter', 'Log lines the collector never got.', (n) => n],
   ]);
 }
 
-function inSeconds(ms: number | null): number | null {
+function inSeconds(time: string | null): number | null {
+  const ms = epochOf(time);
   return ms === null ? null : ms / 1_000;
 }
 

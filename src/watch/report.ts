@@ -1,131 +1,96 @@
-// The journey as `/status.json` and the page tell it: what is, what it was like lately, and what that means for the
-// operator: how late, how long until it is full or drained, what a stream waits for. Keys are lower_snake_case, times RFC
-// 3339 or null, durations milliseconds; keys may be added. What must stay true: every text is passed on as it is, so
-// whoever shows it must treat it as text.
+// A look at the journey made whole by what was seen before: rates, how late, how long until it is full or drained, what is
+// well and what an operator should look at. All streams are in it; a reader is told as many as a person looks through.
 
-import { mattersOf } from './attention.ts';
+import { attentionOf } from './attention.ts';
 import type { Ailment } from './health.ts';
 import type { History } from './history.ts';
-import { budgetOf, chooseStreams, errorOf, streamReport, timeText } from './report-streams.ts';
-import type { Watched, WatchedBudget, WatchedSink } from './watched.ts';
+import type { Moment } from './live.ts';
+import {
+  type Budget,
+  epochOf,
+  type LiveSink,
+  type LiveStanding,
+  type LiveStream,
+  roomInSpool,
+  type Sum,
+  timeText,
+} from './standing.ts';
 
-/** What a report is made of. */
-export interface ReportParts {
-  readonly watched: Watched;
+/** What a standing is made of. */
+export interface Observed {
+  readonly moment: Moment;
   readonly history: History;
   readonly ailments: readonly Ailment[];
   /** Epoch milliseconds. */
   readonly now: number;
   readonly startedAt: number;
-  /** The streams that need attention first; the rest is only counted. */
-  readonly streamsMax: number;
-  /** Only streams whose name, state or error holds this text; empty: all. */
-  readonly find: string;
   /** What the live tail offers; null: there is none. */
   readonly forms: readonly string[] | null;
 }
 
-/** The journey, for a reader. */
-export type Report = ReturnType<typeof reportOf>;
-
-/** Makes the report. */
-export function reportOf(parts: ReportParts) {
-  const { watched, history, ailments, now, startedAt } = parts;
+/** How everything stands. */
+export function standingOf(observed: Observed): LiveStanding {
+  const { moment, history, ailments, now, startedAt, forms } = observed;
   const unwell = Map.groupBy(ailments, ({ part }) => part);
-  const isUnwell = (part: Ailment['part']) => {
+  const isWell = (part: Ailment['part']) => {
     const names = new Set(unwell.get(part)?.map(({ name }) => name));
-    return (name: string) => names.has(name);
+    return (name: string) => !names.has(name);
   };
-  const [isStreamUnwell, isSinkUnwell] = [isUnwell('stream'), isUnwell('sink')];
-  const { found, chosen } = chooseStreams(watched.streams, { ...parts, isUnwell: isStreamUnwell });
-  const { sources, upstreams } = sums(watched, history, isStreamUnwell);
-  const { bytes, bytesMax } = watched.spool;
-  const fullInMs = msUntil(bytesMax - bytes, history.spoolRate());
-  const matters = mattersOf(watched, ailments, { now, fullInMs });
+  const [isStreamWell, isSinkWell] = [isWell('stream'), isWell('sink')];
+  const { bytes, max_bytes: bytesMax } = moment.spool;
+  const spool = {
+    ...moment.spool,
+    well: !unwell.has('spool'),
+    full_in_ms: msUntil(bytesMax - bytes, history.spoolRate()),
+  };
+  const streams = moment.streams.map((stream) => ({
+    ...stream,
+    well: isStreamWell(stream.name),
+    records_per_s: history.readRate(stream.name),
+    polled_at: timeText(history.polledAt(stream.name)),
+    lag_ms: lagMs(stream, now),
+    waits_for: waitsFor(stream, spool, now),
+  }));
+  const sinks = moment.sinks.map((sink) => ({
+    ...sink,
+    well: isSinkWell(sink.name),
+    drained_in_ms: drainedInMs(sink, history),
+    events_per_s: history.sinkRate(sink.name),
+  }));
+  const matters = attentionOf({ ...moment, spool }, { ailments, now });
+  const upstreams = sumsBy(streams, ({ upstream }) => upstream);
   return {
-    at: timeText(now),
-    started_at: timeText(startedAt),
+    at: new Date(now).toISOString(),
+    started_at: new Date(startedAt).toISOString(),
     ready: ailments.length === 0,
-    reasons: reasonsOf(ailments),
+    reasons: ailments
+      .slice(0, reasonsMax)
+      .map(({ part, name, reason, message }) => ({ part, name, reason, message })),
     reasons_total: ailments.length,
     attention: matters.slice(0, mattersMax),
     attention_total: matters.length,
-    upstreams: watched.upstreams.map(({ name, baseUrl, throttles, endOfLife }) => ({
-      name,
-      base_url: baseUrl,
-      ...(upstreams.get(name) ?? nothing),
-      throttles: throttles
-        .toSorted((a, b) => b.waitMs - a.waitMs || left(a) - left(b))
-        .slice(0, throttlesMax)
-        .map(budgetOf),
-      end_of_life: endOfLife.map(({ endpoint, deprecationMs, sunsetMs }) => ({
-        endpoint,
-        deprecation_at: timeText(deprecationMs),
-        sunset_at: timeText(sunsetMs),
-      })),
-    })),
-    sources: Array.from(sources, ([name, { upstream, ...counts }]) => ({
-      name,
-      upstream,
-      ...counts,
-    })),
-    streams_total: watched.streams.length,
-    streams_found: found,
+    upstreams: moment.upstreams.map(({ name, base_url, throttles, end_of_life }) => {
+      const { name: _, upstream, ...sum } = upstreams.get(name) ?? noStreams(name);
+      const shown = throttles.toSorted((a, b) => b.wait_ms - a.wait_ms || left(a) - left(b));
+      return {
+        ...{ name, base_url, ...sum, upstream },
+        throttles: shown.slice(0, throttlesMax),
+        end_of_life,
+      };
+    }),
+    sources: [...sumsBy(streams, ({ source }) => source).values()],
+    streams_total: streams.length,
+    streams_found: streams.length,
     records_per_s: history.readRateInAll(),
-    streams: chosen.map((stream) =>
-      streamReport(stream, { watched, history, now, isUnwell: isStreamUnwell }),
-    ),
-    spool: {
-      well: !unwell.has('spool'),
-      bytes: watched.spool.bytes,
-      max_bytes: watched.spool.bytesMax,
-      events: watched.spool.end - watched.spool.oldest,
-      end: watched.spool.end,
-      oldest_at: timeText(watched.spool.oldestAt),
-      full_in_ms: fullInMs,
-    },
-    sinks: watched.sinks.map((sink) => ({
-      name: sink.name,
-      type: sink.type,
-      state: sink.state,
-      well: !isSinkUnwell(sink.name),
-      position: sink.position,
-      backlog: sink.backlog,
-      drained_in_ms: drainedInMs(sink, history),
-      events_per_s: history.sinkRate(sink.name),
-      delivered: sink.delivered,
-      retries: sink.retries,
-      dead_letters: sink.lettersHeld,
-      dead_letter_reasons: sink.letterReasons.map(({ reason, count, lastAt }) => ({
-        reason,
-        count,
-        last_at: timeText(lastAt),
-      })),
-      error: errorOf(sink.error),
-      notice: sink.notice,
-    })),
-    conditions: watched.conditions.map(({ condition, stream, observedAt, message }) => ({
-      condition,
-      stream,
-      observed_at: observedAt,
-      message,
-    })),
-    filter_failures: watched.filterFailures.reduce((sum, { failures }) => sum + failures, 0),
-    filters: watched.filterFailures,
-    reload_refused: reloadOf(watched),
-    tail_forms: parts.forms,
+    streams,
+    spool,
+    sinks,
+    conditions: moment.conditions,
+    filter_failures: moment.filters.reduce((sum, { failures }) => sum + failures, 0),
+    filters: moment.filters,
+    reload_refused: moment.reload_refused,
+    tail_forms: forms,
   };
-}
-
-function reloadOf({ reloadRefused: refused }: Watched) {
-  return refused && { ...refused, at: timeText(refused.at) };
-}
-
-/** Why the journey does not go on, as reports tell it. */
-export function reasonsOf(ailments: readonly Ailment[]) {
-  return ailments
-    .slice(0, reasonsMax)
-    .map(({ part, name, reason, message }) => ({ part, name, reason, message }));
 }
 
 /** Where thousands of streams fail alike, more reasons say nothing more. */
@@ -134,55 +99,21 @@ const reasonsMax = 50;
 const mattersMax = 50;
 const throttlesMax = 20;
 
-function left({ remaining }: WatchedBudget): number {
+function left({ remaining }: Budget): number {
   return remaining ?? Number.MAX_SAFE_INTEGER;
 }
 
 /** Further ahead is not foreseeable. */
 const foreseenMsMax = 30 * 86_400_000;
 
-/** Streams counted together, by source or upstream. */
-interface Sum {
-  readonly upstream: string;
-  streams: number;
-  streams_failing: number;
-  streams_unwell: number;
-  records_per_s: number;
-}
-
-const nothing: Omit<Sum, 'upstream'> = {
-  ...{ streams: 0, streams_failing: 0, streams_unwell: 0, records_per_s: 0 },
-};
-
-function sums({ streams }: Watched, history: History, isUnwell: (stream: string) => boolean) {
-  const sources = new Map<string, Sum>();
-  const upstreams = new Map<string, Sum>();
-  for (const { name, source, upstream, error } of streams) {
-    const rate = history.readRate(name);
-    const unwell = isUnwell(name);
-    for (const sum of [summed(sources, source, upstream), summed(upstreams, upstream, upstream)]) {
-      sum.streams += 1;
-      if (error !== null) sum.streams_failing += 1;
-      if (unwell) sum.streams_unwell += 1;
-      sum.records_per_s += rate;
-    }
-  }
-  for (const sum of [...sources.values(), ...upstreams.values()]) {
-    sum.records_per_s = Math.round(sum.records_per_s * 100) / 100;
-  }
-  return { sources, upstreams };
-}
-
-function summed(all: Map<string, Sum>, name: string, upstream: string): Sum {
-  const known = all.get(name);
-  if (known !== undefined) return known;
-  const fresh = { ...nothing, upstream };
-  all.set(name, fresh);
-  return fresh;
+function msUntil(distance: number, perSecond: number): number | null {
+  if (perSecond <= 0 || distance <= 0) return null;
+  const ms = Math.round((distance / perSecond) * 1_000);
+  return ms > foreseenMsMax ? null : ms;
 }
 
 /** How long a sink needs for its backlog as it goes now; null: nothing to do, or it does not get less. */
-function drainedInMs({ name, backlog }: WatchedSink, history: History): number | null {
+function drainedInMs({ name, backlog }: LiveSink, history: History): number | null {
   const passed = history.sinkRate(name);
   // What it takes in a few seconds is under way, and says nothing about more or less.
   const lasting = backlog > passed * underWayS;
@@ -191,8 +122,104 @@ function drainedInMs({ name, backlog }: WatchedSink, history: History): number |
 
 const underWayS = 5;
 
-function msUntil(distance: number, perSecond: number): number | null {
-  if (perSecond <= 0 || distance <= 0) return null;
-  const ms = Math.round((distance / perSecond) * 1_000);
-  return ms > foreseenMsMax ? null : ms;
+/**
+ * How far behind upstream: everything up to the moment of the last poll that reached the tail is read. Before there was one,
+ * everything up to the newest record read is, where the oldest come first; null: not known.
+ */
+function lagMs({ caught_up_at, newest_record_at, order }: LiveStream, now: number): number | null {
+  const readUpTo = epochOf(caught_up_at ?? (order === 'oldest_first' ? newest_record_at : null));
+  return readUpTo === null ? null : Math.max(0, now - readUpTo);
+}
+
+function waitsFor(
+  { upstream, state, budget, next_poll_at }: LiveStream,
+  spool: LiveStanding['spool'],
+  now: number,
+): string | null {
+  const dueAt = epochOf(next_poll_at);
+  if (dueAt !== null && dueAt <= now) return 'its turn among the streams';
+  switch (state) {
+    case 'halted':
+      return 'an operator';
+    case 'retrying':
+      return 'its next attempt';
+    case 'waiting':
+      return 'its schedule';
+    case 'polling': {
+      if (spool.bytes >= spool.max_bytes) return roomInSpool;
+      const waitMs = budget?.wait_ms ?? 0;
+      return waitMs > 0 ? `its turn at ${upstream} (up to ${Math.ceil(waitMs / 1_000)} s)` : null;
+    }
+  }
+}
+
+function noStreams(upstream: string): Sum {
+  const none = { streams: 0, streams_failing: 0, streams_unwell: 0, records_per_s: 0 };
+  return { name: upstream, upstream, ...none };
+}
+
+function sumsBy(
+  streams: readonly LiveStream[],
+  key: (stream: LiveStream) => string,
+): ReadonlyMap<string, Sum> {
+  const groups = Map.groupBy(streams, key);
+  const sums = Array.from(groups, ([name, group]): [string, Sum] => [
+    name,
+    {
+      name,
+      upstream: group[0]?.upstream ?? '',
+      streams: group.length,
+      streams_failing: group.filter(({ error }) => error !== null).length,
+      streams_unwell: group.filter(({ well }) => !well).length,
+      records_per_s: Math.round(group.reduce((sum, s) => sum + s.records_per_s, 0) * 100) / 100,
+    },
+  ]);
+  return new Map(sums);
+}
+
+/** Which streams a reader is told. */
+export interface Wish {
+  /** Part of the name, the state or the error, whatever the case; empty: all. */
+  readonly find: string;
+  /** Of more than these, those that need attention come first. */
+  readonly streamsMax: number;
+}
+
+/** The standing for a reader; its streams are in the config's order, unless there are too many. */
+export function toldTo(standing: LiveStanding, { find, streamsMax }: Wish): LiveStanding {
+  const sought = find.trim().toLowerCase();
+  const all = standing.streams;
+  const found = sought === '' ? all : all.filter((stream) => holds(stream, sought));
+  if (found.length <= streamsMax) {
+    return { ...standing, streams_found: found.length, streams: found };
+  }
+  const ranked = Map.groupBy(found, urgency);
+  const streams: LiveStream[] = [];
+  for (const rank of ranks) {
+    if (streams.length >= streamsMax) break;
+    // Who was read to the tail longest ago comes first; the others are in order already.
+    const alike = (ranked.get(rank) ?? []).toSorted((a, b) => readAt(a) - readAt(b));
+    streams.push(...alike.slice(0, streamsMax - streams.length));
+  }
+  return { ...standing, streams_found: found.length, streams };
+}
+
+function holds({ name, state, error }: LiveStream, sought: string): boolean {
+  return (
+    name.toLowerCase().includes(sought) ||
+    state.includes(sought) ||
+    (error !== null && `${error.code} ${error.message}`.toLowerCase().includes(sought))
+  );
+}
+
+const ranks = ['unwell', 'failing', 'behind', 'well'] as const;
+
+function urgency({ well, error, caught_up_at }: LiveStream): (typeof ranks)[number] {
+  if (!well) return 'unwell';
+  if (error !== null) return 'failing';
+  return caught_up_at === null ? 'behind' : 'well';
+}
+
+function readAt({ caught_up_at }: LiveStream): number {
+  return epochOf(caught_up_at) ?? 0;
 }

@@ -3,101 +3,21 @@
 // its answer is bounded in size and time.
 
 import type { IncomingMessage } from 'node:http';
-import { z } from 'zod';
-import type { Config } from '../config/config.ts';
 import { commandText } from '../terminal/command-text.ts';
+import type { Credentials } from './access.ts';
+import { type LiveStanding, liveStanding } from './standing.ts';
 
-const time = z.iso.datetime().nullable();
+/** A config, as far as it says where its process answers. */
+interface Reachable {
+  readonly file: string;
+  readonly status: Address | null;
+}
 
-const failure = z
-  .object({
-    code: z.string(),
-    message: z.string(),
-    next: z.string(),
-    upstream_code: z.string().nullish(),
-    request_id: z.string().nullable(),
-    trace_id: z.string().nullable(),
-  })
-  .nullable();
-
-const budget = z.object({
-  path: z.string(),
-  wait_ms: z.number(),
-  limit: z.number().nullable(),
-  remaining: z.number().nullable(),
-});
-
-/** As far as commands show it; the whole is in watch/report.ts. */
-const report = z.object({
-  at: z.iso.datetime(),
-  started_at: z.iso.datetime(),
-  ready: z.boolean(),
-  reload_refused: z.object({ code: z.string(), message: z.string(), next: z.string() }).nullish(),
-  records_per_s: z.number(),
-  streams: z.array(
-    z.object({
-      name: z.string(),
-      state: z.string(),
-      order: z.string().nullable(),
-      polls: z.number(),
-      records: z.number(),
-      records_per_s: z.number(),
-      polled_at: time,
-      caught_up_at: time,
-      lag_ms: z.number().nullable(),
-      checkpoint_at: time,
-      budget: budget.nullish(),
-      waits_for: z.string().nullable(),
-      next_poll_at: time.optional(),
-      error: failure,
-    }),
-  ),
-  spool: z.object({
-    bytes: z.number(),
-    max_bytes: z.number(),
-    events: z.number(),
-    full_in_ms: z.number().nullable(),
-  }),
-  sinks: z.array(
-    z.object({
-      name: z.string(),
-      type: z.string(),
-      state: z.string(),
-      position: z.number(),
-      backlog: z.number(),
-      drained_in_ms: z.number().nullable(),
-      events_per_s: z.number(),
-      dead_letters: z.number(),
-      error: failure,
-      notice: z.object({ what: z.string(), next: z.string() }).nullable().default(null),
-    }),
-  ),
-  conditions: z.array(
-    z.object({
-      condition: z.string(),
-      stream: z.string(),
-      observed_at: z.string(),
-      message: z.string(),
-    }),
-  ),
-  filters: z
-    .array(
-      z.object({
-        route: z.string(),
-        source: z.string(),
-        failures: z.number(),
-        why: z.string().nullable(),
-      }),
-    )
-    .default([]),
-});
-
-/** What a running process tells of itself. */
-export type RunningReport = z.output<typeof report>;
+type Address = Credentials & { readonly host: string; readonly port: number };
 
 /** Its answer, or why there is none and what can be done about that. */
 export type Asked =
-  | { readonly outcome: 'report'; readonly url: string; readonly report: RunningReport }
+  | { readonly outcome: 'told'; readonly standing: LiveStanding }
   | { readonly outcome: 'off'; readonly why: string; readonly next: string }
   | { readonly outcome: 'silent'; readonly why: string; readonly next: string };
 
@@ -106,7 +26,7 @@ const timeoutMs = 3_000;
 const bodyBytesMax = 64 * 1024 * 1024;
 
 /** Asks once. Never throws; an aborted signal makes it end sooner. */
-export async function askRunning({ status, file }: Config, stop?: AbortSignal): Promise<Asked> {
+export async function askRunning({ status, file }: Reachable, stop?: AbortSignal): Promise<Asked> {
   if (status === null) {
     return {
       outcome: 'off',
@@ -135,7 +55,7 @@ export async function askRunning({ status, file }: Config, stop?: AbortSignal): 
 }
 
 /** An address that means every one of this machine's is asked on loopback. */
-function urlOf({ host, port }: NonNullable<Config['status']>): string {
+function urlOf({ host, port }: Address): string {
   const asked = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${asked.includes(':') ? `[${asked}]` : asked}:${port}`;
 }
@@ -146,7 +66,7 @@ interface Answer {
 }
 
 /** What the status server asks for, as a header; null: nothing. */
-function authorization({ token, basicAuth }: NonNullable<Config['status']>): string | null {
+function authorization({ token, basicAuth }: Address): string | null {
   if (token !== null) return `Bearer ${token.reveal()}`;
   if (basicAuth === null) return null;
   const text = `${basicAuth.username}:${basicAuth.password.reveal()}`;
@@ -184,8 +104,8 @@ function answerOf(url: string, { status, body }: Answer): Asked {
       next: 'Set the references under status as they are for the process that runs.',
     };
   }
-  const parsed = status === 200 ? report.safeParse(jsonOf(body)) : null;
-  if (parsed?.success) return { outcome: 'report', url, report: parsed.data };
+  const parsed = status === 200 ? liveStanding.safeParse(jsonOf(body)) : null;
+  if (parsed?.success) return { outcome: 'told', standing: parsed.data };
   return {
     outcome: 'silent',
     why: `what answers at ${url} is not sluice, or another version of it (${status})`,

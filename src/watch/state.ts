@@ -3,7 +3,6 @@
 // in them are credentials of a kind and never leave this file but as a digest.
 
 import { createHash } from 'node:crypto';
-import type { Config } from '../config/config.ts';
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import type { Notice } from '../contracts/sink.ts';
@@ -11,13 +10,7 @@ import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.t
 import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
-
-/** The last failure of a stream or sink, as it was noted. */
-export interface NotedError {
-  readonly code: string;
-  readonly message: string;
-  readonly next: string;
-}
+import type { Failure } from './standing.ts';
 
 /** What is known of a stream. Times are epoch milliseconds. */
 export interface StreamState {
@@ -27,7 +20,7 @@ export interface StreamState {
   /** When it was to be polled next, as of its last poll. */
   readonly nextPollAt: number | null;
   readonly state: string | null;
-  readonly error: NotedError | null;
+  readonly error: Failure | null;
 }
 
 /** A checkpoint without its cursors. */
@@ -49,7 +42,7 @@ export interface SinkState {
   readonly position: Offset | null;
   readonly deadLetters: number;
   readonly state: string | null;
-  readonly error: NotedError | null;
+  readonly error: Failure | null;
   /** What it says of its far side though events go there. */
   readonly notice: Notice | null;
 }
@@ -83,8 +76,13 @@ export function hasState(dir: string): boolean {
   return isMade(dir);
 }
 
+/** A config, as far as it says where its state may be. */
+interface Searched {
+  readonly state: { readonly dir: string; readonly places: readonly string[] };
+}
+
 /** Where there is no state, that this may be why nothing is found, to follow what is not; else nothing. */
-export function notHere({ state: { dir, places } }: Config): string {
+export function notHere({ state: { dir, places } }: Searched): string {
   if (hasState(dir)) return '';
   return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
 }
@@ -99,19 +97,12 @@ export function readState(dir: string): State {
   });
 }
 
-/** Events that a sink still has to pass; what was deleted before it came is not among them. */
-export function backlogOf(sink: SinkState | undefined, { oldest, end }: State['spool']): number {
-  return end - Math.max(sink?.position ?? 0, oldest);
-}
-
-/** True where a stream that is neither halted nor tried again later waits for room in the spool. */
-export function waitsForRoom(
-  stream: StreamState | undefined,
-  state: State,
-  config: Config,
-): boolean {
-  if (state.holder === null || state.spool.bytes < config.state.maxBytes) return false;
-  return stream?.state !== 'halted' && stream?.state !== 'retrying';
+/** Events behind a position; what was deleted before it came there is not among them. */
+export function backlogOf(
+  position: Offset | null | undefined,
+  { oldest, end }: Pick<State['spool'], 'oldest' | 'end'>,
+): number {
+  return end - Math.max(position ?? 0, oldest);
 }
 
 /** A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's. */
@@ -200,7 +191,7 @@ function noticeOf(value: Json | undefined): Notice | null {
   return { what: text(value.what) ?? '', next: text(value.next) ?? '' };
 }
 
-function errorOf(value: Json | undefined): NotedError | null {
+function errorOf(value: Json | undefined): Failure | null {
   if (!isObject(value)) return null;
   return {
     code: text(value.code) ?? '',

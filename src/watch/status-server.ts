@@ -12,10 +12,10 @@ import { Board } from './board.ts';
 import { Callers } from './callers.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Patience } from './health.ts';
+import type { Moment } from './live.ts';
 import { readPageFiles } from './page-files.ts';
 import type { EventTap } from './tail.ts';
 import { pushMetrics, type Telemetry } from './telemetry.ts';
-import type { Watched } from './watched.ts';
 
 /** What a status server is made with. On any address but loopback `token` or `basicAuth` is needed. */
 export interface StatusSettings {
@@ -25,7 +25,7 @@ export interface StatusSettings {
   readonly token: Credentials['token'];
   readonly basicAuth?: Credentials['basicAuth'];
   /** The journey as it is now. */
-  readonly look: () => Watched;
+  readonly look: () => Moment;
   /** Where the newest events are had from; left out: they are not shown. */
   readonly tap?: EventTap | null;
   /** Has the streams and sinks of a name asked now; left out: nobody can ask for that. */

@@ -108,9 +108,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'connectors/sources/firewall/entities.ts': ['src/tools/records.ts'],
   'connectors/sources/firewall/listing.ts': ['src/fetch/list/body.ts', 'src/tools/records.ts'],
   'connectors/sources/firewall/policies.ts': ['src/fetch/list/body.ts'],
-  'src/watch/live.ts': ['src/config/config.ts', 'src/config/plan.ts'],
-  'src/watch/running.ts': ['src/config/config.ts'],
-  'src/watch/state.ts': ['src/config/config.ts'],
   'src/commands/quickstart.ts': ['src/sandbox/sandbox.ts'],
   'src/commands/sandbox.ts': ['src/sandbox/sandbox.ts'],
 };

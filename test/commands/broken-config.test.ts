@@ -60,14 +60,14 @@ test('a broken config on disk blinds no command that looks at what runs', async 
     expect(stderr).toContain('the config is wrong as it stands');
     expect(stderr).toContain(`process ${sluice.pid} on `);
   }
-  expect(status.stdout).toContain('the config in its file is not taken');
+  expect(status.stdout).toContain('The config as it now stands was not taken at');
   expect(status.stdout).toContain('disk');
   expect(JSON.parse(asJson.stdout)).toMatchObject({
     running: expect.stringContaining(String(sluice.pid)),
     reload_refused: { code: 'config_invalid', message: expect.stringContaining(config) },
     sinks: [{ name: 'disk', position: 20 }],
   });
-  expect(top.stdout).toContain('the config in its file is not taken');
+  expect(top.stdout).toContain('The config as it now stands was not taken at');
   expect(explain.stdout).toContain('audit: ');
   expect(letters.stdout).toContain('no dead letters');
   expect(report.reload_refused).toMatchObject({ code: 'config_invalid' });

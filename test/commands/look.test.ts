@@ -14,7 +14,7 @@ import { UsageError } from '../../src/contracts/errors.ts';
 import { heard } from '../run/heard.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
-import { aFailure, aServer, aSink, aWatched } from '../watch/a-watched.ts';
+import { aFailure, aMoment, aServer, aSink } from '../watch/a-moment.ts';
 import { aSetup } from './a-setup.ts';
 
 /** Of util-linux: gives a program a terminal. */
@@ -63,7 +63,7 @@ describe('while a process runs', () => {
     await sluice.kill();
     const after = await heard((means) => top.run({ config }, means), env);
 
-    expect(screen).toMatch(/^!! lost is halted: .*404/m);
+    expect(screen).toMatch(/^!! Stream lost is halted: .*404/m);
     expect(screen).toMatch(/^STREAM +STATE .*\nlost +halted/m);
     expect(screen).toMatch(/^disk +file +(idle|sending) /m);
     expect(audit).toMatch(/^audit: (waits for its schedule|is being read)/);
@@ -94,7 +94,7 @@ describe('top on a terminal', () => {
   }) => {
     if (!existsSync(script)) skip(`a terminal is made by ${script}, and it is not here`);
     const error = aFailure('no\u001b[2J');
-    const server = await aServer(() => aWatched({ sinks: [aSink({ state: 'refused', error })] }));
+    const server = await aServer(() => aMoment({ sinks: [aSink({ state: 'refused', error })] }));
     const { port } = new URL(server.url);
     const { config } = await aSetup({ more: [`status: { listen: "127.0.0.1:${port}" }`] });
     const terminal = aTerminal(['top', '-c', config]);

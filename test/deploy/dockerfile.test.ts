@@ -8,7 +8,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { spawnChild } from '../support/children.ts';
-import { aServer, aWatched } from '../watch/a-watched.ts';
+import { aMoment, aServer } from '../watch/a-moment.ts';
 import { unknownIn } from './command-line.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -63,7 +63,7 @@ describe('the health check, without a Node of its own', () => {
   const portOf = (url: string) => Number(new URL(url).port);
 
   test('passes where the status server says that the process lives', async () => {
-    const { url, close } = await aServer(() => aWatched(), { token: 't' });
+    const { url, close } = await aServer(() => aMoment(), { token: 't' });
     const port = portOf(url);
 
     expect(await exitCode(port)).toBe(0);

@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
 import { around } from '../config/config-text.ts';
-import { aServer, ask, aWatched } from '../watch/a-watched.ts';
+import { aMoment, aServer, ask } from '../watch/a-moment.ts';
 import { unknownIn } from './command-line.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'deploy', 'kubernetes');
@@ -119,7 +119,7 @@ test('the pod has more time to end than sluice takes to drain', () => {
 describe('the probes', () => {
   let url = '';
   beforeAll(async () => {
-    const server = await aServer(() => aWatched(), { token: 't' });
+    const server = await aServer(() => aMoment(), { token: 't' });
     url = server.url;
     return () => server.close();
   });

@@ -14,7 +14,7 @@ import { watching } from '../../src/watch/live.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { noLog } from '../support/plain-upstream.ts';
 import { tempDir } from '../support/temp.ts';
-import { aServer, ask } from '../watch/a-watched.ts';
+import { aServer, ask } from '../watch/a-moment.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -56,8 +56,9 @@ beforeAll(async () => {
   const journey = await openJourney(plan, config.state, tools);
   try {
     await journey.pipeline.once(new AbortController().signal, 10_000);
-    const seen = watching({ config, plan, ...journey, clock: tools.clock, log: noLog });
-    const look = () => ({ ...seen(), reloadRefused: null, logLinesLost: 0 });
+    const { state } = config;
+    const seen = watching({ plan, state, ...journey, clock: tools.clock, log: noLog });
+    const look = () => ({ ...seen(), logLinesLost: 0 });
     const server = await aServer(look);
     const { body } = await ask(`${server.url}/metrics`);
     await server.close();

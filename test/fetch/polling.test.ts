@@ -42,6 +42,7 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
       ...{ reconcileEveryMs: minuteMs, onCursorInvalid: 'rewalk' },
     },
     snapshot: null,
+    upstream: 'edge',
     schedule: { everyMs: 10 * minuteMs },
   };
   const http: HttpClient = {

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../src/boot/program.ts';
-import type { Report } from '../../src/watch/report.ts';
+import type { LiveStanding } from '../../src/watch/standing.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { heard } from '../run/heard.ts';
 import { startSluice } from '../support/cli.ts';
@@ -103,8 +103,8 @@ async function aJourney() {
 }
 
 /** The report, once each part has done what it can. */
-async function settled(url: string): Promise<Report | null> {
-  const report = (await (await fetch(`${url}/status.json`)).json()) as Report; // sluice's own
+async function settled(url: string): Promise<LiveStanding | null> {
+  const report = (await (await fetch(`${url}/status.json`)).json()) as LiveStanding; // sluice's own
   const [disk, gone] = report.sinks;
   const isRead = report.streams.every(
     ({ state }, at) => state === (at === report.streams.length - 1 ? 'halted' : 'waiting'),

@@ -85,6 +85,7 @@ const plan: Plan = {
         onCursorInvalid: 'halt',
       },
       snapshot: null,
+      upstream: 'edge',
       schedule: { everyMs: 1_000 },
     },
   ],

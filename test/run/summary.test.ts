@@ -64,9 +64,9 @@ describe('the summary', () => {
 
     expect(told).toEqual([
       '5 new records read from 1001 streams',
-      '!! audit is halted: it said no to [2J upstream_refused',
+      '!! Stream audit is halted: it said no to [2J upstream_refused',
       '   Ask again.',
-      ' ! web/c-0, web/c-1, web/c-2 and 997 more are not read: it said no to [2J upstream_unreachable',
+      ' ! 1,000 streams are not read: web/c-0, web/c-1, web/c-2, web/c-3, web/c-4 and 995 more: it said no to [2J upstream_unreachable',
       '   Ask again.',
       'disk: 5 delivered, 0 held, 0 dead letters',
     ]);
@@ -85,10 +85,10 @@ describe('the summary', () => {
 
     expect(told).toEqual([
       '5 new records read from 0 streams',
-      '!! siem refuses everything, 3 events held for it: it said no to [2J sink_refused',
+      '!! Sink siem refuses everything; its events stay held: it said no to [2J sink_refused',
       '   Ask again.',
-      ' ! post has refused 4 events for good (dead letters)',
-      '   Look why: npx sluice dead-letters list -c sluice.yaml --sink post; then retry or drop them.',
+      ' ! Sink post has refused 4 events for good',
+      '   Look why, then send them again or drop them: npx sluice dead-letters list -c sluice.yaml --sink post',
       'siem: 5 delivered, 3 held, 0 dead letters; still held: it said no to [2J sink_refused',
       'slow: 5 delivered, 2 held, 0 dead letters; still held: there was no time left',
       'post: 5 delivered, 0 held, 4 dead letters; refused for good and kept as dead letters',

@@ -12,7 +12,7 @@ import { cleanText } from '../../src/tools/clean-text.ts';
 import { listen } from '../connectors/sinks/syslog-receivers.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
-import { ask } from '../watch/a-watched.ts';
+import { ask } from '../watch/a-moment.ts';
 
 const c1 = Array.from({ length: 33 }, (_, i) => String.fromCharCode(0x7f + i)).join('');
 const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';

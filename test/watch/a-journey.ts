@@ -1,21 +1,22 @@
 // Journeys for the page to show: one that is busy with several of everything, and one made of text that wants to be markup.
 
-import type { Watched, WatchedStream } from '../../src/watch/watched.ts';
-import { aFailure, aSink, aStream, aWatched } from './a-watched.ts';
+import type { Moment } from '../../src/watch/live.ts';
+import type { LiveStream } from '../../src/watch/standing.ts';
+import { aFailure, aMoment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 /** Markup and script in every place where text can come from elsewhere. */
 export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
 
 /** That text wherever there can be text. */
-export function hostileJourney(): Watched {
-  const error = { ...aFailure(hostile), next: hostile, requestId: hostile, traceId: hostile };
-  return aWatched({
+export function hostileJourney(): Moment {
+  const error = { ...aFailure(hostile), next: hostile, request_id: hostile, trace_id: hostile };
+  return aMoment({
     upstreams: [
       {
         name: hostile,
-        baseUrl: hostile,
-        throttles: [{ path: hostile, waitMs: 5_000, limit: 1, remaining: 0 }],
-        endOfLife: [{ endpoint: hostile, deprecationMs: null, sunsetMs: 0 }],
+        base_url: hostile,
+        throttles: [{ path: hostile, wait_ms: 5_000, limit: 1, remaining: 0 }],
+        end_of_life: [{ endpoint: hostile, deprecation_at: null, sunset_at: at(0) }],
       },
     ],
     streams: [
@@ -31,17 +32,25 @@ export function hostileJourney(): Watched {
     sinks: [
       aSink({
         ...{ name: hostile, type: hostile, state: 'refused', error },
-        ...{ lettersHeld: 1, letterReasons: [{ reason: hostile, count: 1, lastAt: 0 }] },
+        ...{
+          dead_letters: 1,
+          dead_letter_reasons: [{ reason: hostile, count: 1, last_at: at(0) }],
+        },
       }),
     ],
     conditions: [
-      { condition: hostile, stream: hostile, observedAt: '2026-01-01T00:00:00Z', message: hostile },
+      {
+        condition: hostile,
+        stream: hostile,
+        observed_at: '2026-01-01T00:00:00Z',
+        message: hostile,
+      },
     ],
   });
 }
 
-const auditBudget = { path: '/audit/events', waitMs: 0, limit: 60, remaining: 41 };
-const opsBudget = { path: '*', waitMs: 12_000, limit: null, remaining: 0 };
+const auditBudget = { path: '/audit/events', wait_ms: 0, limit: 60, remaining: 41 };
+const opsBudget = { path: '*', wait_ms: 12_000, limit: null, remaining: 0 };
 
 /** Events as the live tail shows them. */
 export const readableLines = [
@@ -52,33 +61,35 @@ export const readableLines = [
 ];
 
 /** Several of everything, in waves, with one sink that fails; so many seconds after the start. */
-export function busyJourney(seconds: number, now: number): Watched {
+export function busyJourney(seconds: number, now: number): Moment {
   const wave = (height: number, period: number) =>
     Math.round(height * (seconds + (period / 2) * Math.sin(seconds / period)));
   const companies = ['c-1', 'c-2', 'c-3'];
   const end = 100_000 + wave(480, 300);
-  const stream = (name: string, parts: Partial<WatchedStream> = {}) =>
+  const stream = (name: string, parts: Partial<LiveStream> = {}) =>
     aStream({
       ...{ name, source: name.split('/')[0] ?? name, polls: seconds, records: wave(120, 300) },
-      ...{ caughtUpAt: now - 2_300, checkpointAt: now - 4_000, order: 'oldest_first' },
-      nextPollAt: now + 12_000,
+      ...{ caught_up_at: at(now - 2_300), checkpoint_at: at(now - 4_000), order: 'oldest_first' },
+      next_poll_at: at(now + 12_000),
       ...parts,
     });
   const behind = Math.round(900 + 800 * Math.sin(seconds / 400));
   const stuck = 61_000;
-  return aWatched({
+  return aMoment({
     upstreams: [
       {
         name: 'edge',
-        baseUrl: 'https://api.example.com/v1',
+        base_url: 'https://api.example.com/v1',
         throttles: [auditBudget],
-        endOfLife: [],
+        end_of_life: [],
       },
       {
         name: 'ops',
-        baseUrl: 'https://svc.example.com',
+        base_url: 'https://svc.example.com',
         throttles: [opsBudget],
-        endOfLife: [{ endpoint: '/api/logs/v1', deprecationMs: null, sunsetMs: 1_830_000_000_000 }],
+        end_of_life: [
+          { endpoint: '/api/logs/v1', deprecation_at: null, sunset_at: at(1_830_000_000_000) },
+        ],
       },
     ],
     streams: [
@@ -92,27 +103,33 @@ export function busyJourney(seconds: number, now: number): Watched {
           code: 'upstream_unreachable',
           message: 'reading firewall/c-1: upstream answered 503',
           next: 'It is asked again by itself; nothing is lost.',
-          upstreamCode: null,
-          requestId: 'req-7f3a91',
-          traceId: null,
+          upstream_code: null,
+          request_id: 'req-7f3a91',
+          trace_id: null,
         },
       }),
     ],
-    spool: {
+    spool: aSpool({
       bytes: 212e6 + seconds * 60_000,
-      bytesMax: 1_073_741_824,
-      oldest: end - stuck,
-      end,
-      oldestAt: now - 5_000_000,
-    },
+      max_bytes: 1_073_741_824,
+      ...{ events: stuck, end, oldest_at: at(now - 5_000_000) },
+    }),
     sinks: [
       aSink({ name: 'lake', type: 'kafka', state: 'sending', position: end, delivered: end }),
       aSink({
-        ...{ name: 'siem', type: 'syslog', state: 'sending', lettersHeld: 3, delivered: end },
+        ...{ name: 'siem', type: 'syslog', state: 'sending', dead_letters: 3, delivered: end },
         ...{ position: end - behind, backlog: behind },
-        letterReasons: [
-          { reason: 'the message is longer than max_message', count: 2, lastAt: now - 700_000 },
-          { reason: 'a field holds bytes that are no UTF-8', count: 1, lastAt: now - 4_000_000 },
+        dead_letter_reasons: [
+          {
+            reason: 'the message is longer than max_message',
+            count: 2,
+            last_at: at(now - 700_000),
+          },
+          {
+            reason: 'a field holds bytes that are no UTF-8',
+            count: 1,
+            last_at: at(now - 4_000_000),
+          },
         ],
       }),
       aSink({
@@ -128,7 +145,7 @@ export function busyJourney(seconds: number, now: number): Watched {
       {
         condition: 'source.gap_suspected',
         stream: 'audit',
-        observedAt: new Date(now - 900_000).toISOString(),
+        observed_at: new Date(now - 900_000).toISOString(),
         message: 'the list no longer reaches back to what was read',
       },
     ],

@@ -3,9 +3,9 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { aFailure, aServer, aSink, ask, aTap, aWatched } from './a-watched.ts';
+import { aFailure, aMoment, aServer, aSink, ask, aTap } from './a-moment.ts';
 
-const refusing = aWatched({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
+const refusing = aMoment({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
 
 describe('who may ask', () => {
   test.each([
@@ -22,13 +22,13 @@ describe('who may ask', () => {
     ['localhost:8686@evil.example', 421],
     ['192.168.1.1:8686', 421],
   ])('on loopback, a request to host %s is answered %i', async (host, status) => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
 
     expect((await ask(`${url}/status.json`, { headers: { host } })).status).toBe(status);
   });
 
   test.each(['/healthz', '/status.json'])('two Host headers for %s are refused', async (path) => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const { hostname, port } = new URL(url);
     const socket = connect(Number(port), hostname);
 
@@ -39,7 +39,7 @@ describe('who may ask', () => {
   });
 
   test('only reading is possible', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const methods = ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];
 
     const answers = await Promise.all(
@@ -64,7 +64,7 @@ describe('who may ask', () => {
       name = 'audit',
     ) => {
       asked.length = 0;
-      const { url } = await aServer(() => aWatched(), { ...server, retry });
+      const { url } = await aServer(() => aMoment(), { ...server, retry });
       const host = `127.0.0.1:${new URL(url).port}`;
       const options = { method: 'POST', headers: { host, ...headers } };
       const { status } = await ask(`http://${host}/retry?name=${name}`, options);
@@ -73,7 +73,7 @@ describe('who may ask', () => {
     const loopback = { host: '127.0.0.1', port: 0 };
 
     test('on loopback it has to be the page itself', async () => {
-      const { url } = await aServer(() => aWatched(), { retry });
+      const { url } = await aServer(() => aMoment(), { retry });
       const own = { headers: { origin: url }, method: 'POST' };
 
       const answers = [
@@ -180,7 +180,7 @@ describe('who may ask', () => {
     ['same-site', 403],
     ['cross-site', 403],
   ])('a browser that asks for a %s page is answered %i', async (site, status) => {
-    const { url } = await aServer(() => aWatched(), { tap: aTap([]) });
+    const { url } = await aServer(() => aMoment(), { tap: aTap([]) });
     const headers = { 'sec-fetch-site': site };
 
     const data = await ask(`${url}/status.json`, { headers });
@@ -190,7 +190,7 @@ describe('who may ask', () => {
   });
 
   test('every answer is kept from caches, frames, sniffing and other origins', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
 
     for (const path of [
       '/',

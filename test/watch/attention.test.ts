@@ -1,29 +1,26 @@
 // What an operator is told to look at, and that what is alike is told once.
 
-import { expect, test } from 'vitest';
-import { mattersOf } from '../../src/watch/attention.ts';
+import { describe, expect, test } from 'vitest';
+import { commandOf } from '../../src/terminal/command-text.ts';
+import { attentionLines, attentionOf, type Judged } from '../../src/watch/attention.ts';
 import type { Ailment } from '../../src/watch/health.ts';
-import type { Watched } from '../../src/watch/watched.ts';
-import { aFailure, anAilment, aSink, aStream, aWatched } from './a-watched.ts';
+import type { Moment } from '../../src/watch/live.ts';
+import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
 const day = 86_400_000;
 
-function matters(
-  watched: Partial<Watched>,
-  ailments: readonly Ailment[] = [],
-  fullInMs: number | null = null,
-) {
-  return mattersOf(aWatched(watched), ailments, { now, fullInMs });
+function matters(moment: Partial<Moment>, ailments: readonly Ailment[] = []) {
+  return attentionOf(aMoment(moment), { ailments, now });
 }
 
-test('mattersOf has nothing where nothing waits for a person, whatever fails for now', () => {
+test('attentionOf has nothing where nothing waits for a person, whatever fails for now', () => {
   const failing = aStream({ state: 'retrying', error: aFailure() });
 
   expect(matters({ streams: [failing], sinks: [aSink({ error: aFailure() })] })).toEqual([]);
 });
 
-test('mattersOf tells one ailment with its error and what to do', () => {
+test('attentionOf tells one ailment with its error and what to do', () => {
   const [matter, ...others] = matters({}, [anAilment('audit', 'halted', aFailure('denied'))]);
 
   expect(matter).toEqual({
@@ -32,7 +29,7 @@ test('mattersOf tells one ailment with its error and what to do', () => {
   expect(others).toEqual([]);
 });
 
-test('mattersOf tells thousands that fail for one reason once, whatever each message says', () => {
+test('attentionOf tells thousands that fail for one reason once, whatever each message says', () => {
   const halted = Array.from({ length: 9_000 }, (_, index) =>
     anAilment(`s-${index}`, 'halted', aFailure(`s-${index} is denied; trace_id ${index}`)),
   );
@@ -48,10 +45,10 @@ test('mattersOf tells thousands that fail for one reason once, whatever each mes
   expect(others).toEqual([]);
 });
 
-test('mattersOf names dead letters, with why and what to do', () => {
-  const letterReasons = [{ reason: 'too long', count: 3, lastAt: now }];
+test('attentionOf names dead letters, with why and what to do', () => {
+  const dead_letter_reasons = [{ reason: 'too long', count: 3, last_at: at(now) }];
 
-  expect(matters({ sinks: [aSink({ lettersHeld: 3_000, letterReasons })] })).toEqual([
+  expect(matters({ sinks: [aSink({ dead_letters: 3_000, dead_letter_reasons })] })).toEqual([
     {
       ...{ mood: 'warn', who: 'Sink siem', what: 'has refused 3,000 events for good' },
       message: 'too long',
@@ -60,10 +57,10 @@ test('mattersOf names dead letters, with why and what to do', () => {
   ]);
 });
 
-test('mattersOf names conditions for a day, those of one kind together', () => {
+test('attentionOf names conditions for a day, those of one kind together', () => {
   const found = (stream: string, ageMs: number) => ({
     ...{ condition: 'source.gap', stream, message: `between two pages of ${stream}` },
-    observedAt: new Date(now - ageMs).toISOString(),
+    observed_at: new Date(now - ageMs).toISOString(),
   });
 
   const told = matters({ conditions: [found('a', 1), found('b', 2), found('c', day)] });
@@ -73,12 +70,12 @@ test('mattersOf names conditions for a day, those of one kind together', () => {
   ]);
 });
 
-test.each<[string, Partial<Watched>, string | undefined]>([
-  ['a spool that fills up', { spool: aSpool(85) }, 'The spool is 85 % full'],
-  ['not one with room', { spool: aSpool(79) }, undefined],
+test.each<[string, Partial<Moment>, string | undefined]>([
+  ['a spool that fills up', { spool: filled(85) }, 'The spool is 85 % full'],
+  ['not one with room', { spool: filled(79) }, undefined],
   [
     'filters that failed',
-    { filterFailures: [{ route: 'routes[1]', source: 'audit', failures: 1, why: 'No such key' }] },
+    { filters: [{ route: 'routes[1]', source: 'audit', failures: 1, why: 'No such key' }] },
     'The filter of routes[1] could not judge 1 event of audit since the start, and let them pass',
   ],
   [
@@ -88,34 +85,37 @@ test.each<[string, Partial<Watched>, string | undefined]>([
   ],
   ['not one that is there for long', aSunset(now + 100 * day), undefined],
   ['not one without a date', aSunset(null), undefined],
-])('mattersOf names %s', (_, watched, wanted) => {
+])('attentionOf names %s', (_, watched, wanted) => {
   const [matter] = matters(watched);
 
   expect(matter && `${matter.who} ${matter.what}`).toBe(wanted);
   if (matter !== undefined) expect([matter.mood, typeof matter.next]).toEqual(['warn', 'string']);
 });
 
-test('mattersOf tells a full spool once', () => {
+test('attentionOf tells a full spool once', () => {
   const full: Ailment = {
     ...{ part: 'spool', name: 'spool', reason: 'full', error: null },
     ...{ what: 'is full', message: 'the spool is full' },
   };
 
-  expect(matters({ spool: aSpool(100) }, [full])).toEqual([
-    { mood: 'bad', who: 'The spool', what: 'is full', message: null, next: null },
+  expect(matters({ spool: filled(100) }, [full])).toEqual([
+    {
+      ...{ mood: 'bad', who: 'The spool', what: 'is full', message: null },
+      next: 'Look why siem does not take its events, or raise state.max_bytes.',
+    },
   ]);
 });
 
-function aSpool(bytes: number): Watched['spool'] {
-  return { bytes, bytesMax: 100, oldest: 0, end: 1, oldestAt: 0 };
+function filled(bytes: number, full_in_ms: number | null = null): Moment['spool'] {
+  return aSpool({ bytes, max_bytes: 100, full_in_ms });
 }
 
-function aSunset(sunsetMs: number | null): Partial<Watched> {
-  const endOfLife = [{ endpoint: '/v1/x', deprecationMs: null, sunsetMs }];
-  return { upstreams: [{ name: 'edge', baseUrl: '', throttles: [], endOfLife }] };
+function aSunset(sunset: number | null): Partial<Moment> {
+  const end_of_life = [{ endpoint: '/v1/x', deprecation_at: null, sunset_at: at(sunset) }];
+  return { upstreams: [{ name: 'edge', base_url: '', throttles: [], end_of_life }] };
 }
 
-test('mattersOf tells what a sink says of a far side that takes its events', () => {
+test('attentionOf tells what a sink says of a far side that takes its events', () => {
   const notice = { what: 'the receiver never closes', next: 'Look at confirm.' };
 
   expect(matters({ sinks: [aSink({ notice })] })).toEqual([
@@ -123,9 +123,9 @@ test('mattersOf tells what a sink says of a far side that takes its events', () 
   ]);
 });
 
-test('mattersOf tells a spool that is full soon, and not one that has time', () => {
-  const soon = matters({ spool: aSpool(10) }, [], 160_000);
-  const later = matters({ spool: aSpool(10) }, [], 2 * 3_600_000);
+test('attentionOf tells a spool that is full soon, and not one that has time', () => {
+  const soon = matters({ spool: filled(10, 160_000) });
+  const later = matters({ spool: filled(10, 2 * 3_600_000) });
 
   expect(soon.map(({ mood, who, what }) => [mood, who, what])).toEqual([
     ['warn', 'The spool', 'is 10 % full, and all of it within 3 min at this pace'],
@@ -133,15 +133,108 @@ test('mattersOf tells a spool that is full soon, and not one that has time', () 
   expect(later).toEqual([]);
 });
 
-test('mattersOf tells a config that was refused first', () => {
-  const reloadRefused = {
-    at: now,
+test('attentionOf tells a config that was refused first', () => {
+  const reload_refused = {
+    at: at(now),
     code: 'config_invalid',
     message: 'c.yaml:1:1: x',
     next: 'Mend.',
   };
 
-  const [first] = matters({ reloadRefused, spool: aSpool(85) });
+  const [first] = matters({ reload_refused, spool: filled(85) });
 
   expect(first).toMatchObject({ mood: 'bad', who: 'The config', message: 'c.yaml:1:1: x' });
+});
+
+test('attentionOf tells at once what may be read in part, though it goes on', () => {
+  const doubt = { ...aFailure('the answer shows a next page'), code: 'paging_suspected' };
+
+  expect(matters({ streams: [aStream({ error: doubt })] })).toMatchObject([
+    { mood: 'bad', who: 'Stream audit', what: 'may be read in part', message: doubt.message },
+  ]);
+});
+
+describe('without a history', () => {
+  const { streams, spool, sinks } = aMoment();
+  const told = (parts: Partial<Judged>) =>
+    attentionOf({ streams, spool, sinks, ...parts }).map(
+      ({ mood, who, what, message }) => `${mood}: ${who} ${what}: ${message}`,
+    );
+
+  test('nothing is told where nothing fails', () => {
+    expect(told({})).toEqual([]);
+  });
+
+  test('what does not mend itself comes first, and whatever fails is told', () => {
+    const error = aFailure('it said no');
+
+    const lines = told({
+      streams: [
+        aStream({ name: 'a', state: 'retrying', error }),
+        aStream({ name: 'b', state: 'halted', error }),
+        // As a database has it of which nothing runs.
+        { name: 'c', state: 'stopped', error: { ...error, code: 'paging_suspected' } },
+      ],
+      sinks: [aSink({ state: 'refused', error }), aSink({ name: 'post', error })],
+    });
+
+    expect(lines).toEqual([
+      'bad: Sink siem refuses everything; its events stay held: it said no',
+      'bad: Stream b is halted: it said no',
+      'bad: Stream c may be read in part: it said no',
+      'warn: Sink post takes nothing; its events stay held: it said no',
+      'warn: Stream a is not read: it said no',
+    ]);
+  });
+
+  test('a full spool is told with the sink that it waits for', () => {
+    const [full] = attentionOf({
+      ...{ streams, spool: { bytes: 100, max_bytes: 100 } },
+      sinks: [aSink({ name: 'fast' }), aSink({ name: 'slow', backlog: 9 })],
+    });
+
+    expect(full?.what).toContain('is full (100 of 100 bytes): polling waits');
+    expect(full?.next).toContain('why slow does not take its events');
+  });
+});
+
+describe('attentionLines', () => {
+  const lines = (moment: Partial<Moment>, most?: number) =>
+    attentionLines(
+      attentionOf(aMoment(moment), { ailments: [], command: commandOf("it's mine.yaml") }),
+      most === undefined ? {} : { most },
+    );
+
+  test('says so when there is nothing to look at', () => {
+    expect(lines({})).toEqual(['nothing needs attention']);
+  });
+
+  test('names the command for dead letters so that a shell reads it back', () => {
+    expect(lines({ sinks: [aSink({ dead_letters: 1 })] })).toEqual([
+      ' ! Sink siem has refused 1 event for good',
+      `   Look why, then send them again or drop them: npx sluice dead-letters list -c 'it'\\''s mine.yaml' --sink siem`,
+    ]);
+  });
+
+  test('tells no more than there is room for, and how much that leaves out', () => {
+    const sinks = ['a', 'b', 'c'].map((name) =>
+      aSink({ name, notice: { what: 'has a receiver that never closes', next: 'Look.' } }),
+    );
+
+    expect(lines({ sinks }, 1)).toEqual([
+      ' ! Sink a has a receiver that never closes',
+      '   Look.',
+      '   and 2 more, below',
+    ]);
+  });
+
+  test('keeps upstream’s words from steering the terminal', () => {
+    const error = { ...aFailure('no\u001b[2J\nok'), next: 'a\u202eb' };
+    const moment = aMoment({ streams: [aStream({ name: 'a\r', error })] });
+
+    const told = attentionLines(attentionOf(moment));
+
+    expect(told.join('')).not.toMatch(/[\u0000-\u001f\u202e]/);
+    expect(told).toHaveLength(2);
+  });
 });

@@ -23,14 +23,14 @@ function limits(throttles: Parameters<typeof budgetsOf>[0]) {
 
 const web = '/api/logs/v1/companies/{company_id}/web';
 const firewall = '/api/firewall/v1/companies';
-const none = { waitMs: 0, limit: null, remaining: null };
+const none = { wait_ms: 0, limit: null, remaining: null };
 
 test('a stream has the limits of its own path, of the template, and of the credential', () => {
-  const own = { ...none, path: web.replace('{company_id}', 'c-1'), waitMs: 10 };
-  const template = { ...none, path: web, waitMs: 5 };
-  const policies = { ...none, path: `${firewall}/c-2/policies`, waitMs: 7 };
-  const policy = { ...none, path: `${firewall}/c-2/policies/p-1`, waitMs: 9 };
-  const all = { ...none, path: '*', waitMs: 1 };
+  const own = { ...none, path: web.replace('{company_id}', 'c-1'), wait_ms: 10 };
+  const template = { ...none, path: web, wait_ms: 5 };
+  const policies = { ...none, path: `${firewall}/c-2/policies`, wait_ms: 7 };
+  const policy = { ...none, path: `${firewall}/c-2/policies/p-1`, wait_ms: 9 };
+  const all = { ...none, path: '*', wait_ms: 1 };
 
   expect(limits([own, template, policies, policy, all])).toEqual({
     'web/c-1': own.path,
@@ -43,8 +43,8 @@ test('a stream has the limits of its own path, of the template, and of the crede
 });
 
 test('without waits the smallest share left counts, and without limits there is none', () => {
-  const half = { path: web, waitMs: 0, limit: 60, remaining: 30 };
-  const most = { path: '*', waitMs: 0, limit: 1_000, remaining: 900 };
+  const half = { path: web, wait_ms: 0, limit: 60, remaining: 30 };
+  const most = { path: '*', wait_ms: 0, limit: 1_000, remaining: 900 };
 
   expect(limits([half, most])).toMatchObject({ 'web/c-1': web, 'fw/c-1/objects': '*' });
   expect(limits([])).toMatchObject({ 'web/c-1': null, 'fw/c-1/objects': null });

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { openHealth, type Patience } from '../../src/watch/health.ts';
-import type { Watched } from '../../src/watch/watched.ts';
-import { aFailure, aSink, aStream, aWatched } from './a-watched.ts';
+import type { Moment } from '../../src/watch/live.ts';
+import { aFailure, aMoment, aSink, aSpool, aStream } from './a-moment.ts';
 
 const patience: Patience = {
   intervals: 5,
@@ -14,13 +14,15 @@ const patience: Patience = {
 };
 
 /** What is said after each of these moments. */
-function after(...moments: readonly (readonly [ms: number, watched: Partial<Watched>])[]) {
+function after(...moments: readonly (readonly [ms: number, moment: Partial<Moment>])[]) {
   const health = openHealth(patience);
-  return moments.map(([ms, watched]) => {
-    health.observe(aWatched({ streams: [], ...watched }), ms);
+  return moments.map(([ms, moment]) => {
+    health.observe(aMoment({ streams: [], ...moment }), ms);
     return health.ailments().map(({ part, name, reason }) => `${part} ${name} ${reason}`);
   });
 }
+
+const every = (ms: number | null) => new Map([['audit', ms]]);
 
 const failingSink = { sinks: [aSink({ state: 'retrying', backlog: 5, error: aFailure() })] };
 
@@ -60,8 +62,8 @@ test('Health leaves a sink alone that has nothing to do', () => {
 });
 
 test('Health waits for a stream as long as its interval explains', () => {
-  const often = { streams: [aStream({ everyMs: 1_000 })] };
-  const seldom = { streams: [aStream({ everyMs: 60_000 })] };
+  const often = { streams: [aStream()], intervals: every(1_000) };
+  const seldom = { streams: [aStream()], intervals: every(60_000) };
 
   expect(after([0, often], [60_000, often], [60_001, often])[2]).toEqual([
     'stream audit not_advancing',
@@ -75,15 +77,19 @@ test('Health waits for a stream as long as its interval explains', () => {
 
 test('Health takes new records for progress, also long before the tail is reached', () => {
   const reading = (records: number) => ({
-    streams: [aStream({ state: 'polling', caughtUpAt: null, records })],
+    streams: [aStream({ state: 'polling', caught_up_at: null, records })],
   });
 
   expect(after([0, reading(1)], [50_000, reading(2)], [100_000, reading(3)]).flat()).toEqual([]);
 });
 
 test('Health does not take a calendar’s pause for standing still', () => {
-  const waiting = { streams: [aStream({ everyMs: null })] };
-  const failing = { streams: [aStream({ everyMs: null, state: 'retrying', error: aFailure() })] };
+  const intervals = every(null);
+  const waiting = { streams: [aStream()], intervals };
+  const failing = {
+    streams: [aStream({ state: 'retrying', error: aFailure() })],
+    intervals,
+  };
 
   const found = after(
     [0, waiting],
@@ -99,9 +105,9 @@ test('Health names a halted stream and a full spool at once, with what was told'
   const health = openHealth(patience);
 
   health.observe(
-    aWatched({
+    aMoment({
       streams: [aStream({ state: 'halted', error: aFailure('its checkpoint does not fit') })],
-      spool: { bytes: 10, bytesMax: 10, oldest: 0, end: 1, oldestAt: 0 },
+      spool: aSpool({ bytes: 10, max_bytes: 10 }),
     }),
     0,
   );

@@ -2,14 +2,14 @@
 
 import { expect, test } from 'vitest';
 import { openHistory, stepMs, stepsMax } from '../../src/watch/history.ts';
-import { aSink, aStream, aWatched } from './a-watched.ts';
+import { aMoment, aSink, aSpool, aStream } from './a-moment.ts';
 
 /** A journey that reads 10 records a second, passes 4, and so falls behind. */
 function at(second: number) {
-  return aWatched({
+  return aMoment({
     streams: [aStream({ records: 10 * second, polls: Math.floor(second / 5) })],
     sinks: [aSink({ position: 4 * second, backlog: 6 * second })],
-    spool: { bytes: 100 * second, bytesMax: 1e9, oldest: 0, end: 1, oldestAt: 0 },
+    spool: aSpool({ bytes: 100 * second, max_bytes: 1e9 }),
   });
 }
 
@@ -29,9 +29,9 @@ test('History tells rates over the last half a minute', () => {
 
 test('History forgets a burst after half a minute', () => {
   const history = openHistory();
-  const still = aWatched({ streams: [aStream({ records: 1_000 })] });
+  const still = aMoment({ streams: [aStream({ records: 1_000 })] });
 
-  history.observe(aWatched({ streams: [aStream({ records: 0 })] }), 0, 0);
+  history.observe(aMoment({ streams: [aStream({ records: 0 })] }), 0, 0);
   for (let second = 2; second <= 60; second += 2) history.observe(still, 0, 1_000 * second);
 
   expect(history.readRate('audit')).toBe(0);
@@ -59,8 +59,8 @@ test('History holds no charts for more sinks than it can draw', () => {
   const history = openHistory();
   const sinks = Array.from({ length: 100 }, (_, index) => aSink({ name: `s${index}` }));
 
-  history.observe(aWatched({ sinks }), 0, 0);
-  history.observe(aWatched({ sinks }), 5_000, 5_000);
+  history.observe(aMoment({ sinks }), 0, 0);
+  history.observe(aMoment({ sinks }), 5_000, 5_000);
 
   expect(Object.keys(history.samples()[0]?.sinks ?? {})).toHaveLength(32);
 });
@@ -74,7 +74,7 @@ test('History takes a stream that counts from 0 again for one that was begun ane
     // A reload begins one stream anew after half a minute, and lets another go.
     const records = 10 * (second < 30 ? 100 + second : second - 30);
     const streams = second < 30 ? [aStream({ records }), others] : [aStream({ records })];
-    history.observe(aWatched({ streams }), 1_000 * second, 1_000 * second);
+    history.observe(aMoment({ streams }), 1_000 * second, 1_000 * second);
     rates.push(history.readRate('audit'), history.readRateInAll());
   }
 

@@ -6,7 +6,7 @@ import { aSetup } from '../commands/a-setup.ts';
 import { startSluice } from '../support/cli.ts';
 import { inTurn, startHttpReceiver } from '../support/http-receiver.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
-import { ask } from './a-watched.ts';
+import { ask } from './a-moment.ts';
 
 test('/status.json of a running journey agrees with what was delivered', async () => {
   const well = { answer: 'reply', status: 200 } as const;

@@ -3,19 +3,27 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { metricsText } from '../../src/watch/metrics.ts';
-import { aSink, aStream, aWatched } from './a-watched.ts';
+import { openHistory } from '../../src/watch/history.ts';
+import type { Moment } from '../../src/watch/live.ts';
+import { metricFamilies, metricsText } from '../../src/watch/metrics.ts';
+import { standingOf } from '../../src/watch/report.ts';
+import { aMoment, aSink, aStream } from './a-moment.ts';
 
-const facts = { ready: true, startedAt: 1_000, residentBytes: 5, cpuSeconds: 0.5 };
+/** The numbers of a journey, in their text. */
+function numbersOf(moment: Moment): string {
+  const observed = { moment, history: openHistory(), ailments: [], now: 2_000, startedAt: 1_000 };
+  const facts = { ...moment, residentBytes: 5, cpuSeconds: 0.5 };
+  return metricsText(metricFamilies(standingOf({ ...observed, forms: null }), facts));
+}
 
 test('metricsText tells each number under its type', () => {
-  const watched = aWatched({
+  const moment = aMoment({
     streams: [aStream({ name: 'logs/c-1', source: 'logs', records: 7, state: 'halted' })],
     sinks: [aSink({ delivered: 9, backlog: 4, state: 'refused' })],
-    conditionCounts: [{ condition: 'source.gap', stream: 'logs/c-1', count: 2 }],
+    found: [{ condition: 'source.gap', stream: 'logs/c-1', count: 2 }],
   });
 
-  const { types, points } = parsed(metricsText(watched, facts));
+  const { types, points } = parsed(numbersOf(moment));
 
   const stream = '{source="logs",stream="logs/c-1"}';
   expect(points.get(`sluice_stream_records_total${stream}`)).toBe(7);
@@ -33,9 +41,9 @@ test('metricsText tells each number under its type', () => {
 });
 
 test('metricsText leaves out what is not known yet', () => {
-  const watched = aWatched({ streams: [aStream({ caughtUpAt: null, checkpointAt: null })] });
+  const moment = aMoment({ streams: [aStream({ caught_up_at: null, checkpoint_at: null })] });
 
-  const names = [...parsed(metricsText(watched, facts)).points.keys()].join('\n');
+  const names = [...parsed(numbersOf(moment)).points.keys()].join('\n');
 
   expect(names).not.toContain('caught_up_timestamp');
   expect(names).toContain('sluice_stream_polls_total');
@@ -45,9 +53,9 @@ test('metricsText gives the names that its file lists, and a counter ends in _to
   const file = new URL('../../src/watch/metrics.ts', import.meta.url);
   const head = readFileSync(file, 'utf8').split('\nimport')[0] ?? '';
   const listed = new Set(head.match(/sluice_\w+/g));
-  const watched = aWatched({ conditionCounts: [{ condition: 'c', stream: 's', count: 1 }] });
+  const moment = aMoment({ found: [{ condition: 'c', stream: 's', count: 1 }] });
 
-  const { types } = parsed(metricsText(watched, facts));
+  const { types } = parsed(numbersOf(moment));
 
   expect([...types.keys()].toSorted()).toEqual([...listed].toSorted());
   for (const [name, type] of types) expect(name.endsWith('_total')).toBe(type === 'counter');
@@ -56,9 +64,9 @@ test('metricsText gives the names that its file lists, and a counter ends in _to
 test('metricsText escapes labels, so that no name forges a number', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => {
-      const watched = aWatched({ sinks: [aSink({ name })] });
+      const moment = aMoment({ sinks: [aSink({ name })] });
 
-      const { points } = parsed(metricsText(watched, facts));
+      const { points } = parsed(numbersOf(moment));
 
       const told = [...points.keys()].filter((key) => key.startsWith('sluice_sink_position{'));
       expect(told).toEqual([`sluice_sink_position{sink=${JSON.stringify(name.toWellFormed())}}`]);

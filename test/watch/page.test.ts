@@ -6,7 +6,7 @@ import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { busyJourney, hostile, hostileJourney, readableLines } from './a-journey.ts';
-import { aFailure, aServer, aSink, aStream, aTap, aWatched, listenTo } from './a-watched.ts';
+import { aFailure, aMoment, aServer, aSink, aStream, aTap, at, listenTo } from './a-moment.ts';
 
 const screenshots = join(import.meta.dirname, '..', '..', '.cache', 'screenshots');
 const isDrawn = `document.querySelectorAll('#streams tbody').length > 0`;
@@ -125,7 +125,7 @@ test('ten thousand streams: the worst first, the others counted and found', asyn
       ...(index === 7_777 ? { state: 'halted', error: aFailure('the cursor is gone') } : {}),
     }),
   );
-  const { url } = await aServer(() => aWatched({ streams }));
+  const { url } = await aServer(() => aMoment({ streams }));
   const { text } = await listenTo(`${url}/events`);
   const page = await startBrowser();
   await page.look(1440, 900, 'light');
@@ -164,13 +164,17 @@ test('ten thousand streams: the worst first, the others counted and found', asyn
 
 test('times go on between two news, and without news the page vouches for nothing', async () => {
   const clock = manualClock();
-  const waiting = aStream({ nextPollAt: clock.now() + 12_000 });
-  const halted = aStream({ name: 'logs', state: 'halted', nextPollAt: clock.now() + 900_000 });
+  const waiting = aStream({ next_poll_at: at(clock.now() + 12_000) });
+  const halted = aStream({
+    name: 'logs',
+    state: 'halted',
+    next_poll_at: at(clock.now() + 900_000),
+  });
   // More than stand there at first: what needs someone comes before them.
   const others = Array.from({ length: 15 }, (_, index) => aStream({ name: `other-${index}` }));
   const streams = [waiting, ...others, halted];
-  const sinks = [aSink({ lettersHeld: 1 })];
-  const { url } = await aServer(() => aWatched({ streams, sinks }), { clock });
+  const sinks = [aSink({ dead_letters: 1 })];
+  const { url } = await aServer(() => aMoment({ streams, sinks }), { clock });
   const page = await startBrowser();
   const seen = (selector: string) =>
     page.evaluate<string>(`document.querySelector('${selector}').textContent`);
@@ -198,7 +202,7 @@ test('times go on between two news, and without news the page vouches for nothin
 });
 
 test('events are watched with the form and filter of the reader, until the reader stops', async () => {
-  const { url } = await aServer(() => aWatched(), { tap: aTap(['one event', 'another event']) });
+  const { url } = await aServer(() => aMoment(), { tap: aTap(['one event', 'another event']) });
   const page = await startBrowser();
   await page.open(`${url}/`);
   await page.waitFor(isDrawn);
@@ -234,7 +238,7 @@ test('a stream and a sink are asked now where their button is pressed', async ()
     asked.push(name);
     return [{ part: 'stream', waitsUntil: null } as const];
   };
-  const { url } = await aServer(() => aWatched(), { retry, token: 'a-token' });
+  const { url } = await aServer(() => aMoment(), { retry, token: 'a-token' });
   const page = await startBrowser();
   await page.open(`${url}/`);
   await page.waitFor(`!document.getElementById('ask').hidden`);
@@ -252,7 +256,7 @@ test('a stream and a sink are asked now where their button is pressed', async ()
 });
 
 test('with a name and a password the browser asks by itself, and the page works', async () => {
-  const { url } = await aServer(() => aWatched(), { basicAuth: ['ana', 'a:password'] });
+  const { url } = await aServer(() => aMoment(), { basicAuth: ['ana', 'a:password'] });
   const page = await startBrowser();
   const address = `${url.replace('//', '//ana:a%3Apassword@')}/`;
 
@@ -263,7 +267,7 @@ test('with a name and a password the browser asks by itself, and the page works'
 });
 
 test('the page asks for the token, says when it is wrong, and never puts it in an address', async () => {
-  const { url } = await aServer(() => aWatched(), { token: 'a-secret-token' });
+  const { url } = await aServer(() => aMoment(), { token: 'a-secret-token' });
   const page = await startBrowser();
   await page.open(`${url}/`);
   const typed = (token: string) =>
@@ -284,7 +288,7 @@ test('the page asks for the token, says when it is wrong, and never puts it in a
 });
 
 test('the page comes back by itself when sluice does', async () => {
-  const before = await aServer(() => aWatched());
+  const before = await aServer(() => aMoment());
   const port = Number(new URL(before.url).port);
   const page = await startBrowser();
   await page.open(`${before.url}/`);
@@ -292,7 +296,7 @@ test('the page comes back by itself when sluice does', async () => {
   await page.waitFor(isDrawn);
 
   await before.close();
-  await aServer(() => aWatched({ sinks: [aSink({ name: 'newcomer' })] }), { port });
+  await aServer(() => aMoment({ sinks: [aSink({ name: 'newcomer' })] }), { port });
   await page.waitFor(`document.getElementById('sinks').textContent.includes('newcomer')`);
 
   expect(await page.evaluate('window.sameDocument')).toBe(true);

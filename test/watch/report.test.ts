@@ -2,31 +2,32 @@
 
 import { describe, expect, test } from 'vitest';
 import { openHistory } from '../../src/watch/history.ts';
-import { type ReportParts, reportOf } from '../../src/watch/report.ts';
-import type { Watched, WatchedStream } from '../../src/watch/watched.ts';
-import { aFailure, anAilment, aSink, aStream, aWatched } from './a-watched.ts';
+import type { Moment } from '../../src/watch/live.ts';
+import { type Observed, standingOf, toldTo, type Wish } from '../../src/watch/report.ts';
+import type { LiveStream } from '../../src/watch/standing.ts';
+import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
 
-function aReport(watched: Watched, parts: Partial<ReportParts> = {}) {
+function aReport(moment: Moment, parts: Partial<Observed & Wish> = {}) {
   const history = openHistory();
-  history.observe(watched, now, 0);
-  const usual = { history, ailments: [], now, startedAt: now, streamsMax: 100, find: '' };
-  return reportOf({ ...usual, forms: null, watched, ...parts });
+  history.observe(moment, now, 0);
+  const observed = { moment, history, ailments: [], now, startedAt: now, forms: null, ...parts };
+  return toldTo(standingOf(observed), { find: '', streamsMax: 100, ...parts });
 }
 
-function streamOf(parts: Partial<WatchedStream>, watched: Partial<Watched> = {}) {
-  const [told] = aReport(aWatched({ ...watched, streams: [aStream(parts)] })).streams;
+function streamOf(parts: Partial<LiveStream>, moment: Partial<Moment> = {}) {
+  const [told] = aReport(aMoment({ ...moment, streams: [aStream(parts)] })).streams;
   return told;
 }
 
-test.each<[string, Partial<WatchedStream>, number | null]>([
-  ['the time since the tail was reached', { caughtUpAt: now - 70_000 }, 70_000],
-  ['never below 0', { caughtUpAt: now + 70_000 }, 0],
-  ['not known in the first reading', { caughtUpAt: null, order: 'newest_first' }, null],
+test.each<[string, Partial<LiveStream>, number | null]>([
+  ['the time since the tail was reached', { caught_up_at: at(now - 70_000) }, 70_000],
+  ['never below 0', { caught_up_at: at(now + 70_000) }, 0],
+  ['not known in the first reading', { caught_up_at: null, order: 'newest_first' }, null],
   [
     'the age of what was read, where the oldest come first',
-    { caughtUpAt: null, order: 'oldest_first', newestRecordAt: now - 3_600_000 },
+    { caught_up_at: null, order: 'oldest_first', newest_record_at: at(now - 3_600_000) },
     3_600_000,
   ],
 ])('lag_ms is %s', (_, parts, lag) => {
@@ -34,16 +35,16 @@ test.each<[string, Partial<WatchedStream>, number | null]>([
 });
 
 describe('waits_for', () => {
-  const budget = { path: '/audit', waitMs: 61_500, limit: 60, remaining: 0 };
-  const full = { bytes: 10, bytesMax: 10, oldest: 0, end: 1, oldestAt: 0 };
+  const budget = { path: '/audit', wait_ms: 61_500, limit: 60, remaining: 0 };
+  const full = aSpool({ bytes: 10, max_bytes: 10 });
 
-  test.each<[Partial<WatchedStream>, Partial<Watched>, string | null]>([
+  test.each<[Partial<LiveStream>, Partial<Moment>, string | null]>([
     [{ state: 'waiting' }, {}, 'its schedule'],
     [{ state: 'retrying' }, {}, 'its next attempt'],
     [{ state: 'halted' }, {}, 'an operator'],
-    [{ state: 'waiting', nextPollAt: now + 1 }, {}, 'its schedule'],
-    [{ state: 'waiting', nextPollAt: now - 1 }, {}, 'its turn among the streams'],
-    [{ state: 'retrying', nextPollAt: now - 1 }, {}, 'its turn among the streams'],
+    [{ state: 'waiting', next_poll_at: at(now + 1) }, {}, 'its schedule'],
+    [{ state: 'waiting', next_poll_at: at(now - 1) }, {}, 'its turn among the streams'],
+    [{ state: 'retrying', next_poll_at: at(now - 1) }, {}, 'its turn among the streams'],
     [{ state: 'polling' }, {}, null],
     [{ state: 'polling', budget }, {}, 'its turn at edge (up to 62 s)'],
     [{ state: 'polling', budget }, { spool: full }, 'room in the spool'],
@@ -59,22 +60,22 @@ describe('waits_for', () => {
 });
 
 test('next_poll_at is told while there is one', () => {
-  expect(streamOf({ nextPollAt: now })?.next_poll_at).toBe('2026-01-02T00:00:00.000Z');
-  expect(streamOf({ nextPollAt: null })?.next_poll_at).toBeNull();
+  expect(streamOf({ next_poll_at: at(now) })?.next_poll_at).toBe('2026-01-02T00:00:00.000Z');
+  expect(streamOf({ next_poll_at: null })?.next_poll_at).toBeNull();
 });
 
 test('of too many streams the worst are told, worst first; the sums are of all', () => {
   const streams = [
     ...Array.from({ length: 200 }, (_, index) =>
-      aStream({ name: `fine-${index}`, caughtUpAt: now - index }),
+      aStream({ name: `fine-${index}`, caught_up_at: at(now - index) }),
     ),
-    aStream({ name: 'new', caughtUpAt: null }),
+    aStream({ name: 'new', caught_up_at: null }),
     aStream({ name: 'failing', error: aFailure() }),
     aStream({ name: 'stuck', error: aFailure() }),
   ];
   const ailments = [anAilment('stuck', 'not_advancing')];
 
-  const report = aReport(aWatched({ streams }), { ailments, streamsMax: 5 });
+  const report = aReport(aMoment({ streams }), { ailments, streamsMax: 5 });
 
   const names = report.streams.map(({ name }) => name);
   expect(names).toEqual(['stuck', 'failing', 'new', 'fine-199', 'fine-198']);
@@ -91,7 +92,7 @@ test('of too many streams the worst are told, worst first; the sums are of all',
 test('of thousands of reasons the first are told, and how many there are', () => {
   const ailments = Array.from({ length: 3_000 }, (_, index) => anAilment(`s-${index}`, 'halted'));
 
-  const report = aReport(aWatched(), { ailments });
+  const report = aReport(aMoment(), { ailments });
 
   expect([report.ready, report.reasons_total, report.attention_total]).toEqual([false, 3_000, 1]);
   expect(report.reasons).toHaveLength(50);
@@ -107,7 +108,7 @@ test('what a reader gets each second is bounded, also where ten thousand streams
   );
   const ailments = streams.map(({ name }) => anAilment(name, 'halted', error));
 
-  const text = JSON.stringify(aReport(aWatched({ streams }), { ailments }));
+  const text = JSON.stringify(aReport(aMoment({ streams }), { ailments }));
 
   expect(text.length).toBeLessThan(150_000);
 });
@@ -115,13 +116,15 @@ test('what a reader gets each second is bounded, also where ten thousand streams
 test('streams that fit keep the order of the config, whatever their state', () => {
   const streams = [aStream({ name: 'a' }), aStream({ name: 'b', error: aFailure() })];
 
-  expect(aReport(aWatched({ streams })).streams.map(({ name }) => name)).toEqual(['a', 'b']);
+  expect(aReport(aMoment({ streams })).streams.map(({ name }) => name)).toEqual(['a', 'b']);
 });
 
 test('dead letters are told with their reasons', () => {
-  const letterReasons = [{ reason: 'too long', count: 3, lastAt: now }];
+  const dead_letter_reasons = [{ reason: 'too long', count: 3, last_at: at(now) }];
 
-  const [sink] = aReport(aWatched({ sinks: [aSink({ lettersHeld: 9, letterReasons })] })).sinks;
+  const [sink] = aReport(
+    aMoment({ sinks: [aSink({ dead_letters: 9, dead_letter_reasons })] }),
+  ).sinks;
 
   expect(sink).toMatchObject({
     dead_letters: 9,

@@ -8,7 +8,7 @@ import { findChromium } from '../support/chromium-program.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { waitUntil } from '../support/temp.ts';
-import { aServer, ask, aWatched } from './a-watched.ts';
+import { aMoment, aServer, ask } from './a-moment.ts';
 
 // Where it has to be downloaded first, that is not the first test's time.
 beforeAll(async () => {
@@ -88,7 +88,7 @@ test('a sink goes down and comes back: /readyz and the page say so without a rel
 });
 
 test('where the port is taken nothing starts, and the message says what to do', async () => {
-  const other = await aServer(() => aWatched());
+  const other = await aServer(() => aMoment());
   const listen = new URL(other.url).host;
   const { config } = await aSetup({ more: [`status: { listen: ${listen} }`] });
 

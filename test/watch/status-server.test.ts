@@ -4,10 +4,10 @@ import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { manualClock } from '../support/manual-clock.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
-import { aFailure, aServer, aSink, aStream, ask, aTap, aWatched, listenTo } from './a-watched.ts';
+import { aFailure, aMoment, aServer, aSink, aStream, ask, aTap, listenTo } from './a-moment.ts';
 
 const evil = '"</script><script>alert(1)</script>\n\nevent: state\ndata: {}\n\n';
-const refusing = aWatched({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
+const refusing = aMoment({ sinks: [aSink({ state: 'refused', error: aFailure('401') })] });
 
 describe('the paths', () => {
   test('/healthz says that the process lives, whatever else is wrong', async () => {
@@ -17,13 +17,13 @@ describe('the paths', () => {
   });
 
   test('/readyz is 200, and 503 with the reason as soon as the journey does not go on', async () => {
-    let watched = aWatched();
+    let watched = aMoment();
     const { url } = await aServer(() => watched);
 
     const before = await ask(`${url}/readyz`);
     watched = refusing;
     const during = await ask(`${url}/readyz`);
-    watched = aWatched();
+    watched = aMoment();
     const after = await ask(`${url}/readyz`);
 
     expect([before.status, during.status, after.status]).toEqual([200, 503, 200]);
@@ -65,7 +65,7 @@ describe('the paths', () => {
       aStream({ name: 'web_logs/c-2', state: 'halted', error: aFailure('the Cursor is gone') }),
       aStream({ name: 'audit' }),
     ];
-    const { url } = await aServer(() => aWatched({ streams }));
+    const { url } = await aServer(() => aMoment({ streams }));
     const found = async (find: string) => {
       const { body } = await ask(`${url}/status.json?${new URLSearchParams({ find })}`);
       const report = JSON.parse(body);
@@ -82,7 +82,7 @@ describe('the paths', () => {
 
   test('/events begins with the past and the present, and goes on each second', async () => {
     const clock = manualClock();
-    const { url } = await aServer(() => aWatched(), { clock });
+    const { url } = await aServer(() => aMoment(), { clock });
 
     const heard = await listenTo(`${url}/events`);
     await waitUntil(() => heard.names().length >= 2, { what: 'the beginning' });
@@ -97,7 +97,7 @@ describe('the paths', () => {
 
   test('/events tells who comes back only the samples since', async () => {
     const clock = manualClock();
-    const { url } = await aServer(() => aWatched(), { clock });
+    const { url } = await aServer(() => aMoment(), { clock });
     await clock.advance(30_000);
     const first = await listenTo(`${url}/events`);
     await waitUntil(() => first.names().length >= 2, { what: 'the first history' });
@@ -115,7 +115,7 @@ describe('the paths', () => {
   });
 
   test('/events: what a record says starts no event of its own', async () => {
-    const { url } = await aServer(() => aWatched({ sinks: [aSink({ error: aFailure(evil) })] }));
+    const { url } = await aServer(() => aMoment({ sinks: [aSink({ error: aFailure(evil) })] }));
 
     const heard = await listenTo(`${url}/events`);
     await waitUntil(() => heard.names().length >= 2, { what: 'two events' });
@@ -127,7 +127,7 @@ describe('the paths', () => {
   });
 
   test('/events is refused to more listeners than there is room for, until one leaves', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const listeners = [];
     for (let count = 0; count < 16; count += 1) listeners.push(await listenTo(`${url}/events`));
 
@@ -146,7 +146,7 @@ describe('the paths', () => {
   });
 
   test('/tail tells events in the form and with the filter that are asked for', async () => {
-    const { url } = await aServer(() => aWatched(), { tap: aTap(['one', evil, 'three']) });
+    const { url } = await aServer(() => aMoment(), { tap: aTap(['one', evil, 'three']) });
 
     const heard = await listenTo(`${url}/tail?form=json&text=script`);
     await waitUntil(() => heard.names().length > 0, { what: 'events' });
@@ -158,7 +158,7 @@ describe('the paths', () => {
   });
 
   test('/tail says what is wrong with a filter', async () => {
-    const { url } = await aServer(() => aWatched(), { tap: aTap([]) });
+    const { url } = await aServer(() => aMoment(), { tap: aTap([]) });
 
     const refused = await ask(`${url}/tail?where=not+CEL`);
 
@@ -166,7 +166,7 @@ describe('the paths', () => {
   });
 
   test('/tail is not there where events are not to be shown', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
 
     const report = JSON.parse((await ask(`${url}/status.json`)).body);
 
@@ -175,7 +175,7 @@ describe('the paths', () => {
   });
 
   test('/tail is refused to more readers than there is room for, until one leaves', async () => {
-    const { url } = await aServer(() => aWatched(), { tap: aTap(['one']) });
+    const { url } = await aServer(() => aMoment(), { tap: aTap(['one']) });
     const readers = [];
     for (let count = 0; count < 4; count += 1) readers.push(await listenTo(`${url}/tail`));
 
@@ -188,7 +188,7 @@ describe('the paths', () => {
   });
 
   test('what is not served is not found, and no path leads out of the page’s folder', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const paths = [
       '/no',
       '/page',
@@ -235,7 +235,7 @@ describe('who says nothing', () => {
   }
 
   test('is let go, half a request or none', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const begun = performance.now();
 
     const said = silentCallers(url, 64);
@@ -246,7 +246,7 @@ describe('who says nothing', () => {
   });
 
   test('keeps no probe and no reader waiting, whoever was there first', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const listener = await listenTo(`${url}/events`);
 
     const said = silentCallers(url, 700);
@@ -262,7 +262,7 @@ describe('who says nothing', () => {
   });
 
   test('more listeners than there is room for leave room for probes', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const statuses = [];
     for (let n = 0; n < 20; n += 1) statuses.push((await listenTo(`${url}/events`)).status);
 
@@ -273,10 +273,10 @@ describe('who says nothing', () => {
 
 describe('its life', () => {
   test('an address that is taken is told with what to do', async () => {
-    const { url } = await aServer(() => aWatched());
+    const { url } = await aServer(() => aMoment());
     const port = Number(new URL(url).port);
 
-    await expect(aServer(() => aWatched(), { port })).rejects.toMatchObject({
+    await expect(aServer(() => aMoment(), { port })).rejects.toMatchObject({
       code: 'config_invalid',
       message: `serving the status on 127.0.0.1:${port}: another program listens there already (EADDRINUSE)`,
       next: 'Choose another address as status.listen, or end what uses this one.',
@@ -284,7 +284,7 @@ describe('its life', () => {
   });
 
   test('close ends listeners, and the port is free', async () => {
-    const server = await aServer(() => aWatched());
+    const server = await aServer(() => aMoment());
     const heard = await listenTo(`${server.url}/events`);
 
     await server.close();
@@ -297,7 +297,7 @@ describe('its life', () => {
     let broken = false;
     const { url } = await aServer(() => {
       if (broken) throw new Error('no sight');
-      return aWatched();
+      return aMoment();
     });
 
     broken = true;

@@ -12,7 +12,7 @@ import { type HttpReceiver, inTurn, startHttpReceiver } from '../support/http-re
 import { manualClock } from '../support/manual-clock.ts';
 import { noLog } from '../support/plain-upstream.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
-import { aServer, ask, aWatched } from './a-watched.ts';
+import { aMoment, aServer, ask } from './a-moment.ts';
 
 const everyMs = 60_000;
 
@@ -27,7 +27,7 @@ async function aPusher(receiver: HttpReceiver) {
   const headers = { authorization: new Secret(() => 'Bearer a-secret') };
   const url = `${receiver.url}/v1/metrics`;
   const telemetry = { url, headers, everyMs, http, instance: randomUUID() };
-  const server = await aServer(() => aWatched(), { clock, log, telemetry });
+  const server = await aServer(() => aMoment(), { clock, log, telemetry });
   return { clock, server, logged };
 }
 

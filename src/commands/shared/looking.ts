@@ -96,3 +96,9 @@ export async function planToLook(config: Config): Promise<WholePlan> {
     await tools.http.close();
   }
 }
+
+/** The names of a config's streams; nothing is asked of upstream. */
+export async function streamNames(config: Config): Promise<readonly string[]> {
+  const { sources } = await planToLook(config);
+  return sources.flatMap(({ streams }) => streams.map(({ name }) => name));
+}

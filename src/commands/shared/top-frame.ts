@@ -13,38 +13,30 @@ import {
   urgentFirst,
 } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { attentionLines } from '../../watch/attention-lines.ts';
-import type { RunningReport } from '../../watch/running.ts';
-
-/** What a screen is made of. */
-export interface Frame {
-  readonly report: RunningReport;
-  readonly configFile: string;
-  /** Lines there is room for. */
-  readonly rows: number;
-}
+import { attentionLines } from '../../watch/attention.ts';
+import type { LiveStanding } from '../../watch/standing.ts';
 
 /** Sinks are few and streams may be thousands, so that streams get what room is left, and this much at least. */
 const streamRowsMin = 3;
 /** What needs attention takes a third of the screen at most, with two lines each. */
 const rowsPerMatter = 6;
 
-/** The lines of a screen, `rows` at most. */
-export function frameLines({ report, configFile, rows }: Frame): readonly string[] {
+/** The lines of a screen, for which there is room in `rows`. */
+export function frameLines(standing: LiveStanding, rows: number): readonly string[] {
   const most = Math.max(1, Math.floor(rows / rowsPerMatter));
-  const head = [headLine(report), '', ...attentionLines(report, configFile, { most }), ''];
-  const tail = ['', spoolLine(report), '', ...sinkTable(report)];
+  const head = [headLine(standing), '', ...attentionLines(standing.attention, { most }), ''];
+  const tail = ['', spoolLine(standing), '', ...sinkTable(standing)];
   const room = Math.max(streamRowsMin, rows - head.length - tail.length - 2);
-  return [...head, ...streamTable(report, room), ...tail].slice(0, rows);
+  return [...head, ...streamTable(standing, room), ...tail].slice(0, rows);
 }
 
-function headLine({ at, started_at, ready, records_per_s, streams }: RunningReport): string {
+function headLine({ at, started_at, ready, records_per_s, streams }: LiveStanding): string {
   const up = spanText(Date.parse(at) - Date.parse(started_at));
   const health = ready ? painted('ready', 'good') : painted('not ready', 'bad');
   return `sluice  ${health}  up ${up}  ${counted(streams.length, 'stream')}  ${records_per_s} records/s read  ${at}`;
 }
 
-function streamTable({ streams }: RunningReport, room: number): readonly string[] {
+function streamTable({ streams }: LiveStanding, room: number): readonly string[] {
   const shown = urgentFirst(streams).slice(0, room);
   const rest = streams.length - shown.length;
   return [
@@ -64,7 +56,7 @@ function streamTable({ streams }: RunningReport, room: number): readonly string[
   ];
 }
 
-function sinkTable({ sinks }: RunningReport): readonly string[] {
+function sinkTable({ sinks }: LiveStanding): readonly string[] {
   return tableLines(
     ['SINK', 'TYPE', 'STATE', 'SENT/S', 'BACKLOG', 'DRAINED IN', 'DEAD LETTERS', 'LAST ERROR'],
     urgentFirst(sinks).map((sink): Cell[] => [
@@ -80,7 +72,7 @@ function sinkTable({ sinks }: RunningReport): readonly string[] {
   );
 }
 
-function spoolLine({ spool }: RunningReport): string {
+function spoolLine({ spool }: LiveStanding): string {
   const { bytes, max_bytes: bytesMax, events, full_in_ms: fullInMs } = spool;
   const full = fullInMs === null ? '' : `, full in ${spanText(fullInMs)}`;
   return cleanText(

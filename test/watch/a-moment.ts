@@ -11,26 +11,29 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import type { Ailment } from '../../src/watch/health.ts';
+import type { Moment } from '../../src/watch/live.ts';
+import {
+  type LiveFailure,
+  type LiveSink,
+  type LiveStream,
+  timeText,
+} from '../../src/watch/standing.ts';
 import {
   type StatusServer,
   type StatusSettings,
   serveStatus,
 } from '../../src/watch/status-server.ts';
 import type { EventTap } from '../../src/watch/tail.ts';
-import type { Watched, WatchedError, WatchedSink, WatchedStream } from '../../src/watch/watched.ts';
 import { noLog } from '../support/plain-upstream.ts';
 import { afterThisTest } from '../support/temp.ts';
 
+/** A time as a standing tells it, of epoch milliseconds. */
+export const at = timeText;
+
 /** A failure with this message. */
-export function aFailure(message = 'it did not work'): WatchedError {
-  return {
-    code: 'sink_unreachable',
-    message,
-    next: 'Look.',
-    upstreamCode: null,
-    requestId: null,
-    traceId: null,
-  };
+export function aFailure(message = 'it did not work'): NonNullable<LiveFailure> {
+  const ids = { upstream_code: null, request_id: null, trace_id: null };
+  return { code: 'sink_unreachable', message, next: 'Look.', ...ids };
 }
 
 /** What keeps a stream from going on. */
@@ -39,57 +42,53 @@ export function anAilment(name: string, reason: Ailment['reason'], error = aFail
 }
 
 /** A stream that was read to its tail. */
-export function aStream(parts: Partial<WatchedStream> = {}): WatchedStream {
+export function aStream(parts: Partial<LiveStream> = {}): LiveStream {
   return {
-    name: 'audit',
-    source: 'audit',
-    upstream: 'edge',
-    state: 'waiting',
-    everyMs: 1_000,
-    polls: 3,
-    records: 100,
-    skipped: 0,
-    caughtUpAt: 1_767_225_600_000,
-    nextPollAt: null,
+    ...{ name: 'audit', source: 'audit', upstream: 'edge', state: 'waiting', well: true },
+    ...{ polls: 3, polls_skipped: 0, records: 100, records_per_s: 0, polled_at: null },
     order: 'newest_first',
-    checkpointAt: 1_767_225_600_000,
-    newestRecordAt: 1_767_225_600_000,
-    budget: null,
-    error: null,
+    caught_up_at: '2026-01-01T00:00:00.000Z',
+    checkpoint_at: '2026-01-01T00:00:00.000Z',
+    newest_record_at: '2026-01-01T00:00:00.000Z',
+    ...{ next_poll_at: null, lag_ms: null, waits_for: null, budget: null, error: null },
     ...parts,
   };
 }
 
 /** A sink that has everything. */
-export function aSink(parts: Partial<WatchedSink> = {}): WatchedSink {
+export function aSink(parts: Partial<LiveSink> = {}): LiveSink {
   return {
-    name: 'siem',
-    type: 'syslog',
-    state: 'idle',
-    position: 100,
-    backlog: 0,
-    delivered: 100,
-    deadLetters: 0,
-    lettersHeld: 0,
-    letterReasons: [],
-    retries: 0,
-    error: null,
-    notice: null,
+    ...{ name: 'siem', type: 'syslog', state: 'idle', well: true },
+    ...{ position: 100, backlog: 0, delivered: 100, retries: 0 },
+    ...{ drained_in_ms: null, events_per_s: 0 },
+    ...{ dead_letters: 0, dead_letter_reasons: [], error: null, notice: null },
     ...parts,
   };
 }
 
-/** A journey of one stream and one sink. */
-export function aWatched(parts: Partial<Watched> = {}): Watched {
+/** A spool with room. */
+export function aSpool(parts: Partial<Moment['spool']> = {}): Moment['spool'] {
   return {
-    upstreams: [{ name: 'edge', baseUrl: 'https://edge.example', throttles: [], endOfLife: [] }],
-    streams: [aStream()],
-    spool: { bytes: 1_000, bytesMax: 1_000_000, oldest: 90, end: 100, oldestAt: 1_767_225_600_000 },
+    ...{ well: true, bytes: 1_000, max_bytes: 1_000_000, events: 10, end: 100 },
+    ...{ oldest_at: '2026-01-01T00:00:00.000Z', full_in_ms: null },
+    ...parts,
+  };
+}
+
+/** A journey of one stream and one sink; streams are polled each second. */
+export function aMoment(parts: Partial<Moment> = {}): Moment {
+  const { streams = [aStream()] } = parts;
+  return {
+    upstreams: [{ name: 'edge', base_url: 'https://edge.example', throttles: [], end_of_life: [] }],
+    streams,
+    spool: aSpool(),
     sinks: [aSink()],
     conditions: [],
-    conditionCounts: [],
-    filterFailures: [],
-    reloadRefused: null,
+    filters: [],
+    reload_refused: null,
+    intervals: new Map(streams.map(({ name }) => [name, 1_000])),
+    refused: new Map(),
+    found: [],
     logLinesLost: null,
     ...parts,
   };
@@ -119,7 +118,7 @@ export function aTap(texts: readonly string[]): EventTap {
 
 /** Serves what `look` tells on a free loopback port, until the test ends. */
 export async function aServer(
-  look: () => Watched,
+  look: () => Moment,
   parts: Partial<Omit<StatusSettings, 'token' | 'basicAuth'>> & {
     readonly token?: string;
     readonly basicAuth?: readonly [username: string, password: string];

@@ -1,0 +1,233 @@
+// How everything stands: streams, spool, sinks, and what is to be said of them. There is one model of it, and two who fill
+// it: from the database, also while nothing runs (stored.ts), and from the journey that runs (live.ts), which knows more.
+// `status --json` prints the one, `/status.json` the other; commands that ask a running process read it by the same schema;
+// the page, `top`, `explain`, `/metrics` and attention are made of nothing else. Keys are lower_snake_case, times RFC 3339
+// or null, durations milliseconds; keys may be added. What must stay true: nothing here is a secret, a token or a
+// cursor; texts are passed on as they are, so whoever shows one must treat it as text.
+
+import { z } from 'zod';
+
+const many = <T extends z.ZodType>(one: T) => z.array(one).readonly();
+const time = z.iso.datetime().nullable();
+const count = z.number();
+
+/** The last failure of a stream or sink, until it has passed. */
+const failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
+
+/** The same with upstream's own words for it, as far as it gave them. */
+const liveFailure = failure
+  .extend({
+    upstream_code: z.string().nullable().default(null),
+    request_id: z.string().nullable(),
+    trace_id: z.string().nullable(),
+  })
+  .nullable();
+
+const stream = z.object({
+  name: z.string(),
+  source: z.string(),
+  state: z.string(),
+  /** Null where it is not known, and for what has no order. */
+  order: z.string().nullable(),
+  checkpoint_at: time,
+  /** When it was last read to its tail. */
+  caught_up_at: time,
+  /** How far behind upstream; null: not known. */
+  lag_ms: count.nullable(),
+  /** Past while it waits for its turn; null: it is polled now, or never again. */
+  next_poll_at: time.default(null),
+  waits_for: z.string().nullable(),
+  error: failure.nullable(),
+});
+
+const sink = z.object({
+  name: z.string(),
+  type: z.string(),
+  state: z.string(),
+  position: count,
+  /** Events that it has yet to pass. */
+  backlog: count,
+  /** Those that wait for an operator, also of earlier runs. */
+  dead_letters: count,
+  error: failure.nullable(),
+  /** What it says of its far side though events go there. */
+  notice: z.object({ what: z.string(), next: z.string() }).nullable().default(null),
+});
+
+const spool = z.object({
+  bytes: count,
+  max_bytes: count,
+  events: count,
+  /** When the oldest page held was read; null where none is. */
+  oldest_at: time,
+});
+
+/** The filter of a route, as it does with the events of one source; what it could not judge has passed. */
+const filter = z.object({
+  /** `routes[0]`. */
+  route: z.string(),
+  source: z.string(),
+  failures: count,
+  /** Why it failed last; null: it never did. */
+  why: z.string().nullable(),
+});
+
+const standing = z.object({
+  /** Why the config as it stands in its file does not run; null: it does. */
+  reload_refused: failure.extend({ at: time }).nullable().default(null),
+  streams: many(stream),
+  spool,
+  sinks: many(sink),
+  filters: many(filter).default([]),
+});
+
+const names = many(z.string());
+
+const storedStanding = standing.extend({
+  /** The process that runs with it; null: none does. */
+  running: z.string().nullable(),
+  state_dir: z.string(),
+  /** What has state and is not in the config. */
+  orphans: z.object({ streams: names, sinks: names }),
+});
+
+/** A limit on one path; `*`: on the credential as a whole. */
+const budget = z.object({
+  path: z.string(),
+  /** Until the next request may go. */
+  wait_ms: count,
+  limit: count.nullable(),
+  remaining: count.nullable(),
+});
+
+const liveStream = stream.extend({
+  upstream: z.string(),
+  state: z.enum(['waiting', 'polling', 'retrying', 'halted']),
+  /** False: it does not go on (health.ts). */
+  well: z.boolean(),
+  /** Counts are since the start of the process. */
+  polls: count,
+  /** Polls that fell due while one was still running. */
+  polls_skipped: count,
+  records: count,
+  records_per_s: count,
+  polled_at: time,
+  /** Latest time of a record read; null where none had one. */
+  newest_record_at: time,
+  /** The tightest of the limits that its requests pass; null: none is known. */
+  budget: budget.nullable().default(null),
+  error: liveFailure,
+});
+
+const liveSink = sink.extend({
+  state: z.enum(['idle', 'sending', 'retrying', 'refused', 'stopped']),
+  well: z.boolean(),
+  /** As it goes now; null: nothing to do, or it does not get less. */
+  drained_in_ms: count.nullable(),
+  events_per_s: count,
+  delivered: count,
+  retries: count,
+  /** Why the latest of them were refused, the most frequent reason first; a few. */
+  dead_letter_reasons: many(z.object({ reason: z.string(), count, last_at: time })),
+  error: liveFailure,
+});
+
+/** Streams counted together, by source or upstream. */
+const sum = z.object({
+  name: z.string(),
+  upstream: z.string(),
+  streams: count,
+  streams_failing: count,
+  streams_unwell: count,
+  records_per_s: count,
+});
+
+/** Two dates of what goes away; null: upstream has named none. */
+const endOfLife = z.object({ endpoint: z.string(), deprecation_at: time, sunset_at: time });
+
+const condition = z.object({
+  condition: z.string(),
+  stream: z.string(),
+  observed_at: z.string(),
+  message: z.string(),
+});
+
+const reason = z.object({
+  part: z.enum(['stream', 'sink', 'spool']),
+  name: z.string(),
+  reason: z.string(),
+  message: z.string(),
+});
+
+/** One thing to look at, to be read as one sentence: who, what, and what was told last. */
+const matter = z.object({
+  /** `bad`: it does not mend itself. */
+  mood: z.enum(['bad', 'warn']),
+  who: z.string(),
+  what: z.string(),
+  message: z.string().nullable(),
+  /** What to do. */
+  next: z.string().nullable(),
+});
+
+/** What `/status.json` answers. */
+export const liveStanding = standing.extend({
+  at: z.iso.datetime(),
+  started_at: z.iso.datetime(),
+  /** Nothing keeps the journey from going on; else the first of the reasons. */
+  ready: z.boolean(),
+  reasons: many(reason),
+  reasons_total: count,
+  attention: many(matter),
+  attention_total: count,
+  upstreams: many(
+    sum.extend({ base_url: z.string(), throttles: many(budget), end_of_life: many(endOfLife) }),
+  ),
+  sources: many(sum),
+  /** A reader may be told fewer. */
+  streams_total: count,
+  streams_found: count,
+  records_per_s: count,
+  streams: many(liveStream),
+  spool: spool.extend({
+    well: z.boolean(),
+    /** Offset of the end of what is held. */
+    end: count,
+    /** At its pace; null: it does not fill up. */
+    full_in_ms: count.nullable(),
+  }),
+  sinks: many(liveSink),
+  /** The latest findings about sources, newest first. */
+  conditions: many(condition),
+  filter_failures: count,
+  /** What the live tail offers; null: there is none. */
+  tail_forms: names.nullable(),
+});
+
+/** What both fillers know. */
+export type Standing = z.output<typeof standing>;
+/** As the database has it: what `status --json` prints. */
+export type StoredStanding = z.output<typeof storedStanding>;
+/** As the journey that runs has it. */
+export type LiveStanding = z.output<typeof liveStanding>;
+export type StoredStream = StoredStanding['streams'][number];
+export type LiveStream = LiveStanding['streams'][number];
+export type LiveSink = LiveStanding['sinks'][number];
+export type Sum = z.output<typeof sum>;
+export type Budget = z.output<typeof budget>;
+export type Failure = z.output<typeof failure>;
+export type LiveFailure = z.output<typeof liveFailure>;
+export type Matter = z.output<typeof matter>;
+
+/** What a stream waits for while the spool is full. */
+export const roomInSpool = 'room in the spool';
+
+/** RFC 3339, or null. */
+export function timeText(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
+
+/** Epoch milliseconds, or null. */
+export function epochOf(time: string | null): number | null {
+  return time === null ? null : Date.parse(time);
+}

@@ -1,0 +1,78 @@
+// The standing as the state directory tells it, with or without a process that runs.
+
+import type { Plan } from '../pipeline.ts';
+import { type Failure, roomInSpool, type StoredStanding, timeText } from './standing.ts';
+import { backlogOf, type State } from './state.ts';
+
+/** What the config says there is. */
+interface Configured {
+  readonly plan: Pick<Plan, 'sources' | 'sinks'>;
+  readonly state: { readonly dir: string; readonly maxBytes: number };
+  /** Why its file does not run; `at` is in epoch milliseconds. */
+  readonly refused: (Failure & { readonly at: number }) | null;
+}
+
+/**
+ * The streams and sinks of a config. One is `new` before anything was read or sent, and `stopped` while nothing runs; a
+ * stream that is neither halted nor tried again later waits for room where there is none. Filters are not known here.
+ */
+export function storedStanding(
+  stored: State,
+  { plan, state, refused }: Configured,
+): StoredStanding {
+  const { holder, spool } = stored;
+  const now = Date.now();
+  const streams = plan.sources.flatMap((source) => source.streams);
+  const names = [streams, plan.sinks].map((all) => new Set(all.map(({ name }) => name)));
+  const orphans = [stored.streams, stored.sinks].map((known, at) =>
+    [...known.keys()].filter((name) => !names[at]?.has(name)),
+  );
+  const isFull = holder !== null && spool.bytes >= state.maxBytes;
+  const stateNow = (noted: string | null | undefined) => {
+    if (noted === null || noted === undefined) return 'new';
+    return holder === null ? 'stopped' : noted;
+  };
+  return {
+    running: holder,
+    state_dir: state.dir,
+    reload_refused: refused && { ...refused, at: timeText(refused.at) },
+    streams: streams.map(({ name, source }) => {
+      const held = stored.streams.get(name);
+      const caughtUpAt = held?.caughtUpAt ?? null;
+      const waitsForRoom = isFull && held?.state !== 'halted' && held?.state !== 'retrying';
+      return {
+        name,
+        source,
+        order: held?.checkpoint?.order ?? null,
+        checkpoint_at: timeText(held?.checkpoint?.savedAt ?? null),
+        caught_up_at: timeText(caughtUpAt),
+        lag_ms: caughtUpAt === null ? null : Math.max(0, now - caughtUpAt),
+        next_poll_at: holder === null ? null : timeText(held?.nextPollAt ?? null),
+        waits_for: waitsForRoom ? roomInSpool : null,
+        state: stateNow(held?.state),
+        error: held?.error ?? null,
+      };
+    }),
+    spool: {
+      bytes: spool.bytes,
+      max_bytes: state.maxBytes,
+      events: spool.events,
+      oldest_at: timeText(spool.oldestAt),
+    },
+    sinks: plan.sinks.map(({ name, settings: { type } }) => {
+      const held = stored.sinks.get(name);
+      return {
+        name,
+        type,
+        position: held?.position ?? 0,
+        backlog: backlogOf(held?.position, spool),
+        dead_letters: held?.deadLetters ?? 0,
+        state: stateNow(held?.state),
+        error: held?.error ?? null,
+        notice: held?.notice ?? null,
+      };
+    }),
+    orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
+    filters: [],
+  };
+}
