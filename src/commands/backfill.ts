@@ -4,7 +4,6 @@
 // can tell what it has already, and whoever asks is told that it does come again.
 
 import { type Config, readConfig } from '../config/config.ts';
-import { hint } from '../config/nearest.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { ExportError, UsageError } from '../contracts/errors.ts';
 import { holderOf } from '../hold/lock.ts';
@@ -39,6 +38,7 @@ import {
   logLevelOption,
   type Means,
 } from './shared/command.ts';
+import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const options = {
   config: configOption,
@@ -116,27 +116,15 @@ interface Doing {
 
 function wishOf(options: Options, { sources }: Config, now: number): Wish {
   const { source } = options;
-  if (!Object.hasOwn(sources, source)) {
-    const near = hint(source, Object.keys(sources));
-    throw new UsageError(`--source: there is no source ${cleanText(source, 80)}${near}`);
-  }
-  const from = timeOf('--from', options.from);
-  const to = options.to === undefined ? null : timeOf('--to', options.to);
+  refuseUnknown('source', source, Object.keys(sources));
+  const from = timeTyped('from', options.from);
+  const to = options.to === undefined ? null : timeTyped('to', options.to);
   if (from >= now) throw new UsageError('--from: expected a time in the past');
   if (to !== null && to <= from) throw new UsageError('--to: expected a time after --from');
   if (to !== null && to > now) {
     throw new UsageError('--to: expected a time in the past; leave it out for up to now');
   }
   return { source, from, to };
-}
-
-function timeOf(option: string, text: string): number {
-  const isTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
-  const at = isTime ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(at)) return at;
-  throw new UsageError(
-    `${option}: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${cleanText(text, 80)}`,
-  );
 }
 
 function refuseWithoutList({ source }: Wish, { sources }: WholePlan): void {

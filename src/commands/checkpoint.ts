@@ -5,20 +5,18 @@
 
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
-import { hint } from '../config/nearest.ts';
-import { UsageError } from '../contracts/errors.ts';
 import { forgetDelivered } from '../hold/delivered.ts';
 import { holderOf, takeLock } from '../hold/lock.ts';
 import { lookInto } from '../hold/store.ts';
 import type { StreamExtent } from '../hold/streams.ts';
 import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
 import { counted, factLines } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
 import { notHere, readState, type StreamState } from '../watch/state.ts';
 import { askBeside } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
+import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 /** Options of all three. */
 const options = {
@@ -102,7 +100,7 @@ const rewind = defineCommand({
     forget: { about: 'forget what was read since, so that it is delivered again' },
   },
   async run({ config: file, stream, to: typed, forget = false }, means) {
-    const to = timeOf(typed);
+    const to = timeTyped('to', typed);
     const { config } = readConfigAtWork(file, means);
     await find(config, stream);
     const wish: Rewind = { what: 'rewind', to, forget };
@@ -137,12 +135,7 @@ function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): r
 /** What is held of the stream of that name, which is in the config or left over in the state. */
 async function find(config: Config, stream: string): Promise<StreamState | null> {
   const { streams } = readState(config.state.dir);
-  const names = new Set([...(await streamNames(config)), ...streams.keys()]);
-  if (!names.has(stream)) {
-    throw new UsageError(
-      `--stream: there is no stream ${cleanText(stream, 80)}${hint(stream, names)}`,
-    );
-  }
+  refuseUnknown('stream', stream, [...(await streamNames(config)), ...streams.keys()]);
   return streams.get(stream) ?? null;
 }
 
@@ -160,16 +153,6 @@ function locked<T>(config: Config, stream: string, move: () => T): T {
   } finally {
     lock.release();
   }
-}
-
-function timeOf(text: string): number {
-  const at = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN;
-  if (!Number.isNaN(at)) return at;
-  throw new UsageError(
-    `--to: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${cleanText(text, 80)}`,
-  );
 }
 
 function time(at: unknown): string {

@@ -3,9 +3,7 @@
 // moment; a process that runs notices within a second. What would then go nowhere (a sink that left the config, a
 // route that no longer leads to it) stays where it is.
 
-import { createInterface } from 'node:readline/promises';
 import type { Config } from '../config/config.ts';
-import { hint } from '../config/nearest.ts';
 import { UsageError } from '../contracts/errors.ts';
 import type { HeldLetter } from '../hold/letters.ts';
 import { changeIn, lookInto, type Store } from '../hold/store.ts';
@@ -21,6 +19,8 @@ import {
   type Given,
   type Means,
 } from './shared/command.ts';
+import { isAsked, onTerminal } from './shared/prompt.ts';
+import { refuseUnknown } from './shared/typed.ts';
 
 const config = configOption;
 const sink = { value: 'name', about: 'only those of this sink' } as const;
@@ -151,19 +151,10 @@ export const deadLetters: CommandGroup = {
 
 /** Asks whoever sits at the terminal; where nobody does, nobody agrees. */
 async function isAgreed(told: string, { err }: Means): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
+  if (!isAsked()) return false;
   err(told);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const gone = new AbortController();
-  terminal.on('SIGINT', () => terminal.close());
-  terminal.on('close', () => gone.abort(new Error('the terminal was closed')));
-  try {
-    return /^y(es)?$/i.test(await terminal.question('drop them? [y/N] ', { signal: gone.signal }));
-  } catch {
-    return false;
-  } finally {
-    terminal.close();
-  }
+  const answer = await onTerminal((ask) => ask('drop them? [y/N] '));
+  return /^y(es)?$/i.test(answer ?? '');
 }
 
 function changing(config: Config, change: (store: Store) => void): void {
@@ -173,9 +164,8 @@ function changing(config: Config, change: (store: Store) => void): void {
 /** The sink asked for; null for all. It may have left the config and still have letters. */
 function chosenSink({ sink }: Choice, config: Config, store: Store): string | null {
   if (sink === undefined) return null;
-  const known = new Set([...Object.keys(config.sinks), ...store.letters.counts().keys()]);
-  if (known.has(sink)) return sink;
-  throw new UsageError(`--sink: there is no sink ${cleanText(sink, 80)}${hint(sink, known)}`);
+  refuseUnknown('sink', sink, [...Object.keys(config.sinks), ...store.letters.counts().keys()]);
+  return sink;
 }
 
 /** Those of the sink and with the uids that were asked for; what is asked for by uid has to be there. */

@@ -3,7 +3,6 @@
 // request's ids) is left out while none answers, and it is said why.
 
 import type { Config } from '../config/config.ts';
-import { hint } from '../config/nearest.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import type { Stream } from '../contracts/source.ts';
@@ -29,6 +28,7 @@ import { storedStanding } from '../watch/stored.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
+import { unknownText } from './shared/typed.ts';
 
 /** Explains a stream. */
 export const explain = defineCommand({
@@ -92,7 +92,7 @@ function find(name: string, sources: readonly PlannedSource[]) {
     if (stream !== undefined) return { source, stream };
   }
   const names = sources.flatMap(({ streams }) => streams.map((stream) => stream.name));
-  throw new UsageError(`there is no stream ${cleanText(name, 80)}${hint(name, names)}`);
+  throw new UsageError(unknownText('stream', name, names));
 }
 
 function checkpointOf({ state }: Config, stream: string): Json | null {

@@ -3,11 +3,9 @@
 // asked for, and no secret is asked for or written.
 
 import { existsSync, writeFileSync } from 'node:fs';
-import { createInterface } from 'node:readline/promises';
 import { sinks } from '../../connectors/index.ts';
 import { fileSink } from '../../connectors/sinks/file.ts';
 import { ConfigError, parseConfig } from '../config/config.ts';
-import { hint } from '../config/nearest.ts';
 import { whyUnreadable } from '../config/references.ts';
 import type { SinkDefinition } from '../contracts/definition.ts';
 import { UsageError } from '../contracts/errors.ts';
@@ -16,6 +14,8 @@ import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { withStandIns } from './shared/looking.ts';
 import { type Answers, configText, secretNames } from './shared/new-config.ts';
+import { isAsked, onTerminal } from './shared/prompt.ts';
+import { unknownText } from './shared/typed.ts';
 
 /** The sinks as they are offered, the usual one first. */
 const offered = [fileSink, ...sinks.filter((sink) => sink !== fileSink)];
@@ -63,10 +63,9 @@ export const init = defineCommand({
   async run(given, means) {
     const { config: file, force = false } = given;
     if (!force && existsSync(file)) throw exists(file);
-    const onTerminal = process.stdin.isTTY && process.stderr.isTTY;
     const answers =
-      onTerminal && !saysAll(given)
-        ? await askedOnTerminal(given, means)
+      isAsked() && !saysAll(given)
+        ? await onTerminal((ask) => answersTo(given, { again: true, ask }, means))
         : await answersTo(given, nobody, means);
     if (answers === null) {
       means.err('nothing was written');
@@ -82,23 +81,6 @@ export const init = defineCommand({
 export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {
   if (sink === undefined) return false;
   return services === undefined ? unified !== undefined : companies !== undefined;
-}
-
-/** Null: whoever was asked has gone. */
-async function askedOnTerminal(options: InitOptions, means: Means): Promise<Answers | null> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const gone = new AbortController();
-  terminal.on('SIGINT', () => terminal.close());
-  terminal.on('close', () => gone.abort(new Error('the terminal was closed')));
-  const ask = (question: string) => terminal.question(question, { signal: gone.signal });
-  try {
-    return await answersTo(options, { again: true, ask }, means);
-  } catch (error) {
-    if (gone.signal.aborted) return null;
-    throw error;
-  } finally {
-    terminal.close();
-  }
 }
 
 /** Takes what is usual where a flag says nothing. */
@@ -245,7 +227,7 @@ function usually(sink: SinkDefinition): Pick<Answers, 'sink' | 'to'> {
 function sinkNamed(text: string): SinkDefinition {
   const found = offered.find(({ type }) => type === text);
   if (found !== undefined) return found;
-  throw new UsageError(`there is no sink ${cleanText(text, 80)}${hint(text, sinkTypes)}`);
+  throw new UsageError(unknownText('sink', text, sinkTypes));
 }
 
 /** What is wrong with the answers so far, the rest made up: the first thing that the config reader says of it. */

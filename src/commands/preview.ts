@@ -4,7 +4,6 @@
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { hint } from '../config/nearest.ts';
 import type { WholePlan } from '../config/plan.ts';
 import { whyUnreadable } from '../config/references.ts';
 import { UsageError } from '../contracts/errors.ts';
@@ -15,6 +14,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook, readConfigToLook } from './shared/looking.ts';
 import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';
+import { refuseUnknown } from './shared/typed.ts';
 
 /** Shows what becomes of the record in a file; `-`: of the one on standard input. */
 export const preview = defineCommand({
@@ -34,7 +34,11 @@ export const preview = defineCommand({
   async run({ file, config, source, sink: wanted }, { env, out }) {
     const plan = await planToLook(readConfigToLook(config, env).config);
     const stream = chosenStream(plan, source);
-    checkSink(plan, wanted);
+    refuseUnknown(
+      'sink',
+      wanted,
+      plan.sinks.map(({ name }) => name),
+    );
     const record = await readRecord(file);
     const { event, sinks } = rehearse(plan, { stream, record, readAt: Date.now() });
     const facts = factLines([
@@ -56,21 +60,11 @@ function chosenStream({ sources }: WholePlan, name: string | undefined): Stream 
   if (name === undefined && sources.length > 1) {
     throw new UsageError(`--source: say of which source the record is: ${names.join(', ')}`);
   }
+  refuseUnknown('source', name, names);
   const source = sources.find((one) => name === undefined || one.name === name);
-  if (source === undefined) {
-    throw new UsageError(
-      `--source: there is no source ${cleanText(name ?? '', 80)}${hint(name ?? '', names)}`,
-    );
-  }
-  const [stream] = source.streams;
+  const [stream] = source?.streams ?? [];
   if (stream !== undefined) return stream;
-  throw new UsageError(`--source: ${source.name} has no stream; its upstream needs companies`);
-}
-
-function checkSink({ sinks }: WholePlan, name: string | undefined): void {
-  const names = sinks.map((sink) => sink.name);
-  if (name === undefined || names.includes(name)) return;
-  throw new UsageError(`--sink: there is no sink ${cleanText(name, 80)}${hint(name, names)}`);
+  throw new UsageError(`--source: ${source?.name} has no stream; its upstream needs companies`);
 }
 
 /** The bytes of one record, without what stands around it. */

@@ -2,15 +2,14 @@
 // What the far side has asked to wait is never cut short.
 
 import { z } from 'zod';
-import { hint } from '../config/nearest.ts';
 import { holderOf } from '../hold/lock.ts';
 import { spanText } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
 import { hasState, readState } from '../watch/state.ts';
 import { askBeside, askLater } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
+import { unknownText } from './shared/typed.ts';
 
 const answerShape = z.object({
   asked: z.array(z.object({ part: z.enum(['stream', 'sink']), waitsUntil: z.number().nullable() })),
@@ -34,7 +33,7 @@ export const retry = defineCommand({
       ...state.sinks.keys(),
     ]);
     const nobody = () => {
-      err(`there is no stream or sink ${cleanText(name, 80)}${hint(name, names)}`);
+      err(unknownText('stream or sink', name, names));
       return 1 as const;
     };
     if (!names.has(name)) return nobody();

@@ -30,6 +30,7 @@ import { logForm, openLog } from '../watch/log.ts';
 import { hasState } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
+import { refuseUnknown } from './shared/typed.ts';
 
 /** Pages are deleted some 50 ms after the last sink has them; what is gone by then is told as having gone by. */
 const lookEveryMs = 10;
@@ -62,8 +63,8 @@ of its own that is removed at the end: the next run fetches the same events agai
     // Who follows needs no secret; who fetches does.
     const config = holder === null ? readConfig(given.config, { env: means.env }) : looked;
     const { source, sink } = given;
-    refuseUnknown('source', source, config.sources);
-    refuseUnknown('sink', sink, config.sinks);
+    refuseUnknown('source', source, Object.keys(config.sources));
+    refuseUnknown('sink', sink, Object.keys(config.sinks));
     const screen = screenFor(config, given);
     const shutdown = listenForShutdown(() => means.exit(1));
     const stop = AbortSignal.any([shutdown.stop, means.unread]);
@@ -89,16 +90,6 @@ of its own that is removed at the end: the next run fetches the same events agai
     }
   },
 });
-
-function refuseUnknown(
-  what: 'source' | 'sink',
-  name: string | undefined,
-  known: Readonly<Record<string, unknown>>,
-): void {
-  if (name === undefined || Object.hasOwn(known, name)) return;
-  const near = hint(name, Object.keys(known));
-  throw new UsageError(`--${what}: there is no ${what} ${cleanText(name, 80)}${near}`);
-}
 
 /** The routes as if all of them led to one sink: it gets what any sink gets, and no more of it than one of them does. */
 function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {

@@ -1,0 +1,26 @@
+// Questions to whoever sits at the terminal. They stand on stderr, as all that was not asked for.
+
+import { createInterface } from 'node:readline/promises';
+
+/** True where somebody can be asked. */
+export function isAsked(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+/** Talks with them; null where they go away in the middle. */
+export async function onTerminal<T>(
+  talk: (ask: (question: string) => Promise<string>) => Promise<T>,
+): Promise<T | null> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const gone = new AbortController();
+  terminal.on('SIGINT', () => terminal.close());
+  terminal.on('close', () => gone.abort(new Error('the terminal was closed')));
+  try {
+    return await talk((question) => terminal.question(question, { signal: gone.signal }));
+  } catch (error) {
+    if (gone.signal.aborted) return null;
+    throw error;
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,34 @@
+// What people type as values of options, read where it is right and told with the near word or an example where it is not.
+
+import { hint } from '../../config/nearest.ts';
+import { UsageError } from '../../contracts/errors.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+
+const lengthMax = 80;
+
+/** `there is no sink siam; did you mean siem?` */
+export function unknownText(what: string, name: string, known: Iterable<string>): string {
+  return `there is no ${what} ${cleanText(name, lengthMax)}${hint(name, known)}`;
+}
+
+/** Throws a UsageError where an option such as `--sink` names one that is not known; left out is well. */
+export function refuseUnknown(
+  option: 'source' | 'stream' | 'sink',
+  name: string | undefined,
+  known: Iterable<string>,
+): void {
+  const names = new Set(known);
+  if (name === undefined || names.has(name)) return;
+  throw new UsageError(`--${option}: ${unknownText(option, name, names)}`);
+}
+
+/** Epoch milliseconds of an RFC 3339 time, which has to name its offset. Throws a UsageError. */
+export function timeTyped(option: 'from' | 'to', text: string): number {
+  const isTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
+  const at = isTime ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  const found = cleanText(text, lengthMax);
+  throw new UsageError(
+    `--${option}: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${found}`,
+  );
+}
