@@ -30,7 +30,7 @@ export interface DatabaseSettings {
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   const path = join(settings.dir, settings.name ?? databaseName);
   try {
-    if (settings.readOnly) return new DatabaseSync(path, { readOnly: true });
+    if (settings.readOnly) return openToLook(path);
     makePrivateDirectory(settings.dir);
     makePrivateFile(path);
     const database = new DatabaseSync(path);
@@ -77,12 +77,17 @@ function migrate(database: DatabaseSync, version: number): void {
   database.exec('COMMIT');
 }
 
+/** Waits while another process makes the database or puts its log away, for which that locks it for a moment. */
+function openToLook(path: string): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+}
+
 /** True where there is a database with its tables; false while another process is making it. Throws `state_damaged`. */
 export function isMade(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
   try {
-    const database = new DatabaseSync(path, { readOnly: true });
+    const database = openToLook(path);
     try {
       return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0) > 0;
     } finally {
