@@ -3,6 +3,7 @@
 // the spool (backfill-spool.ts). What must stay true: an event has the uid and the context that the live stream gives it,
 // and a walk that was cut short goes on where its last page was committed, with the same command.
 
+import type { Failure } from '../contracts/answer.ts';
 import type { ListReading } from '../contracts/definition.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { ListStream, Order } from '../contracts/source.ts';
@@ -16,13 +17,14 @@ import {
   type Span,
 } from './backfill-spool.ts';
 import { parseCheckpoint } from './list/checkpoint.ts';
+import { follow } from './list/follow.ts';
 import { firstPlace, isFirst } from './list/page.ts';
 import { ListReader } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
 import { EmptyRuns } from './list/tail.ts';
-import { follow, type Walk } from './list/walk.ts';
-import { mismatch, NoPage, type PollResult } from './outcome.ts';
+import type { Walk } from './list/walk.ts';
+import { mismatch, type PollResult } from './outcome.ts';
 
 /** What one stream's backfill is read with. */
 export interface BackfillMeans {
@@ -85,7 +87,9 @@ export class Backfill {
       this.#order = await this.#orderOfLive();
       const walk = this.#walk();
       const empties = this.#empties.before(walk.from.resume);
-      const { fresh, paused, next } = await follow(this.#reader, { ...walk, empties }, signal);
+      const walked = await follow(this.#reader, { ...walk, empties }, signal);
+      if (walked.outcome !== 'ok') return await this.#failed(walked);
+      const { fresh, paused, next } = walked;
       this.#empties.keep(next, empties);
       if (paused !== null) return { outcome: 'done', fresh, more: true };
       await this.#reader.commit({ whole: { swept: true } });
@@ -93,7 +97,6 @@ export class Backfill {
     } catch (error) {
       this.#reader.discard();
       if (signal.aborted) throw error;
-      if (error instanceof NoPage) return await this.#failed(error);
       if (!(error instanceof ExportError)) throw error;
       if (error.code !== 'checkpoint_mismatch') return { outcome: 'retry', cause: error };
       return mismatch(this.#mismatch(error));
@@ -155,7 +158,8 @@ export class Backfill {
   }
 
   /** A place that upstream no longer takes costs no more than a walk from the list's start, repeats left out. */
-  async #failed({ failure }: NoPage): Promise<PollResult> {
+  async #failed(failure: Failure): Promise<PollResult> {
+    this.#reader.discard();
     const { resume } = (await this.#reader.load()).end;
     const anew = { end: { resume: null, overlap: null } };
     if (failure.about === 'sort') {

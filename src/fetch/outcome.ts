@@ -1,4 +1,4 @@
-// How one poll of a stream ends, and how a failure in the middle of one is carried out of it.
+// How one poll of a stream ends.
 
 import type { Failure } from '../contracts/answer.ts';
 import { ExportError } from '../contracts/errors.ts';
@@ -17,17 +17,6 @@ export type PollResult =
       readonly doubt?: ExportError;
     }
   | (Failure & { readonly advanced?: boolean });
-
-/** An answer that was no page, thrown out of a walk. What was committed before it stays. */
-export class NoPage extends Error {
-  readonly failure: Failure;
-
-  constructor(failure: Failure) {
-    super(failure.cause.message, { cause: failure.cause });
-    this.name = 'NoPage';
-    this.failure = failure;
-  }
-}
 
 /**
  * A refusal that has lasted for so long is taken for one. A gateway answers 404 or a redirect in the upstream's place while

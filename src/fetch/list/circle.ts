@@ -4,8 +4,8 @@
 // anything of its second round is held. The page before over again is no circle yet: it may be the list's last one (tail.ts).
 
 import { hash } from 'node:crypto';
+import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import { NoPage } from '../outcome.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
 import type { Place } from './page.ts';
@@ -37,10 +37,10 @@ export class CircleWatch {
   }
 
   /**
-   * Looks at a page with records before it is judged; `isFull`: it may hold all that was asked for. Throws NoPage where it
-   * stood before the one before.
+   * Looks at a page with records before it is judged; `isFull`: it may hold all that was asked for. `circle`: it stood
+   * before the one before.
    */
-  look(identified: Identified, isFull: boolean): Sameness {
+  look(identified: Identified, isFull: boolean): Sameness | 'circle' {
     const { count } = identified;
     if (count === 0) return 'other';
     const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
@@ -53,7 +53,7 @@ export class CircleWatch {
     if (before !== undefined && isBefore && !(isOne && isFull)) {
       return before === 1 ? 'first' : 'again';
     }
-    if (before !== undefined && !isOne) throw this.#circle();
+    if (before !== undefined && !isOne) return 'circle';
     const isEndOfBefore = !isOne && keys.equals(this.#last.subarray(-keys.length));
     this.#count += 1;
     this.#pages.set(page, this.#count);
@@ -62,27 +62,29 @@ export class CircleWatch {
   }
 
   /**
-   * A cursor that was followed before in this walk, with nothing surely new since (`progress`), leads round. False where
-   * there were only empty pages in that round: behind its last record a list may lead on with cursors that take turns.
+   * A cursor that was followed before in this walk, with nothing surely new since (`progress`), leads round. The end
+   * where there were only empty pages in that round: behind its last record a list may lead on with cursors that take
+   * turns.
    */
-  follow(next: Place | null, { progress, isEmpty }: Followed): boolean {
-    if (next?.by !== 'cursor') return true;
+  follow(next: Place | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
+    if (next?.by !== 'cursor') return 'on';
     if (progress) this.#cursors.clear();
     if (!isEmpty) this.#sinceRecords.clear();
     const cursor = next.cursor ?? '';
-    if (this.#sinceRecords.has(cursor)) return false;
-    if (this.#cursors.has(cursor)) throw this.#circle();
+    if (this.#sinceRecords.has(cursor)) return 'end';
+    if (this.#cursors.has(cursor)) return 'circle';
     this.#cursors.add(cursor);
     this.#sinceRecords.add(cursor);
-    return true;
+    return 'on';
   }
 
-  #circle(): NoPage {
+  /** What a circle ends the walk with. */
+  get failure(): Failure {
     const cause = new ExportError(
       'pagination_loop',
       `reading ${this.#stream}: upstream's cursors lead in a circle with no new record in it`,
       { next: 'Report it to upstream; the checkpoint stays at the last page before the circle.' },
     );
-    return new NoPage({ outcome: 'retry', cause });
+    return { outcome: 'retry', cause };
   }
 }

@@ -10,7 +10,8 @@ import {
   doubtOfPage,
   doubtOfPlace,
   doubtOfTotal,
-  PartRead,
+  type PartRead,
+  partRead,
   type Verdicts,
 } from './paging-doubt.ts';
 import { keyBytes } from './repeats.ts';
@@ -26,7 +27,7 @@ export const nonePassed: Passed = { read: 0, total: null };
 export const notKnown: Passed = { read: null, total: null };
 
 /** A page that a walk ends with. */
-interface Last {
+export interface Last {
   readonly page: Page;
   /** Where upstream leads on nevertheless. */
   readonly onward: Place | null;
@@ -68,14 +69,14 @@ export class EndWatch {
   }
 
   /**
-   * False where the offset is not heeded, and the page is all there is. Throws PartRead where there is more than this page,
-   * which comes whatever is asked for.
+   * False where the offset is not heeded, and the page is all there is. A failure where there is more than this page, which
+   * comes whatever is asked for.
    */
   isHeeded(
     place: Place,
     page: Page,
     { identified, isFull }: { identified: Identified; isFull: boolean },
-  ): boolean {
+  ): boolean | PartRead {
     const { count, named } = identified;
     if (place.by === 'cursor' || count === 0) return true;
     const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
@@ -87,7 +88,7 @@ export class EndWatch {
     if (this.#same < sameMax(count)) return true;
     const { more, total } = page;
     if (more === null && !isFull && (total ?? 0) <= count) return false;
-    throw new PartRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
+    return partRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
   }
 
   /** What the end says; its page is passed. */

@@ -2,13 +2,12 @@
 // lacks what it had before, around a row that upstream does not show, and without a sorting that upstream refuses. What it
 // learns of the server on the way goes into the checkpoint with the next commit.
 
-import type { Failure } from '../../contracts/answer.ts';
+import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError, invariant } from '../../contracts/errors.ts';
 import type { ListStream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import { scanBody } from '../../tools/record-list.ts';
-import { NoPage } from '../outcome.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';
 import { isFirst, type Page, type Place } from './page.ts';
@@ -69,45 +68,41 @@ export class PageAsker {
   }
 
   /**
-   * The page at a place. Waits for room in the spool. Throws NoPage for any other answer, and about `sort` where upstream
-   * answers only without the sorting: from then on that is left out, and the list is another one.
+   * The page at a place. Waits for room in the spool. A refusal is about `sort` where upstream answers only without the
+   * sorting: from then on that is left out, and the list is another one.
    */
-  async ask(wanted: Wanted, signal: AbortSignal): Promise<Asked> {
+  async ask(wanted: Wanted, signal: AbortSignal): Promise<Answer<Asked>> {
     const before = this.traits;
-    try {
-      return await this.#ask(wanted, signal);
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      // What is refused with any limit says nothing about limits.
+    const asked = await this.#ask(wanted, signal);
+    if (asked.outcome !== 'refused') return asked;
+    // What is refused with any limit says nothing about limits.
+    this.traits = before;
+    if (!this.#maybeSort(wanted, asked)) return asked;
+    const unsorted = await this.#ask({ ...wanted, unsorted: true }, signal);
+    if (unsorted.outcome !== 'ok') {
       this.traits = before;
-      if (!this.#maybeSort(wanted, error)) throw error;
-      const { cause } = error.failure;
-      try {
-        await this.#ask({ ...wanted, unsorted: true }, signal);
-      } catch (again) {
-        this.traits = before;
-        throw isRefusal(again) ? error : again;
-      }
-      // What refused everything for a moment may have ended in between.
-      const { traits } = this;
-      const slipped = await this.#ask(wanted, signal).catch((again) => {
-        if (!isRefusal(again)) throw again;
-        this.traits = traits;
-        return null;
-      });
-      if (slipped !== null) return slipped;
-      this.#log.warn('upstream refuses the sorting; asking without it', { error: cause.message });
-      throw new NoPage({ ...error.failure, about: 'sort' });
+      return unsorted.outcome === 'refused' ? asked : unsorted;
     }
+    const { traits } = this;
+    // What refused everything for a moment may have ended in between.
+    const again = await this.#ask(wanted, signal);
+    if (again.outcome !== 'refused') return again;
+    this.traits = traits;
+    const { message } = asked.cause;
+    this.#log.warn('upstream refuses the sorting; asking without it', { error: message });
+    return { ...asked, about: 'sort' };
   }
 
   /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
-  #maybeSort({ place, unsorted }: Wanted, { failure: { about, status } }: NoPage): boolean {
+  #maybeSort({ place, unsorted }: Wanted, { about, status }: Failure): boolean {
     if (this.#stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
   }
 
-  async #ask({ place, overlap, isEnd, unsorted }: Wanted, signal: AbortSignal): Promise<Asked> {
+  async #ask(
+    { place, overlap, isEnd, unsorted }: Wanted,
+    signal: AbortSignal,
+  ): Promise<Answer<Asked>> {
     let mayEnd = isEnd;
     let smaller: number | null = null;
     let blocked: Failure | null = null;
@@ -120,24 +115,27 @@ export class PageAsker {
         blocked = fetched;
         const isPaged = this.#stream.pagination.style !== 'none';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
-        if (smaller === 0 && place.by === 'cursor') throw new NoPage(fetched);
-        if (smaller === 0) return { page: noRows(), hidden: fetched.cause };
+        if (smaller === 0 && place.by === 'cursor') return fetched;
+        if (smaller === 0) return { outcome: 'ok', page: noRows(), hidden: fetched.cause };
         continue;
       }
       if (fetched.outcome === 'refused' && blocked !== null) {
         // The limits around a blocked row are no measure of what upstream takes, and a cursor may hold for one limit only.
         smaller = fetched.about === 'limit' && limit !== null ? lessThan(limit, overlap) : 0;
         if (smaller > overlap) continue;
-        throw new NoPage(blocked);
+        return blocked;
       }
       if (fetched.outcome === 'refused' && fetched.about === 'limit') {
         if (this.#stepDown(limit, fetched.isNamed === true)) continue;
       }
-      if (fetched.outcome !== 'ok') throw new NoPage(fetched);
+      if (fetched.outcome !== 'ok') return fetched;
       const { page } = fetched;
       this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
-      if (this.#isWhole(page, mayEnd)) return { page, hidden };
+      if (this.#hasNext(page) || (mayEnd && !this.traits.endsWithNull)) {
+        return { outcome: 'ok', page, hidden };
+      }
+      if (this.traits.endsWithNull) return { outcome: 'retry', cause: this.#withoutNext() };
       mayEnd = true;
     }
   }
@@ -183,31 +181,23 @@ export class PageAsker {
   }
 
   /**
-   * Once a list has shown a next cursor, an answer without that key is doubtful. Where the list was seen to end with null
-   * it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
+   * Once a list has shown a next cursor, an answer without that key is doubtful: false. Where the list was seen to end with
+   * null it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
    */
-  #isWhole(page: Page, mayEnd: boolean): boolean {
+  #hasNext({ next }: Page): boolean {
     if (this.#stream.pagination.style !== 'cursor') return true;
-    if (page.next !== undefined) {
-      const endsWithNull = this.traits.endsWithNull || page.next === null;
-      this.traits = { ...this.traits, hasNext: true, endsWithNull };
-      return true;
-    }
-    if (!this.traits.hasNext) return true;
-    if (!this.traits.endsWithNull) return mayEnd;
-    throw new NoPage({
-      outcome: 'retry',
-      cause: new ExportError(
-        'upstream_nonsense',
-        `reading ${this.#stream.name}: the answer has no next cursor, which it had before`,
-        { next: 'It is asked again by itself; the checkpoint stays where it is.' },
-      ),
+    if (next === undefined) return !this.traits.hasNext;
+    const endsWithNull = this.traits.endsWithNull || next === null;
+    this.traits = { ...this.traits, hasNext: true, endsWithNull };
+    return true;
+  }
+
+  #withoutNext(): ExportError {
+    const what = 'the answer has no next cursor, which it had before';
+    return new ExportError('upstream_nonsense', `reading ${this.#stream.name}: ${what}`, {
+      next: 'It is asked again by itself; the checkpoint stays where it is.',
     });
   }
-}
-
-function isRefusal(error: unknown): error is NoPage {
-  return error instanceof NoPage && error.failure.outcome === 'refused';
 }
 
 /**

@@ -3,9 +3,9 @@
 // goes on its way meanwhile. A sign on the last page is judged whenever a walk ends there; the list's length only where a
 // walk has passed all of it, since rows come and go meanwhile.
 
+import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { ListStream } from '../../contracts/source.ts';
-import { NoPage } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { MoreSign, Page } from './page.ts';
@@ -27,14 +27,18 @@ export const totalSign = 'total';
 const readStyles: ReadonlySet<string> = new Set(['cursor', 'offset', 'none']);
 const thenAnew = 'the list is then read again from its start, and nothing is told twice';
 
-/** Thrown out of a walk that gets no further than a part. */
-export class PartRead extends NoPage {
+/** What ends a walk that gets no further than a part. */
+export interface PartRead extends Failure {
   readonly doubt: Doubt;
+}
 
-  constructor(stream: ListStream, doubt: Doubt) {
-    super({ outcome: 'retry', isDefinite: true, cause: doubtError(stream, doubt) });
-    this.doubt = doubt;
-  }
+export function partRead(stream: ListStream, doubt: Doubt): PartRead {
+  return { outcome: 'retry', isDefinite: true, cause: doubtError(stream, doubt), doubt };
+}
+
+/** True for that failure. */
+export function isPartRead(failure: Failure): failure is PartRead {
+  return 'doubt' in failure;
 }
 
 /** By what the last page shows. */

@@ -1,7 +1,9 @@
 // One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have found.
 
+import type { Answer } from '../../contracts/answer.ts';
 import type { Finding } from '../own-pages.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
+import { follow } from './follow.ts';
 import { type Growth, orderShown } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import { firstPlace, type Place } from './page.ts';
@@ -9,7 +11,7 @@ import { totalSign, type Verdicts } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
 import type { Tally } from './stage.ts';
 import type { EmptyRuns } from './tail.ts';
-import { follow, type Walk, type Walked } from './walk.ts';
+import type { Walk, Walked } from './walk.ts';
 
 /** The times that a list is read by, and what to do when its cursor has died. */
 export interface ListSettings {
@@ -107,9 +109,10 @@ export class Poll {
   }
 
   /** Walks; `growth` has noted the walk's pages. */
-  async follow(walk: Walk, growth: Growth | null = null): Promise<Walked> {
+  async follow(walk: Walk, growth: Growth | null = null): Promise<Answer<Walked>> {
     const empties = this.memory.empties.before(walk.from.resume);
     const walked = await follow(this.reader, { ...walk, empties }, this.signal);
+    if (walked.outcome !== 'ok') return walked;
     this.memory.empties.keep(walked.paused === null ? null : walked.next, empties);
     this.fresh += walked.fresh;
     this.more ||= walked.paused === 'empty';

@@ -12,12 +12,13 @@
 // for longer is held, wherever in the list it stands. What must stay true: every step forward is committed with
 // the page that justifies it, and an error is never taken for the end of a list.
 
+import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import { mismatch, NoPage, type PollResult, passingMsMax } from '../outcome.ts';
+import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, roundWanted } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import { samePlace } from './page.ts';
-import { type Doubt, doubtAfter, doubtError, doubtFinding, PartRead } from './paging-doubt.ts';
+import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
@@ -86,26 +87,24 @@ export class ListPoller {
   }
 
   async #read(poll: Poll): Promise<PollResult> {
-    try {
-      await this.#reader.load();
-      await poll.begin();
-      await readEnds(poll);
-      await lookFurther(poll);
-      await poll.commit({ told: { scopeLost: false } }, this.#reader.untold());
-      const { suspected } = poll.checkpoint.told;
-      const doubt = await this.#suspect(poll, doubtAfter(suspected, poll.verdicts));
-      this.#memory.lostAt = null;
-      this.#memory.failed = false;
-      const { fresh, more } = poll;
-      return { outcome: 'done', fresh, more, ...(doubt === null ? {} : { doubt }) };
-    } catch (error) {
-      if (poll.signal.aborted || !(error instanceof NoPage)) throw error;
+    await this.#reader.load();
+    await poll.begin();
+    const failure = (await readEnds(poll)) ?? (await lookFurther(poll));
+    if (failure !== null) {
+      poll.signal.throwIfAborted();
       this.#memory.failed = true;
       // What was judged but not committed is not known after all.
       this.#reader.discard();
       await this.#reader.load();
-      return await this.#failed(poll, error);
+      return await this.#failed(poll, failure);
     }
+    await poll.commit({ told: { scopeLost: false } }, this.#reader.untold());
+    const { suspected } = poll.checkpoint.told;
+    const doubt = await this.#suspect(poll, doubtAfter(suspected, poll.verdicts));
+    this.#memory.lostAt = null;
+    this.#memory.failed = false;
+    const { fresh, more } = poll;
+    return { outcome: 'done', fresh, more, ...(doubt === null ? {} : { doubt }) };
   }
 
   /** Keeps what is doubted, and tells it once. */
@@ -117,12 +116,11 @@ export class ListPoller {
   }
 
   /** What a failure leads to. A cursor that dies in the middle of a walk costs no more than another walk. */
-  async #failed(poll: Poll, error: NoPage): Promise<PollResult> {
-    const { failure } = error;
+  async #failed(poll: Poll, failure: Failure): Promise<PollResult> {
     const { about, cause } = failure;
     const { stream } = this.#reader.means;
-    if (error instanceof PartRead) {
-      await this.#suspect(poll, error.doubt);
+    if (isPartRead(failure)) {
+      await this.#suspect(poll, failure.doubt);
       return failure;
     }
     if (about === 'sort') {
@@ -130,7 +128,7 @@ export class ListPoller {
       await forgetOrder(poll, cause);
       return { outcome: 'done', fresh: poll.fresh, more: true };
     }
-    if (await isScopeLost(this.#reader, error, poll)) {
+    if (await isScopeLost(this.#reader, failure, poll)) {
       this.#memory.lostAt ??= poll.begunAt;
       const { scopeLost: told } = poll.checkpoint.told;
       const denied = { ...failure, outcome: 'denied' } as const;
@@ -160,7 +158,7 @@ async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
 }
 
 /** Reads the end or ends where new records may turn up. */
-async function readEnds(poll: Poll): Promise<void> {
+async function readEnds(poll: Poll): Promise<Failure | null> {
   const { growth, whole, end } = poll.checkpoint;
   const { order } = growth;
   const { swept, round } = whole;
@@ -169,29 +167,38 @@ async function readEnds(poll: Poll): Promise<void> {
   const growsAtStart = order !== 'oldest_first' && (swept || isStuck);
   // Where all fits on one page, the end is the start.
   const isOnePage = order !== 'newest_first' && samePlace(end.resume, poll.first);
-  if (growsAtStart && !isOnePage) await readStart(poll);
-  if (poll.more) return;
-  if (order !== 'newest_first' || !swept) await readEnd(poll);
-  await poll.learn();
+  const atStart = growsAtStart && !isOnePage ? await readStart(poll) : null;
+  if (atStart !== null || poll.more) return atStart;
+  const atEnd = order !== 'newest_first' || !swept ? await readEnd(poll) : null;
+  if (atEnd === null) await poll.learn();
+  return atEnd;
 }
 
 /** Looks for what the ends do not show, as far as that is due. */
-async function lookFurther(poll: Poll): Promise<void> {
+async function lookFurther(poll: Poll): Promise<Failure | null> {
   const { rewindEveryMs, reconcileEveryMs } = poll.settings;
   const { growth, memory } = poll.checkpoint;
   const { order } = growth;
-  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) await rewind(poll);
+  if (order === 'oldest_first' && poll.due('rewoundAt', rewindEveryMs)) {
+    const failure = await rewind(poll);
+    if (failure !== null) return failure;
+  }
   if (poll.due('probedAt', reconcileEveryMs)) {
     // What has no time and is forgotten would look new there.
-    if (order === 'oldest_first' && memory.horizon !== noHorizon) await readStart(poll);
-    if (order === 'newest_first' && knowsEnd(poll.checkpoint)) await readEnd(poll);
+    const isStart = order === 'oldest_first' && memory.horizon !== noHorizon;
+    const isEnd = order === 'newest_first' && knowsEnd(poll.checkpoint);
+    const failure = isStart ? await readStart(poll) : isEnd ? await readEnd(poll) : null;
+    if (failure !== null) return failure;
     await poll.commit({ looked: { probedAt: poll.begunAt } });
     await poll.learn();
   }
   const { whole, looked } = poll.checkpoint;
   if ((whole.round !== null && !poll.more) || poll.due('sweptAt', roundEveryMs(poll))) {
     const anew = looked.sweptAt === roundWanted;
-    await readRound(poll, { hurried: anew || isBlind(poll.checkpoint, poll.now), anew });
+    const hurried = anew || isBlind(poll.checkpoint, poll.now);
+    const failure = await readRound(poll, { hurried, anew });
+    if (failure !== null) return failure;
     await poll.learn();
   }
+  return null;
 }

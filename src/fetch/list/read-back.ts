@@ -1,6 +1,7 @@
 // Stepping back: from a place where the list was read some time before to its end, through what is known. Finds records that came
 // late, and the list's end where the cursor for it has died.
 
+import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd } from './checkpoint.ts';
 import type { Poll } from './poll.ts';
 import { leadsNowhere } from './recover.ts';
@@ -13,7 +14,7 @@ const stepsBackMax = 5;
  * Reads from the last place on the trail whose records are all older than `horizon` (epoch milliseconds). False: there is
  * none, or upstream takes none of those tried.
  */
-export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
+export async function readBack(poll: Poll, horizon: number): Promise<boolean | Failure> {
   const { stream, spool } = poll.reader.means;
   // It may be left from a paging that was changed.
   if (stream.pagination.style !== 'cursor') return false;
@@ -23,36 +24,34 @@ export async function readBack(poll: Poll, horizon: number): Promise<boolean> {
   const endIsKnown = knowsEnd(poll.checkpoint);
   for (const { cursor } of starts.slice(0, stepsBackMax)) {
     let found = false;
-    try {
-      const resume = { by: 'cursor' as const, cursor };
-      const { paused } = await poll.follow({
-        from: { resume, overlap: null },
-        reading: 'known',
-        // It may die with something between unread.
-        anchored: false,
-        trail: true,
-        horizon: poll.checkpoint.memory.horizon,
-        step: (stage) => {
-          found ||= stage.taken.judged.fresh.length > 0;
-          // A cursor that is bound to the list as it was leads to an end that is none any more.
-          return stage.next === null && (found || !endIsKnown) ? resumeAfter(stage) : {};
-        },
-      });
-      return paused === null;
-    } catch (error) {
-      if (!leadsNowhere(error)) throw error;
-    }
+    const walked = await poll.follow({
+      from: { resume: { by: 'cursor', cursor }, overlap: null },
+      reading: 'known',
+      // It may die with something between unread.
+      anchored: false,
+      trail: true,
+      horizon: poll.checkpoint.memory.horizon,
+      step: (stage) => {
+        found ||= stage.taken.judged.fresh.length > 0;
+        // A cursor that is bound to the list as it was leads to an end that is none any more.
+        return stage.next === null && (found || !endIsKnown) ? resumeAfter(stage) : {};
+      },
+    });
+    if (walked.outcome === 'ok') return walked.paused === null;
+    if (!leadsNowhere(walked)) return walked;
   }
   return false;
 }
 
 /** Looks for records that came late since this was done last. They are at most `lookback` older than that. */
-export async function rewind(poll: Poll): Promise<void> {
+export async function rewind(poll: Poll): Promise<Failure | null> {
   const { lookbackMs, rewindEveryMs } = poll.settings;
   const { triedBackAt } = poll.memory;
-  if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return;
+  if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return null;
   const isThrough = await readBack(poll, poll.checkpoint.looked.rewoundAt - lookbackMs);
+  if (typeof isThrough === 'object') return isThrough;
   // Where upstream takes no cursor from before, it is not asked at each poll, and a round has to find them.
   poll.memory.triedBackAt = isThrough ? null : poll.begunAt;
   if (isThrough) await poll.commit({ looked: { rewoundAt: poll.begunAt } });
+  return null;
 }

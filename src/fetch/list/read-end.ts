@@ -1,7 +1,7 @@
 // What is new at the end of a list: asks the last cursor that worked again, and follows on. Where no such place is known, or
 // upstream no longer takes it, the end is found anew: from a place where the list was read some time before, or by a round.
 
-import type { NoPage } from '../outcome.ts';
+import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd, roundWanted } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
@@ -22,16 +22,17 @@ import { keyCount, keysWithout, resumeAfter, type Seen } from './stage.ts';
 import type { Walk } from './walk.ts';
 
 /** Reads the list's end. */
-export async function readEnd(poll: Poll): Promise<void> {
+export async function readEnd(poll: Poll): Promise<Failure | null> {
   const { end, whole, memory } = poll.checkpoint;
   const { resume, overlap, atEnd, again, arrivedAt } = end;
   if (!knowsEnd(poll.checkpoint) || resume === null) {
     // Counting anew is what a round is for, and one that is under way has come further already.
     const canStepBack = whole.swept && whole.round === null && !end.countAnew;
-    if (canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY))) {
-      return await poll.commit({ wanted: { standingBefore: null } });
-    }
-    return await readRound(poll, { hurried: true });
+    const back = canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY));
+    if (typeof back === 'object') return back;
+    if (!back) return await readRound(poll, { hurried: true });
+    await poll.commit({ wanted: { standingBefore: null } });
+    return null;
   }
   const isFirst = samePlace(resume, poll.first);
   // Behind the last record nothing that is known is met; in an empty list, nothing is known.
@@ -64,30 +65,34 @@ export async function readEnd(poll: Poll): Promise<void> {
       };
     },
   };
-  try {
-    const { next, paused } = await poll.follow(walk, growth);
-    if (anew === null || next === null || paused === null) return;
-    // A gap that is too long for one poll: a round goes on behind it.
-    await poll.commit({ end: { resume: null }, whole: { round: { ...anew, next, known: true } } });
-  } catch (error) {
-    if (isFirst || !isRefused(error)) throw error;
-    await recover(poll, error);
+  const walked = await poll.follow(walk, growth);
+  if (walked.outcome !== 'ok') {
+    return isFirst || !isRefused(walked) ? walked : await recover(poll, walked);
   }
+  const { next, paused } = walked;
+  if (anew === null || next === null || paused === null) return null;
+  // A gap that is too long for one poll: a round goes on behind it.
+  await poll.commit({ end: { resume: null }, whole: { round: { ...anew, next, known: true } } });
+  return null;
 }
 
 /** Finds out what a refusal means, and where the list goes on if its cursor is dead. */
-async function recover(poll: Poll, refusal: NoPage): Promise<void> {
+async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   const { reader, first, signal, settings } = poll;
   const { growth, end } = poll.checkpoint;
-  if (!(await isDead(reader, refusal, { resume: end.resume ?? first, first, signal }))) return;
+  const dead = await isDead(reader, refusal, { resume: end.resume ?? first, first, signal });
+  if (dead !== true) return dead || null;
   const { log, stream } = reader.means;
   // The end is not where such a list grows.
   const lost = { end: { resume: null } };
-  if (growth.order === 'newest_first') return await poll.commit(lost);
+  if (growth.order === 'newest_first') {
+    await poll.commit(lost);
+    return null;
+  }
   const what = stream.pagination.style === 'offset' ? 'offset' : 'cursor';
-  log.warn(`upstream no longer takes the ${what}`, { error: refusal.message });
-  if (settings.onCursorInvalid === 'halt') throw refusal;
-  const { cause } = refusal.failure;
+  const { cause } = refusal;
+  log.warn(`upstream no longer takes the ${what}`, { error: cause.message });
+  if (settings.onCursorInvalid === 'halt') return refusal;
   if (settings.onCursorInvalid === 'from_now') {
     const { now, checkpoint } = poll;
     const findings = fromNowFindings(stream.name, cause, {
@@ -98,7 +103,7 @@ async function recover(poll: Poll, refusal: NoPage): Promise<void> {
   } else {
     await poll.commit(lost, [resetFinding(stream.name, what, cause)]);
   }
-  await readEnd(poll);
+  return await readEnd(poll);
 }
 
 /**
@@ -109,10 +114,10 @@ function checkEnd(
   { checkpoint, reader }: Poll,
   identified: Identified,
   { isFirst, left, overlap }: Seen,
-): void {
-  checkHeeded(reader, identified, isFirst);
-  if (!checkpoint.memory.nameless || overlap > 0) return;
+): Failure | null {
+  const ignored = checkHeeded(reader, identified, isFirst);
+  if (ignored !== null || !checkpoint.memory.nameless || overlap > 0) return ignored;
   const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
   const known = reader.countKnown(identified) - met;
-  if (known * 2 > identified.count - met) throw ignoredCursor(reader.means.stream);
+  return known * 2 > identified.count - met ? ignoredCursor(reader.means.stream) : null;
 }

@@ -5,7 +5,7 @@
 // A round takes a tenth of the time and goes on at the next poll, so that what is new never waits for it; only where the
 // list's end is not known without it does it go through in one poll. Its progress is committed.
 
-import { NoPage } from '../outcome.ts';
+import type { Failure } from '../../contracts/answer.ts';
 import {
   type CheckpointChange,
   joined,
@@ -58,7 +58,7 @@ function isRecent(at: number | null, now: number): boolean {
 export async function readRound(
   poll: Poll,
   { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },
-): Promise<void> {
+): Promise<Failure | null> {
   const { nameless } = poll.checkpoint.memory;
   const { round } = poll.checkpoint.whole;
   const { tally, polledAt } = poll.memory;
@@ -67,19 +67,18 @@ export async function readRound(
   const until = hurried ? Number.POSITIVE_INFINITY : poll.now + sliceMs;
   // Records without ids are counted from the round's beginning, which is forgotten in a restart.
   const canGoOn = round !== null && (!nameless || samePlace(tally.at, round.next));
-  try {
-    if (round === null || anew || !canGoOn) await walk(poll, begin(poll), until);
-    else await goOn(poll, round, until);
-  } catch (error) {
-    const isBlocked = error instanceof NoPage && error.failure.outcome === 'blocked';
-    if (!isBlocked || !knowsEnd(poll.checkpoint)) throw error;
-    // What stands behind cannot be read, and what is new is read without this round.
-    poll.reader.means.log.warn('a row that upstream does not show ends a round through the list', {
-      error: error.message,
-    });
-    const sweptAt = poll.checkpoint.whole.round?.begunAt ?? poll.begunAt;
-    await poll.commit({ whole: { round: null }, looked: { sweptAt } });
-  }
+  const failure =
+    round === null || anew || !canGoOn
+      ? await walk(poll, begin(poll), until)
+      : await goOn(poll, round, until);
+  if (failure?.outcome !== 'blocked' || !knowsEnd(poll.checkpoint)) return failure;
+  // What stands behind cannot be read, and what is new is read without this round.
+  poll.reader.means.log.warn('a row that upstream does not show ends a round through the list', {
+    error: failure.cause.message,
+  });
+  const sweptAt = poll.checkpoint.whole.round?.begunAt ?? poll.begunAt;
+  await poll.commit({ whole: { round: null }, looked: { sweptAt } });
+  return null;
 }
 
 /** A round from the list's start, where nothing is counted yet. */
@@ -92,20 +91,17 @@ export function begin(poll: Poll): Round {
   return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...nothing };
 }
 
-async function goOn(poll: Poll, round: Round, until: number): Promise<void> {
-  try {
-    await walk(poll, round, until);
-  } catch (error) {
-    if (!leadsNowhere(error)) throw error;
-    // A refusal further on may be a slip, and is asked again where it stands.
-    const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, round.next);
-    if (isRefused(error) && hasMoved) throw error;
-    // Its cursor did not live until this poll: from the start, and without a pause this time.
-    await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
-  }
+async function goOn(poll: Poll, round: Round, until: number): Promise<Failure | null> {
+  const failure = await walk(poll, round, until);
+  if (failure === null || !leadsNowhere(failure)) return failure;
+  // A refusal further on may be a slip, and is asked again where it stands.
+  const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, round.next);
+  if (isRefused(failure) && hasMoved) return failure;
+  // Its cursor did not live until this poll: from the start, and without a pause this time.
+  return await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
 }
 
-async function walk(poll: Poll, round: Round, until: number): Promise<void> {
+async function walk(poll: Poll, round: Round, until: number): Promise<Failure | null> {
   const { name } = poll.reader.means.stream;
   const { tally } = poll.memory;
   const before = poll.checkpoint;
@@ -114,7 +110,7 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
   let current = round;
   let atEnd: CheckpointChange = {};
   let pages = 0;
-  const follow = poll.follow({
+  const walked = await poll.follow({
     from: { resume: round.next, overlap: round.overlap },
     reading: 'known',
     anchored: true,
@@ -123,9 +119,8 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
     horizon: before.whole.swept ? round.horizon : null,
     tally,
     until,
-    check: (identified, { isFirst }) => {
-      if (round.begunAt !== poll.begunAt) checkHeeded(poll.reader, identified, isFirst);
-    },
+    check: (identified, { isFirst }) =>
+      round.begunAt === poll.begunAt ? null : checkHeeded(poll.reader, identified, isFirst),
     step: (stage) => {
       const { place, next, taken, pager } = stage;
       const { resume, overlap } = pager.resume(place, next);
@@ -141,12 +136,14 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
       return isStep && next !== null ? { whole: { round: current } } : {};
     },
   });
-  const walked = await follow.catch(async (error: unknown) => {
-    if (error instanceof NoPage && tally.at !== null)
-      await poll.commit({ whole: { round: current } });
-    throw error;
-  });
-  if (walked.paused !== null) return await poll.commit({ whole: { round: current } });
+  if (walked.outcome !== 'ok') {
+    if (tally.at !== null) await poll.commit({ whole: { round: current } });
+    return walked;
+  }
+  if (walked.paused !== null) {
+    await poll.commit({ whole: { round: current } });
+    return null;
+  }
   // Rows that came or went meanwhile are no sign: once more.
   const isUnsure = pages > 1 && round.next.by === 'cursor' && poll.missesRows();
   const now = poll.now;
@@ -165,4 +162,5 @@ async function walk(poll: Poll, round: Round, until: number): Promise<void> {
     // Where it goes on from now, what came in between was told as left out.
     before.wanted.standingBefore === null ? gapBefore(current, name, current.watermark) : [],
   );
+  return null;
 }

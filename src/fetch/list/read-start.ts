@@ -1,6 +1,7 @@
 // What is new at the start of a list: walks from the first page down to what is known. A walk that died is first gone on with
 // down to there; what it had found is known and yet no sign of having joined up, so the new walk passes through it.
 
+import type { Failure } from '../../contracts/answer.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
@@ -11,16 +12,17 @@ import { resumeAfter, type Stage } from './stage.ts';
 import type { Walk } from './walk.ts';
 
 /** Reads the list's start. */
-export async function readStart(poll: Poll): Promise<void> {
+export async function readStart(poll: Poll): Promise<Failure | null> {
   const { reader, begunAt, settings, memory } = poll;
   const { openWalk: before } = poll.checkpoint.start;
   const hasPaused = before !== null && memory.empties.before(before.next).count > 0;
-  await goOnWithOpenWalk(poll);
-  if (poll.more) return;
+  const failed = await goOnWithOpenWalk(poll);
+  if (failed !== null || poll.more) return failed;
   if (hasPaused) {
     // It was in the midst of empty pages, and is through now: the next poll looks at the start again.
     reader.anchorAll();
-    return await poll.commit({ start: { openWalk: null } });
+    await poll.commit({ start: { openWalk: null } });
+    return null;
   }
   const { name } = reader.means.stream;
   const { growth: known, looked, start, end } = poll.checkpoint;
@@ -39,25 +41,25 @@ export async function readStart(poll: Poll): Promise<void> {
     reach = reachWith(reach, stage);
     if (stage.next === null) atEnd = resumeAfter(stage);
   });
-  await poll.follow({ ...whole, passed: nonePassed }, growth);
-  if (poll.more) return;
+  const walked = await poll.follow({ ...whole, passed: nonePassed }, growth);
+  if (walked.outcome !== 'ok') return walked;
+  if (poll.more) return null;
   reader.anchorAll();
   await poll.commit(
     { ...atEnd, start: { openWalk: null }, ...(deep ? { looked: { rewoundAt: begunAt } } : {}) },
     gapBefore(reach, name, watermark),
   );
+  return null;
 }
 
-async function goOnWithOpenWalk(poll: Poll): Promise<void> {
+async function goOnWithOpenWalk(poll: Poll): Promise<Failure | null> {
   const { openWalk } = poll.checkpoint.start;
-  if (openWalk === null) return;
-  const from = { resume: openWalk.next, overlap: null };
-  try {
-    await poll.follow(topWalk(poll, { from, block: openWalk.block, horizon: null }));
-  } catch (error) {
-    // The dead walk's cursor is gone: the new walk passes through its records and beyond.
-    if (!leadsNowhere(error)) throw error;
-  }
+  if (openWalk === null) return null;
+  const { next: resume, block } = openWalk;
+  const from = { resume, overlap: null };
+  const walked = await poll.follow(topWalk(poll, { from, block, horizon: null }));
+  // Where the dead walk's cursor is gone, the new walk passes through its records and beyond.
+  return walked.outcome === 'ok' || leadsNowhere(walked) ? null : walked;
 }
 
 /** Where a walk begins, and how far down it goes. */

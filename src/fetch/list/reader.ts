@@ -4,6 +4,7 @@
 // fails both memory and checkpoint are loaded anew before the next poll.
 
 import { randomUUID } from 'node:crypto';
+import type { Answer } from '../../contracts/answer.ts';
 import { invariant } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
 import type { ListStream, Order } from '../../contracts/source.ts';
@@ -168,8 +169,8 @@ export class ListReader {
     return this.#block + 1;
   }
 
-  /** The page at a place, of which `overlap` rows were read before. Throws NoPage for any other answer. */
-  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Asked> {
+  /** The page at a place, of which `overlap` rows were read before. */
+  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<Asked>> {
     const { end, server } = this.checkpoint;
     const { unsorted } = server;
     const isEnd = end.atEnd && samePlace(place, end.resume);

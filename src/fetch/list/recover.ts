@@ -6,7 +6,6 @@
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { ListStream } from '../../contracts/source.ts';
-import { NoPage } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
@@ -16,42 +15,30 @@ import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next poll goes on as before.
- * Throws NoPage when the endpoint is at fault.
+ * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next poll goes on as before. A
+ * failure where the endpoint is at fault.
  */
 export async function isDead(
   reader: ListReader,
-  refusal: NoPage,
+  refusal: Failure,
   { resume, first, signal }: { resume: Place; first: Place; signal: AbortSignal },
-): Promise<boolean> {
+): Promise<boolean | Failure> {
   if (isIgnored(refusal)) return true;
   // The list's start first: where the endpoint has refused everything for a while, the cursor is asked again after that.
-  await reader.ask(first, 0, signal);
-  return !(await answers(reader, resume, signal));
-}
-
-async function answers(reader: ListReader, place: Place, signal: AbortSignal): Promise<boolean> {
-  try {
-    await reader.ask(place, 0, signal);
-    return true;
-  } catch (error) {
-    if (isRefused(error)) return false;
-    throw error;
-  }
+  const start = await reader.ask(first, 0, signal);
+  if (start.outcome !== 'ok') return start;
+  const again = await reader.ask(resume, 0, signal);
+  return again.outcome !== 'ok' && (isRefused(again) || again);
 }
 
 /** True for a place that upstream does not take. */
-export function isRefused(error: unknown): error is NoPage {
-  return (
-    error instanceof NoPage && error.failure.outcome === 'refused' && error.failure.about !== 'sort'
-  );
+export function isRefused({ outcome, about }: Failure): boolean {
+  return outcome === 'refused' && about !== 'sort';
 }
 
 /** True for a place from which a walk comes to no end: upstream does not take it, or leads in a circle from it. */
-export function leadsNowhere(error: unknown): boolean {
-  if (!(error instanceof NoPage)) return false;
-  const { outcome, cause } = error.failure;
-  return outcome === 'refused' ? isRefused(error) : cause.code === 'pagination_loop';
+export function leadsNowhere(failure: Failure): boolean {
+  return isRefused(failure) || failure.cause.code === 'pagination_loop';
 }
 
 /** Tells that a cursor has died, or that the order is gone in which a list was read. */
@@ -94,19 +81,14 @@ export function fromNowFindings(
 /** Whether a failure means that the company of a stream is denied or gone, not a place in its list. */
 export async function isScopeLost(
   reader: ListReader,
-  { failure }: NoPage,
+  failure: Failure,
   { first, signal }: { first: Place; signal: AbortSignal },
 ): Promise<boolean> {
   if (reader.means.stream.company === undefined) return false;
   if (failure.outcome === 'denied') return failure.status === 403;
   if (!isGone(failure)) return false;
-  try {
-    await reader.ask(first, 0, signal);
-    return false;
-  } catch (error) {
-    if (!(error instanceof NoPage)) throw error;
-    return isGone(error.failure);
-  }
+  const start = await reader.ask(first, 0, signal);
+  return start.outcome !== 'ok' && isGone(start);
 }
 
 function isGone({ outcome, status, about }: Failure): boolean {
@@ -130,34 +112,34 @@ export function checkHeeded(
   { checkpoint, means }: ListReader,
   identified: Identified,
   isFirst: boolean,
-): void {
+): Failure | null {
   const { firstPage } = checkpoint.server;
   const { nameless } = checkpoint.memory;
   const { count } = identified;
-  if (firstPage === null || count === 0) return;
+  if (firstPage === null || count === 0) return null;
   const head = Buffer.from(firstPage, 'base64');
   const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
   const at = nameless ? keys.indexOf(head.subarray(0, keyBytes)) : isFirst ? 0 : -1;
-  if (at < 0) return;
+  if (at < 0) return null;
   // Either page may be the shorter one.
   const length = Math.min(head.length, keys.length - at);
   const isHead = head.subarray(0, length).equals(keys.subarray(at, at + length));
-  if (isHead) throw ignoredCursor(means.stream);
+  return isHead ? ignoredCursor(means.stream) : null;
 }
 
 /** A cursor that was answered with another place than was meant: taken, and not heeded. */
-export function ignoredCursor({ name, pagination }: ListStream): NoPage {
+export function ignoredCursor({ name, pagination }: ListStream): Failure {
   const cause = new ExportError(
     'cursor_refused',
     `reading ${name}: upstream answers the ${pagination.style === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
     { next: 'The list is read again from an earlier place by itself, repeats left out.' },
   );
   // Upstream has answered the request: it is the config that does not fit.
-  return new NoPage({ outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause });
+  return { outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause };
 }
 
-function isIgnored({ failure }: NoPage): boolean {
-  return failure.outcome === 'refused' && failure.status === 200;
+function isIgnored({ outcome, status }: Failure): boolean {
+  return outcome === 'refused' && status === 200;
 }
 
 /** How far back a walk through a list has seen it reach. */

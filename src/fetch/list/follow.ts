@@ -1,0 +1,306 @@
+// Following a list from a place, page by page, under one of the strategies of poller.ts. Each page is committed with the
+// step of the checkpoint that follows from it, in order, small ones together (group.ts); the next page is asked for meanwhile.
+// However a walk ends, all that it took is committed by then, or the commit's failure is how it ends.
+// A walk ends at the end of the list, where its strategy says so, at a loop, or when others are to have their turn.
+
+import type { Answer, Failure } from '../../contracts/answer.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import { type CheckpointChange, joined } from './checkpoint.ts';
+import { CircleWatch, type Sameness } from './circle.ts';
+import { EndWatch, type Last, nonePassed, notKnown } from './end-watch.ts';
+import { gapAt } from './gap.ts';
+import type { Identified } from './identity.ts';
+import type { Reading } from './judge.ts';
+import { headOf, keysOf, overlapEnd, sameEnd } from './keys.ts';
+import { firstPlace, isFirst, type Page, type Place } from './page.ts';
+import type { Asked } from './page-asker.ts';
+import { overlapMax, type Pager, pagerFor } from './pager.ts';
+import type { ListReader } from './reader.ts';
+import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
+import { TailWatch } from './tail.ts';
+import type { Walk, Walked } from './walk.ts';
+
+/** Records by which the list's first page is known again. */
+const headMax = 8;
+/** Walks begun anew because rows moved, before the poll gives up. */
+const restartsMax = 3;
+
+/** Follows the list. A failure is an answer that is no page, a loop, or rows that do not stop moving. */
+export async function follow(
+  reader: ListReader,
+  walk: Walk,
+  signal: AbortSignal,
+): Promise<Answer<Walked>> {
+  const { name, pagination } = reader.means.stream;
+  let current = walk;
+  for (let restarts = 0; restarts <= restartsMax; restarts += 1) {
+    const walked = await new Following(reader, current, signal).run();
+    if (walked !== 'shifted') {
+      return walked.outcome === 'ok' ? { ...walked, restarted: restarts > 0 } : walked;
+    }
+    reader.means.log.info('rows moved while the list was read; reading it again from its start');
+    current = anew(walk, firstPlace(pagination));
+  }
+  const moving = `reading ${name}: rows keep moving between pages`;
+  const next = 'It is read again by itself; newest first (order_by and order), rows move less.';
+  return { outcome: 'retry', cause: new ExportError('upstream_nonsense', moving, { next }) };
+}
+
+/**
+ * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it was: after a crash all
+ * from there on counts as unread.
+ */
+function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
+  return {
+    ...walk,
+    from: { resume: first, overlap: null },
+    reading: 'known',
+    passed: nonePassed,
+    ...(walk.anchored
+      ? { step: (stage: Stage) => (stage.next === null ? walk.step(stage) : {}) }
+      : {}),
+  };
+}
+
+/** How one walk has ended that rows did not move under. */
+type Ended = Omit<Walked, 'restarted'>;
+
+/** A page that was read, and where the walk goes on; `last`: what its end would say. */
+interface Read extends Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'> {
+  readonly last: Last;
+}
+
+/** One walk under way. */
+class Following {
+  readonly #reader: ListReader;
+  readonly #walk: Walk;
+  readonly #signal: AbortSignal;
+  readonly #pager: Pager;
+  readonly #tally: Tally;
+  readonly #circle: CircleWatch;
+  readonly #tail: TailWatch;
+  readonly #end: EndWatch;
+  #reading: Reading;
+  #left: string | null;
+  /** No page with records was met so far. */
+  #isFirst = true;
+  /** The list's first page was met, and had less than was asked for. */
+  #isShort = false;
+  /** Keys of the last records of the page before. */
+  #before: Buffer = Buffer.alloc(0);
+  #fresh = 0;
+
+  constructor(reader: ListReader, walk: Walk, signal: AbortSignal) {
+    const { name, pagination } = reader.means.stream;
+    this.#reader = reader;
+    this.#walk = walk;
+    this.#signal = signal;
+    this.#pager = pagerFor(pagination, walk.from);
+    this.#tally = walk.tally ?? { counts: new Map(), at: null };
+    this.#circle = new CircleWatch(name);
+    this.#tail = new TailWatch(reader.checkpoint, {
+      isPoll: walk.isPoll === true,
+      run: walk.empties ?? { count: 0 },
+    });
+    const isWhole = reader.means.start === 'beginning';
+    this.#end = new EndWatch(reader.means.stream, isWhole, walk.passed ?? notKnown);
+    this.#reading = walk.reading;
+    this.#left = walk.reading === 'resume' ? reader.checkpoint.end.resumePage : null;
+  }
+
+  async run(): Promise<Answer<Ended> | 'shifted'> {
+    const over = new AbortController();
+    const stop = () => over.abort(this.#signal.reason);
+    this.#signal.addEventListener('abort', stop, { once: true });
+    if (this.#signal.aborted) stop();
+    try {
+      return await this.#follow(over.signal);
+    } finally {
+      this.#signal.removeEventListener('abort', stop);
+      // A page asked for ahead is not wanted any more where a commit has failed.
+      over.abort(new Error('the walk is over'));
+      // What was taken is as good as it was.
+      await this.#flush();
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<Answer<Ended> | 'shifted'> {
+    const ask = (place: Place) =>
+      this.#reader.ask(this.#pager.ask(place), this.#pager.overlap, signal);
+    let place = this.#walk.from.resume;
+    let upcoming = ask(place);
+    for (;;) {
+      const asked = await this.#arrival(upcoming, () => ask(place));
+      if (asked.outcome !== 'ok') return asked;
+      const read = this.#read(place, asked);
+      if (read === 'shifted' || 'cause' in read) return read;
+      const { next, onward, taken, overlap, last } = read;
+      const ended = next === null || this.#walk.stopAt?.(taken) === true;
+      const paused = this.#pause();
+      const goesOn = !ended && paused === null;
+      if (goesOn) {
+        upcoming = ask(next);
+        // A fault is met when the page is awaited, after this one is staged.
+        upcoming.catch(() => undefined);
+      }
+      if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
+      this.#stage(this.#stageOf(place, { next, onward, taken, overlap }), asked.hidden);
+      if (!goesOn) {
+        const verdicts = next === null ? this.#end.verdicts(place, last) : {};
+        return { outcome: 'ok', fresh: this.#fresh, paused: ended ? null : paused, next, verdicts };
+      }
+      if (this.#reader.isWhole) await this.#flush();
+      place = next;
+      if (this.#reading === 'resume' && this.#left === null) this.#reading = 'onward';
+    }
+  }
+
+  /** Takes what is new on a page, and tells where the walk goes on. */
+  #read(place: Place, { page, hidden }: Asked): Read | Failure | 'shifted' {
+    const identified = this.#reader.identify(page);
+    const isFull = this.#isFull(identified);
+    const heeded = this.#end.isHeeded(place, page, { identified, isFull });
+    if (typeof heeded === 'object') return heeded;
+    const accepted = this.#pager.accept(identified);
+    if (accepted === null) return 'shifted';
+    this.#tally.at = null;
+    // Rows that are counted go nowhere but on, and some of them are asked for twice.
+    const sameness = place.by === 'offset' ? 'other' : this.#circle.look(identified, isFull);
+    if (sameness === 'circle') return this.#circle.failure;
+    const overlap = Math.max(accepted, this.#again(identified, sameness));
+    const seen = { isFirst: this.#isFirst, left: this.#left, overlap };
+    const flaw = this.#walk.check?.(identified, seen) ?? null;
+    if (flaw !== null) return flaw;
+    this.#isFirst &&= identified.count === 0;
+    const taken = this.#take(page, identified, overlap);
+    const onward =
+      hidden === null
+        ? this.#pager.next(place, page, identified)
+        : this.#pager.past(place, page, identified);
+    const way = heeded ? this.#way(onward, taken, sameness) : 'end';
+    if (way === 'circle') return this.#circle.failure;
+    const last = { page, onward, sameness, isFull };
+    return { next: way === 'on' ? onward : null, onward, taken, overlap, last };
+  }
+
+  /**
+   * Awaits a page; where it is long in coming, what was taken before it is committed meanwhile. Where it leaves open
+   * whether its cursor leads on, the place is asked once more.
+   */
+  async #arrival(
+    upcoming: Promise<Answer<Asked>>,
+    askAgain: () => Promise<Answer<Asked>>,
+  ): Promise<Answer<Asked>> {
+    if (await this.#reader.isLate(upcoming)) await this.#flush();
+    const asked = await upcoming;
+    if (asked.outcome !== 'ok' || !this.#tail.doubts(asked.page)) return asked;
+    const second = await askAgain();
+    if (second.outcome === 'ok') this.#tail.compare(asked.page.next, second.page);
+    return second;
+  }
+
+  async #flush(): Promise<void> {
+    const { at } = this.#tally;
+    this.#tally.at = null;
+    await this.#reader.flush();
+    this.#tally.at = at;
+  }
+
+  #take(page: Page, identified: Identified, overlap: number): Taken {
+    const { counts } = this.#tally;
+    const taken = this.#reader.take(page, identified, {
+      reading: this.#reading,
+      counts,
+      overlap,
+      anchored: this.#walk.anchored,
+      horizon: this.#walk.horizon ?? null,
+      resumePage: this.#left === null ? null : Buffer.from(this.#left, 'base64'),
+    });
+    this.#fresh += taken.judged.fresh.length;
+    return taken;
+  }
+
+  /** How many leading records came on the page before; without ids they would look new. */
+  #again(identified: Identified, sameness: Sameness): number {
+    if (sameness !== 'other') return identified.count;
+    const mayBegin = this.#reader.checkpoint.server.endless === 'again' && this.#before.length > 0;
+    return mayBegin ? Math.max(0, overlapEnd(identified, this.#before)) : 0;
+  }
+
+  #isFull({ count }: Identified): boolean {
+    const { limit } = this.#reader;
+    return count >= (limit ?? 2);
+  }
+
+  #way(onward: Place | null, { judged }: Taken, sameness: Sameness): 'on' | 'end' | 'circle' {
+    if (onward === null) return 'end';
+    if (onward.by === 'offset') return 'on';
+    const { identified, fresh } = judged;
+    if (this.#tail.isEnd(identified.count, fresh.length, sameness)) return 'end';
+    const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
+    const progress = fresh.some(isSure);
+    return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
+  }
+
+  #stageOf(place: Place, met: Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'>): Stage {
+    const { taken } = met;
+    const { identified } = taken.judged;
+    const { count, named } = identified;
+    const isFirst = this.#before.length === 0;
+    const overlap = isFirst ? 0 : Math.max(met.overlap, sameEnd(identified, this.#before));
+    const tail = keysOf(identified, Math.max(0, count - overlapMax), count);
+    this.#before = Buffer.from(tail, 'base64');
+    const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
+    this.#end.pass(taken.page, count - overlap);
+    const { passed } = this.#end;
+    return { ...met, place, pager: this.#pager, overlap, passed, left: this.#left, nameless };
+  }
+
+  #pause(): Walked['paused'] {
+    const { until } = this.#walk;
+    if (this.#tail.isPause) return 'empty';
+    return until !== undefined && this.#reader.means.clock.now() >= until ? 'time' : null;
+  }
+
+  #stage(stage: Stage, hidden: ExportError | null): void {
+    const { place, next, taken } = stage;
+    const { identified, fresh, changed, identities } = taken.judged;
+    const { name } = this.#reader.means.stream;
+    const step = this.#walk.step(stage);
+    const { gaps: told } = this.#reader.checkpoint.told;
+    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told });
+    const ahead = this.#reading === 'known' && step.end?.resume === undefined;
+    const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
+    const learned: CheckpointChange = {
+      server: this.#learned(stage),
+      memory: { nameless: stage.nameless },
+      ...(countAnew ? { end: { countAnew } } : {}),
+      ...(gap === null ? {} : { told: { gaps: gap.gaps } }),
+    };
+    const change = joined(learned, step);
+    const isOnTrail = this.#walk.trail && place.by === 'cursor' && next !== null;
+    const trail = isOnTrail ? place.cursor : null;
+    const findings = gap === null ? [] : [gap.finding];
+    if (identities.length > 0 || changed.length > 0 || this.#reader.differs(change)) {
+      this.#reader.stage(taken, change, { trail, findings });
+    }
+    this.#tally.at = next;
+  }
+
+  /** What a page shows of the server: how the list begins, and how it ends. */
+  #learned({ place, next, onward, taken }: Stage): NonNullable<CheckpointChange['server']> {
+    const { identified } = taken.judged;
+    const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
+    const endless = next === null ? ended : this.#reader.checkpoint.server.endless;
+    const isAtStart = isFirst(place);
+    // What is not full may be the last page as well, which comes again by right.
+    if (isAtStart) this.#isShort = !this.#isFull(identified);
+    const head = isAtStart && next !== null ? headOf(identified, headMax) : '';
+    const mayEnd = endless !== null && this.#isShort;
+    return {
+      ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),
+      endless,
+      gap: this.#tail.gap,
+    };
+  }
+}
