@@ -1,77 +1,20 @@
-// Sends events to a Kafka topic. As it comes: an idempotent producer, one batch one answer from all in-sync replicas.
-// With `exactly_once`: one batch is one transaction, which also commits the sink's position in the spool under a
-// consumer group of its own; that position is read back when the sink opens and after each failure, so a reader of
-// committed records sees each event once, whatever dies when. What must stay true: nothing passes a record that Kafka
-// will not take before the engine has it as a dead letter, and a producer is never used again after a failure.
+// Sends events to a Kafka topic. As it comes: an idempotent producer, one batch one answer from all
+// in-sync replicas. With `exactly_once`: one batch is one transaction, which also commits the
+// sink's position in the spool under a consumer group of its own; that position is read back when
+// the sink opens and after each failure, so a reader of committed records sees each event once,
+// whatever dies when. What must stay true: nothing passes a record that Kafka will not take before
+// the engine has it as a dead letter, and a producer is never used again after a failure.
 
-import { z } from 'zod';
-import { defineSink, type Settings } from '../../src/contracts/definition.ts';
+import { defineSink } from '../../src/contracts/definition.ts';
 import { asExportError, ExportError } from '../../src/contracts/errors.ts';
-import { duration, parseHostPort, secret, size, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
 import type { Clock, Tools } from '../../src/contracts/tools.ts';
-import { compression } from '../shared/compression.ts';
 import { Connection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext, KafkaFailure } from './kafka/failure.ts';
-import type { KafkaDriver, KafkaOptions, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
+import type { KafkaDriver, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
 import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
+import { fields, type KafkaSettings, optionsOf } from './kafka/settings.ts';
 import { TopicStanding } from './kafka/standing.ts';
-
-const address = z
-  .string()
-  .refine(
-    (text) => parseHostPort(text) !== null,
-    'expected host:port, such as kafka-1.example:9092',
-  );
-
-const fields = {
-  brokers: z.array(address).min(1).describe('brokers to find the cluster by, each host:port'),
-  topic: z
-    .string()
-    .regex(
-      /^(?!\.\.?$)[A-Za-z0-9._-]{1,249}$/,
-      'expected a topic name: letters, digits, ".", "_" and "-"',
-    )
-    .describe('topic to write to'),
-  exactly_once: z
-    .boolean()
-    .default(false)
-    .describe('one transaction a batch, so that readers of committed records see each event once'),
-  key: z
-    .enum(['stream', 'uid', 'source', 'none'])
-    .default('stream')
-    .describe('the record key; records of one key keep their order'),
-  compression: compression('none').describe('compression of record batches'),
-  sasl: z
-    .strictObject({
-      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('SASL mechanism'),
-      username: z.string().min(1).describe('name of the account'),
-      password: secret().describe('password of the account'),
-    })
-    .optional()
-    .describe('how to authenticate'),
-  tls: tls().describe('speak TLS to the brokers; {} trusts the system’s authorities'),
-  client_id: z.string().min(1).default('sluice').describe('name that brokers log us under'),
-  transactional_id: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'transactional id for exactly_once; left out: made from the state directory and the sink’s name',
-    ),
-  max_message: size()
-    .prefault('1MiB')
-    .describe(
-      'largest request for a partition, before compression; as message.max.bytes of the brokers',
-    ),
-  timeout: duration().prefault('30s').describe('bound on one attempt to deliver a batch'),
-  driver: z
-    .enum(['kafkajs', 'platformatic'])
-    .default('kafkajs')
-    .describe('the Kafka client; platformatic takes less CPU an event, and longer to start'),
-};
-
-type KafkaSettings = Settings<typeof fields>;
 
 /** `type: kafka`. */
 export const kafkaSink = defineSink({
@@ -104,7 +47,8 @@ export const kafkaSink = defineSink({
       ? 'transactional_id is set, but exactly_once is not; set exactly_once: true, or leave transactional_id out'
       : null,
 
-  // Left out, it is made of the sink's name. The same one in another cluster is none of ours, and easily renamed.
+  // Left out, it is made of the sink's name. The same one in another cluster is none of ours, and
+  // easily renamed.
   own: ({ transactional_id: name }) =>
     name === undefined ? null : { key: 'transactional_id', name },
 
@@ -180,7 +124,8 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       const missing = standing.missing(batch);
       const { records, refused } = sift(maker.recordsOf(missing), settings.max_message);
       const [first] = refused;
-      // The position must not pass a refused event before it is a dead letter: the engine cuts the batch around it.
+      // The position must not pass a refused event before it is a dead letter: the engine cuts the
+      // batch around it.
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);
@@ -213,7 +158,10 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   };
 }
 
-/** A million records take some seconds; a transaction that another has left open in the topic may last a quarter of an hour. */
+/**
+ * A million records take some seconds; a transaction that another has left open in the topic may
+ * last a quarter of an hour.
+ */
 const readBackMsMax = 120_000;
 
 async function within<T>(
@@ -250,24 +198,6 @@ async function connect(
     clock: tools.clock,
     timeoutMs: settings.timeout,
   });
-}
-
-function optionsOf(
-  settings: KafkaSettings,
-  tools: Tools,
-  transactions?: KafkaTransactions,
-): KafkaOptions {
-  return {
-    brokers: settings.brokers.map(parseHostPort).filter((address) => address !== null),
-    topic: settings.topic,
-    clientId: settings.client_id,
-    compression: settings.compression,
-    timeoutMs: settings.timeout,
-    sasl: settings.sasl,
-    tls: settings.tls,
-    transactions,
-    log: tools.log,
-  };
 }
 
 // Loaded when a Kafka sink opens: nobody else should pay for a Kafka client.

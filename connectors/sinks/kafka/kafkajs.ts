@@ -1,12 +1,11 @@
-// The driver for kafkajs 2.2.4: the only file that touches it, loaded when a Kafka sink opens. Retries inside kafkajs
-// stay short; the engine has the long ones. What is written around: its idempotent producer rolls sequence numbers back
-// after a failed request, so one failure ends the producer (port.ts); a repeated request asks the partitioner again, so
-// partitions are chosen once; a request whose partition moved to a broker that had answered already is skipped, so
-// the answers are checked against the records; and its sockets are ours, so that nothing hangs on a dead broker.
+// The driver for kafkajs 2.2.4: with kafkajs-patches.ts and read-back.ts all that touches it,
+// loaded when a Kafka sink opens. Retries inside kafkajs stay short; the engine has the long ones.
+// What is written around: its idempotent producer rolls sequence numbers back after a failed
+// request, so one failure ends the producer (port.ts); a repeated request asks the partitioner
+// again, so partitions are chosen once; a request whose partition moved to a broker that had
+// answered already is skipped, so the answers are checked against the records; and its sockets are
+// ours, so that nothing hangs on a dead broker.
 
-import { createRequire } from 'node:module';
-import { promisify } from 'node:util';
-import { gunzip, zstdDecompress } from 'node:zlib';
 import kafkajs, {
   type Kafka,
   type KafkaConfig,
@@ -17,9 +16,10 @@ import kafkajs, {
 } from 'kafkajs';
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
-import { type Compression, compressed } from '../../shared/compression.ts';
+import type { Compression } from '../../shared/compression.ts';
 import { KafkaFailure } from './failure.ts';
 import { failureOf } from './kafkajs-errors.ts';
+import { prepareKafkajs } from './kafkajs-patches.ts';
 import { behind, checkAnswers, choosePartition } from './partition.ts';
 import type {
   Committed,
@@ -34,10 +34,11 @@ import { rangesFrom, uidsIn } from './read-back.ts';
 import { Sockets } from './sockets.ts';
 import type { TopicReader } from './standing.ts';
 
-const { CompressionCodecs, CompressionTypes, logLevel } = kafkajs;
+const { CompressionTypes, logLevel } = kafkajs;
 
 const connectTimeoutMsMax = 10_000;
-// From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit.
+// From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each
+// commit.
 const retry = { initialRetryTime: 20, multiplier: 2, factor: 0.1, maxRetryTime: 1_000, retries: 7 };
 const compressionTypes: Readonly<Record<Compression, number>> = {
   none: CompressionTypes.None,
@@ -98,7 +99,8 @@ class KafkajsProducer implements KafkaProducer {
       await transaction.sendOffsets({ consumerGroupId: transactions.group, topics });
     } catch (error) {
       const failure = failureOf(error);
-      // Else readers wait for the transaction's end until it times out. Whether this works does not matter to us.
+      // Else readers wait for the transaction's end until it times out. Whether this works does not
+      // matter to us.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
@@ -117,7 +119,8 @@ class KafkajsProducer implements KafkaProducer {
     const admin = this.#kafka.admin();
     try {
       await told(admin.connect());
-      // Of all topics: asking for one topic's partitions would fail where the topic does not exist yet.
+      // Of all topics: asking for one topic's partitions would fail where the topic does not exist
+      // yet.
       const found = await told(admin.fetchOffsets({ groupId: transactions.group }));
       const partitions = found.find((each) => each.topic === topic)?.partitions ?? [];
       const { offset = -1, metadata } = partitions.find((each) => each.partition === 0) ?? {};
@@ -244,7 +247,8 @@ function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {
   };
 }
 
-// kafkajs keeps this object and reads it at each authentication, so the getter hands out the secret as it is then.
+// kafkajs keeps this object and reads it at each authentication, so the getter hands out the secret
+// as it is then.
 function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
   return {
     mechanism,
@@ -255,7 +259,8 @@ function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
   };
 }
 
-// At debug: whatever matters to an operator comes back as the outcome of a send, once, with what to do about it.
+// At debug: whatever matters to an operator comes back as the outcome of a send, once, with what to
+// do about it.
 function tell(log: Log, part: string, entry: Readonly<Record<string, unknown>>): void {
   const { message, broker } = entry;
   log.debug('kafkajs says', {
@@ -272,47 +277,4 @@ async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
     if (error instanceof ExportError) throw error;
     throw failureOf(error, what);
   }
-}
-
-interface OffsetLister {
-  listOffsets(asked: object): Promise<unknown>;
-}
-
-interface RequestQueue {
-  readonly pending: readonly unknown[];
-  scheduleCheckPendingRequests(): void;
-}
-
-let prepared = false;
-
-// What kafkajs lacks, for the whole process. zstd, and gzip at the level that other sinks use. And after every
-// answer it sets a timer for a moment in the past, of which Node warns (tulios/kafkajs issue 1751): without requests
-// that wait there is nothing that the timer would look for.
-function prepareKafkajs(): void {
-  if (prepared) return;
-  prepared = true;
-  CompressionCodecs[CompressionTypes.GZIP] = () => codecOf('gzip', promisify(gunzip));
-  CompressionCodecs[CompressionTypes.ZSTD] = () => codecOf('zstd', promisify(zstdDecompress));
-  const load = createRequire(import.meta.url);
-  // Not exported by kafkajs, hence without a type; the version is pinned, and a test sees when this stops working.
-  const queue = load('kafkajs/src/network/requestQueue').prototype as RequestQueue;
-  const schedule = queue.scheduleCheckPendingRequests;
-  queue.scheduleCheckPendingRequests = function scheduleIfPending(this: RequestQueue): void {
-    if (this.pending.length > 0) schedule.call(this);
-  };
-  // The end of a topic as kafkajs asks for it is where the oldest unfinished transaction begins, and one that was answered as
-  // committed may not be finished yet.
-  const lister = load('kafkajs/src/broker').prototype as OffsetLister;
-  const list = lister.listOffsets;
-  lister.listOffsets = function listAll(this: OffsetLister, asked) {
-    return list.call(this, { ...asked, isolationLevel: 0 });
-  };
-}
-
-function codecOf(method: Compression, decompress: (bytes: Buffer) => Promise<Buffer>) {
-  return {
-    compress: async ({ buffer }: { readonly buffer: Buffer }) =>
-      Buffer.from(await compressed(buffer, method)),
-    decompress,
-  };
 }

@@ -1,0 +1,85 @@
+// What a Kafka sink is told in the config, and what of it the client is told.
+
+import { z } from 'zod';
+import type { Settings } from '../../../src/contracts/definition.ts';
+import { duration, parseHostPort, secret, size, tls } from '../../../src/contracts/settings.ts';
+import type { Tools } from '../../../src/contracts/tools.ts';
+import { compression } from '../../shared/compression.ts';
+import type { KafkaOptions, KafkaTransactions } from './port.ts';
+
+const address = z
+  .string()
+  .refine(
+    (text) => parseHostPort(text) !== null,
+    'expected host:port, such as kafka-1.example:9092',
+  );
+
+/** The sink's own keys. */
+export const fields = {
+  brokers: z.array(address).min(1).describe('brokers to find the cluster by, each host:port'),
+  topic: z
+    .string()
+    .regex(
+      /^(?!\.\.?$)[A-Za-z0-9._-]{1,249}$/,
+      'expected a topic name: letters, digits, ".", "_" and "-"',
+    )
+    .describe('topic to write to'),
+  exactly_once: z
+    .boolean()
+    .default(false)
+    .describe('one transaction a batch, so that readers of committed records see each event once'),
+  key: z
+    .enum(['stream', 'uid', 'source', 'none'])
+    .default('stream')
+    .describe('the record key; records of one key keep their order'),
+  compression: compression('none').describe('compression of record batches'),
+  sasl: z
+    .strictObject({
+      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('SASL mechanism'),
+      username: z.string().min(1).describe('name of the account'),
+      password: secret().describe('password of the account'),
+    })
+    .optional()
+    .describe('how to authenticate'),
+  tls: tls().describe('speak TLS to the brokers; {} trusts the system’s authorities'),
+  client_id: z.string().min(1).default('sluice').describe('name that brokers log us under'),
+  transactional_id: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'transactional id for exactly_once; left out: made from the state directory and the sink’s name',
+    ),
+  max_message: size()
+    .prefault('1MiB')
+    .describe(
+      'largest request for a partition, before compression; as message.max.bytes of the brokers',
+    ),
+  timeout: duration().prefault('30s').describe('bound on one attempt to deliver a batch'),
+  driver: z
+    .enum(['kafkajs', 'platformatic'])
+    .default('kafkajs')
+    .describe('the Kafka client; platformatic takes less CPU an event, and longer to start'),
+};
+
+/** The settings of one sink. */
+export type KafkaSettings = Settings<typeof fields>;
+
+/** What a driver makes a producer from; a transactional one where transactions are given. */
+export function optionsOf(
+  settings: KafkaSettings,
+  tools: Tools,
+  transactions?: KafkaTransactions,
+): KafkaOptions {
+  return {
+    brokers: settings.brokers.map(parseHostPort).filter((address) => address !== null),
+    topic: settings.topic,
+    clientId: settings.client_id,
+    compression: settings.compression,
+    timeoutMs: settings.timeout,
+    sasl: settings.sasl,
+    tls: settings.tls,
+    transactions,
+    log: tools.log,
+  };
+}
