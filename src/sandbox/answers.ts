@@ -12,6 +12,7 @@ export type Api = 'unified' | 'services';
 export interface Ask {
   readonly api: Api;
   readonly method: string;
+  readonly scheme: 'http' | 'https';
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
@@ -26,6 +27,17 @@ export interface Page {
   readonly fields: ReadonlyMap<string, string>;
   /** A cursor that leads back to the first page; for the loop fault. */
   readonly startCursor: () => string;
+  /** How it is written, where not as the documents do; asked when faults have done their work. */
+  readonly shape?: (page: Page) => ShapedPage;
+  /** The origin of the addresses in it; left out: this sandbox's. */
+  readonly origin?: string;
+}
+
+/** A page as another paging style writes it. */
+export interface ShapedPage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  readonly type: string;
 }
 
 /** The body of an answer: JSON text, a page, or nothing. */
@@ -88,6 +100,18 @@ export function failed(api: Api, failure: Failure): Answer {
   };
   const type = 'application/problem+json';
   return { status, headers: {}, content: { form: 'raw', text: JSON.stringify(body), type } };
+}
+
+/** An answer in the paging style that its page asks for. */
+export function shaped(answer: Answer): Answer {
+  const { content } = answer;
+  if (content.form !== 'page' || content.page.shape === undefined) return answer;
+  const { headers, text, type } = content.page.shape(content.page);
+  return {
+    ...answer,
+    headers: { ...answer.headers, ...headers },
+    content: { form: 'raw', text, type },
+  };
 }
 
 /** The bytes of a body and their media type. */

@@ -2,6 +2,7 @@
 // headers and body. Pure: what happens on the wire (cut, trickle, silence) is deliver.ts. Two
 // kinds of fault: those that answer instead of the endpoint, and those that alter its answer.
 import { type Answer, type Ask, bytesOf, type Content, failed, type Page } from './answers.ts';
+import { editedContent, withItems } from './edits.ts';
 import type { Fault } from './faults.ts';
 import { invalidClient } from './tokens.ts';
 
@@ -59,16 +60,22 @@ export function answerInstead(fault: Fault, ask: Ask, nowMs: number): Answer | n
     case 'wrong_shape':
     case 'cursor_ignored':
     case 'loop':
+    case 'foreign_next':
     case 'huge':
     case 'short':
+    case 'shifted':
     case 'wrong_total':
     case 'extra_field':
+    case 'volatile_field':
+    case 'renamed_field':
+    case 'altered':
+    case 'missing_record':
       return null;
   }
 }
 
 /** The endpoint's answer as the fault leaves it. Refusals pass unaltered. */
-export function alterAnswer(fault: Fault, answer: Answer): Answer {
+export function alterAnswer(fault: Fault, answer: Answer, nowMs: number): Answer {
   if (answer.status !== 200) return answer;
   const { content } = answer;
   if (fault.kind === 'expires_in') return { ...answer, content: withExpiry(content, fault.value) };
@@ -79,25 +86,27 @@ export function alterAnswer(fault: Fault, answer: Answer): Answer {
       content: { form: 'json', text: text.slice(0, Math.floor(text.length / 2)) },
     };
   }
+  const edited = editedContent(fault, content, nowMs);
+  if (edited !== null) return { ...answer, content: edited };
   if (content.form !== 'page') return answer;
-  const { page } = content;
-  return { ...answer, content: alteredPage(fault, page) ?? content };
+  return { ...answer, content: alteredPage(fault, content.page) ?? content };
 }
 
 function alteredPage(fault: Fault, page: Page): Content | null {
   if (fault.kind === 'wrong_shape') return misshapen(page, fault.shape);
   if (fault.kind === 'loop') return withFields(page, { next_cursor: page.startCursor() });
+  if (fault.kind === 'foreign_next') {
+    return { form: 'page', page: { ...page, origin: fault.to ?? 'http://127.0.0.1:1' } };
+  }
   if (fault.kind === 'wrong_total') {
     return withFields(page, { total: JSON.stringify(fault.total) });
   }
   if (fault.kind === 'short') {
     const items = page.items().slice(0, fault.keep ?? 0);
-    const fields = page.fields.has('next_cursor') ? { next_cursor: 'null' } : {};
-    return withFields(withItems(page, items), fields);
-  }
-  if (fault.kind === 'extra_field') {
-    const items = page.items().map((item) => `${item.slice(0, -1)},"schema_version":"2.1"}`);
-    return { form: 'page', page: withItems(page, items) };
+    return withFields(withItems(page, items), {
+      ...(page.fields.has('next_cursor') && { next_cursor: 'null' }),
+      ...(fault.total === true && { total: String(items.length) }),
+    });
   }
   return null;
 }
@@ -167,8 +176,4 @@ function withFields(page: Page, fields: Readonly<Record<string, string>>): Conte
     form: 'page',
     page: { ...page, fields: new Map([...page.fields, ...Object.entries(fields)]) },
   };
-}
-
-function withItems(page: Page, items: readonly string[]): Page {
-  return { ...page, items: () => items, joined: () => Buffer.from(items.join(',')) };
 }

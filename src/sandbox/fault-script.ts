@@ -119,11 +119,17 @@ const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
   expired_cursor: { status },
   cursor_ignored: {},
   loop: {},
+  foreign_next: { to: text },
   redirect: { to: text, status },
   huge: { bytes: atLeast(1) },
-  short: { keep: atLeast(0) },
+  short: { keep: atLeast(0), total: flag },
+  shifted: { by: atLeast(1) },
   wrong_total: { total: (v) => (v === null ? null : numberOrText(v)) },
   extra_field: {},
+  volatile_field: {},
+  renamed_field: { field: text, to: text },
+  altered: { record: atLeast(0), field: text, value: anything },
+  missing_record: { record: atLeast(0) },
 };
 
 /** Settings without which a fault says nothing; the others have defaults. */
@@ -134,9 +140,10 @@ const NEEDED: Readonly<Partial<Record<Fault['kind'], readonly string[]>>> = {
   delay: ['ms'],
   wrong_shape: ['shape'],
   wrong_total: ['total'],
+  renamed_field: ['field', 'to'],
 };
 
-const BARE_NEVER: readonly string[] = ['status', 'expires_in'];
+const BARE_NEVER: readonly string[] = ['status', 'expires_in', 'renamed_field'];
 
 const RULE: Fields = {
   path,

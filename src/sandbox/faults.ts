@@ -59,14 +59,31 @@ export type Fault =
   | { readonly kind: 'cursor_ignored' }
   /** next_cursor leads back to the first page. */
   | { readonly kind: 'loop' }
+  /** Where the answer holds the next page's address, it has another origin. */
+  | { readonly kind: 'foreign_next'; readonly to?: string }
   | { readonly kind: 'redirect'; readonly to?: string; readonly status?: number }
   /** A list of this many bytes of one record. */
   | { readonly kind: 'huge'; readonly bytes?: number }
-  /** The list ends after this many of the page's records, as if that were all. */
-  | { readonly kind: 'short'; readonly keep?: number }
+  /** The list ends after this many of the page's records, as if that were all: `total`, too. */
+  | { readonly kind: 'short'; readonly keep?: number; readonly total?: boolean }
+  /** Offsets count from further on, as if so many records before had gone meanwhile. */
+  | { readonly kind: 'shifted'; readonly by?: number }
   | { readonly kind: 'wrong_total'; readonly total: number | string | null }
   /** Each record gains a member it never had. */
-  | { readonly kind: 'extra_field' };
+  | { readonly kind: 'extra_field' }
+  /** Each record gains a member that differs at each reading. */
+  | { readonly kind: 'volatile_field' }
+  /** A member of each record has another name. */
+  | { readonly kind: 'renamed_field'; readonly field: string; readonly to: string }
+  /** A record of the page, or the object, says something else; default the first's description. */
+  | {
+      readonly kind: 'altered';
+      readonly record?: number;
+      readonly field?: string;
+      readonly value?: unknown;
+    }
+  /** A record of the page is left out; default the first. */
+  | { readonly kind: 'missing_record'; readonly record?: number };
 
 /** When a fault happens. */
 export interface FaultRule {
@@ -169,8 +186,11 @@ export class Faults {
   }
 }
 
+/** Faults that mean nothing at the first page. */
+const FOLLOWING_ONLY: readonly Fault['kind'][] = ['expired_cursor', 'shifted'];
+
 function matches({ rule, fault }: Counted, ask: FaultAsk): boolean {
-  const only = rule.only ?? (fault.kind === 'expired_cursor' ? 'following' : undefined);
+  const only = rule.only ?? (FOLLOWING_ONLY.includes(fault.kind) ? 'following' : undefined);
   if (only !== undefined && (only === 'following') !== ask.following) return false;
   return pathMatches(rule.path, ask.path);
 }
@@ -195,11 +215,17 @@ const BARE: Readonly<Record<Fault['kind'], Fault | null>> = {
   expired_cursor: { kind: 'expired_cursor' },
   cursor_ignored: { kind: 'cursor_ignored' },
   loop: { kind: 'loop' },
+  foreign_next: { kind: 'foreign_next' },
   redirect: { kind: 'redirect' },
   huge: { kind: 'huge' },
   short: { kind: 'short' },
   wrong_total: { kind: 'wrong_total', total: 0 },
+  shifted: { kind: 'shifted' },
   extra_field: { kind: 'extra_field' },
+  volatile_field: { kind: 'volatile_field' },
+  renamed_field: null,
+  altered: { kind: 'altered' },
+  missing_record: { kind: 'missing_record' },
 };
 
 function fullFault(fault: FaultRule['fault']): Fault {

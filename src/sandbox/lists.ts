@@ -6,6 +6,14 @@ import type { RecordPlace } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { Growth } from './growth.ts';
 
+/** The growing log lists of a company, by the last part of their path. */
+export const LOG_LISTS = ['events', 'web', 'all'] as const;
+
+/** Where a company's log list is served. */
+export function logPath(company: string, list: (typeof LOG_LISTS)[number]): string {
+  return `/api/logs/v1/companies/${encodeURIComponent(company)}/${list}`;
+}
+
 /** What the pager needs of a list. Indices count from 0 and never change their meaning in a walk. */
 export interface PagedList {
   readonly path: string;
@@ -104,6 +112,30 @@ export class GrowingList implements PagedList {
     const known = Number.isSafeInteger(index) && index >= 0 && index < this.size();
     const text = known ? this.idTextAt(index) : null;
     return text === id || text === `"${id}"` ? index : null;
+  }
+
+  /** The records of a span of time, its end excluded. */
+  within(fromMs: number, toMs: number): PagedList {
+    const [first, end] = [this.#indexAt(fromMs), this.#indexAt(toMs)];
+    return {
+      path: this.path,
+      size: () => Math.max(first, end),
+      first: () => Math.max(first, this.first()),
+      visible: (index) => this.visible(index),
+      dense: () => this.dense(),
+      textAt: (index) => this.textAt(index),
+    };
+  }
+
+  // The first record that is not before a moment.
+  #indexAt(timeMs: number): number {
+    let [low, high] = [0, this.size()];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.#plan.growth.timeOf(middle) < timeMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   grow(count: number): void {

@@ -1,7 +1,7 @@
 // One request from arrival to answer: fault rules first (a broken proxy does not check tokens),
 // then token, scope, rate limit and endpoint, then whatever the fault does to a good answer.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Answer, type Ask, failed } from './answers.ts';
+import { type Answer, type Ask, failed, shaped } from './answers.ts';
 import { alterAnswer, answerInstead, retryAfter } from './bend.ts';
 import { deliver } from './deliver.ts';
 import type { Fault, Faults } from './faults.ts';
@@ -45,10 +45,14 @@ export async function respond(
       await deliver(response, responder.control(ask), null);
       return;
     }
-    const following = ask.query.has('cursor') || Number(ask.query.get('offset') ?? 0) > 0;
+    const following =
+      ask.query.has('cursor') ||
+      Number(ask.query.get('offset') ?? 0) > 0 ||
+      Number(ask.query.get('page') ?? 1) > 1 ||
+      /"cursor": *"/.test(ask.body);
     const fault = responder.faults().next({ path: ask.path, following });
     const nowMs = responder.world.now();
-    const answer = answerUnder(responder, ask, fault);
+    const answer = shaped(answerUnder(responder, ask, fault));
     responder.traffic.count(ask.path, { status: answer.status, fault: fault?.kind ?? null });
     const headers = { date: new Date(nowMs).toUTCString(), ...answer.headers };
     await deliver(response, { ...answer, headers }, fault);
@@ -66,14 +70,20 @@ function answerUnder(responder: Responder, ask: Ask, fault: Fault | null): Answe
     const bearer = responder.tokens.bearer(ask);
     if (bearer !== null) responder.tokens.revoke(bearer.token);
   }
-  const instead = answerInstead(fault, ask, responder.world.now());
+  const nowMs = responder.world.now();
+  const instead = answerInstead(fault, ask, nowMs);
   if (instead !== null) return instead;
   if (fault.kind === 'cursor_ignored') {
     const query = new URLSearchParams(ask.query);
     query.delete('cursor');
     return endpointAnswer(responder, { ...ask, query });
   }
-  return alterAnswer(fault, endpointAnswer(responder, ask));
+  if (fault.kind === 'shifted') {
+    const query = new URLSearchParams(ask.query);
+    query.set('offset', String(Number(query.get('offset') ?? 0) + (fault.by ?? 1)));
+    return endpointAnswer(responder, { ...ask, query });
+  }
+  return alterAnswer(fault, endpointAnswer(responder, ask), nowMs);
 }
 
 function endpointAnswer({ world, router, tokens, limits }: Responder, ask: Ask): Answer {
@@ -112,6 +122,7 @@ async function askOf(request: IncomingMessage): Promise<Ask> {
   return {
     api: path.startsWith('/v1/') ? 'unified' : 'services',
     method: request.method ?? 'GET',
+    scheme: 'encrypted' in request.socket ? 'https' : 'http',
     path,
     query: new URLSearchParams(query),
     headers: request.headers,

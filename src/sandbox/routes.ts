@@ -108,12 +108,12 @@ export function plainAnswer(list: PagedList): Answer {
 }
 
 /** A list as the fault script lets a request see it. */
-function seen(ask: Ask, list: PagedList, world: World): PagedList {
+export function seen(ask: Ask, list: PagedList, world: World): PagedList {
   return world.behaviour(ask.path).endless === true ? endless(list) : list;
 }
 
 /** What cutting a page needs, for a request. */
-function cutOf(ask: Ask, world: World): Cut {
+export function cutOf(ask: Ask, world: World): Cut {
   const { behaviour, cursors, cache, limitMax, now } = world;
   return {
     api: ask.api,
@@ -126,7 +126,8 @@ function cutOf(ask: Ask, world: World): Cut {
   };
 }
 
-function pageAnswer(ask: Ask, paged: Paged): Answer {
+/** A page, or the refusal of one, as an answer. */
+export function pageAnswer(ask: Ask, paged: Paged): Answer {
   if (paged.outcome === 'refused') return failed(ask.api, paged.failure);
   return { status: 200, headers: {}, content: { form: 'page', page: paged.page } };
 }

@@ -4,7 +4,7 @@
 import { type Answer, type Ask, failed, ok } from './answers.ts';
 import type { Firewall } from './firewall.ts';
 import { ICMP_TYPES, ICMPV6_TYPES, IP_PROTOCOLS, type LookupRow } from './iana.ts';
-import { fixedList, type PagedList } from './lists.ts';
+import { fixedList, type LOG_LISTS, logPath, type PagedList } from './lists.ts';
 import { CHANGE_ROUTES } from './resources/changes.ts';
 import { FLEET_ROUTES } from './resources/fleet.ts';
 import { THREAT_LIST_ROUTES } from './resources/threat-lists.ts';
@@ -17,14 +17,7 @@ import {
   type Route,
   type World,
 } from './routes.ts';
-
-/** The growing lists of a company, by the last part of their path. */
-export const LOG_LISTS = ['events', 'web', 'all'] as const;
-
-/** Where a company's log list is served. */
-export function logPath(company: string, list: (typeof LOG_LISTS)[number]): string {
-  return `/api/logs/v1/companies/${encodeURIComponent(company)}/${list}`;
-}
+import { STYLE_ROUTES } from './styles.ts';
 
 const COMPANY = '/companies/{company_id}';
 const FIREWALL = `/api/firewall/v1${COMPANY}`;
@@ -72,6 +65,7 @@ export const SERVICES_ROUTES: readonly Route[] = [
   ...TICKET_ROUTES,
   ...THREAT_LIST_ROUTES,
   ...CHANGE_ROUTES,
+  ...STYLE_ROUTES,
 ];
 
 function log(

@@ -14,6 +14,9 @@ import {
   WEB,
 } from './client.ts';
 
+const TIMELINE = '/v1/mc/incidents/INC-30000/timeline';
+const SITES = '/v1/sites';
+
 async function under(path: string, fault: FaultRule['fault']): Promise<Sandbox & AsyncDisposable> {
   return stillSandbox({ faults: { rules: [{ path, fault }] } });
 }
@@ -248,6 +251,103 @@ describe('list faults', () => {
     const { data } = await page(sandbox, OBJECTS);
 
     expect(data.every((object) => object.schema_version === '2.1')).toBe(true);
+  });
+
+  it('short with its total agreed looks like the whole list', async () => {
+    await using sandbox = await under(OBJECTS, { kind: 'short', keep: 2, total: true });
+
+    const reply = await page(sandbox, OBJECTS);
+
+    expect([reply.data.length, reply.total]).toEqual([2, 2]);
+  });
+
+  it('shifted: a record at the border of two offset pages is not in either', async () => {
+    await using sandbox = await under(OBJECTS, 'shifted');
+    const ids = sandbox
+      .ledger()
+      .firewall('c-1')
+      .objects.map(({ id }) => id);
+
+    const first = await page(sandbox, `${OBJECTS}?limit=10&offset=0`);
+    const second = await page(sandbox, `${OBJECTS}?limit=10&offset=10`);
+
+    const read = [...first.data, ...second.data].map(({ id }) => id);
+    expect(read).toEqual([...ids.slice(0, 10), ...ids.slice(11, 21)]);
+  });
+
+  it('altered and missing_record: a timeline rewritten, or shrunk, at one reading', async () => {
+    const rules: FaultRule[] = [
+      { path: TIMELINE, after: 1, times: 1, fault: { kind: 'altered', record: 1, field: 'entry' } },
+      { path: TIMELINE, times: 1, after: 1, fault: 'missing_record' },
+    ];
+    await using sandbox = await stillSandbox({ faults: { rules } });
+    const token = await tokenFor(sandbox, TIMELINE);
+    const read = async () => (await page(sandbox, TIMELINE, token)).data;
+
+    const [whole, rewritten] = [await read(), await read()];
+    const [shrunk, last] = [await read(), await read()];
+
+    expect(whole.length).toBeGreaterThan(1);
+    expect(rewritten).toEqual(whole.with(1, { ...whole[1], entry: 'altered' }));
+    expect(shrunk).toEqual(whole.slice(1));
+    expect(last).toEqual(whole);
+  });
+
+  it('an object flaps where every other reading of it is altered', async () => {
+    const host = '/api/fleet/v1/hosts/host-zrh01';
+    const fault: Fault = { kind: 'altered', field: 'status', value: 'unreachable' };
+    await using sandbox = await stillSandbox({
+      faults: { rules: [{ path: host, every: 2, fault }] },
+    });
+    const token = await tokenFor(sandbox, host);
+    const seen: string[] = [];
+
+    for (let n = 0; n < 4; n += 1) {
+      seen.push(JSON.parse((await ask(sandbox, host, token)).text).status);
+    }
+
+    expect(seen).toEqual(['online', 'unreachable', 'online', 'unreachable']);
+  });
+
+  it('renamed_field and volatile_field: another schema from some request on', async () => {
+    const rules: FaultRule[] = [
+      {
+        path: SITES,
+        after: 1,
+        times: 1,
+        fault: { kind: 'renamed_field', field: 'status', to: 'state' },
+      },
+      { path: SITES, fault: 'volatile_field', after: 1 },
+    ];
+    let nowMs = Date.UTC(2026, 5, 1);
+    await using sandbox = await stillSandbox({ faults: { rules }, now: () => nowMs });
+    const token = await tokenFor(sandbox, SITES);
+    const read = async () => (await page(sandbox, SITES, token)).data[0];
+
+    const [before, renamed] = [await read(), await read()];
+    const volatile = await read();
+    nowMs += 1_000;
+    const later = await read();
+
+    expect(Object.keys(before ?? {})).toContain('status');
+    expect(renamed).toMatchObject({ state: before?.status });
+    expect(Object.keys(renamed ?? {})).not.toContain('status');
+    expect(volatile).toEqual({ ...before, last_seen: '2026-06-01T00:00:00.000Z' });
+    expect(later).toEqual({ ...before, last_seen: '2026-06-01T00:00:01.000Z' });
+  });
+
+  it('one parent of many can be forbidden, or gone', async () => {
+    const of = (id: string) => `/api/ticketing/v1/companies/c-1/tickets/${id}/events`;
+    const rules: FaultRule[] = [
+      { path: of('tkt-4712'), fault: 403 },
+      { path: of('tkt-4713'), fault: 404 },
+    ];
+    await using sandbox = await stillSandbox({ faults: { rules } });
+    const ids = ['tkt-4711', 'tkt-4712', 'tkt-4713', 'tkt-4714'];
+
+    const replies = await Promise.all(ids.map((id) => ask(sandbox, of(id))));
+
+    expect(replies.map(({ status }) => status)).toEqual([200, 403, 404, 200]);
   });
 
   it('a policy can be listed while its detail is 404, and a company be forbidden', async () => {

@@ -1,0 +1,52 @@
+// Faults that alter what records say or how many there are, in a page as in a single object: fields
+// that come, go by another name or differ at each reading, a record that says something else, a
+// record that is missing.
+import type { Content, Page } from './answers.ts';
+import type { Fault } from './faults.ts';
+
+/** A record's text altered, or null where it is left out. `at` counts the page's records. */
+type Edit = (text: string, at: number) => string | null;
+
+/** The content as the fault leaves it, or null where the fault alters no records. */
+export function editedContent(fault: Fault, content: Content, nowMs: number): Content | null {
+  const edit = editOf(fault, nowMs);
+  if (edit === null) return null;
+  if (content.form === 'page') return { form: 'page', page: editedPage(content.page, edit) };
+  return content.form === 'json' ? { form: 'json', text: edit(content.text, 0) ?? '' } : content;
+}
+
+/** A page of other records, with all else as it was. */
+export function withItems(page: Page, items: readonly string[]): Page {
+  return { ...page, items: () => items, joined: () => Buffer.from(items.join(',')) };
+}
+
+function editedPage(page: Page, edit: Edit): Page {
+  const items = page.items().flatMap((item, at) => edit(item, at) ?? []);
+  return withItems(page, items);
+}
+
+function editOf(fault: Fault, nowMs: number): Edit | null {
+  switch (fault.kind) {
+    case 'extra_field':
+      return (text) => withMember(text, 'schema_version', '"2.1"');
+    case 'volatile_field':
+      return (text) => withMember(text, 'last_seen', JSON.stringify(new Date(nowMs).toISOString()));
+    case 'renamed_field':
+      return (text) =>
+        text.replaceAll(`${JSON.stringify(fault.field)}:`, `${JSON.stringify(fault.to)}:`);
+    case 'altered': {
+      const { record = 0, field = 'description', value = 'altered' } = fault;
+      const setTo = (text: string) => JSON.stringify({ ...JSON.parse(text), [field]: value });
+      return (text, at) => (at === record ? setTo(text) : text);
+    }
+    case 'missing_record':
+      return (text, at) => (at === (fault.record ?? 0) ? null : text);
+    default:
+      return null;
+  }
+}
+
+// Spliced as text, so that what the record says otherwise stays digit for digit.
+function withMember(text: string, name: string, value: string): string {
+  return text.endsWith('}') ? `${text.slice(0, -1)},"${name}":${value}}` : text;
+}
