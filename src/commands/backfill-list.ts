@@ -15,9 +15,10 @@ import {
   withdraw,
 } from '../run/backfill-requests.ts';
 import { commandText } from '../terminal/command-text.ts';
-import { counted, type Mood, painted, spanText } from '../terminal/table.ts';
+import { counted, type Mood, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
+import { spanText, timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
 import { readConfigAtWork, whereItRuns } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
@@ -180,10 +181,4 @@ function factsOf({ request, progress, state }: Begun): Readonly<Record<string, u
 
 function shown({ id }: BackfillRequest): string {
   return id.slice(0, idLength);
-}
-
-function timeText(at: number): string;
-function timeText(at: number | null): string | null;
-function timeText(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

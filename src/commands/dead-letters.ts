@@ -10,6 +10,7 @@ import { changeIn, lookInto, type Store } from '../hold/store.ts';
 import { selectionFor } from '../send/route.ts';
 import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
+import { timeText } from '../tools/time-text.ts';
 import { hasState, notHere } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import {
@@ -50,7 +51,7 @@ export const list = defineCommand({
       for (const { id, sink, uid, at, reason, context } of letters) {
         const { source, stream } = context;
         const told = cleanText(reason, reasonLengthMax);
-        out(JSON.stringify({ id, sink, uid, source, stream, at: time(at), reason: told }));
+        out(JSON.stringify({ id, sink, uid, source, stream, at: timeText(at), reason: told }));
       }
       return 0;
     }
@@ -67,13 +68,13 @@ export function letterLines(
 ): readonly string[] {
   if (onTerminal) return letters.flatMap(shortLines);
   const rows = letters.map(({ id, sink, at, context, uid, reason }) => [
-    ...[String(id), sink, time(at), context.stream, uid, reason],
+    ...[String(id), sink, timeText(at), context.stream, uid, reason],
   ]);
   return tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows);
 }
 
 function shortLines({ id, sink, uid, reason, at, context }: HeldLetter): readonly string[] {
-  const which = `${time(at)}, stream ${context.stream}, uid ${uid.slice(0, uidLengthShown)}…`;
+  const which = `${timeText(at)}, stream ${context.stream}, uid ${uid.slice(0, uidLengthShown)}…`;
   return [
     `${id}  ${cleanText(sink, 80)}: ${painted(cleanText(reason, reasonLengthMax), 'bad')}`,
     `${' '.repeat(String(id).length)}  ${painted(cleanText(which, reasonLengthMax), 'dim')}`,
@@ -185,8 +186,4 @@ function whyNot({ sink, context }: HeldLetter, { sinks, routes }: Config): strin
   if (!Object.hasOwn(sinks, sink)) return `the sink ${sink} is not in the config`;
   const selection = selectionFor(routes, { source: context.source, sink }, () => undefined);
   return selection === null ? `no route leads from ${context.source} to ${sink}` : null;
-}
-
-function time(at: number): string {
-  return new Date(at).toISOString();
 }

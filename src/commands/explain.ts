@@ -11,12 +11,12 @@ import { timetable } from '../fetch/schedule.ts';
 import { lookInto } from '../hold/store.ts';
 import type { PlannedSource } from '../pipeline.ts';
 import { commandText } from '../terminal/command-text.ts';
-import { counted, factLines, painted, spanText } from '../terminal/table.ts';
+import { counted, factLines, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
+import { agoText, epochOf, spanText, untilText } from '../tools/time-text.ts';
 import { askRunning } from '../watch/running.ts';
 import {
-  epochOf,
   type LiveStanding,
   type LiveStream,
   roomInSpool,
@@ -190,7 +190,7 @@ function nextPollText(known: Known): string {
   const at = epochOf(stands.next_poll_at);
   const mended = 'in case it was mended meanwhile; at once when its config changes';
   if (at !== null) {
-    const when = at <= now ? 'as soon as it is its turn' : `in ${spanText(at - now)}`;
+    const when = untilText(at, now, 'as soon as it is its turn');
     return state === 'halted' ? `${when}, ${mended}` : when;
   }
   if (state === 'retrying') return 'after a wait that grows from failure to failure';
@@ -290,8 +290,4 @@ function conditionLines({ told, stream }: Known): readonly string[] {
 
 function numberOf(value: Json | undefined): number | null {
   return typeof value === 'number' ? value : null;
-}
-
-function agoText(at: number | null | undefined, now: number): string {
-  return at === null || at === undefined || at === 0 ? 'never' : `${spanText(now - at)} ago`;
 }

@@ -19,7 +19,7 @@ import { listenForShutdown } from '../run/shutdown.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
 import { readable } from '../terminal/readable.ts';
-import { spanText } from '../terminal/table.ts';
+import { agoText } from '../tools/time-text.ts';
 import { watching } from '../watch/live.ts';
 import { openLog } from '../watch/log.ts';
 import { readState } from '../watch/state.ts';
@@ -200,6 +200,6 @@ function checkpointsOf(dir: string, now: number): string {
     const key = source ?? name;
     latest.set(key, Math.max(latest.get(key) ?? 0, checkpoint.savedAt));
   }
-  const told = Array.from(latest, ([name, at]) => `${name} ${spanText(now - at)} ago`);
+  const told = Array.from(latest, ([name, at]) => `${name} ${agoText(at, now)}`);
   return `checkpoints: ${told.join(', ')}`;
 }

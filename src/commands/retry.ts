@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { holderOf } from '../hold/lock.ts';
-import { spanText } from '../terminal/table.ts';
+import { spanText } from '../tools/time-text.ts';
 import { hasState, readState } from '../watch/state.ts';
 import { askBeside, askLater } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';

@@ -24,8 +24,8 @@ import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
 import { isWhole, summaryLines } from '../run/summary.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
+import { timeText } from '../tools/time-text.ts';
 import { type Moment, watching } from '../watch/live.ts';
-import { timeText } from '../watch/standing.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
 import {

@@ -10,12 +10,12 @@ import {
   errorCell,
   painted,
   sizeText,
-  spanText,
   stateCell,
   tableLines,
   urgentFirst,
 } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
+import { spanText, untilText } from '../tools/time-text.ts';
 import { attentionLines, attentionOf } from '../watch/attention.ts';
 import { askRunning } from '../watch/running.ts';
 import type { StoredStanding, StoredStream } from '../watch/standing.ts';
@@ -88,8 +88,7 @@ function streamTable({ streams }: StoredStanding): readonly string[] {
 function nextPollText({ waits_for: what, next_poll_at: at }: StoredStream): string {
   if (what !== null) return `with ${what}`;
   if (at === null) return '-';
-  const inMs = Date.parse(at) - Date.now();
-  return inMs > 0 ? `in ${spanText(inMs)}` : 'now';
+  return untilText(Date.parse(at), Date.now(), 'now');
 }
 
 function sinkTable({ sinks }: StoredStanding): readonly string[] {

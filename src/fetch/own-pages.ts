@@ -4,6 +4,7 @@
 import type { Condition, ConditionRecord } from '../contracts/change.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { NewPage } from '../contracts/spool.ts';
+import { timeText } from '../tools/time-text.ts';
 
 /** A page of our own records, one uid each. */
 export function ownPage(
@@ -58,7 +59,7 @@ export function conditionRecord<C extends Finding['condition']>(
     condition: finding.condition,
     source: stream.source,
     stream: stream.name,
-    observed_at: new Date(now).toISOString(),
+    observed_at: timeText(now),
     message: finding.message,
     ...(finding.details === undefined ? {} : { details: finding.details }),
   };

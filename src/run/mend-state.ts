@@ -12,6 +12,7 @@ import { conditionRecord, ownPage } from '../fetch/own-pages.ts';
 import { type Mended, type MendSettings, mendDatabase, type StreamReset } from '../hold/mend.ts';
 import { findOlder, type Older } from '../hold/older.ts';
 import type { Plan } from '../pipeline.ts';
+import { timeText } from '../tools/time-text.ts';
 
 /** Who is told. */
 export interface MendMeans {
@@ -100,8 +101,4 @@ function tellOlder({ sign, resets }: Older, log: Log): void {
     streams: resets.length,
     next: 'Nothing is lost: reading goes on at the older place. Where nobody put a copy back, check the disk: the newest part of the database, sluice.db-wal, is gone. A file and Kafka with exactly_once leave out what they have; other sinks get it once more, with the same uid.',
   });
-}
-
-function timeText(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

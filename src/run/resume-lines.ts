@@ -3,6 +3,7 @@
 
 import type { ErrorDetails } from '../contracts/errors.ts';
 import type { Plan } from '../pipeline.ts';
+import { timeText } from '../tools/time-text.ts';
 import { backlogOf, type State } from '../watch/state.ts';
 
 /** One line: a constant text and what it is about. */
@@ -41,7 +42,7 @@ function streamLine(stream: string, before: State): ResumeLine {
   if (checkpoint === null) {
     return { text: 'the stream starts from the beginning', fields: { stream } };
   }
-  const at = new Date(checkpoint.savedAt).toISOString();
+  const at = timeText(checkpoint.savedAt);
   return {
     text: 'the stream resumes after its checkpoint',
     fields: { stream, ...(checkpoint.order === null ? {} : { order: checkpoint.order }), at },

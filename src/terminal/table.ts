@@ -91,15 +91,6 @@ export function painted(
   return mood === 'plain' ? text : styleText(colours[mood], text, { stream });
 }
 
-/** A span of time as people say it: `3s`, `5m 20s`, `2d 4h`. */
-export function spanText(ms: number): string {
-  const s = Math.max(0, Math.round(ms / 1_000));
-  if (s < 60) return `${s}s`;
-  if (s < 3_600) return `${Math.floor(s / 60)}m ${s % 60}s`;
-  if (s < 86_400) return `${Math.floor(s / 3_600)}h ${Math.floor((s % 3_600) / 60)}m`;
-  return `${Math.floor(s / 86_400)}d ${Math.floor((s % 86_400) / 3_600)}h`;
-}
-
 /** A size as people say it: `12.3 MiB`. */
 export function sizeText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];

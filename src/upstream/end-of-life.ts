@@ -6,6 +6,7 @@
 import { parseHttpDate } from '../contracts/http-date.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { cleanText } from '../tools/clean-text.ts';
+import { timeText } from '../tools/time-text.ts';
 import { parseItem } from './structured-field.ts';
 
 /** What one endpoint's answers say about its end. Times are epoch milliseconds; null: said, but without a date. */
@@ -46,9 +47,9 @@ export function watchEndOfLife(tools: { clock: Clock; log: Log }): EndOfLifeWatc
       saidAtMs.set(endpoint, elapsedMs);
       tools.log.warn('upstream announces the end of an endpoint', {
         endpoint,
-        deprecation: deprecationMs === null ? undefined : isoTime(deprecationMs),
+        deprecation: deprecationMs === null ? undefined : timeText(deprecationMs),
         deprecation_header: headers.deprecation && cleanText(headers.deprecation, 80),
-        sunset: sunsetMs === null ? undefined : isoTime(sunsetMs),
+        sunset: sunsetMs === null ? undefined : timeText(sunsetMs),
         days_left: sunsetMs === null ? undefined : Math.floor((sunsetMs - nowMs) / dayMs),
         link: linkOf(headers.link),
       });
@@ -82,10 +83,6 @@ export function readDeprecation(
 /** A structured date may hold more seconds than a JavaScript date. */
 function inRange(ms: number): { readonly atMs: number } | null {
   return Math.abs(ms) <= 8.64e15 ? { atMs: ms } : null;
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** The address under rel deprecation, sunset or successor-version (RFC 8288), for the operator to read up. */

@@ -3,6 +3,7 @@
 // What must stay true: a first failure that mends itself at the next attempt turns nothing red, and whatever stays
 // red names who has to look and what was told last.
 
+import { roughSpanText } from '../tools/time-text.ts';
 import type { Moment } from './live.ts';
 import type { Failure, LiveSink, LiveStream, Standing } from './standing.ts';
 
@@ -99,7 +100,7 @@ export function openHealth(patience: Patience = usualPatience): Health {
         : Math.max(patience.streamMs, patience.intervals * everyMs);
     const atOnce = haltOf(stream);
     if (atOnce !== null || stillMs <= allowedMs) return atOnce;
-    const what = `has not come further for ${lastingText(stillMs)}`;
+    const what = `has not come further for ${roughSpanText(stillMs)}`;
     return ailmentOf({ part: 'stream', name, error })('not_advancing', what);
   };
 
@@ -119,7 +120,7 @@ export function openHealth(patience: Patience = usualPatience): Health {
       case 'sending': {
         const allowedMs = error === null ? patience.silentSinkMs : patience.failingSinkMs;
         if (stillMs <= allowedMs) return null;
-        return ailing('not_delivering', `has taken nothing for ${lastingText(stillMs)}`);
+        return ailing('not_delivering', `has taken nothing for ${roughSpanText(stillMs)}`);
       }
     }
   };
@@ -191,11 +192,4 @@ function ailmentOf({ part, name, error }: Pick<Ailment, 'part' | 'name' | 'error
   return (reason: Ailment['reason'], what: string): Ailment => {
     return { part, name, reason, what, error, message: `${who} ${what}${told}` };
   };
-}
-
-function lastingText(ms: number): string {
-  const s = Math.floor(ms / 1_000);
-  if (s < 120) return `${s} s`;
-  if (s < 7_200) return `${Math.floor(s / 60)} min`;
-  return `${Math.floor(s / 3_600)} h`;
 }

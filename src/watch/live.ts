@@ -8,16 +8,11 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import { lookInto } from '../hold/store.ts';
 import type { Pipeline, Plan } from '../pipeline.ts';
 import { cleanText } from '../tools/clean-text.ts';
+import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
-import {
-  type LiveFailure,
-  type LiveSink,
-  type LiveStanding,
-  type Sum,
-  timeText,
-} from './standing.ts';
+import type { LiveFailure, LiveSink, LiveStanding, Sum } from './standing.ts';
 import { backlogOf, readState, type State } from './state.ts';
 
 /** Where the facts come from. */

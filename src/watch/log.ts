@@ -7,6 +7,7 @@ import { styleText } from 'node:util';
 import type { ErrorDetails } from '../contracts/errors.ts';
 import { plainText } from '../contracts/text.ts';
 import type { Log } from '../contracts/tools.ts';
+import { exactSpanText } from '../tools/time-text.ts';
 
 /** From least to most grave. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
@@ -101,15 +102,7 @@ export function byLevel(
 /** A duration as people say it: `wait=2m40s` for `wait_ms`. */
 function readableFact(name: string, value: string | number | boolean | null): string {
   if (typeof value !== 'number' || !name.endsWith('_ms')) return fact(name, value);
-  return `${name.slice(0, -'_ms'.length)}=${spanText(value)}`;
-}
-
-function spanText(ms: number): string {
-  if (ms < 1_000) return `${ms}ms`;
-  if (ms < 60_000) return `${Math.round(ms / 100) / 10}s`;
-  const s = Math.round(ms / 1_000);
-  const parts = [Math.floor(s / 3_600), Math.floor((s % 3_600) / 60), s % 60];
-  return parts.flatMap((n, i) => (n === 0 ? [] : `${n}${'hms'[i]}`)).join('');
+  return `${name.slice(0, -'_ms'.length)}=${exactSpanText(value)}`;
 }
 
 function fact(name: string, value: string | number | boolean | null): string {

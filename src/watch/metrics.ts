@@ -28,8 +28,9 @@
 //   sluice_log_lines_lost_total                 of the log, with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
+import { epochOf } from '../tools/time-text.ts';
 import type { Moment } from './live.ts';
-import { epochOf, type LiveStanding } from './standing.ts';
+import type { LiveStanding } from './standing.ts';
 
 /** Content type of `metricsText`. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';

@@ -1,19 +1,18 @@
 // A look at the journey made whole by what was seen before: rates, how late, how long until it is full or drained, what is
 // well and what an operator should look at. All streams are in it; a reader is told as many as a person looks through.
 
+import { epochOf, timeText } from '../tools/time-text.ts';
 import { attentionOf } from './attention.ts';
 import type { Ailment } from './health.ts';
 import type { History } from './history.ts';
 import type { Moment } from './live.ts';
 import {
   type Budget,
-  epochOf,
   type LiveSink,
   type LiveStanding,
   type LiveStream,
   roomInSpool,
   type Sum,
-  timeText,
 } from './standing.ts';
 
 /** What a standing is made of. */
@@ -60,8 +59,8 @@ export function standingOf(observed: Observed): LiveStanding {
   const matters = attentionOf({ ...moment, spool }, { ailments, now });
   const upstreams = sumsBy(streams, ({ upstream }) => upstream);
   return {
-    at: new Date(now).toISOString(),
-    started_at: new Date(startedAt).toISOString(),
+    at: timeText(now),
+    started_at: timeText(startedAt),
     ready: ailments.length === 0,
     reasons: ailments
       .slice(0, reasonsMax)

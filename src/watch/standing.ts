@@ -221,13 +221,3 @@ export type Matter = z.output<typeof matter>;
 
 /** What a stream waits for while the spool is full. */
 export const roomInSpool = 'room in the spool';
-
-/** RFC 3339, or null. */
-export function timeText(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
-}
-
-/** Epoch milliseconds, or null. */
-export function epochOf(time: string | null): number | null {
-  return time === null ? null : Date.parse(time);
-}

@@ -1,7 +1,8 @@
 // The standing as the state directory tells it, with or without a process that runs.
 
 import type { Plan } from '../pipeline.ts';
-import { type Failure, roomInSpool, type StoredStanding, timeText } from './standing.ts';
+import { timeText } from '../tools/time-text.ts';
+import { type Failure, roomInSpool, type StoredStanding } from './standing.ts';
 import { backlogOf, type State } from './state.ts';
 
 /** What the config says there is. */

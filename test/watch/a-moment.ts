@@ -10,14 +10,10 @@ import {
 import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
+import { timeText } from '../../src/tools/time-text.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
-import {
-  type LiveFailure,
-  type LiveSink,
-  type LiveStream,
-  timeText,
-} from '../../src/watch/standing.ts';
+import type { LiveFailure, LiveSink, LiveStream } from '../../src/watch/standing.ts';
 import {
   type StatusServer,
   type StatusSettings,
@@ -28,7 +24,7 @@ import { noLog } from '../support/plain-upstream.ts';
 import { afterThisTest } from '../support/temp.ts';
 
 /** A time as a standing tells it, of epoch milliseconds. */
-export const at = timeText;
+export const at: (ms: number | null) => string | null = timeText;
 
 /** A failure with this message. */
 export function aFailure(message = 'it did not work'): NonNullable<LiveFailure> {

@@ -3,7 +3,7 @@
 
 import type { Log } from '../../contracts/tools.ts';
 import type { BackfillProgress } from '../../run/backfill-requests.ts';
-import { spanText } from '../../terminal/table.ts';
+import { spanText } from '../../tools/time-text.ts';
 
 /** Rates are told over this span, so that they neither jump nor lag. */
 const windowMs = 30_000;

@@ -7,12 +7,12 @@ import {
   errorCell,
   painted,
   sizeText,
-  spanText,
   stateCell,
   tableLines,
   urgentFirst,
 } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { spanText } from '../../tools/time-text.ts';
 import { attentionLines } from '../../watch/attention.ts';
 import type { LiveStanding } from '../../watch/standing.ts';
 

@@ -5,6 +5,7 @@ import type { ChangeRecord } from '../../contracts/change.ts';
 import type { PageContext } from '../../contracts/event.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { NewPage } from '../../contracts/spool.ts';
+import { timeText } from '../../tools/time-text.ts';
 import { ownPage } from '../own-pages.ts';
 import { type Comparison, parseExact } from './canonical.ts';
 import { changedPaths } from './diff.ts';
@@ -53,7 +54,7 @@ export function changeRecord(change: Change, stamp: Stamp, comparison: Compariso
     generation: stamp.generation,
     epoch: stamp.epoch,
     entity_version: state.version,
-    observed_at: new Date(stamp.now).toISOString(),
+    observed_at: timeText(stamp.now),
     ...(before === undefined || after === undefined
       ? {}
       : { changed: changedPaths(before, after, comparison) }),

@@ -6,6 +6,7 @@
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { ListStream } from '../../contracts/source.ts';
+import { timeText } from '../../tools/time-text.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
@@ -61,8 +62,8 @@ export function fromNowFindings(
   { from, to }: { readonly from: number | null; readonly to: number },
 ): readonly Finding[] {
   const times = {
-    ...(from === null ? {} : { from: new Date(from).toISOString() }),
-    to: new Date(to).toISOString(),
+    ...(from === null ? {} : { from: timeText(from) }),
+    to: timeText(to),
   };
   return [
     {
@@ -175,8 +176,8 @@ export function gapBefore(
       condition: 'source.gap_suspected',
       message: `the oldest record that ${stream} still has is newer than the latest one read; records between may be lost upstream`,
       details: {
-        from: new Date(watermark).toISOString(),
-        to: new Date(earliest).toISOString(),
+        from: timeText(watermark),
+        to: timeText(earliest),
       },
     },
   ];
