@@ -7,9 +7,9 @@ import { invariant } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
 import type { Tools } from '../contracts/tools.ts';
 import type { Plan, PlannedSink, PlannedSource } from '../pipeline.ts';
-import type { Tokens } from '../upstream/access-token.ts';
 import { openUpstream, type UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
+import type { Tokens } from '../upstream/tokens.ts';
 import type { Config } from './config.ts';
 
 /** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */

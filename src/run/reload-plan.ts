@@ -4,8 +4,8 @@
 
 import type { Config } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
-import { openTokens, type Tokens } from '../upstream/access-token.ts';
 import { openThrottles, type Throttles } from '../upstream/throttles.ts';
+import { openTokens, type Tokens } from '../upstream/tokens.ts';
 import { upstreamDigests } from './reload-changes.ts';
 import type { BootTools } from './tools.ts';
 

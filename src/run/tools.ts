@@ -5,8 +5,8 @@
 import type { Log, Tools } from '../contracts/tools.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
-import { openTokens, type Tokens } from '../upstream/access-token.ts';
 import { openThrottles, type Throttles } from '../upstream/throttles.ts';
+import { openTokens, type Tokens } from '../upstream/tokens.ts';
 
 /** Everything that upstreams, sources and sinks are made with. */
 export interface BootTools extends Tools {

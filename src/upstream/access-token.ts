@@ -1,9 +1,8 @@
-// Access tokens for the two upstream APIs: asked for once for all who need one, renewed before they expire, thrown away
+// Access tokens from a token endpoint: asked for once for all who need one, renewed before they expire, thrown away
 // when upstream refuses them. A mistake here locks an account, so a refusal is remembered and answered from memory but for
 // one probe a minute, unless the secret itself has changed (suspicion.ts). Secrets are read anew for each request, so a
 // rotated one is taken up. No token and no secret ever reaches a message.
 
-import { createHash } from 'node:crypto';
 import type { Answer, Failure } from '../contracts/answer.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import {
@@ -18,39 +17,30 @@ import { type BackOff, backOff } from '../tools/back-off.ts';
 import { SharedCall } from '../tools/shared-call.ts';
 import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
-import { type Credential, readGrant, tokenRequest } from './token-request.ts';
+import { type ClientCredential, fingerprintOf, readGrant, tokenRequest } from './token-request.ts';
 
 /** What asking for a token gives. */
 export type TokenAnswer = Answer<{ readonly token: string }>;
 
 /** Where requests with one credential get their token. */
 export interface TokenSource {
+  /** Whether requests may go, while upstream refuses what tokens there are on some paths. */
+  readonly suspicion: Suspicion;
   /** The current token, or a new one; rejects only with the signal's reason. */
   token(signal: AbortSignal): Promise<TokenAnswer>;
-  /** What a request on this path is answered with while upstream refuses the credential; null: it may be sent. */
-  held(path: string): Failure | null;
-  /** As `held`, for a request that goes now unless it is held. */
-  admit(path: string): Failure | null;
   /**
    * Upstream refused this token, so it is not handed out again; true when another one is worth trying. False when there
    * is none (API key) or when the last renewal did not help either: then the token stays, since other paths may take it.
    */
   invalidate(token: string): boolean;
-  /** Upstream refuses on this path whatever token there is; the answer to who asked. */
-  refused(path: string, cause: ExportError): Failure;
   /** Upstream took this token. */
-  accepted(token: string, path: string): void;
+  accepted(token: string): void;
   /** Scopes granted with the current token; null when upstream did not say. */
   granted(): string | null;
 }
 
-/** All token sources of the program. */
-export interface Tokens {
-  /** The source for this credential: the same one for the same client, secret and scope, sent alike to one address. */
-  source(credential: Credential): TokenSource;
-}
-
-interface TokenTools {
+/** What tokens are asked for with. */
+export interface TokenTools {
   readonly clock: Clock;
   readonly http: HttpClient;
   readonly log: Log;
@@ -83,92 +73,28 @@ const renewShareMin = 0.5;
 /** Up to this share of the life earlier, so that many processes do not renew together. */
 const renewJitterShare = 0.05;
 
-/** Opens the registry. One per program: a token is shared by all streams of a credential. */
-export function openTokens(tools: TokenTools): Tokens {
-  const sources = new Map<string, TokenSource>();
-  return {
-    source(credential) {
-      const name = nameOf(credential);
-      const known = sources.get(name);
-      if (known) return known;
-      const source =
-        credential.kind === 'api_key'
-          ? staticToken(credential, tools.clock)
-          : new OAuthSource(credential, tools);
-      sources.set(name, source);
-      return source;
-    },
-  };
-}
-
-/** With another secret it is another credential, also under one client id. */
-function nameOf(credential: Credential): string {
-  // A secret is no text in JSON: what differs in it is its fingerprint.
-  return JSON.stringify([fingerprintOf(credential), credential]);
-}
-
-/** A digest of the secrets as they are now; empty where they cannot be read. */
-function fingerprintOf(credential: Credential): string {
-  try {
-    return credential.kind === 'api_key'
-      ? digest(credential.key.reveal())
-      : digest(JSON.stringify([credential.clientId.reveal(), credential.clientSecret.reveal()]));
-  } catch {
-    return '';
-  }
-}
-
-function staticToken(
-  credential: Extract<Credential, { kind: 'api_key' }>,
-  clock: Clock,
-): TokenSource {
-  const { key } = credential;
-  const fingerprint = () => fingerprintOf(credential);
-  const [reading, suspicion] = [
-    new Suspicion({ clock, fingerprint }),
-    new Suspicion({ clock, fingerprint }),
-  ];
-  return {
-    async token(signal) {
-      signal.throwIfAborted();
-      try {
-        const token = key.reveal();
-        reading.accept();
-        return { outcome: 'ok', token };
-      } catch (error) {
-        return reading.refuse(asExportError(error, 'reading the API key'), '');
-      }
-    },
-    held: (path) => suspicion.held(path),
-    admit: (path) => suspicion.admit(path),
-    invalidate: () => false,
-    refused: (path, cause) => suspicion.refuse(cause, fingerprint(), path),
-    accepted: (_, path) => suspicion.accept(path),
-    granted: () => null,
-  };
-}
-
-class OAuthSource implements TokenSource {
-  readonly #credential: Extract<Credential, { kind: 'client' }>;
+/** Asks a token endpoint for them. */
+export class OAuthSource implements TokenSource {
+  readonly #credential: ClientCredential;
   readonly #tools: TokenTools;
   readonly #transientWaits: BackOff;
-  /** Of the secret, by the token endpoint; and of every token, by the paths that they are for. */
+  /** Of every token, by the paths that they are for; and of the secret, by the token endpoint. */
+  readonly suspicion: Suspicion;
   readonly #secretRefused: Suspicion;
-  readonly #tokensRefused: Suspicion;
   #grant: Grant | null = null;
   #outage: Outage | null = null;
   /** The one request under way: all who need a token wait for the same one. */
   readonly #asking = new SharedCall((signal) => this.#ask(signal));
   #isReplacing = false;
 
-  constructor(credential: Extract<Credential, { kind: 'client' }>, tools: TokenTools) {
+  constructor(credential: ClientCredential, tools: TokenTools) {
     const { random, clock } = tools;
     const fingerprint = () => fingerprintOf(credential);
     this.#credential = credential;
     this.#tools = tools;
     this.#transientWaits = backOff({ random });
     this.#secretRefused = new Suspicion({ clock, fingerprint });
-    this.#tokensRefused = new Suspicion({ clock, fingerprint });
+    this.suspicion = new Suspicion({ clock, fingerprint });
   }
 
   async token(signal: AbortSignal): Promise<TokenAnswer> {
@@ -183,14 +109,6 @@ class OAuthSource implements TokenSource {
     return this.#heldBack() ?? (await this.#asking.join(signal));
   }
 
-  held(path: string): Failure | null {
-    return this.#tokensRefused.held(path);
-  }
-
-  admit(path: string): Failure | null {
-    return this.#tokensRefused.admit(path);
-  }
-
   invalidate(token: string): boolean {
     const grant = this.#grant;
     if (grant?.token !== token) return true;
@@ -203,12 +121,7 @@ class OAuthSource implements TokenSource {
     return true;
   }
 
-  refused(path: string, cause: ExportError): Failure {
-    return this.#tokensRefused.refuse(cause, fingerprintOf(this.#credential), path);
-  }
-
-  accepted(token: string, path: string): void {
-    this.#tokensRefused.accept(path);
+  accepted(token: string): void {
     if (this.#grant?.token === token) this.#grant.isAccepted = true;
   }
 
@@ -219,7 +132,7 @@ class OAuthSource implements TokenSource {
   /** A replacement that nobody takes is itself replaced, once for each probe. */
   #usable(grant: Grant | null): Grant | null {
     if (grant === null || !grant.isRefused || grant.isAccepted) return grant;
-    if (!this.#tokensRefused.isDue()) return grant;
+    if (!this.suspicion.isDue()) return grant;
     this.#grant = null;
     this.#isReplacing = true;
     return null;
@@ -322,7 +235,7 @@ class OAuthSource implements TokenSource {
   }
 
   #refuse(cause: ExportError, fingerprint: string): Failure {
-    return this.#logged(this.#secretRefused.refuse(cause, fingerprint));
+    return this.#logged(this.#secretRefused.refuse(cause, '', fingerprint));
   }
 
   #fail(cause: ExportError, waitMs: number, isAsked: boolean): Failure {
@@ -348,8 +261,4 @@ class OAuthSource implements TokenSource {
 
 function tokenOf(grant: Grant): TokenAnswer {
   return { outcome: 'ok', token: grant.token };
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64');
 }

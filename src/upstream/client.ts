@@ -16,14 +16,15 @@ import {
   type TlsSettings,
 } from '../contracts/tools.ts';
 import type { Body, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
-import type { TokenAnswer, Tokens } from './access-token.ts';
+import type { TokenAnswer } from './access-token.ts';
 import { type Asked, judge, judgeFailure } from './answer.ts';
-import { type EndOfLife, watchEndOfLife } from './end-of-life.ts';
+import { type EndOfLife, EndOfLifeWatch } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
 import { tokenUrl, type UpstreamSettings, upstreamTls } from './settings.ts';
 import type { ThrottleState, Throttles } from './throttles.ts';
 import type { Credential } from './token-request.ts';
+import type { Tokens } from './tokens.ts';
 
 /** What status shows of an upstream. */
 export interface UpstreamState {
@@ -64,16 +65,16 @@ export function openUpstream(
       pauseMs: settings.rate_limit_pause,
     },
   );
-  const endOfLife = watchEndOfLife({ clock: tools.clock, log: tools.log.with({ upstream: name }) });
+  const endOfLife = new EndOfLifeWatch(tools.clock, tools.log.with({ upstream: name }));
   const tls = upstreamTls(settings);
 
   /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
   const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
     const path = suspectPath(lane);
-    const early = source.held(path) ?? (await source.token(signal));
+    const early = source.suspicion.held(path) ?? (await source.token(signal));
     if (early.outcome !== 'ok') return early;
     await gate.acquire(lane, signal);
-    return source.admit(path) ?? (await source.token(signal));
+    return source.suspicion.admit(path) ?? (await source.token(signal));
   };
   // Two upstreams may share a token and have paths of the same name.
   const suspectPath = ({ path }: Lane) => `${settings.base_url}${path}`;
@@ -114,11 +115,14 @@ export function openUpstream(
         throw error;
       }
       const answer = judge(response, asked, learn(lane, response, request.query));
-      if (showsCredentialTaken(response)) source.accepted(pass.token, suspectPath(lane));
+      if (showsCredentialTaken(response)) {
+        source.accepted(pass.token);
+        source.suspicion.accept(suspectPath(lane));
+      }
       if (response.status !== 401) return answer;
       if (source.invalidate(pass.token) && !renewed) continue;
       invariant(answer.outcome === 'denied', 'a 401 is a denial');
-      return source.refused(suspectPath(lane), answer.cause);
+      return source.suspicion.refuse(answer.cause, suspectPath(lane));
     }
   };
 
@@ -134,7 +138,7 @@ export function openUpstream(
     },
     state: () => ({
       throttles: gate.state(),
-      endOfLife: endOfLife.announced(),
+      endOfLife: endOfLife.announced,
       grantedScope: source.granted(),
     }),
   };

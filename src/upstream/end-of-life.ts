@@ -17,45 +17,49 @@ export interface EndOfLife {
   readonly sunsetMs: number | null;
 }
 
-/** Watches the answers of one upstream. */
-export interface EndOfLifeWatch {
-  /** Called with each answer's headers; logs where there is something new to say today. */
-  notice(endpoint: string, headers: Readonly<Record<string, string>>): void;
-  /** Endpoints whose latest answer announced an end. */
-  announced(): readonly EndOfLife[];
-}
-
 const dayMs = 86_400_000;
 
-/** Opens the watch. `log` should carry the upstream's name. */
-export function watchEndOfLife(tools: { clock: Clock; log: Log }): EndOfLifeWatch {
-  const found = new Map<string, EndOfLife>();
-  const saidAtMs = new Map<string, number>();
-  return {
-    notice(endpoint, headers) {
-      const nowMs = tools.clock.now();
-      const deprecation = readDeprecation(headers.deprecation, nowMs);
-      const sunsetMs = parseHttpDate(headers.sunset ?? '', nowMs);
-      if (deprecation === null && sunsetMs === null) {
-        found.delete(endpoint);
-        return;
-      }
-      const deprecationMs = deprecation?.atMs ?? null;
-      found.set(endpoint, { endpoint, deprecationMs, sunsetMs });
-      const elapsedMs = tools.clock.monotonic();
-      if (elapsedMs - (saidAtMs.get(endpoint) ?? Number.NEGATIVE_INFINITY) < dayMs) return;
-      saidAtMs.set(endpoint, elapsedMs);
-      tools.log.warn('upstream announces the end of an endpoint', {
-        endpoint,
-        deprecation: deprecationMs === null ? undefined : timeText(deprecationMs),
-        deprecation_header: headers.deprecation && cleanText(headers.deprecation, 80),
-        sunset: sunsetMs === null ? undefined : timeText(sunsetMs),
-        days_left: sunsetMs === null ? undefined : Math.floor((sunsetMs - nowMs) / dayMs),
-        link: linkOf(headers.link),
-      });
-    },
-    announced: () => [...found.values()],
-  };
+/** Watches the answers of one upstream. */
+export class EndOfLifeWatch {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #found = new Map<string, EndOfLife>();
+  readonly #saidAtMs = new Map<string, number>();
+
+  /** `log` should carry the upstream's name. */
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Endpoints whose latest answer announced an end. */
+  get announced(): readonly EndOfLife[] {
+    return [...this.#found.values()];
+  }
+
+  /** Called with each answer's headers; logs where there is something new to say today. */
+  notice(endpoint: string, headers: Readonly<Record<string, string>>): void {
+    const nowMs = this.#clock.now();
+    const deprecation = readDeprecation(headers.deprecation, nowMs);
+    const sunsetMs = parseHttpDate(headers.sunset ?? '', nowMs);
+    if (deprecation === null && sunsetMs === null) {
+      this.#found.delete(endpoint);
+      return;
+    }
+    const deprecationMs = deprecation?.atMs ?? null;
+    this.#found.set(endpoint, { endpoint, deprecationMs, sunsetMs });
+    const elapsedMs = this.#clock.monotonic();
+    if (elapsedMs - (this.#saidAtMs.get(endpoint) ?? Number.NEGATIVE_INFINITY) < dayMs) return;
+    this.#saidAtMs.set(endpoint, elapsedMs);
+    this.#log.warn('upstream announces the end of an endpoint', {
+      endpoint,
+      deprecation: deprecationMs === null ? undefined : timeText(deprecationMs),
+      deprecation_header: headers.deprecation && cleanText(headers.deprecation, 80),
+      sunset: sunsetMs === null ? undefined : timeText(sunsetMs),
+      days_left: sunsetMs === null ? undefined : Math.floor((sunsetMs - nowMs) / dayMs),
+      link: linkOf(headers.link),
+    });
+  }
 }
 
 /**

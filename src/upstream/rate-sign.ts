@@ -100,12 +100,18 @@ function budgetOf(
   const limit = smallest(limitText);
   // Some servers count on below zero: then nothing is left either.
   const remaining = smallest(remainingText?.replace(/(?<![^\s,])-\d+/g, '0'));
-  if (limit === undefined && remaining === undefined && resetMs === undefined) return undefined;
-  return {
-    ...(limit === undefined ? {} : { limit }),
-    ...(remaining === undefined ? {} : { remaining }),
-    ...(resetMs === undefined ? {} : { resetMs }),
-  };
+  return said(limit, remaining, resetMs);
+}
+
+/** Of what was said; undefined where nothing was. */
+function said(
+  limit: number | undefined,
+  remaining: number | undefined,
+  resetMs: number | undefined,
+): Budget | undefined {
+  const members = Object.entries({ limit, remaining, resetMs });
+  const budget = members.filter(([, value]) => value !== undefined);
+  return budget.length === 0 ? undefined : Object.fromEntries(budget);
 }
 
 function resetOf(text: string | undefined, serverNow: ServerClock): number | undefined {
@@ -153,24 +159,19 @@ function readStructured(headers: Headers): Budget | undefined {
   }
   if (tightest === undefined) return readDictionary(text);
   const limit = policyQuota(headers['ratelimit-policy'], tightest.name);
-  return {
-    remaining: tightest.remaining,
-    ...(limit === undefined ? {} : { limit }),
-    ...(tightest.seconds === undefined ? {} : { resetMs: boundReset(tightest.seconds * 1_000) }),
-  };
+  return said(limit, tightest.remaining, resetIn(tightest.seconds));
 }
 
 function readDictionary(text: string): Budget | undefined {
   const members = parseDictionary(text);
   const remaining = left(members?.get('remaining'));
   if (remaining === undefined) return undefined;
-  const limit = integer(members?.get('limit'));
-  const seconds = integer(members?.get('reset'));
-  return {
-    remaining,
-    ...(limit === undefined ? {} : { limit }),
-    ...(seconds === undefined ? {} : { resetMs: boundReset(seconds * 1_000) }),
-  };
+  const resetMs = resetIn(integer(members?.get('reset')));
+  return said(integer(members?.get('limit')), remaining, resetMs);
+}
+
+function resetIn(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : boundReset(seconds * 1_000);
 }
 
 function policyQuota(text: string | undefined, name: unknown): number | undefined {

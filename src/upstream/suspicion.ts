@@ -50,8 +50,8 @@ export class Suspicion {
     return null;
   }
 
-  /** Upstream has refused the credential, whose secret had this fingerprint; the answer to who asked. */
-  refuse(cause: ExportError, fingerprint: string, path = ''): Failure {
+  /** Upstream has refused the credential, whose secret had this fingerprint: the answer to who asked. */
+  refuse(cause: ExportError, path: string, fingerprint = this.#means.fingerprint()): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;
       this.#isTakenElsewhere = false;

@@ -4,7 +4,7 @@
 // that the limit is wider, and the level above is slowed too. Who waits is served in turn (fair-queue.ts).
 
 import type { Clock } from '../contracts/tools.ts';
-import { FairQueue, type Lane } from './fair-queue.ts';
+import { FairQueue, type Lane, type Turnstile } from './fair-queue.ts';
 import type { RateSign } from './rate-sign.ts';
 import { type Budget, type Ceiling, createThrottle, type Throttle } from './throttle.ts';
 
@@ -13,7 +13,7 @@ export interface PathCeiling extends Ceiling {
   readonly path?: string | undefined;
 }
 
-/** What a gate is shared by: a credential at a base address, under whatever names it appears in the config. */
+/** What a gate is shared by, under whatever names that appears in the config. */
 export interface GateKey {
   /** Identifies the credential; a digest, never the secret. */
   readonly credential: string;
@@ -21,7 +21,7 @@ export interface GateKey {
 }
 
 /** Settings of a gate. `pauseMs` as in ThrottleOptions. */
-export interface GateOptions {
+interface GateOptions {
   readonly ceilings: readonly PathCeiling[];
   readonly pauseMs?: number | undefined;
 }
@@ -34,18 +34,6 @@ export interface ThrottleState extends Budget {
   readonly waitMs: number;
 }
 
-/** The way to one upstream with one credential. */
-export interface Gate {
-  /** Resolves when the request may go, and counts it; rejects with the signal's reason. */
-  acquire(lane: Lane, signal: AbortSignal): Promise<void>;
-  /** Milliseconds that a request on this lane would wait now, others' turns left aside. */
-  delay(lane: Lane): number;
-  /** Learns from an answer on this lane; `request` tells one request on it from another. */
-  observe(lane: Lane, sign: RateSign, request?: string): void;
-  /** Paths with a budget or a wait. */
-  state(): readonly ThrottleState[];
-}
-
 /** All gates of the program. */
 export interface Throttles {
   /** The gate of this key: the same one for the same key, with the ceilings of all who asked for it. */
@@ -54,13 +42,13 @@ export interface Throttles {
 
 /** Opens the registry. One per program, so that two config blocks with one credential share its limits. */
 export function openThrottles(tools: { clock: Clock; random: () => number }): Throttles {
-  const gates = new Map<string, CredentialGate>();
+  const gates = new Map<string, Gate>();
   return {
     gate(key, options) {
       const name = JSON.stringify([key.credential, key.base]);
       let gate = gates.get(name);
       if (gate === undefined) {
-        gate = new CredentialGate(tools.clock, tools.random, options.pauseMs);
+        gate = new Gate(tools.clock, tools.random, options.pauseMs);
         gates.set(name, gate);
       }
       gate.limit(options.ceilings);
@@ -81,7 +69,8 @@ const wideningMs = 60_000;
 const levelsMax = 4_096;
 const wholeCredential = '*';
 
-class CredentialGate implements Gate {
+/** The way to one upstream with one credential. */
+class Gate implements Turnstile {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #pauseMs: number | undefined;
@@ -93,12 +82,10 @@ class CredentialGate implements Gate {
     this.#clock = clock;
     this.#random = random;
     this.#pauseMs = pauseMs;
-    this.#queue = new FairQueue(clock, {
-      delay: (lane) => this.delay(lane),
-      take: (lane) => this.#take(lane),
-    });
+    this.#queue = new FairQueue(clock, this);
   }
 
+  /** Adds ceilings to those it has. */
   limit(ceilings: readonly PathCeiling[]): void {
     for (const ceiling of ceilings) {
       const known = this.#ceilings.some(
@@ -111,10 +98,12 @@ class CredentialGate implements Gate {
     }
   }
 
+  /** Resolves when the request may go, and counts it; rejects with the signal's reason. */
   async acquire(lane: Lane, signal: AbortSignal): Promise<void> {
     await this.#queue.turn(lane, signal);
   }
 
+  /** Milliseconds that a request on this lane would wait now, others' turns left aside. */
   delay(lane: Lane): number {
     const nowMs = this.#clock.monotonic();
     let delayMs = 0;
@@ -124,6 +113,7 @@ class CredentialGate implements Gate {
     return delayMs;
   }
 
+  /** Learns from an answer on this lane; `request` tells one request on it from another. */
   observe(lane: Lane, sign: RateSign, request = ''): void {
     const nowMs = this.#clock.monotonic();
     const [own, ...above] = levelsOf(lane);
@@ -147,6 +137,7 @@ class CredentialGate implements Gate {
     }
   }
 
+  /** Paths with a budget or a wait. */
   state(): readonly ThrottleState[] {
     const nowMs = this.#clock.monotonic();
     const states: ThrottleState[] = [];
@@ -187,7 +178,7 @@ class CredentialGate implements Gate {
     }
   }
 
-  #take(lane: Lane): void {
+  take(lane: Lane): void {
     const nowMs = this.#clock.monotonic();
     for (const name of levelsOf(lane)) this.#level(name).throttle.take(nowMs);
   }

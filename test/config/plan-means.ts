@@ -2,8 +2,8 @@
 
 import type { PlanMeans } from '../../src/config/plan.ts';
 import type { Clock, Log } from '../../src/contracts/tools.ts';
-import { openTokens } from '../../src/upstream/access-token.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
+import { openTokens } from '../../src/upstream/tokens.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
 /** What differs from means that no one answers. */

@@ -9,10 +9,10 @@ import type { Upstream } from '../../src/contracts/upstream.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
-import { openTokens } from '../../src/upstream/access-token.ts';
 import { openUpstream } from '../../src/upstream/client.ts';
 import { upstreamFields } from '../../src/upstream/settings.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
+import { openTokens } from '../../src/upstream/tokens.ts';
 import { afterThisTest } from './temp.ts';
 
 /** An upstream of the config at an address, with the sandbox's credentials; closed with the test. */

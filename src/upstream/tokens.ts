@@ -1,0 +1,63 @@
+// All token sources of the program, one for each credential however many upstreams name it.
+
+import { asExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';
+import { Suspicion } from './suspicion.ts';
+import { type Credential, fingerprintOf } from './token-request.ts';
+
+/** See the head of this file. */
+export interface Tokens {
+  /** The source for this credential: the same one for the same client, secret and scope, sent alike to one address. */
+  source(credential: Credential): TokenSource;
+}
+
+/** Opens the registry. One per program: a token is shared by all streams of a credential. */
+export function openTokens(tools: TokenTools): Tokens {
+  const sources = new Map<string, TokenSource>();
+  return {
+    source(credential) {
+      const name = nameOf(credential);
+      const known = sources.get(name);
+      if (known) return known;
+      const source =
+        credential.kind === 'api_key'
+          ? staticToken(credential, tools.clock)
+          : new OAuthSource(credential, tools);
+      sources.set(name, source);
+      return source;
+    },
+  };
+}
+
+/** With another secret it is another credential, also under one client id. */
+function nameOf(credential: Credential): string {
+  // A secret is no text in JSON: what differs in it is its fingerprint.
+  return JSON.stringify([fingerprintOf(credential), credential]);
+}
+
+function staticToken(
+  credential: Extract<Credential, { kind: 'api_key' }>,
+  clock: Clock,
+): TokenSource {
+  const { key } = credential;
+  const fingerprint = () => fingerprintOf(credential);
+  const suspicion = new Suspicion({ clock, fingerprint });
+  const reading = new Suspicion({ clock, fingerprint });
+  return {
+    suspicion,
+    async token(signal) {
+      signal.throwIfAborted();
+      try {
+        const token = key.reveal();
+        reading.accept();
+        return { outcome: 'ok', token };
+      } catch (error) {
+        return reading.refuse(asExportError(error, 'reading the API key'), '', '');
+      }
+    },
+    invalidate: () => false,
+    accepted: () => undefined,
+    granted: () => null,
+  };
+}
