@@ -129,6 +129,7 @@ export class Pipeline {
   /** Reads every stream up to its tail once and delivers everything held, unless `limit` aborts first. */
   async once(limit: AbortSignal, drainMs: number): Promise<Summary> {
     const sending = await this.#send();
+    this.#opened.resolve();
     const over = new AbortController();
     const halt = AbortSignal.any([limit, over.signal]);
     // Without a sender that goes on, a full spool would never have room again.

@@ -1,19 +1,19 @@
 // `sluice backfill list` and `cancel`: what was begun and how far it is, and how one that is not wanted any more is forgotten.
-// Both work while another process runs: a request that is gone is what that process stops at. What must stay true: the
+// Both work while another process runs, which looks at the requests. What must stay true: the
 // live streams' memory is not touched, and what a backfill has held for the sinks is delivered like all that is held.
 
 import { type Config, readConfig } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
-import { holderOf } from '../hold/lock.ts';
+import { importBackfillFiles } from '../hold/backfill-files.ts';
 import {
   type BackfillProgress,
   type BackfillRequest,
-  doneIn,
-  forget,
-  progressOf,
-  requestsIn,
-  withdraw,
-} from '../run/backfill-requests.ts';
+  backfillsIn,
+  cancelBackfill,
+  forgetBackfill,
+} from '../hold/backfills.ts';
+import { holderOf } from '../hold/lock.ts';
+import { changeIn, lookInto } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { counted, type Mood, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -26,9 +26,7 @@ import { configOption, defineCommand } from './shared/command.ts';
 /** `waiting`: asked for, and not taken up yet. */
 type Standing = 'waiting' | BackfillProgress['state'];
 
-interface Begun {
-  readonly request: BackfillRequest;
-  readonly progress: BackfillProgress | null;
+interface Begun extends BackfillRequest {
   readonly state: Standing;
 }
 
@@ -47,7 +45,7 @@ export const list = defineCommand({
   async run({ config: file, json }, means) {
     const { config } = readConfigAtWork(file, means);
     const { out } = means;
-    const begun = begunIn(config.state.dir);
+    const begun = begunIn(config);
     if (json) for (const one of begun) out(JSON.stringify(factsOf(one)));
     else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
     else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
@@ -63,70 +61,65 @@ export const cancel = defineCommand({
   options: { config: configOption },
   async run({ id, config: file }, { env, out }) {
     const { config } = whereItRuns(readConfig(file, { env }));
-    const { request, progress, state } = found(id, config);
-    const { source } = request;
+    const request = found(id, config);
+    const { source, progress, state } = request;
     if (state === 'done') {
       throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
     }
-    withdraw(config.state.dir, request);
+    changeIn(config.state, (store) => cancelBackfill(store, request));
     const isRead = state === 'reading' || state === 'delivering';
-    if (!isRead || !(await letGo(request, config))) forget(config, request);
+    if (!isRead || !(await letGo(request, config))) {
+      changeIn(config.state, (store) => forgetBackfill(store, request));
+    }
     const held = counted(progress?.held ?? 0, 'event');
     out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
     return 0;
   },
 });
 
-function begunIn(dir: string): readonly Begun[] {
-  const holder = holderOf(dir);
-  const now = Date.now();
-  const unfinished = requestsIn(dir).map((request): Begun => {
-    const progress = progressOf(dir, request.id);
-    const isActive = holder !== null && now - (progress?.at ?? 0) < activeWithinMs;
-    return { request, progress, state: standingOf(request, progress, { holder, isActive }) };
-  });
-  const done = doneIn(dir).map(
-    (request): Begun => ({ request, progress: progressOf(dir, request.id), state: 'done' }),
-  );
-  return [...done, ...unfinished].toSorted((a, b) => a.request.askedAt - b.request.askedAt);
+function begunIn({ state }: Config): readonly Begun[] {
+  const holder = holderOf(state.dir);
+  if (holder === null) importBackfillFiles(state);
+  return backfillsIn(state.dir)
+    .map((request) => ({ ...request, state: standingOf(request, holder) }))
+    .toSorted((a, b) => a.askedAt - b.askedAt);
 }
 
-function standingOf(
-  { wanted, askedAt }: BackfillRequest,
-  progress: BackfillProgress | null,
-  { holder, isActive }: { readonly holder: string | null; readonly isActive: boolean },
-): Standing {
-  if (progress?.state === 'failed' && progress.at >= askedAt) return 'failed';
-  if (!wanted || holder === null) return 'stopped';
+function standingOf({ isWanted, progress }: BackfillRequest, holder: string | null): Standing {
+  if (!isWanted) return progress?.state ?? 'stopped';
+  if (holder === null) return 'stopped';
+  const isActive = Date.now() - (progress?.at ?? 0) < activeWithinMs;
   const state = progress?.state;
   return isActive && (state === 'reading' || state === 'delivering') ? state : 'waiting';
 }
 
 function found(id: string, config: Config): Begun {
-  const begun = begunIn(config.state.dir);
-  const [one, another] = begun.filter(({ request }) => id !== '' && request.id.startsWith(id));
+  const begun = begunIn(config);
+  const [one, another] = begun.filter((request) => id !== '' && request.id.startsWith(id));
   if (one !== undefined && another === undefined) return one;
-  const known = begun.map(({ request }) => shown(request)).join(', ');
+  const known = begun.map(shown).join(', ');
   const there = known === '' ? `none was begun${notHere(config)}` : `there are ${known}`;
   const what = one === undefined ? 'no backfill' : 'more than one backfill';
   throw new UsageError(`there is ${what} ${cleanText(id, 80)}; ${there}`);
 }
 
-/** Waits until whoever reads it has noticed; true where they have forgotten it, false where nobody seems to read it any more. */
-async function letGo({ id }: BackfillRequest, { state: { dir } }: Config): Promise<boolean> {
+/** Waits until whoever reads it has forgotten it; false where nobody seems to read it any more. */
+async function letGo({ row }: BackfillRequest, { state: { dir } }: Config): Promise<boolean> {
   const clock = systemClock();
   const deadline = clock.monotonic() + letGoWithinMs;
-  while (clock.monotonic() < deadline) {
-    if (progressOf(dir, id) === null) return true;
+  const isThere = () =>
+    lookInto(dir, false, ({ requests }) => requests.all().some(({ id }) => id === row));
+  while (isThere()) {
+    if (clock.monotonic() > deadline) return false;
     await clock.sleep(lookEveryMs);
   }
-  return false;
+  return true;
 }
 
-function linesOf({ request, progress, state }: Begun, config: Config): readonly string[] {
-  const span = `${timeText(request.from)} to ${timeText(request.to)}`;
-  const head = `${shown(request)}  ${cleanText(request.source, 80)}  ${span}  `;
-  const next = nextText({ request, progress, state }, config);
+function linesOf(begun: Begun, config: Config): readonly string[] {
+  const { source, from, to, progress, state } = begun;
+  const head = `${shown(begun)}  ${cleanText(source, 80)}  ${timeText(from)} to ${timeText(to)}  `;
+  const next = nextText(begun, config);
   const below = [progressText(progress), ...(next === null ? [] : [next])];
   return [
     `${head}${painted(state, moods[state])}`,
@@ -155,20 +148,20 @@ function progressText(progress: BackfillProgress | null): string {
   ].join(', ');
 }
 
-function nextText({ request, progress, state }: Begun, { file }: Config): string | null {
+function nextText(begun: Begun, { file }: Config): string | null {
+  const { source, from, to, isBounded, isWanted, progress, state } = begun;
   if (state !== 'stopped' && state !== 'failed') return null;
-  const { source, from, to, isBounded, wanted } = request;
   const span = ['--from', timeText(from), ...(isBounded ? ['--to', timeText(to)] : [])];
   const again = commandText('backfill', file, '--source', source, ...span);
   if (state === 'failed' && progress?.error) {
     const { message, next } = progress.error;
     return `${message}. ${next} Then: ${again}`;
   }
-  return wanted ? `goes on with the next run, or with: ${again}` : `goes on with: ${again}`;
+  return isWanted ? `goes on with the next run, or with: ${again}` : `goes on with: ${again}`;
 }
 
-function factsOf({ request, progress, state }: Begun): Readonly<Record<string, unknown>> {
-  const { id, source, from, to } = request;
+function factsOf(begun: Begun): Readonly<Record<string, unknown>> {
+  const { id, source, from, to, progress, state } = begun;
   const { share = null, read = 0, held = 0, untimed = 0, behind = 0 } = progress ?? {};
   return {
     ...{ id, source, from: timeText(from), to: timeText(to), state },

@@ -6,21 +6,22 @@
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { ExportError, UsageError } from '../contracts/errors.ts';
-import { holderOf } from '../hold/lock.ts';
-import type { Summary } from '../pipeline.ts';
-import { runAlone } from '../run/backfill-alone.ts';
-import { listStreams } from '../run/backfill-reading.ts';
+import { importBackfillFiles } from '../hold/backfill-files.ts';
 import {
-  alike,
-  ask,
+  askForBackfill,
   type BackfillProgress,
   type BackfillRequest,
-  forget,
-  progressOf,
-  requestOf,
-  type Wish,
-  writeRequest,
-} from '../run/backfill-requests.ts';
+  backfillAlike,
+  backfillsIn,
+  forgetBackfill,
+  type Past,
+  stopBackfill,
+} from '../hold/backfills.ts';
+import { holderOf } from '../hold/lock.ts';
+import { changeIn } from '../hold/store.ts';
+import type { Summary } from '../pipeline.ts';
+import { listsOf } from '../run/backfill.ts';
+import { runAlone } from '../run/backfill-alone.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { counted } from '../terminal/table.ts';
@@ -82,20 +83,18 @@ gets the events, also those it has got before. They keep their uid; sinks that t
 
 async function backfilled(options: Options, means: Means): Promise<ExitCode> {
   const { config } = whereItRuns(readConfig(options.config, { env: means.env }));
-  const wish = wishOf(options, config, Date.now());
+  const past = pastOf(options, config, Date.now());
   const form = logForm(process.stderr);
   const level = options.logLevel ?? (form === 'text' ? 'warn' : config.log.level);
   const plainLog = await openLog({ level, form });
-  const meter = meterFor(process.stderr, { log: plainLog, name: wish.source, now: Date.now });
+  const meter = meterFor(process.stderr, { log: plainLog, name: past.source, now: Date.now });
   const tools = openTools(besideMeter(plainLog, meter.clear));
   const shutdown = listenForShutdown(() => means.exit(1));
   try {
     const plan = planFrom(config, tools);
-    refuseWithoutList(wish, plan);
-    if (options.restart === true) forgetAlike(config, wish);
-    const request = ask(config.state.dir, wish, tools.clock.now());
-    for (const line of introduction(request)) means.err(line);
-    const doing: Doing = { request, config, plan, tools, stop: shutdown.stop, meter, means };
+    refuseWithoutList(past, plan);
+    if (options.restart === true) forgetAlike(config, past);
+    const doing: Doing = { past, config, plan, tools, stop: shutdown.stop, meter, means };
     return await (holderOf(config.state.dir) === null ? alone(doing) : follow(doing));
   } finally {
     meter.clear();
@@ -105,7 +104,7 @@ async function backfilled(options: Options, means: Means): Promise<ExitCode> {
 }
 
 interface Doing {
-  readonly request: BackfillRequest;
+  readonly past: Past;
   readonly config: Config;
   readonly plan: WholePlan;
   readonly tools: BootTools;
@@ -114,7 +113,7 @@ interface Doing {
   readonly means: Means;
 }
 
-function wishOf(options: Options, { sources }: Config, now: number): Wish {
+function pastOf(options: Options, { sources }: Config, now: number): Past {
   const { source } = options;
   refuseUnknown('source', source, Object.keys(sources));
   const from = timeTyped('from', options.from);
@@ -127,16 +126,22 @@ function wishOf(options: Options, { sources }: Config, now: number): Wish {
   return { source, from, to };
 }
 
-function refuseWithoutList({ source }: Wish, { sources }: WholePlan): void {
-  if (listStreams(sources.find(({ name }) => name === source)).length > 0) return;
+function refuseWithoutList({ source }: Past, { sources }: WholePlan): void {
+  if (listsOf(sources.find(({ name }) => name === source)) !== null) return;
   throw new UsageError(
     `--source: ${source} is a configuration that is read whole each time; upstream keeps no past of it`,
   );
 }
 
-function forgetAlike(config: Config, wish: Wish): void {
-  const unfinished = alike(config.state.dir, wish);
-  if (unfinished !== undefined) forget(config, unfinished);
+function forgetAlike({ state }: Config, past: Past): void {
+  if (holderOf(state.dir) === null) importBackfillFiles(state);
+  const unfinished = backfillAlike(backfillsIn(state.dir), past);
+  if (unfinished !== undefined) changeIn(state, (store) => forgetBackfill(store, unfinished));
+}
+
+/** The request as it stands; undefined where it was cancelled. */
+function requestNow({ config }: Doing, { row }: BackfillRequest): BackfillRequest | undefined {
+  return backfillsIn(config.state.dir).find((request) => request.row === row);
 }
 
 function introduction({ source, from, to }: BackfillRequest): readonly string[] {
@@ -147,15 +152,17 @@ function introduction({ source, from, to }: BackfillRequest): readonly string[] 
   ];
 }
 
+function introduce({ means }: Doing, request: BackfillRequest): void {
+  for (const line of introduction(request)) means.err(line);
+}
+
 async function alone(doing: Doing): Promise<ExitCode> {
-  const { request, config, plan, tools, stop, meter, means } = doing;
+  const { past, config, plan, tools, stop, meter, means } = doing;
+  const begun = (request: BackfillRequest) => introduce(doing, request);
   try {
-    const { progress, behind } = await runAlone(request, {
-      ...{ config, plan, tools, stop },
-      show: meter.show,
-    });
-    meter.clear();
-    const code = tellEnd(doing, progress);
+    const all = { config, plan, tools, stop, begun, show: meter.show };
+    const { request, progress, behind } = await runAlone(past, all);
+    const code = tellEnd(doing, request, progress);
     for (const line of behindLines(behind)) means.err(line);
     return code;
   } catch (error) {
@@ -166,83 +173,79 @@ async function alone(doing: Doing): Promise<ExitCode> {
 }
 
 async function follow(doing: Doing): Promise<ExitCode> {
-  const { request, config, tools, stop, meter, means } = doing;
+  const { past, config, tools, stop, meter, means } = doing;
   const { dir } = config.state;
   const { clock } = tools;
+  const asked = changeIn(config.state, (store) => askForBackfill(store, past, clock.now()));
   const askedAt = clock.monotonic();
-  let isTaken = false;
   let seenAt = askedAt;
+  let last: BackfillProgress | null = null;
+  introduce(doing, asked);
   means.err(`${holderOf(dir) ?? 'another process'} runs with this config and is asked to do it`);
   while (!stop.aborted) {
-    // Looked at first: what is done is told before its request goes.
-    const isGone = requestOf(dir, request.id) === null;
-    const progress = progressOf(dir, request.id);
-    if (progress !== null && progress.at >= request.askedAt) {
-      isTaken = true;
+    const request = requestNow(doing, asked);
+    if (!request?.isWanted) return tellEnd(doing, asked, request?.progress ?? last);
+    const { progress } = request;
+    if (progress !== null && progress.at >= asked.askedAt) {
+      last = progress;
       meter.show(progress);
-      const isStopped = progress.state === 'stopped' && !isWanted(doing);
-      if (progress.state === 'done' || progress.state === 'failed' || isStopped) {
-        meter.clear();
-        return tellEnd(doing, progress);
-      }
     }
-    if (isGone) return tellEnd(doing, progress);
     if (holderOf(dir) !== null) seenAt = clock.monotonic();
     if (clock.monotonic() - seenAt > awayMsMax) throw left(doing);
-    if (!isTaken && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing);
+    if (last === null && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing, asked);
     await clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
-  return await stopThere(doing);
+  return await stopThere(doing, asked, last);
 }
 
-function isWanted({ request, config }: Doing): boolean {
-  return requestOf(config.state.dir, request.id)?.wanted === true;
-}
-
-function isCancelled({ request, config }: Doing): boolean {
-  return requestOf(config.state.dir, request.id) === null;
-}
-
-async function stopThere(doing: Doing): Promise<ExitCode> {
-  const { request, config, tools, meter } = doing;
-  const { dir } = config.state;
-  if (!isCancelled(doing)) writeRequest(dir, { ...request, wanted: false });
-  const deadline = tools.clock.monotonic() + stoppedWithinMs;
-  const now = () => progressOf(dir, request.id);
-  const isOver = (state?: BackfillProgress['state']) =>
-    state !== 'reading' && state !== 'delivering';
-  while (!isOver(now()?.state) && tools.clock.monotonic() < deadline) {
-    await tools.clock.sleep(lookEveryMs);
+/** Whoever reads it writes over what is written here, once it has let go. */
+async function stopThere(
+  doing: Doing,
+  request: BackfillRequest,
+  last: BackfillProgress | null,
+): Promise<ExitCode> {
+  const { config, tools } = doing;
+  const { clock } = tools;
+  const at = clock.now();
+  changeIn(config.state, (store) => stopBackfill(store, request, last && { ...last, at }));
+  const deadline = clock.monotonic() + stoppedWithinMs;
+  const now = () => requestNow(doing, request)?.progress ?? null;
+  while (last !== null && now()?.at === at && clock.monotonic() < deadline) {
+    await clock.sleep(lookEveryMs);
   }
-  meter.clear();
-  return tellEnd(doing, now());
+  return tellEnd(doing, request, now() ?? last);
 }
 
-function left({ request, config }: Doing): ExportError {
+function left({ past, config }: Doing): ExportError {
   return new ExportError(
     'state_locked',
-    `backfilling ${request.source}: the process that ran with ${config.file} has ended`,
+    `backfilling ${past.source}: the process that ran with ${config.file} has ended`,
     {
       next: 'Start it again, which goes on with the backfill, or run the same command line again.',
     },
   );
 }
 
-function notTaken({ request, config }: Doing): ExportError {
-  writeRequest(config.state.dir, { ...request, wanted: false });
+function notTaken({ past, config }: Doing, request: BackfillRequest): ExportError {
+  changeIn(config.state, (store) => stopBackfill(store, request, null));
   const holder = holderOf(config.state.dir) ?? 'the process that held the state directory';
   return new ExportError(
     'state_locked',
-    `backfilling ${request.source}: ${holder} does not take it up`,
+    `backfilling ${past.source}: ${holder} does not take it up`,
     {
       next: 'It may be a `run --once`, another backfill or an older version: wait for its end, then run the same command line again.',
     },
   );
 }
 
-function tellEnd(doing: Doing, progress: BackfillProgress | null): ExitCode {
-  const { request, means } = doing;
+function tellEnd(
+  doing: Doing,
+  request: BackfillRequest,
+  progress: BackfillProgress | null,
+): ExitCode {
+  const { meter, means } = doing;
   const { source } = request;
+  meter.clear();
   const { read = 0, held = 0, untimed = 0, behind = 0, reachedAt = null } = progress ?? {};
   const odd = untimed === 0 ? '' : `, ${untimed} of them without a readable time`;
   const counts = `${counted(read, 'record')} read, ${counted(held, 'event')} held for the sinks${odd}`;
@@ -250,7 +253,7 @@ function tellEnd(doing: Doing, progress: BackfillProgress | null): ExitCode {
     means.out(`${source}: ${counts}; every sink has them`);
     return 0;
   }
-  if (isCancelled(doing)) {
+  if (requestNow(doing, request) === undefined) {
     means.err(`${source}: cancelled: ${counts}; what is held is still delivered`);
     return 1;
   }

@@ -32,11 +32,10 @@ export const retry = defineCommand({
       ...state.streams.keys(),
       ...state.sinks.keys(),
     ]);
-    const nobody = () => {
+    if (!names.has(name)) {
       err(unknownText('stream or sink', name, names));
-      return 1 as const;
-    };
-    if (!names.has(name)) return nobody();
+      return 1;
+    }
     if (holderOf(dir) === null) {
       if (hasState(dir)) askLater(config, name, { what: 'retry' });
       out(`${name}: nothing runs with this config; the next start asks it at once`);
@@ -51,6 +50,9 @@ export const retry = defineCommand({
           : `${name}: ${far} has asked for its wait; it is asked in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
       );
     }
-    return asked.length === 0 ? nobody() : 0;
+    if (asked.length === 0) {
+      out(`${name}: not asked by what runs now; the next start asks it at once`);
+    }
+    return 0;
   },
 });

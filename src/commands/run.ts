@@ -9,7 +9,6 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { duration } from '../contracts/settings.ts';
 import type { Log } from '../contracts/tools.ts';
 import { backlog, type Summary } from '../pipeline.ts';
-import { withBackfills } from '../run/backfill-beside.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
@@ -17,7 +16,7 @@ import { type OwnLog, openOwnLog } from '../run/own-log.ts';
 import { type ReloadMeans, serveReloads } from '../run/reload.ts';
 import type { Made } from '../run/reload-changes.ts';
 import { listenForReloads } from '../run/reload-requests.ts';
-import { serveRequests } from '../run/requests-beside.ts';
+import { serveRequests } from '../run/requests.ts';
 import { resumeLines } from '../run/resume-lines.ts';
 import { noteRunning, type ReloadRefusal } from '../run/running-config.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
@@ -188,7 +187,7 @@ async function runOn(
   reloads: Pick<ReloadMeans, 'requests' | 'removalAllowed'>,
 ): Promise<ExitCode> {
   const { config, plan, journey, tools, shutdown, means } = running;
-  const { pipeline, spool } = journey;
+  const { pipeline } = journey;
   const { log } = tools;
   const { timeoutMs } = config.shutdown;
   log.info('running');
@@ -211,14 +210,10 @@ async function runOn(
   const ending = AbortSignal.any([shutdown.stop, over.signal]);
   const serving = Promise.all([
     serveReloads({ ...running, ...reloads, env: means.env, changed, refused }, ending),
-    serveRequests({ ...journey, tools, config: () => current.config }, ending),
+    serveRequests({ ...journey, tools, made: () => current, reads: () => true }, ending),
   ]);
   try {
-    await withBackfills(
-      (stop) => pipeline.run(stop, timeoutMs),
-      { made: () => current, spool, tools, live: () => pipeline.state },
-      shutdown.stop,
-    );
+    await pipeline.run(shutdown.stop, timeoutMs);
   } finally {
     over.abort(new Error('the journey is over'));
     await serving;
@@ -260,12 +255,15 @@ async function runOnce(running: Running, limitMs: number | null): Promise<ExitCo
   const stop = () => limit.abort(notInTime('a signal asked to stop'));
   shutdown.stop.addEventListener('abort', stop);
   if (shutdown.stop.aborted) stop();
+  const asked = { ...journey, tools, made: () => running, reads: () => false };
+  const serving = serveRequests(asked, over.signal);
   try {
     const summary = await journey.pipeline.once(limit.signal, config.shutdown.timeoutMs);
     tellSummary(running, summary);
     return isWhole(summary, journey.pipeline.state) ? 0 : 1;
   } finally {
     over.abort(new Error('ended'));
+    await serving;
   }
 }
 

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import { type Append, type NewPage, type Spool, uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/records.ts';
+import type { ListMeans } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
 
 /** Epoch milliseconds: from `fromMs` on, before `toMs`. */
@@ -52,7 +53,7 @@ export interface BackfillSpoolMeans {
 
 /** The view and its counts, as they are durable. */
 export interface BackfillSpool {
-  readonly view: Spool;
+  readonly view: ListMeans['spool'];
   readonly counts: BackfillCounts;
 }
 
@@ -82,7 +83,12 @@ export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
     return block;
   };
   return {
-    view: viewOf(spool, { recall, append }),
+    view: {
+      recall,
+      append,
+      room: (signal) => spool.room(signal),
+      trail: (stream) => spool.trail(stream),
+    },
     get counts() {
       return known;
     },
@@ -166,26 +172,5 @@ function counted(
     untimed: known.untimed + untimed,
     firstAt: known.firstAt ?? firstAt,
     reachedAt: lastAt ?? known.reachedAt,
-  };
-}
-
-/** The same spool, but for these. */
-function viewOf(spool: Spool, own: Pick<Spool, 'recall' | 'append'>): Spool {
-  return {
-    numbering: spool.numbering,
-    get gauge() {
-      return spool.gauge;
-    },
-    read: (from, bytesMax, sink) => spool.read(from, bytesMax, sink),
-    arrival: (from, signal) => spool.arrival(from, signal),
-    room: (signal) => spool.room(signal),
-    progress: (sink) => spool.progress(sink),
-    reached: (sink, position) => spool.reached(sink, position),
-    acknowledge: (sink, step) => spool.acknowledge(sink, step),
-    trail: (stream) => spool.trail(stream),
-    entities: (stream) => spool.entities(stream),
-    note: (kind, name, facts) => spool.note(kind, name, facts),
-    close: () => spool.close(),
-    ...own,
   };
 }

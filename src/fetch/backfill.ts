@@ -19,24 +19,32 @@ import {
 import { parseCheckpoint } from './list/checkpoint.ts';
 import { follow } from './list/follow.ts';
 import { firstPlace, isFirst } from './list/page.ts';
-import { ListReader } from './list/reader.ts';
+import { type ListMeans, ListReader } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
 import { EmptyRuns } from './list/tail.ts';
 import type { Walk } from './list/walk.ts';
 import { mismatch, type PollResult } from './outcome.ts';
 
+/** A past time of a source's lists, to be read to its end. */
+export interface PastTime {
+  readonly span: Span;
+  /** The name of a stream's memory, which no stream has, ends so. */
+  readonly memory: string;
+  /** Waits before each request until it takes nothing from the live streams. */
+  readonly paceOf: (stream: ListStream) => (signal: AbortSignal) => Promise<void>;
+}
+
 /** What one stream's backfill is read with. */
-export interface BackfillMeans {
+export interface BackfillMeans extends Pick<ListMeans, 'inFlight' | 'found'> {
   readonly stream: ListStream;
   readonly list: Pick<ListReading, 'order' | 'lookbackMs'>;
   readonly span: Span;
-  /** Names its checkpoint; no stream has this name. */
+  /** Names its checkpoint. */
   readonly key: string;
   readonly spool: Spool;
   readonly clock: Clock;
   readonly log: Log;
-  /** Waits before each request until it takes nothing from the live streams. */
   readonly pace: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -56,7 +64,7 @@ export class Backfill {
 
   constructor(means: BackfillMeans) {
     this.#means = means;
-    const { stream, span, key, spool, clock, log, pace } = means;
+    const { stream, span, key, spool, clock, log, pace, inFlight, found } = means;
     this.#spool = backfillSpool({ spool, key, span, time: stream.time });
     const get: Upstream['get'] = async (request, signal) => {
       await pace(signal);
@@ -71,6 +79,8 @@ export class Backfill {
       start: 'beginning',
       // It reads nothing again.
       patienceMs: 0,
+      inFlight,
+      found,
     });
   }
 

@@ -7,6 +7,7 @@ import { asExportError, type ExportError, invariant } from '../contracts/errors.
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
+import { Backfill, type BackfillState, type PastTime } from './backfill.ts';
 import { SnapshotPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
@@ -26,6 +27,8 @@ export interface PlannedSource {
   readonly list: ListReading | null;
   readonly snapshot: SnapshotReading | null;
   readonly schedule: Schedule;
+  /** Its lists are read to the end of a past time, and not live. */
+  readonly past?: PastTime;
 }
 
 /** What streams are polled with. */
@@ -69,12 +72,14 @@ type Poll = (signal: AbortSignal) => Promise<PollResult>;
 /** All streams of the config. */
 export class Polling {
   readonly #means: PollingMeans;
-  readonly #turns = turnsOf(pollsAtOnceMax);
+  readonly #turns;
+  readonly #backfills: Backfill[] = [];
   readonly #streams = new Map<string, Polled>();
   readonly #failed = Promise.withResolvers<never>();
 
-  constructor(means: PollingMeans) {
+  constructor(means: PollingMeans, pollsAtOnce = pollsAtOnceMax) {
     this.#means = means;
+    this.#turns = turnsOf(pollsAtOnce);
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -84,6 +89,11 @@ export class Polling {
 
   get state(): readonly RunnerState[] {
     return Array.from(this.#streams.values(), ({ runner }) => runner.state);
+  }
+
+  /** How far the streams of a past time have come. */
+  get backfills(): readonly BackfillState[] {
+    return this.#backfills.map(({ state }) => state);
   }
 
   /** Rejects when a stream ends for a fault of ours. */
@@ -167,7 +177,10 @@ export class Polling {
       log: tools.log.with({ stream: stream.name }),
       random,
       jitterMs: random() * jitterMs,
-      note: (facts) => spool.note('stream', stream.name, facts),
+      // What is noted of a stream is of the live one.
+      note: (facts) => {
+        if (source.past === undefined) spool.note('stream', stream.name, facts);
+      },
     });
   }
 
@@ -182,6 +195,15 @@ export class Polling {
     }
     const { list } = source;
     invariant(list !== null, `${source.name} says how lists are read`);
+    const { inFlight } = tools.http;
+    if (source.past !== undefined) {
+      const { span, memory, paceOf } = source.past;
+      const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };
+      const read = { stream, list, ...past, spool, clock: tools.clock, log, inFlight, found };
+      const backfill = new Backfill(read);
+      this.#backfills.push(backfill);
+      return this.#counted((signal) => backfill.poll(signal));
+    }
     const reader = new ListReader({
       stream,
       spool,
@@ -190,7 +212,7 @@ export class Polling {
       order: list.order,
       start: list.start,
       patienceMs: list.rewindEveryMs,
-      inFlight: tools.http.inFlight,
+      inFlight,
       found,
     });
     const poller = new ListPoller(reader, list);

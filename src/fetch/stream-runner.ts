@@ -98,32 +98,44 @@ export class StreamRunner {
 
   /** Polls until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#isRunning = true;
+    let wait: Wait = { ...notDecided, ms: this.#settings.jitterMs };
     try {
-      let wait: Wait = { ...notDecided, ms: this.#settings.jitterMs };
-      while (!signal.aborted) wait = await this.#turn(wait, signal);
+      await this.#running(signal, async () => {
+        while (!signal.aborted) ({ wait } = await this.#turn(wait, signal));
+      });
     } catch (error) {
       if (!signal.aborted) throw error;
-    } finally {
-      this.#isRunning = false;
-      this.#nextPollAt = null;
-      for (const { drop } of this.#works.splice(0)) drop(signal.reason);
     }
   }
 
   /** Polls until all was read once, and looked at again where it asks for that. Resolves with null, or with what halted it. */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
-    try {
+    let before: Wait | null = null;
+    return await this.#running(signal, async () => {
       for (;;) {
-        const { result, wait } = await this.#poll(signal);
-        if (result.outcome !== 'done' && this.#state === 'halted') return result.cause;
-        if (result.outcome === 'done' && !result.more && result.againMs === undefined) {
+        const { result, wait } = await this.#turn(before, signal);
+        if (result !== null && result.outcome !== 'done' && this.#state === 'halted') {
+          return result.cause;
+        }
+        if (result?.outcome === 'done' && !result.more && result.againMs === undefined) {
           return result.doubt ?? null;
         }
-        await this.#wait(wait, signal);
+        before = wait;
       }
+    });
+  }
+
+  async #running<T>(signal: AbortSignal, polls: () => Promise<T>): Promise<T> {
+    this.#isRunning = true;
+    try {
+      return await polls();
     } finally {
+      this.#isRunning = false;
       this.#nextPollAt = null;
+      for (const { run, drop } of this.#works.splice(0)) {
+        if (signal.aborted) drop(signal.reason);
+        else await run();
+      }
     }
   }
 
@@ -148,16 +160,19 @@ export class StreamRunner {
   }
 
   /** A wait and the poll after it, or the work that breaks them off; resolves with the next wait. */
-  async #turn(before: Wait, signal: AbortSignal): Promise<Wait> {
+  async #turn(
+    before: Wait | null,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: PollResult | null; readonly wait: Wait }> {
     const interrupted = AbortSignal.any([signal, this.#interrupt.signal]);
     try {
-      await this.#wait(before, interrupted);
-      return (await this.#poll(interrupted)).wait;
+      if (before !== null) await this.#wait(before, interrupted);
+      return await this.#poll(interrupted);
     } catch (error) {
       if (signal.aborted || !interrupted.aborted) throw error;
       this.#interrupt = new AbortController();
       for (const { run } of this.#works.splice(0)) await run();
-      return notDecided;
+      return { result: null, wait: notDecided };
     }
   }
 

@@ -13,6 +13,11 @@ import { databaseName, migrations, pragmas } from './schema.ts';
 const sqliteCorrupt = 11;
 const sqliteFull = 13;
 const sqliteNotADatabase = 26;
+/**
+ * How long is waited for another connection, which makes the database, say, or puts its log away: from the first statement
+ * on, so that no pragma can say it.
+ */
+const busyMsMax = 5_000;
 /** No room for the index of the log. */
 const sqliteIndexSize = 4874;
 
@@ -30,14 +35,14 @@ export interface DatabaseSettings {
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   const path = join(settings.dir, settings.name ?? databaseName);
   try {
-    if (settings.readOnly) return openToLook(path);
+    if (settings.readOnly) return new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
     makePrivateDirectory(settings.dir);
     makePrivateFile(path);
-    const database = new DatabaseSync(path);
+    const database = new DatabaseSync(path, { timeout: busyMsMax });
     try {
       const version = versionOf(database);
       database.exec(pragmas(settings.sync));
-      migrate(database, version);
+      if (version < migrations.length) migrate(database);
     } catch (error) {
       database.close();
       throw error;
@@ -64,9 +69,10 @@ function versionOf(database: DatabaseSync): number {
 }
 
 /** In one transaction, so that who looks meanwhile sees the tables of one version and all of them. */
-function migrate(database: DatabaseSync, version: number): void {
-  if (version === migrations.length) return;
+function migrate(database: DatabaseSync): void {
   database.exec('BEGIN IMMEDIATE');
+  // Another connection may have been quicker.
+  const version = versionOf(database);
   migrations.slice(version).forEach((migration, index) => {
     database.exec(migration);
     if (version + index === 0) {
@@ -77,17 +83,12 @@ function migrate(database: DatabaseSync, version: number): void {
   database.exec('COMMIT');
 }
 
-/** Waits while another process makes the database or puts its log away, for which that locks it for a moment. */
-function openToLook(path: string): DatabaseSync {
-  return new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
-}
-
 /** True where there is a database with its tables; false while another process is making it. Throws `state_damaged`. */
 export function isMade(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
   try {
-    const database = openToLook(path);
+    const database = new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
     try {
       return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0) > 0;
     } finally {

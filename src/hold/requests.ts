@@ -1,28 +1,38 @@
 // What an operator asks of the process that runs in a state directory, as rows of its database: a command writes one, the
 // process carries it out and writes the answer, the command reads that and takes the row away. Where no process runs the row
-// stays for the next one.
+// stays for the next one. A backfill's row stays longer (backfills.ts).
 
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import type { Statements } from './statements.ts';
+import type { Row, Statements } from './statements.ts';
 
 /**
  * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a stream read again from where
- * it was at `to` (epoch milliseconds); `forget`: and deliver what was read since again.
+ * it was at `to` (epoch milliseconds); `forget`: and deliver what was read since again. `backfill`: read a source's events
+ * from `from` on, before `to`; not `isBounded`: no end was given, and `to` is when it was asked for.
  */
 export type Wish =
   | { readonly what: 'retry' }
-  | { readonly what: 'rewind'; readonly to: number; readonly forget: boolean };
+  | { readonly what: 'rewind'; readonly to: number; readonly forget: boolean }
+  | {
+      readonly what: 'backfill';
+      readonly key: string;
+      readonly from: number;
+      readonly to: number;
+      readonly isBounded: boolean;
+    };
 
-/** A row that is not carried out yet. */
+/** A row. */
 export interface Request {
   readonly id: number;
-  /** The stream or sink that it is about. */
+  /** The stream, sink or source that it is about. */
   readonly name: string;
   readonly wish: Wish;
+  /** When it was last asked for, epoch milliseconds. */
+  readonly at: number;
+  /** Null: it is to be carried out. */
+  readonly answer: JsonObject | null;
+  readonly progress: JsonObject | null;
 }
-
-/** An answer that nobody has fetched goes after this. */
-const answerForMs = 600_000;
 
 /** The table of requests. */
 export class Requests {
@@ -33,28 +43,24 @@ export class Requests {
   }
 
   /** Writes a request down; returns its id. */
-  ask(name: string, wish: Wish, now: number): number {
-    this.#statements.run(
-      'DELETE FROM request WHERE answer IS NOT NULL AND at < ?',
-      now - answerForMs,
-    );
+  ask(name: string, wish: Wish, at: number): number {
     const asked = this.#statements.run(
       'INSERT INTO request (name, wish, at) VALUES (?, ?, ?)',
       name,
       JSON.stringify(wish),
-      now,
+      at,
     );
     return Number(asked.lastInsertRowid);
   }
 
-  /** The requests to be carried out, oldest first. What no version like this one has written is left alone. */
-  pending(): readonly Request[] {
-    return this.#statements
-      .rows('SELECT id, name, wish FROM request WHERE answer IS NULL ORDER BY id')
-      .flatMap((row) => {
-        const wish = wishOf(parsedObject(row.wish));
-        return wish === null ? [] : [{ id: Number(row.id), name: String(row.name), wish }];
-      });
+  /** Has a request carried out that has an answer already. */
+  askAgain(id: number, at: number): void {
+    this.#statements.run('UPDATE request SET at = ?, answer = NULL WHERE id = ?', at, id);
+  }
+
+  /** All that are known, oldest first. What no version like this one has written is left alone. */
+  all(): readonly Request[] {
+    return this.#statements.rows('SELECT * FROM request ORDER BY id').flatMap(requestOf);
   }
 
   /** Writes the answer to a request. */
@@ -62,11 +68,10 @@ export class Requests {
     this.#statements.run('UPDATE request SET answer = ? WHERE id = ?', JSON.stringify(answer), id);
   }
 
-  /** The answer to a request; null while there is none. */
-  answerTo(id: number): JsonObject | null {
-    return parsedObject(
-      this.#statements.row('SELECT answer FROM request WHERE id = ?', id)?.answer,
-    );
+  /** Notes how far it is. */
+  note(id: number, progress: Json): void {
+    const text = JSON.stringify(progress);
+    this.#statements.run('UPDATE request SET progress = ? WHERE id = ?', text, id);
   }
 
   /** Takes a request away. */
@@ -75,11 +80,21 @@ export class Requests {
   }
 }
 
+function requestOf({ id, name, wish: written, at, answer, progress }: Row): readonly Request[] {
+  const wish = wishOf(parsedObject(written));
+  const row = { id: Number(id), name: String(name), at: Number(at) };
+  const said = { answer: parsedObject(answer), progress: parsedObject(progress) };
+  return wish === null ? [] : [{ ...row, wish, ...said }];
+}
+
 function wishOf(written: JsonObject | null): Wish | null {
-  const { what, to, forget } = written ?? {};
+  const { what, key, from, to, forget, isBounded } = written ?? {};
   if (what === 'retry') return { what };
-  const isRewind = what === 'rewind' && typeof to === 'number' && typeof forget === 'boolean';
-  return isRewind ? { what, to, forget } : null;
+  if (typeof to !== 'number') return null;
+  if (what === 'rewind' && typeof forget === 'boolean') return { what, to, forget };
+  const isSpan = typeof key === 'string' && typeof from === 'number';
+  if (what !== 'backfill' || !isSpan || typeof isBounded !== 'boolean') return null;
+  return { what, key, from, to, isBounded };
 }
 
 /** An object from its JSON; null for anything else. */

@@ -20,6 +20,7 @@ const tables = [
   { name: 'position', key: ['sink'] },
   { name: 'dead_letter', key: ['id'] },
   { name: 'note', key: ['kind', 'name'] },
+  { name: 'request', key: ['id'] },
 ] as const satisfies readonly Table[];
 
 /** For each table, whether all of it could be copied. */

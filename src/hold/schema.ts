@@ -63,8 +63,13 @@ CREATE TABLE page_part (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, bytes BL
 CREATE INDEX page_part_by_first ON page_part (first);
 `;
 
+const version4 = `
+-- JSON: how far a request has come that takes long, a backfill; NULL: nobody has said.
+ALTER TABLE request ADD COLUMN progress TEXT;
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
-export const migrations: readonly string[] = [version1, version2, version3];
+export const migrations: readonly string[] = [version1, version2, version3, version4];
 
 /**
  * Run on each connection. Page size and auto-vacuum must come before the first table, and an older database keeps its own.
@@ -79,7 +84,6 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = ${sync === 'full' ? 'FULL' : 'NORMAL'};
 PRAGMA journal_size_limit = 67108864;
 PRAGMA wal_autocheckpoint = 1000;
-PRAGMA busy_timeout = 5000;
 PRAGMA cache_size = -8192;
 PRAGMA temp_store = MEMORY;
 `;

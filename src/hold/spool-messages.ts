@@ -7,6 +7,7 @@ import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type { Acknowledgement, SpoolGauge } from '../contracts/spool.ts';
+import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { StoreAppend, StoreSettings } from './store.ts';
 
 /** What the worker is started with. */
@@ -24,6 +25,7 @@ export type Ask =
   | { readonly op: 'append'; readonly entry: StoreAppend }
   | { readonly op: 'acknowledge'; readonly sink: string; readonly step: Acknowledgement }
   | { readonly op: 'note'; readonly kind: string; readonly name: string; readonly facts: string }
+  | { readonly op: 'inform'; readonly request: number; readonly progress: Json }
   | { readonly op: 'read'; readonly from: Offset; readonly bytesMax: number }
   | { readonly op: 'progress'; readonly sink: string }
   | { readonly op: 'recall'; readonly stream: string }
@@ -31,7 +33,8 @@ export type Ask =
   | { readonly op: 'entities'; readonly stream: string }
   | { readonly op: 'retain'; readonly sinks: readonly string[] }
   | { readonly op: 'requests' }
-  | { readonly op: 'answer'; readonly request: number; readonly answer: Json }
+  | { readonly op: 'settle'; readonly request: number; readonly answer: Json }
+  | { readonly op: 'leave'; readonly backfill: BackfillRequest; readonly last: BackfillProgress }
   | { readonly op: 'moved'; readonly stream: string }
   | { readonly op: 'tick' }
   | { readonly op: 'close' };

@@ -9,6 +9,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { HeldPage } from '../contracts/spool.ts';
+import { leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import { Reserve, withReserve } from './reserve.ts';
@@ -188,7 +189,7 @@ function measured(): Pick<Answers, 'gauge'> {
 }
 
 function writes(question: Question): boolean {
-  return ['append', 'acknowledge', 'answer'].includes(question.op);
+  return ['append', 'acknowledge', 'inform', 'settle', 'leave'].includes(question.op);
 }
 
 function write(question: Question, now: number): unknown {
@@ -199,8 +200,12 @@ function write(question: Question, now: number): unknown {
       return store.append(question.entry, now);
     case 'acknowledge':
       return store.acknowledge(question.sink, question.step, now);
-    case 'answer':
+    case 'inform':
+      return store.requests.note(question.request, question.progress);
+    case 'settle':
       return store.requests.answer(question.request, question.answer);
+    case 'leave':
+      return leaveBackfill(store, question.backfill, question.last);
     case 'note':
     case 'read':
     case 'progress':
@@ -229,12 +234,14 @@ function read(question: Question): unknown {
   switch (question.op) {
     case 'append':
     case 'acknowledge':
-    case 'answer':
+    case 'inform':
+    case 'settle':
+    case 'leave':
     case 'note':
     case 'close':
       return undefined;
     case 'requests':
-      return store.requests.pending();
+      return store.requests.all();
     case 'moved':
       delivered.forget(question.stream);
       return store.streams.goBack();

@@ -21,6 +21,7 @@ import type {
   TrailEntry,
 } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
+import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
@@ -40,10 +41,14 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
 export interface OwnSpool extends Spool {
   /** Names the sinks anew whose positions hold pages back; resolves when no page goes by the names of before. */
   retainFor(sinks: readonly string[]): Promise<void>;
-  /** What operators ask for that is not carried out yet. */
+  /** What operators have asked for. */
   requests(): Promise<readonly Request[]>;
+  /** Notes how far one has come. */
+  noteRequest(request: number, progress: Json): Promise<void>;
   /** Writes down what came of one. */
-  answer(request: number, answer: Json): Promise<void>;
+  settle(request: number, answer: Json): Promise<void>;
+  /** A backfill is not read any more, having come so far. */
+  leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void>;
   /** A stream's checkpoint was moved by another connection, while nothing of it was under way. */
   moved(stream: string): Promise<void>;
 }
@@ -248,8 +253,16 @@ class WorkerSpool implements OwnSpool {
     return this.#ask({ op: 'requests' });
   }
 
-  answer(request: number, answer: Json): Promise<void> {
-    return this.#ask({ op: 'answer', request, answer });
+  settle(request: number, answer: Json): Promise<void> {
+    return this.#ask({ op: 'settle', request, answer });
+  }
+
+  leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void> {
+    return this.#ask({ op: 'leave', backfill, last });
+  }
+
+  noteRequest(request: number, progress: Json): Promise<void> {
+    return this.#ask({ op: 'inform', request, progress });
   }
 
   moved(stream: string): Promise<void> {

@@ -49,5 +49,7 @@ function isFailing({ streams, sinks }: PipelineState, end: number): boolean {
   const unfinished = streams.filter(
     (stream) => stream.caughtUpAt === null && stream.state !== 'halted',
   );
-  return unfinished.every(({ error }) => error !== null && error.code !== 'upstream_throttled');
+  const isStuck = ({ error }: (typeof streams)[number]) =>
+    error !== null && error.code !== 'upstream_throttled';
+  return unfinished.length > 0 && unfinished.every(isStuck);
 }

@@ -3,6 +3,7 @@
 // is opened, so that a run can say what it resumes from; and closing settles the spool before the lock is let go.
 
 import type { Config } from '../config/config.ts';
+import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
 import { type Findings, openFindings } from '../watch/findings.ts';
@@ -22,16 +23,18 @@ export interface Journey {
   close(): Promise<void>;
 }
 
-/** Opens spool and pipeline. Throws `state_locked`, `state_damaged` or `disk_full`; then nothing is left open. */
+/** Opens spool and pipeline, which polls no stream of the plan if told so. Throws `state_locked`, `state_damaged` or `disk_full`; then nothing is left open. */
 export async function openJourney(
   plan: Plan,
   state: Config['state'],
   tools: BootTools,
+  { polls = true }: { readonly polls?: boolean } = {},
 ): Promise<Journey> {
   try {
     const findings = openFindings();
     const { log, clock } = tools;
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
+    importBackfillFiles(state);
     const before = readState(state.dir);
     const opening = openSpool({
       dir: state.dir,
@@ -43,7 +46,8 @@ export async function openJourney(
     // The spool's thread works meanwhile. Where this fails the first request does too, and tells it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
-    const pipeline = new Pipeline(plan, {
+    const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
+    const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
       ...{ spool, tools },
       random: tools.random,
       found: findings.add,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { besideMeter, meterFor } from '../../src/commands/shared/backfill-meter.ts';
-import type { BackfillProgress } from '../../src/run/backfill-requests.ts';
+import type { BackfillProgress } from '../../src/hold/backfills.ts';
 import { openLog } from '../../src/watch/log.ts';
 
 function progress(parts: Partial<BackfillProgress>): BackfillProgress {

@@ -87,6 +87,27 @@ describe('backfill alone', () => {
     expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids);
   });
 
+  test('carries out what else is asked for meanwhile', async () => {
+    const setup = await aSetup();
+    await sluice(['run', '-c', setup.config, '--once']);
+    const { config } = setup;
+    const { args } = pastSpan(setup, 60, 180);
+    const rules = [{ path: auditPath, fault: 'hang' as const }];
+    setup.sandbox.control.setFaults({ rules });
+    const reading = startSluice(args);
+    await waitUntil(async () => (await listed(setup))[0]?.state === 'reading', { what: 'it' });
+
+    const rewind = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit'];
+    const rewound = await sluice([...rewind, '--to', new Date().toISOString()]);
+    const sink = await sluice(['retry', 'disk', '-c', config]);
+    const stream = await sluice(['retry', 'audit', '-c', config]);
+
+    expect(rewound.out.join()).toContain('audit: what was read is still known');
+    expect(sink).toMatchObject({ code: 0, out: ['disk: asked now'] });
+    expect(stream).toMatchObject({ code: 0, out: [expect.stringContaining('the next start')] });
+    expect((await reading.kill('SIGINT')).exitCode).toBe(1);
+  });
+
   test('says what upstream refuses, and goes on once that is mended', async () => {
     const { setup, args, ids } = await aRefused();
 
@@ -167,7 +188,7 @@ describe('backfill list and cancel', () => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 1 });
     expect(stderr).toContain('audit: cancelled: 500 records read');
     expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids.slice(0, 350));
-    expect(readdirSync(join(setup.stateDir, 'backfills'))).toEqual([]);
+    expect(await listed(setup)).toEqual([]);
     expect(memoryIn(setup)).toBe(0);
   });
 

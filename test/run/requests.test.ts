@@ -92,6 +92,28 @@ describe('retry', () => {
   });
 });
 
+test('retry and rewind are carried out by run --once as well', async () => {
+  const setup = await aSetup();
+  await runSluice(['run', '-c', setup.config, '--once']);
+  await runSluice(['retry', '-c', setup.config, 'disk']);
+  const fault = { kind: 'delay', ms: 3_000 } as const;
+  setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
+  const sluice = startSluice(['run', '-c', setup.config, '--once']);
+  await sluice.waitForLine((line) => line.includes('asked to try again') && line.includes('disk'));
+
+  const args = ['checkpoint', 'rewind', '-c', setup.config, '--stream', 'audit'];
+  const { stdout, exitCode } = await runSluice([
+    ...args,
+    '--to',
+    '2020-01-01T00:00:00Z',
+    '--forget',
+  ]);
+
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining('250 records read since')]);
+  expect((await sluice.exited).exitCode).toBe(0);
+  expect(setup.delivered()).toHaveLength(500);
+});
+
 test('rewind beside a running process delivers again what was read since, and the process goes on', async () => {
   const setup = await aSetup();
   const { config, sandbox, delivered } = setup;

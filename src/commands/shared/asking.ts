@@ -23,7 +23,7 @@ export async function askBeside(config: Config, name: string, wish: Wish): Promi
     try {
       const deadline = clock.monotonic() + patienceMs;
       while (clock.monotonic() < deadline) {
-        const answer = store.requests.answerTo(id);
+        const answer = store.requests.all().find((request) => request.id === id)?.answer ?? null;
         if (answer !== null) return successOf(answer);
         await clock.sleep(lookEveryMs);
       }

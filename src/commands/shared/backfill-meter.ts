@@ -2,7 +2,7 @@
 // a minute in the log. Both say the same, and nothing that is not known.
 
 import type { Log } from '../../contracts/tools.ts';
-import type { BackfillProgress } from '../../run/backfill-requests.ts';
+import type { BackfillProgress } from '../../hold/backfills.ts';
 import { spanText } from '../../tools/time-text.ts';
 
 /** Rates are told over this span, so that they neither jump nor lag. */

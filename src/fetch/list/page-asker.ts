@@ -43,7 +43,7 @@ const blockedLimit = 100;
 
 interface PageMeans {
   readonly stream: ListStream;
-  readonly spool: Spool;
+  readonly spool: Pick<Spool, 'room'>;
   readonly log: Log;
   readonly clock: Clock;
 }
@@ -52,7 +52,7 @@ interface PageMeans {
 export class PageAsker {
   traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
   readonly #stream: ListStream;
-  readonly #spool: Spool;
+  readonly #spool: Pick<Spool, 'room'>;
   readonly #log: Log;
   readonly #clock: Clock;
   /** When a limit above the learned one is tried again; with each refusal in twice the time. */

@@ -44,7 +44,7 @@ import type { Taken } from './stage.ts';
 /** What a list stream is read with. */
 export interface ListMeans {
   readonly stream: ListStream;
-  readonly spool: Spool;
+  readonly spool: Pick<Spool, 'append' | 'recall' | 'room' | 'trail'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Pinned order, or `auto` to learn it. */

@@ -1,0 +1,95 @@
+// Carries out what operators ask of the process that holds the state directory, looked for several times a second: streams and
+// sinks that wait are asked now, a stream is rewound while nothing of it is under way, and backfills are read one after
+// the other. What must stay true: whatever goes wrong with a request, it gets an answer, and the journey goes on.
+
+import { asExportError } from '../contracts/errors.ts';
+import type { Json } from '../contracts/json.ts';
+import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
+import type { Request } from '../hold/requests.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { type BackfillReading, type ReadingMeans, readBackfill } from './backfill.ts';
+import { rewindStream } from './checkpoint-moves.ts';
+
+/** What requests are carried out with. */
+export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
+  readonly pipeline: Pipeline;
+  /** Which backfills are read here. */
+  readonly reads: (row: number) => boolean;
+  /** Told how far a backfill is, several times a second. */
+  readonly told?: (progress: BackfillProgress, isOver: boolean) => void;
+}
+
+const lookEveryMs = 250;
+
+/** Carries requests out until stopped; then a backfill that is read stops where it is. Never rejects. */
+export async function serveRequests(means: RequestMeans, stop: AbortSignal): Promise<void> {
+  const { tools } = means;
+  let reading: BackfillReading | null = null;
+  while (!stop.aborted) {
+    try {
+      reading = await look(reading, means, stop);
+    } catch (error) {
+      // A full disk, say: it is looked for again.
+      if (!stop.aborted) tools.log.debug('looking for requests', { error: String(error) });
+    }
+    await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+  await reading?.ended;
+}
+
+/** Looks once; returns the backfill that is read from then on. */
+async function look(
+  last: BackfillReading | null,
+  means: RequestMeans,
+  stop: AbortSignal,
+): Promise<BackfillReading | null> {
+  const { spool, pipeline, reads, told } = means;
+  const pending = (await spool.requests()).filter(({ answer }) => answer === null);
+  for (const request of pending) await carryOut(request, means, stop);
+  if (last !== null && !last.isOver) {
+    if (pending.every(({ id }) => id !== last.row)) last.drop();
+    told?.(last.progress, false);
+    return last;
+  }
+  const next = backfillsAmong(pending).find(({ row }) => reads(row));
+  if (next === undefined) return null;
+  const reading = readBackfill(next, { ...means, live: () => pipeline.state }, stop);
+  void reading.ended.then((progress) => told?.(progress, true));
+  return reading;
+}
+
+async function carryOut(request: Request, means: RequestMeans, stop: AbortSignal): Promise<void> {
+  const { name, wish } = request;
+  const { spool, tools } = means;
+  try {
+    const answer = await answerTo(request, means);
+    if (answer !== null) await spool.settle(request.id, answer);
+  } catch (error) {
+    // Where the process ends first, it is left to the next one.
+    if (stop.aborted) return;
+    const { code, message, next } = asExportError(error, `carrying out ${wish.what} of ${name}`);
+    tools.log.debug('a request could not be carried out', { error: message });
+    await spool.settle(request.id, { error: { code, message, next } });
+  }
+}
+
+/** What came of it; null for one that takes long. */
+async function answerTo({ name, wish }: Request, means: RequestMeans): Promise<Json> {
+  const { made, pipeline, spool, tools } = means;
+  switch (wish.what) {
+    case 'retry':
+      tools.log.info('asked to try again now', { name });
+      return { asked: pipeline.askNow(name).map((asked) => ({ ...asked })) };
+    case 'rewind': {
+      const rewound = await pipeline.whileStill(name, async () => {
+        const done = rewindStream(made().config, name, wish);
+        await spool.moved(name);
+        return done;
+      });
+      tools.log.info('the stream was rewound by hand', { stream: name });
+      return { ...rewound };
+    }
+    case 'backfill':
+      return null;
+  }
+}
