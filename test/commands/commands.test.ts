@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { freePort, tempDir } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
 
@@ -64,7 +64,7 @@ describe('a config that is wrong', () => {
     const file = join(tempDir(), 'bad.yaml');
     writeFileSync(file, 'upstreams: {}\nsorces: {}\nsinks:\n  a: { type: fil }\n');
 
-    const { stdout, stderr, exitCode } = await runSluice([...command, '-c', file]);
+    const { stdout, stderr, exitCode } = await runHere([...command, '-c', file]);
 
     expect(exitCode).toBe(2);
     expect(stdout).toBe('');
@@ -79,7 +79,7 @@ describe('check', () => {
       sinks: ['  siem: { type: syslog, address: "udp://127.0.0.1:9", format: cef }'],
     });
 
-    const { stdout, exitCode } = await runSluice(['check', '-c', config]);
+    const { stdout, exitCode } = await runHere(['check', '-c', config]);
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain('1 source with 1 stream, 1 sink');
@@ -91,7 +91,7 @@ describe('check', () => {
   test('--connect asks upstream for a token and a record, and exits 0 when all answer', async () => {
     const { config, sandbox } = await aSetup();
 
-    const { stdout, exitCode } = await runSluice(['check', '-c', config, '--connect']);
+    const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
 
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/ok +upstream edge: token\nok +source audit: audit\nok +sink disk: /);
@@ -102,7 +102,7 @@ describe('check', () => {
     const { config, sandbox } = await aSetup();
     sandbox.control.rotateSecret('another-secret');
 
-    const { stdout, stderr, exitCode } = await runSluice(['check', '-c', config, '--connect']);
+    const { stdout, stderr, exitCode } = await runHere(['check', '-c', config, '--connect']);
 
     expect(exitCode).toBe(3);
     expect(stdout).toMatch(/FAIL +upstream edge: token: /);
@@ -117,7 +117,7 @@ describe('check', () => {
       ],
     });
 
-    const { stdout, exitCode } = await runSluice(['check', '-c', config, '--connect']);
+    const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
 
     expect(exitCode).toBe(3);
     expect(stdout).toMatch(/FAIL +sink siem: connection/);
@@ -137,7 +137,7 @@ describe('check', () => {
       ].join('\n'),
     );
 
-    const { stdout, exitCode } = await runSluice(['check', '-c', config, '--connect']);
+    const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
 
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/ok +source firewall: firewall\/c-1\/objects/);

@@ -3,14 +3,14 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { waitUntil } from '../support/temp.ts';
 import { aSetup, auditPath } from './a-setup.ts';
 
 async function jsonStatus(config: string) {
-  const { stdout, exitCode } = await runSluice(['status', '-c', config, '--json']);
-  expect(exitCode).toBe(0);
+  const { stdout, stderr, exitCode } = await runHere(['status', '-c', config, '--json']);
+  expect([exitCode, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 }
 
@@ -67,7 +67,7 @@ describe('status', () => {
       INSERT INTO position VALUES ('gone', 3, NULL, 0);`);
     database.close();
 
-    const { stdout } = await runSluice(['status', '-c', config]);
+    const { stdout } = await runHere(['status', '-c', config]);
 
     expect(stdout).toContain('it said');
     expect(stdout).not.toContain('\u001b');
@@ -83,7 +83,7 @@ describe('checkpoint', () => {
     await once(config);
     const cursor = heldCursor(stateDir);
 
-    const { stdout, exitCode } = await runSluice([
+    const { stdout, exitCode } = await runHere([
       'checkpoint',
       'show',
       '-c',
@@ -102,7 +102,7 @@ describe('checkpoint', () => {
   test('an unknown stream is a usage error that names the near one', async () => {
     const { config } = await aSetup();
 
-    const { stderr, exitCode } = await runSluice([
+    const { stderr, exitCode } = await runHere([
       'checkpoint',
       'reset',
       '-c',
@@ -119,14 +119,7 @@ describe('checkpoint', () => {
     const { config, delivered, sandbox } = await aSetup();
     await once(config);
 
-    const { exitCode } = await runSluice([
-      'checkpoint',
-      'reset',
-      '-c',
-      config,
-      '--stream',
-      'audit',
-    ]);
+    const { exitCode } = await runHere(['checkpoint', 'reset', '-c', config, '--stream', 'audit']);
     sandbox.control.resetRequests();
     const summary = await once(config);
 
@@ -141,7 +134,7 @@ describe('checkpoint', () => {
     await once(config);
     const args = ['checkpoint', 'reset', '-c', config, '--stream', 'audit', '--forget'];
 
-    const { stdout } = await runSluice(args);
+    const { stdout } = await runHere(args);
     await once(config);
 
     expect(stdout).toContain('250 records are forgotten');
@@ -157,7 +150,7 @@ describe('checkpoint', () => {
     await once(config);
     const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit', '--to', between];
 
-    const { stdout, exitCode } = await runSluice(args);
+    const { stdout, exitCode } = await runHere(args);
     sandbox.control.resetRequests();
     const summary = await once(config);
 
@@ -176,9 +169,9 @@ describe('checkpoint', () => {
     await once(config);
     const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit'];
 
-    const { stdout } = await runSluice([...args, '--to', between, '--forget']);
+    const { stdout } = await runHere([...args, '--to', between, '--forget']);
     await once(config);
-    await runSluice(['checkpoint', 'reset', '-c', config, '--stream', 'audit']);
+    await runHere(['checkpoint', 'reset', '-c', config, '--stream', 'audit']);
     await once(config);
 
     expect(stdout).toContain('120 records read since');
@@ -192,8 +185,8 @@ describe('checkpoint', () => {
     await once(config);
     const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit'];
 
-    const early = await runSluice([...args, '--to', '2001-01-01T00:00:00Z']);
-    const wrong = await runSluice([...args, '--to', 'yesterday']);
+    const early = await runHere([...args, '--to', '2001-01-01T00:00:00Z']);
+    const wrong = await runHere([...args, '--to', 'yesterday']);
     sandbox.control.resetRequests();
     const summary = await once(config);
 
@@ -210,7 +203,7 @@ describe('checkpoint', () => {
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('"running"');
 
-    const { stderr, exitCode } = await runSluice([
+    const { stderr, exitCode } = await runHere([
       'checkpoint',
       'reset',
       '-c',
@@ -244,16 +237,8 @@ describe('dead-letters', () => {
     const { config } = await aPickySink();
     const run = await runSluice(['run', '-c', config, '--once']);
 
-    const table = await runSluice(['dead-letters', 'list', '-c', config]);
-    const json = await runSluice([
-      'dead-letters',
-      'list',
-      '-c',
-      config,
-      '--sink',
-      'post',
-      '--json',
-    ]);
+    const table = await runHere(['dead-letters', 'list', '-c', config]);
+    const json = await runHere(['dead-letters', 'list', '-c', config, '--sink', 'post', '--json']);
 
     expect(run.exitCode).toBe(1);
     expect(run.stdout).toContain('post: 39 delivered, 0 held, 1 dead letters; refused for good');
@@ -267,16 +252,19 @@ describe('dead-letters', () => {
     const { config, receiver, picky } = await aPickySink();
     const sluice = startSluice(['run', '-c', config]);
     await sluice.waitForLine('dead letter');
+    await waitUntil(async () => (await jsonStatus(config)).sinks[0].dead_letters === 1, {
+      what: 'the letter to be held',
+    });
     receiver.answer({ answer: 'reply', status: 200 });
     const before = receiver.requests.length;
 
-    const { stdout, exitCode } = await runSluice(['dead-letters', 'retry', '-c', config]);
+    const { stdout, exitCode } = await runHere(['dead-letters', 'retry', '-c', config]);
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain('post: 1 put back');
     await receiver.waitFor((all) => all.slice(before).some(({ body }) => body.includes(picky)));
     await sluice.kill();
-    const { stdout: left } = await runSluice(['dead-letters', 'list', '-c', config]);
+    const { stdout: left } = await runHere(['dead-letters', 'list', '-c', config]);
     expect(left).toBe('no dead letters\n');
     expect((await jsonStatus(config)).sinks[0]).toMatchObject({ backlog: 0, position: 41 });
   });
@@ -287,12 +275,12 @@ describe('dead-letters', () => {
     const { exitCode: ofOldOnes } = await runSluice(['run', '-c', config, '--once']);
 
     const drop = ['dead-letters', 'drop', '-c', config, '--sink', 'post'];
-    const unsaid = await runSluice(drop);
+    const unsaid = await runHere(drop);
     const held = (await jsonStatus(config)).sinks[0].dead_letters;
-    const other = await runSluice([...drop, '--yes', '--uid', 'f'.repeat(64)]);
-    const letters = await runSluice(['dead-letters', 'list', '-c', config, '--json']);
+    const other = await runHere([...drop, '--yes', '--uid', 'f'.repeat(64)]);
+    const letters = await runHere(['dead-letters', 'list', '-c', config, '--json']);
     const { uid } = JSON.parse(letters.stdout);
-    const { stdout } = await runSluice([...drop, '--yes', '--uid', uid]);
+    const { stdout } = await runHere([...drop, '--yes', '--uid', uid]);
 
     expect(ofOldOnes).toBe(0);
     expect([unsaid.exitCode, held]).toEqual([1, 1]);
@@ -309,10 +297,10 @@ describe('dead-letters', () => {
     database.exec("UPDATE dead_letter SET sink = 'gone'");
     database.close();
 
-    const { stdout } = await runSluice(['dead-letters', 'retry', '-c', config]);
+    const { stdout } = await runHere(['dead-letters', 'retry', '-c', config]);
 
     expect(stdout).toContain('1 stay dead letters: the sink gone is not in the config');
-    const { stdout: listed } = await runSluice(['dead-letters', 'list', '-c', config, '--json']);
+    const { stdout: listed } = await runHere(['dead-letters', 'list', '-c', config, '--json']);
     expect(JSON.parse(listed).sink).toBe('gone');
   });
 
@@ -320,7 +308,7 @@ describe('dead-letters', () => {
     const { config } = await aPickySink();
     await runSluice(['run', '-c', config, '--once']);
 
-    const { stderr, exitCode } = await runSluice([
+    const { stderr, exitCode } = await runHere([
       'dead-letters',
       'drop',
       '-c',

@@ -7,7 +7,7 @@ import { preview } from '../../src/commands/preview.ts';
 import { test } from '../../src/commands/test.ts';
 import { UsageError } from '../../src/contracts/errors.ts';
 import { heard } from '../run/heard.ts';
-import { runSluice } from '../support/cli.ts';
+import { runHere, runSluice } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
 
@@ -159,7 +159,7 @@ describe('test', () => {
 
     const codes = await Promise.all(
       [[right], [right, failing], [wrong]].map(async (files) => {
-        const { exitCode } = await runSluice(['test', ...files]);
+        const { exitCode } = await runHere(['test', ...files]);
         return exitCode;
       }),
     );

@@ -9,7 +9,7 @@ import { isObject } from '../../src/contracts/json.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { aContext, aUid } from '../normalise/ocsf.ts';
-import { runSluice } from '../support/cli.ts';
+import { runHere, runSluice } from '../support/cli.ts';
 import { describeWithShared } from '../support/shared.ts';
 import { aConfig, flawLines } from './config-text.ts';
 
@@ -122,9 +122,9 @@ test('check, test and run refuse a filter with a slip of the pen', async () => {
   );
 
   const ends = await Promise.all([
-    runSluice(['check', '-c', config]),
+    runHere(['check', '-c', config]),
     runSluice(['run', '-c', config, '--once']),
-    runSluice(['test', tests]),
+    runHere(['test', tests]),
   ]);
 
   for (const { exitCode, stderr } of ends) {
@@ -177,10 +177,10 @@ test('check --why says what filters and redactions do with what is held', async 
       "  - { from: [audit], to: [post], where: 'event.unmapped.nowhere == 1' }",
     ],
   });
-  const nothing = await runSluice(['check', '-c', config, '--why']);
+  const nothing = await runHere(['check', '-c', config, '--why']);
   await runSluice(['run', '-c', config, '--once', '--timeout', '3s']);
 
-  const { stdout, exitCode } = await runSluice(['check', '-c', config, '--why']);
+  const { stdout, exitCode } = await runHere(['check', '-c', config, '--why']);
 
   expect(nothing.stdout).toContain('no event is held to look at');
   expect(exitCode).toBe(0);

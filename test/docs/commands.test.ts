@@ -8,11 +8,10 @@ import { connect } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Block, blocksOf, type Page, pages } from '../../docs/generate/page.ts';
-import { runProgram } from '../../src/boot/program.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { unknownIn } from '../deploy/command-line.ts';
 import { endChild, isRunning, spawnChild } from '../support/children.ts';
-import { runSluice } from '../support/cli.ts';
+import { runHere, runSluice } from '../support/cli.ts';
 import { findRsyslog } from '../support/rsyslog-program.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
 
@@ -57,9 +56,9 @@ describe('the commands run', () => {
     expect((await runSluice(run, { cwd: dir })).exitCode).toBe(0);
 
     for (const line of lines) {
-      // Within this process, which is quicker by far than one of its own for each.
       const words = line.replace('sluice.yaml', config).split(' ').slice(2);
-      expect([line, await inProcess(words)]).toEqual([line, { code: 0, err: '' }]);
+      const { exitCode, stderr } = await runHere(words);
+      expect([line, exitCode, stderr]).toEqual([line, 0, '']);
     }
     expect(lines.length).toBeGreaterThan(8);
   });
@@ -81,19 +80,6 @@ describe('the commands run', () => {
     expect(reader.said).toContain('"ready":true');
   });
 });
-
-/** Runs the program here; what it says on stderr is a fault. */
-async function inProcess(words: readonly string[]): Promise<{ code: number; err: string }> {
-  const err: string[] = [];
-  const code = await runProgram(words, {
-    env: {},
-    out: () => {},
-    err: (line) => err.push(line),
-    unread: new AbortController().signal,
-    exit: () => {},
-  });
-  return { code, err: err.join('\n') };
-}
 
 function pageOf(path: string): Page {
   const page = pages().find((candidate) => candidate.path === path);

@@ -6,11 +6,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runProgram } from '../../src/boot/program.ts';
 import type { LiveStanding } from '../../src/watch/standing.ts';
 import { aSetup } from '../commands/a-setup.ts';
-import { heard } from '../run/heard.ts';
-import { startSluice } from '../support/cli.ts';
+import { runHere, startSluice } from '../support/cli.ts';
 import { freePort, waitUntil } from '../support/temp.ts';
 
 test('every command says what there is', async () => {
@@ -49,11 +47,11 @@ test('a journey is told in the same form as ever', async () => {
   await expect(withoutValues(metrics)).toMatchFileSnapshot('metrics.txt');
 });
 
-/** What a command line writes. Run within this process: a process for each command's help would take a minute. */
+/** What a command line writes. */
 async function said(words: readonly string[]): Promise<string> {
-  const { out, err, code } = await heard((means) => runProgram(words, means));
-  expect([words, code, err]).toEqual([words, 0, []]);
-  return out.join('\n');
+  const { stdout, stderr, exitCode } = await runHere(words);
+  expect([words, exitCode, stderr]).toEqual([words, 0, '']);
+  return stdout.trimEnd();
 }
 
 /** The help of a command and of all below it, each under the line that asks for it. */

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { waitUntil } from '../support/temp.ts';
 
@@ -32,7 +32,7 @@ describe('retry', () => {
     await hasDelivered(setup, 250);
     setup.sandbox.control.grow(auditPath, 3);
 
-    const { stdout, exitCode } = await runSluice(['retry', '-c', setup.config, 'audit']);
+    const { stdout, exitCode } = await runHere(['retry', '-c', setup.config, 'audit']);
     await hasDelivered(setup, 253);
 
     expect([stdout, exitCode]).toEqual(['audit: asked now\n', 0]);
@@ -49,7 +49,7 @@ describe('retry', () => {
     const asked = () => setup.sandbox.control.requests()[auditPath]?.requests;
     const before = asked();
 
-    const { stdout, exitCode } = await runSluice(['retry', '-c', setup.config, 'audit']);
+    const { stdout, exitCode } = await runHere(['retry', '-c', setup.config, 'audit']);
 
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^audit: upstream has asked for its wait; it is asked in (1h 0m|59m)/);
@@ -67,7 +67,7 @@ describe('retry', () => {
     receiver.answer({ answer: 'reply', status: 200 });
     const before = receiver.requests.length;
 
-    const { stdout, exitCode } = await runSluice(['retry', '-c', setup.config, 'post']);
+    const { stdout, exitCode } = await runHere(['retry', '-c', setup.config, 'post']);
     await receiver.waitFor(before + 1, 30_000);
 
     expect([stdout, exitCode]).toEqual(['post: asked now\n', 0]);
@@ -78,8 +78,8 @@ describe('retry', () => {
     const setup = await aSetup();
     await runSluice(['run', '-c', setup.config, '--once']);
 
-    const later = await runSluice(['retry', '-c', setup.config, 'disk']);
-    const nobody = await runSluice(['retry', '-c', setup.config, 'audti']);
+    const later = await runHere(['retry', '-c', setup.config, 'disk']);
+    const nobody = await runHere(['retry', '-c', setup.config, 'audti']);
     const sluice = startSluice(['run', '-c', setup.config]);
     await sluice.waitForLine(
       (line) => line.includes('asked to try again') && line.includes('disk'),
@@ -124,8 +124,8 @@ test('rewind beside a running process delivers again what was read since, and th
   await hasDelivered(setup, 370);
   const args = ['checkpoint', 'rewind', '-c', config, '--stream', 'audit', '--to', between];
 
-  const known = await runSluice(args);
-  const forgotten = await runSluice([...args, '--forget']);
+  const known = await runHere(args);
+  const forgotten = await runHere([...args, '--forget']);
   await hasDelivered(setup, 490);
   sandbox.control.grow(auditPath, 3);
   await hasDelivered(setup, 493);
@@ -147,7 +147,7 @@ test('a rewind that cannot be says so, beside a running process too', async () =
   await sluice.waitForLine('could not be read');
   const args = ['checkpoint', 'rewind', '-c', setup.config, '--stream', 'audit'];
 
-  const { stderr, exitCode } = await runSluice([...args, '--to', '2026-01-01T00:00:00Z']);
+  const { stderr, exitCode } = await runHere([...args, '--to', '2026-01-01T00:00:00Z']);
 
   expect(exitCode).toBe(1);
   expect(stderr).toContain('rewinding audit: it was never read');

@@ -5,6 +5,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '../../src/boot/program.ts';
 import { endChild, isRunning, spawnChild } from './children.ts';
 import { afterThisTest, patienceMs, waitUntil } from './temp.ts';
 
@@ -43,6 +44,31 @@ export async function runSluice(
     await sluice.kill('SIGKILL');
   }
   return await sluice.exited;
+}
+
+/**
+ * Runs a command line to its end within this process, which costs next to nothing: for commands that look or mend, where
+ * neither the process nor its terminal matters. It is given no environment but `env`.
+ */
+export async function runHere(
+  args: readonly string[],
+  env: SluiceOptions['env'] = {},
+): Promise<SluiceResult> {
+  let [stdout, stderr] = ['', ''];
+  const exitCode = await runProgram(args, {
+    env,
+    out: (line) => {
+      stdout += `${line}\n`;
+    },
+    err: (line) => {
+      stderr += `${line}\n`;
+    },
+    unread: new AbortController().signal,
+    exit: (code) => {
+      throw new Error(`sluice ${args.join(' ')} ended the process with ${code}`);
+    },
+  });
+  return { stdout, stderr, exitCode };
 }
 
 /** A running program. It is killed when the test that started it ends, if it still runs. */
