@@ -70,6 +70,13 @@ export function answerInstead(fault: Fault, ask: Ask, nowMs: number): Answer | n
     case 'renamed_field':
     case 'altered':
     case 'missing_record':
+    case 'lost':
+    case 'late':
+    case 'replayed':
+    case 'redelivered':
+    case 'storm':
+    case 'forged':
+    case 'unsigned':
       return null;
   }
 }

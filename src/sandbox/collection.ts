@@ -76,7 +76,7 @@ export interface CollectionMeans {
   readonly now: () => number;
 }
 
-/** Entities that control calls created are numbered from here, after all that ever come by steps. */
+/** Entities that control calls create are numbered from here, after all that come by steps. */
 const ORDERED_FROM = 1_000_000_000;
 
 /** A collection as it stands now. */

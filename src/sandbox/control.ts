@@ -9,6 +9,7 @@
 //   GET    /_sandbox/ledger/firewall?company=  objects, policies and every change so far
 //   GET    /_sandbox/ledger/collection?path=   entities of a collection, one a line
 //   GET    /_sandbox/ledger/changes?path=      its changes so far, one a line
+//   GET    /_sandbox/ledger/deliveries         webhooks delivered or not, one a line
 //   GET    /_sandbox/requests                  counts per path; DELETE resets them
 //   POST   /_sandbox/grow?path=&count=         that many more records at once
 //   POST   /_sandbox/rate?per_s=               another growth; 0 stops it
@@ -17,6 +18,7 @@
 //   POST   /_sandbox/change?path=              body {op, id, count, explained, seen}: a change now
 //   POST   /_sandbox/tokens/revoke             all tokens
 //   POST   /_sandbox/secret?value=             another client secret; the old one is refused
+//   POST   /_sandbox/webhooks/secret?value=    deliveries are signed with another secret
 import { type Answer, type Ask, failed, ok } from './answers.ts';
 import type { Change, ChangeOrder } from './collection.ts';
 import { FaultScriptError, parseFaultScript } from './fault-script.ts';
@@ -42,6 +44,8 @@ export interface SandboxControl {
   change(path: string, order: ChangeOrder): readonly Change[];
   revokeTokens(): void;
   rotateSecret(secret: string): void;
+  /** Signs deliveries of webhooks with another secret from the next attempt on. */
+  rotateWebhookSecret(secret: string): void;
   requests(): Readonly<Record<string, PathTraffic>>;
   resetRequests(): void;
 }
@@ -63,6 +67,7 @@ export function controlEndpoints(control: SandboxControl, ledger: Ledger): (ask:
     'GET ledger/firewall': (ask) => ok(ledger.firewall(ask.query.get('company') ?? '')),
     'GET ledger/collection': (ask) => lines(ledger.collection(pathOf(ask)).entities().values()),
     'GET ledger/changes': (ask) => lines(ledger.collection(pathOf(ask)).changes()),
+    'GET ledger/deliveries': () => lines(ledger.deliveries()),
     'GET requests': () => ok(control.requests()),
     'DELETE requests': () => done(() => control.resetRequests()),
     'POST grow': (ask) => done(() => control.grow(pathOf(ask), numberOf(ask, 'count'))),
@@ -73,6 +78,8 @@ export function controlEndpoints(control: SandboxControl, ledger: Ledger): (ask:
     'POST change': (ask) => ok(control.change(pathOf(ask), changeOrderOf(ask.body))),
     'POST tokens/revoke': () => done(() => control.revokeTokens()),
     'POST secret': (ask) => done(() => control.rotateSecret(ask.query.get('value') ?? '')),
+    'POST webhooks/secret': (ask) =>
+      done(() => control.rotateWebhookSecret(ask.query.get('value') ?? '')),
   };
   return (ask) => {
     const call = calls[`${ask.method} ${ask.path.replace(/^\/_sandbox\/?/, '')}`];

@@ -130,6 +130,13 @@ const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
   renamed_field: { field: text, to: text },
   altered: { record: atLeast(0), field: text, value: anything },
   missing_record: { record: atLeast(0) },
+  lost: {},
+  late: { by_s: atLeast(0, false) },
+  replayed: { times: atLeast(1) },
+  redelivered: { times: atLeast(1) },
+  storm: { count: atLeast(1) },
+  forged: {},
+  unsigned: {},
 };
 
 /** Settings without which a fault says nothing; the others have defaults. */
@@ -141,6 +148,7 @@ const NEEDED: Readonly<Partial<Record<Fault['kind'], readonly string[]>>> = {
   wrong_shape: ['shape'],
   wrong_total: ['total'],
   renamed_field: ['field', 'to'],
+  late: ['by_s'],
 };
 
 const BARE_NEVER: readonly string[] = ['status', 'expires_in', 'renamed_field'];

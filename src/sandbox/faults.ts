@@ -83,7 +83,25 @@ export type Fault =
       readonly value?: unknown;
     }
   /** A record of the page is left out; default the first. */
-  | { readonly kind: 'missing_record'; readonly record?: number };
+  | { readonly kind: 'missing_record'; readonly record?: number }
+  | DeliveryFault;
+
+/** One way for a webhook's delivery to go wrong; the path is /webhooks/ and the event's name. */
+export type DeliveryFault =
+  /** It is never sent. */
+  | { readonly kind: 'lost' }
+  /** It is sent this much later. */
+  | { readonly kind: 'late'; readonly by_s: number }
+  /** The same body comes so many times more, each under a delivery id of its own. Default 1. */
+  | { readonly kind: 'replayed'; readonly times?: number }
+  /** The same body comes so many times more under the same delivery id. Default 1. */
+  | { readonly kind: 'redelivered'; readonly times?: number }
+  /** So many more events at once that nothing else tells of, rightly signed. Default 500. */
+  | { readonly kind: 'storm'; readonly count?: number }
+  /** An event that never was comes beside it, signed with another secret. */
+  | { readonly kind: 'forged' }
+  /** An event that never was comes beside it without a signature. */
+  | { readonly kind: 'unsigned' };
 
 /** When a fault happens. */
 export interface FaultRule {
@@ -130,6 +148,8 @@ export interface FaultCount {
 export interface FaultAsk {
   readonly path: string;
   readonly following: boolean;
+  /** Whether it is the delivery of a webhook: those have faults of their own. */
+  readonly delivery?: boolean;
 }
 
 interface Counted {
@@ -189,7 +209,18 @@ export class Faults {
 /** Faults that mean nothing at the first page. */
 const FOLLOWING_ONLY: readonly Fault['kind'][] = ['expired_cursor', 'shifted'];
 
+const OF_DELIVERIES: readonly Fault['kind'][] = [
+  'lost',
+  'late',
+  'replayed',
+  'redelivered',
+  'storm',
+  'forged',
+  'unsigned',
+];
+
 function matches({ rule, fault }: Counted, ask: FaultAsk): boolean {
+  if (OF_DELIVERIES.includes(fault.kind) !== (ask.delivery ?? false)) return false;
   const only = rule.only ?? (FOLLOWING_ONLY.includes(fault.kind) ? 'following' : undefined);
   if (only !== undefined && (only === 'following') !== ask.following) return false;
   return pathMatches(rule.path, ask.path);
@@ -226,6 +257,13 @@ const BARE: Readonly<Record<Fault['kind'], Fault | null>> = {
   renamed_field: null,
   altered: { kind: 'altered' },
   missing_record: { kind: 'missing_record' },
+  lost: { kind: 'lost' },
+  late: { kind: 'late', by_s: 60 },
+  replayed: { kind: 'replayed' },
+  redelivered: { kind: 'redelivered' },
+  storm: { kind: 'storm' },
+  forged: { kind: 'forged' },
+  unsigned: { kind: 'unsigned' },
 };
 
 function fullFault(fault: FaultRule['fault']): Fault {

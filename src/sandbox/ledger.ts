@@ -7,6 +7,7 @@ import type { FirewallChange } from './firewall.ts';
 import type { FirewallObject, FirewallPolicy } from './firewall-records.ts';
 import type { GrowingList } from './lists.ts';
 import { timelineOf } from './timelines.ts';
+import type { Delivery } from './webhooks/sender.ts';
 
 /** A record as it is or was served. `id` is null for records without one. */
 export interface LedgerRecord {
@@ -62,10 +63,16 @@ export interface Ledger {
   readonly collections: readonly LedgerCollection[];
   /** The collection of a path; throws for a path that has none. */
   collection(path: string): LedgerCollection;
+  /** The newest 20,000 deliveries of webhooks and what became of them, oldest first. */
+  deliveries(): readonly Delivery[];
 }
 
 /** The ledger over a sandbox's world. */
-export function ledgerOf(world: ChangingWorld, now: () => number): Ledger {
+export function ledgerOf(
+  world: ChangingWorld,
+  deliveries: () => readonly Delivery[],
+  now: () => number,
+): Ledger {
   const { firewalls } = world;
   const lists = [...world.lists.values()].map(ledgerList);
   const collections = [...world.collections.values()].map(ledgerCollection);
@@ -86,6 +93,7 @@ export function ledgerOf(world: ChangingWorld, now: () => number): Ledger {
         changes: firewall.changes(nowMs),
       };
     },
+    deliveries,
     collections,
     collection(path) {
       const found = collections.find((collection) => collection.path === path);

@@ -3,6 +3,7 @@
 import type { SecureVersion } from 'node:tls';
 import type { FaultScript } from './faults.ts';
 import type { Credentials } from './tokens.ts';
+import type { WebhookOptions } from './webhooks/webhooks.ts';
 
 /** How a sandbox starts. Everything has a default. */
 export interface SandboxOptions {
@@ -40,6 +41,7 @@ export interface SandboxOptions {
   /** How many entities a collection starts with, by kind, such as `host` or `ticket`. */
   readonly entities?: Readonly<Record<string, number>>;
   readonly credentials?: Partial<Credentials>;
+  readonly webhooks?: WebhookOptions;
   /** Serves https instead of http. PEM texts. */
   readonly tls?: {
     readonly cert: string;

@@ -27,7 +27,9 @@ import { routerOf, type World } from './routes.ts';
 import { SERVICES_ROUTES } from './services-api.ts';
 import type { Credentials, Tokens } from './tokens.ts';
 import { Traffic } from './traffic.ts';
-import { UNIFIED_ROUTES } from './unified-api.ts';
+import { AUDIT_PATH, UNIFIED_ROUTES } from './unified-api.ts';
+import { webhooksRoute } from './webhooks/registrations.ts';
+import { Webhooks } from './webhooks/webhooks.ts';
 
 export type { ListBehaviour } from './behaviour.ts';
 export type { Change, ChangeOrder } from './collection.ts';
@@ -38,6 +40,8 @@ export type { FirewallOrder } from './firewall.ts';
 export type { Ledger, LedgerCollection, LedgerList } from './ledger.ts';
 export type { SandboxOptions } from './options.ts';
 export type { Credentials } from './tokens.ts';
+export type { Delivery } from './webhooks/sender.ts';
+export type { WebhookOptions } from './webhooks/webhooks.ts';
 
 /** A running sandbox. */
 export interface Sandbox {
@@ -50,6 +54,8 @@ export interface Sandbox {
   readonly servicesBaseUrl: string;
   /** What it accepts at this moment. */
   readonly credentials: Credentials;
+  /** What signs webhooks at this moment. */
+  readonly webhookSecret: string;
   readonly control: SandboxControl;
   ledger(): Ledger;
   /** Ends every connection and the server. */
@@ -66,8 +72,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const changing = changingWorld(plan, script.behaviour);
   const tokens = tokensOf(plan);
   const traffic = new Traffic();
-  const ledger = ledgerOf(changing, now);
-  const control = controlOf({ plan, script, changing, tokens, traffic });
+  const webhooks = webhooksOf(plan, changing, script);
+  const ledger = ledgerOf(changing, () => webhooks.deliveries(), now);
+  const control = controlOf({ plan, script, changing, tokens, traffic, webhooks });
+  const unified = [...UNIFIED_ROUTES, webhooksRoute(webhooks.registrations)];
   const world: World = {
     seed: plan.seed,
     companies: companiesOf(options),
@@ -83,8 +91,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const responder: Responder = {
     world,
     router: routerOf([
-      ...UNIFIED_ROUTES,
-      openApiRoute('/v1', 'Unified Platform REST API (sandbox)', UNIFIED_ROUTES),
+      ...unified,
+      openApiRoute('/v1', 'Unified Platform REST API (sandbox)', unified),
       ...SERVICES_ROUTES,
       openApiRoute('', 'Per-service public API (sandbox)', SERVICES_ROUTES),
     ]),
@@ -108,10 +116,26 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     get credentials() {
       return tokens.credentials();
     },
+    get webhookSecret() {
+      return webhooks.secret();
+    },
     control,
     ledger: () => ledger,
-    close: () => closed(server),
+    close() {
+      webhooks.close();
+      return closed(server);
+    },
   };
+}
+
+function webhooksOf(
+  { options, now }: Plan,
+  { lists }: ChangingWorld,
+  { faults }: ScriptHolder,
+): Webhooks {
+  const audit = lists.get(AUDIT_PATH);
+  if (audit === undefined) throw new Error('a sandbox has audit events');
+  return new Webhooks({ options: options.webhooks ?? {}, audit, faults, now });
 }
 
 interface ScriptHolder {
@@ -159,9 +183,11 @@ interface ControlParts {
   readonly changing: ChangingWorld;
   readonly tokens: Tokens;
   readonly traffic: Traffic;
+  readonly webhooks: Webhooks;
 }
 
-function controlOf({ plan, script, changing, tokens, traffic }: ControlParts): SandboxControl {
+function controlOf(parts: ControlParts): SandboxControl {
+  const { plan, script, changing, tokens, traffic, webhooks } = parts;
   const { lists, firewalls, collections, trail } = changing;
   const listAt = (path: string) => {
     const list = lists.get(path);
@@ -191,6 +217,7 @@ function controlOf({ plan, script, changing, tokens, traffic }: ControlParts): S
     },
     revokeTokens: () => tokens.revoke(),
     rotateSecret: (secret) => tokens.rotateSecret(secret),
+    rotateWebhookSecret: (secret) => webhooks.rotateSecret(secret),
     requests: () => traffic.read(),
     resetRequests: () => traffic.reset(),
   };

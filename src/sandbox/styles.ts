@@ -1,7 +1,7 @@
 // The same lists in paging styles that neither document shows, for clients that are configured for
 // them: at /api/lists/v1/companies/{company_id}/{list}/{style}. `list` is `web` (log records), or
-// hosts, tickets, block-list-entries. Pages are cut as everywhere, and written in the style last, so
-// faults and behaviours are the same for all.
+// hosts, tickets, block-list-entries. Pages are cut as everywhere, and written in the style last,
+// so faults and behaviours are the same for all.
 //   page      ?page=1&page_size=     {data, page, page_size, total_pages, total}
 //   link      ?limit=&cursor=        a bare array; Link: <address>; rel="next"
 //   next-url  ?limit=&cursor=        {data, paging: {next: address or null}}

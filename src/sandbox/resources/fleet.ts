@@ -1,5 +1,5 @@
-// The fleet: a company as one object, its hosts as a list with offsets, and each host by its id with
-// fields that the list does not show, so that some changes are seen there alone.
+// The fleet: a company as one object, its hosts as a list with offsets, and each host by its id
+// with fields that the list does not show, so that some changes are seen there alone.
 import { failed, ok } from '../answers.ts';
 import type { CollectionPlan, Moment } from '../collection.ts';
 import { ADMINS, privateAddress, publicAddress, SITES } from '../company.ts';
@@ -34,7 +34,7 @@ export function companyPlan(company: string): CollectionPlan {
   };
 }
 
-/** A company's hosts; `start` of them at the start. `no` counts companies: ids are nowhere shared. */
+/** A company's hosts; `start` at the start. `no` counts companies, so that ids are not shared. */
 export function hostsPlan(company: string, no: number, start = CORE + 26): CollectionPlan {
   return {
     kind: 'host',

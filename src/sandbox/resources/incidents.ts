@@ -1,6 +1,7 @@
 // Incidents of the operations desk. The document lists none: their ids come from audit events and
-// webhooks. Each has a timeline at `/v1/mc/incidents/{id}/timeline`, to which entries are added and
-// in which none ever changes. Incidents that audit events before the epoch name have one that ended.
+// webhooks. Each has a timeline at `/v1/mc/incidents/{id}/timeline`, to which entries are added
+// and in which none ever changes. Incidents that audit events before the epoch name have one that
+// ended.
 import { failed } from '../answers.ts';
 import type { CollectionPlan, Moment } from '../collection.ts';
 import { ADMINS, AGENTS, SITES } from '../company.ts';

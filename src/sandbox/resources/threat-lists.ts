@@ -1,6 +1,6 @@
-// Block lists and exclusion lists of a company: IPs, domains and URLs that were entered for a while.
-// The same records at two paths, one paged by offset and one by cursor. An entry names the change
-// it was made by, where one is known.
+// Block lists and exclusion lists of a company: IPs, domains and URLs that were entered for a
+// while. The same records at two paths, one paged by offset and one by cursor. An entry names the
+// change it was made by, where one is known.
 import type { CollectionPlan, Moment } from '../collection.ts';
 import { ADMINS, publicAddress } from '../company.ts';
 import { entityList } from '../entity-list.ts';

@@ -1,6 +1,6 @@
-// Tickets of a company and the timeline of each. A ticket is opened, answered, worked on and closed,
-// an event each, and leaves the list after some time; its timeline can still be read for a while,
-// then it is gone.
+// Tickets of a company and the timeline of each. A ticket is opened, answered, worked on and
+// closed, an event each, and leaves the list after some time; its timeline can still be read for a
+// while, then it is gone.
 import { failed } from '../answers.ts';
 import type { CollectionPlan, Moment } from '../collection.ts';
 import { ADMINS, SITES } from '../company.ts';

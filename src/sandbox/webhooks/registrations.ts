@@ -1,0 +1,106 @@
+// `POST /v1/webhooks`: who wants to be told of which events. The document shows neither what is
+// answered nor how a target is listed or deleted; so a registration without an Idempotency-Key
+// makes a second target each time, as it would there. A key that comes again with the same body
+// gets the same answer, with another body a 409. All is held in memory: a restarted sandbox knows
+// nobody.
+import { randomUUID } from 'node:crypto';
+import { type Answer, type Ask, failed, ok } from '../answers.ts';
+import type { Route } from '../routes.ts';
+
+/** A target that was registered. */
+export interface Registration {
+  readonly id: string;
+  readonly url: string;
+  /** Event names; `*` stands for any part of one. */
+  readonly events: readonly string[];
+  readonly status: 'active';
+  readonly created_at: string;
+}
+
+/** What is kept of a key that a client may send again. */
+interface Remembered {
+  readonly body: string;
+  readonly answer: Answer;
+}
+
+const KEYS_MAX = 1_000;
+
+/** Takes registrations. `onNew` is called for each target that was not there. */
+export class Registrations {
+  readonly #all: Registration[] = [];
+  readonly #keys = new Map<string, Remembered>();
+  readonly #now: () => number;
+  readonly #onNew: (registration: Registration) => void;
+
+  constructor(now: () => number, onNew: (registration: Registration) => void) {
+    this.#now = now;
+    this.#onNew = onNew;
+  }
+
+  all(): readonly Registration[] {
+    return this.#all;
+  }
+
+  /** Answers a request to register. */
+  register(ask: Ask): Answer {
+    const key = ask.headers['idempotency-key'];
+    const known = typeof key === 'string' ? this.#keys.get(key) : undefined;
+    if (known !== undefined) {
+      const message = 'this Idempotency-Key was sent with another body';
+      return known.body === ask.body ? known.answer : failed(ask.api, { status: 409, message });
+    }
+    const wanted = wantedBy(ask);
+    if ('status' in wanted) return wanted;
+    const registration: Registration = {
+      id: `wh_${randomUUID().replaceAll('-', '').slice(0, 16)}`,
+      ...wanted,
+      status: 'active',
+      created_at: new Date(this.#now()).toISOString(),
+    };
+    this.#all.push(registration);
+    this.#onNew(registration);
+    const answer = { ...ok(registration), status: 201 };
+    if (typeof key === 'string') this.#remember(key, { body: ask.body, answer });
+    return answer;
+  }
+
+  #remember(key: string, remembered: Remembered): void {
+    this.#keys.set(key, remembered);
+    const [oldest] = this.#keys.keys();
+    if (this.#keys.size > KEYS_MAX && oldest !== undefined) this.#keys.delete(oldest);
+  }
+}
+
+/** The endpoint that `registrations` answers. */
+export function webhooksRoute(registrations: Registrations): Route {
+  return {
+    path: '/v1/webhooks',
+    method: 'POST',
+    scope: 'webhooks:manage',
+    about: 'Register a webhook',
+    answer: (ask) => registrations.register(ask),
+  };
+}
+
+function wantedBy(ask: Ask): Pick<Registration, 'url' | 'events'> | Answer {
+  const wrong = (field: string, message: string) =>
+    failed(ask.api, { status: 422, message: `${field} ${message}`, field });
+  const body = objectIn(ask.body);
+  if (body === null) return failed(ask.api, { status: 400, message: 'the body must be JSON' });
+  const { url, events } = body;
+  if (typeof url !== 'string' || !/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    return wrong('url', 'must be an http or https address');
+  }
+  const isNames = Array.isArray(events) && events.every((name) => typeof name === 'string');
+  return isNames && events.length > 0
+    ? { url, events }
+    : wrong('events', 'must be a list of event names');
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

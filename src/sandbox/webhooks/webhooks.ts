@@ -1,0 +1,138 @@
+// Webhooks out: each audit event that comes while somebody is registered for its name is delivered
+// to them, and what the fault script says comes beside it or instead of it. Rules for deliveries
+// have the path /webhooks/ and the event's name. Looked for by a timer that runs only while
+// somebody is registered.
+import { pathMatches } from '../behaviour.ts';
+import type { Fault, Faults } from '../faults.ts';
+import type { GrowingList } from '../lists.ts';
+import { eventOf, inventedLike, type Signing, type WebhookEvent } from './events.ts';
+import { type Registration, Registrations } from './registrations.ts';
+import { type Delivery, Sender } from './sender.ts';
+
+/** How webhooks are delivered. */
+export interface WebhookOptions {
+  /** Default sandbox-webhook-secret. */
+  readonly secret?: string;
+  /** Carries the time in seconds; the signature is then over `{timestamp}.{body}`. Default none. */
+  readonly timestampHeader?: string;
+  /** The wait before a second attempt, doubled for each after it. Default 1000. */
+  readonly retryMs?: number;
+  /** PEM text: whose certificates are trusted at an https target. */
+  readonly ca?: string;
+}
+
+/** What webhooks are made from. */
+export interface WebhooksPlan {
+  readonly options: WebhookOptions;
+  readonly audit: GrowingList;
+  readonly faults: () => Faults;
+  readonly now: () => number;
+}
+
+const LOOK_EVERY_MS = 100;
+const STORM = 500;
+
+/** The webhooks of a sandbox. */
+export class Webhooks {
+  readonly registrations: Registrations;
+  readonly #plan: WebhooksPlan;
+  readonly #sender: Sender;
+  #signing: Signing;
+  /** The next audit event to tell of, by registration. */
+  readonly #next = new Map<Registration, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #invented = 0;
+
+  constructor(plan: WebhooksPlan) {
+    const { options, audit, now } = plan;
+    const { secret = 'sandbox-webhook-secret', timestampHeader, retryMs = 1_000, ca } = options;
+    this.#plan = plan;
+    this.#signing = { secret, timestampHeader };
+    this.#sender = new Sender({ signing: () => this.#signing, retryMs, ca, now });
+    this.registrations = new Registrations(now, (registration) => {
+      this.#next.set(registration, audit.size());
+      this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
+    });
+  }
+
+  /** The newest deliveries, oldest first. */
+  deliveries(): readonly Delivery[] {
+    return this.#sender.deliveries();
+  }
+
+  /** What signs deliveries. */
+  secret(): string {
+    return this.#signing.secret;
+  }
+
+  /** Signs with another secret from the next attempt on. */
+  rotateSecret(secret: string): void {
+    this.#signing = { ...this.#signing, secret };
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#sender.close();
+  }
+
+  #look(): void {
+    const { audit } = this.#plan;
+    const size = audit.size();
+    for (const [registration, next] of this.#next) {
+      this.#next.set(registration, size);
+      for (let index = next; index < size; index += 1) {
+        const event = eventOf(audit.textAt(index));
+        const wanted = registration.events.some((name) => pathMatches(name, event.event));
+        if (wanted) this.#deliver(registration.url, event);
+      }
+    }
+  }
+
+  #deliver(url: string, event: WebhookEvent): void {
+    const asked = { path: `/webhooks/${event.event}`, following: false, delivery: true };
+    const fault = this.#plan.faults().next(asked);
+    const genuine = { url, event, fault: null, genuine: true };
+    if (fault?.kind === 'lost') {
+      this.#sender.send({ ...genuine, fault: 'lost' });
+    } else if (fault?.kind === 'late') {
+      this.#sender.send({ ...genuine, fault: 'late', afterMs: fault.by_s * 1000 });
+    } else {
+      const { id } = this.#sender.send(genuine);
+      if (fault !== null) this.#sendBeside(fault, { url, event, id });
+    }
+  }
+
+  #sendBeside(
+    fault: Fault,
+    { url, event, id }: { readonly url: string; readonly event: WebhookEvent; readonly id: string },
+  ): void {
+    const times = (count = 1) => Array.from({ length: count });
+    const invented = () => {
+      this.#invented += 1;
+      return inventedLike(event, `evt_${fault.kind}_${this.#invented}`);
+    };
+    const beside = { url, event, fault: fault.kind, genuine: true };
+    switch (fault.kind) {
+      case 'replayed':
+        for (const _ of times(fault.times)) this.#sender.send(beside);
+        break;
+      case 'redelivered':
+        for (const _ of times(fault.times)) this.#sender.send({ ...beside, id });
+        break;
+      case 'storm':
+        for (const _ of times(fault.count ?? STORM)) {
+          this.#sender.send({ ...beside, event: invented() });
+        }
+        break;
+      case 'forged': {
+        const signing = { ...this.#signing, secret: 'of somebody else' };
+        this.#sender.send({ ...beside, event: invented(), genuine: false, signing });
+        break;
+      }
+      case 'unsigned':
+        this.#sender.send({ ...beside, event: invented(), genuine: false, signing: null });
+        break;
+      default:
+    }
+  }
+}
