@@ -3,13 +3,11 @@
 // gives them, references read now on both sides, so that a secret that was only rotated in its place restarts nothing:
 // it is read anew at each use anyway. Nothing of a value leaves this file but a digest.
 
-import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
-import { isObject } from '../contracts/json.ts';
-import { Secret } from '../contracts/settings.ts';
 import type { Plan } from '../pipeline.ts';
 import { selectionFor } from '../send/route.ts';
+import { fingerprintOf } from '../tools/fingerprint.ts';
 import { tokenUrl, type UpstreamSettings } from '../upstream/settings.ts';
 
 /** A config and what was made of it. */
@@ -37,7 +35,7 @@ export interface Changes {
 /** Compares a config with the one that runs. */
 export function changesBetween(before: Made, after: Made): Changes {
   const fixed = (['state', 'status', 'shutdown', 'log'] as const).filter(
-    (key) => digest(fixedPart(before, key)) !== digest(fixedPart(after, key)),
+    (key) => fingerprintOf(fixedPart(before, key)) !== fingerprintOf(fixedPart(after, key)),
   );
   return {
     streams: partChanges(streamDigests(before), streamDigests(after), (a, b) => a === b),
@@ -57,12 +55,16 @@ function fixedPart({ config }: Made, key: 'state' | 'status' | 'shutdown' | 'log
  */
 export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, string> {
   const byCredential = Map.groupBy(Object.entries(upstreams), ([, { auth, ...settings }]) =>
-    digest(auth.api_key ?? [tokenUrl({ ...settings, auth } as UpstreamSettings), auth.client_id]),
+    fingerprintOf(
+      auth.api_key ?? [tokenUrl({ ...settings, auth } as UpstreamSettings), auth.client_id],
+    ),
   );
   return new Map(
     [...byCredential.values()].flatMap((sharing) => {
       const settings = sharing.map(([name, { companies: _, ...rest }]) => [name, rest]);
-      const whole = digest(settings.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
+      const whole = fingerprintOf(
+        settings.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+      );
       return sharing.map(([name]) => [name, whole] as const);
     }),
   );
@@ -83,8 +85,10 @@ function streamDigests({ config, plan }: Made): ReadonlyMap<string, string> {
         ...settings
       } = own;
       const upstream = upstreams.get(String(from));
-      const whole = digest([settings, schedule, upstream]);
-      return streams.map((stream) => [stream.name, digest([whole, stream.fingerprint])] as const);
+      const whole = fingerprintOf([settings, schedule, upstream]);
+      return streams.map(
+        (stream) => [stream.name, fingerprintOf([whole, stream.fingerprint])] as const,
+      );
     }),
   );
 }
@@ -99,7 +103,7 @@ function sinkDigests({ config, plan }: Made): ReadonlyMap<string, SinkDigests> {
   return new Map(
     Object.entries(config.sinks).map(([name, { definition: _, ...sink }]) => [
       name,
-      { own: digest(sink), ways: waysTo(name, plan) },
+      { own: fingerprintOf(sink), ways: waysTo(name, plan) },
     ]),
   );
 }
@@ -108,7 +112,7 @@ function waysTo(sink: string, { sources, routes }: Plan): ReadonlyMap<string, st
   return new Map(
     sources.map(({ name, reading }) => {
       const selection = selectionFor(routes, { source: name, sink }, () => undefined);
-      return [name, digest(selection === null ? null : [selection.key, reading])];
+      return [name, fingerprintOf(selection === null ? null : [selection.key, reading])];
     }),
   );
 }
@@ -135,28 +139,4 @@ function partChanges<T>(
   }
   const removed = [...before.keys()].filter((name) => !after.has(name));
   return { added, changed, removed, unchanged };
-}
-
-/** Equal for values that say the same, whatever the order of their keys. */
-function digest(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(plain(value)))
-    .digest('base64');
-}
-
-function plain(value: unknown): unknown {
-  if (value instanceof Secret) return { secret: revealed(value) };
-  if (Array.isArray(value)) return value.map(plain);
-  if (!isObject(value)) return value ?? null;
-  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
-  return entries.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, plain(one)]);
-}
-
-/** One that cannot be read any more is like no other that can. */
-function revealed(secret: Secret): string | null {
-  try {
-    return secret.reveal();
-  } catch {
-    return null;
-  }
 }

@@ -13,6 +13,7 @@ import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
 import type { DeadLetter, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import { otherThan } from '../tools/fingerprint.ts';
 import { pickLines, subLines } from './encode.ts';
 import type { Outlet } from './outlet.ts';
 import { Position } from './position.ts';
@@ -30,6 +31,8 @@ export interface SenderSettings {
   /** How long to gather events before a batch is cut. */
   readonly waitMs: number;
   readonly backOff: { next(): number; reset(): void };
+  /** Of the sink's settings, with its secrets as they are now. */
+  readonly fingerprint: () => string;
   /** How long a sink that refuses everything is left alone before it is asked again. */
   readonly refusedWaitMs: number;
 }
@@ -368,15 +371,22 @@ export class Sender {
     this.#toldToWaitUntil = null;
   }
 
+  /** Waits until it is over, an operator asks, or a secret of the sink's settings is another one. */
   async #waitOrWake(ms: number, stop: AbortSignal): Promise<void> {
+    const { clock, fingerprint } = this.#settings;
     const over = new AbortController();
+    const either = AbortSignal.any([stop, over.signal]);
     this.#wake = () => over.abort(new Error('asked now'));
     try {
-      await this.#settings.clock.sleep(ms, AbortSignal.any([stop, over.signal]));
+      await Promise.race([
+        clock.sleep(ms, either),
+        otherThan(fingerprint(), this.#settings, either),
+      ]);
     } catch (error) {
       if (stop.aborted) throw error;
     } finally {
       this.#wake = null;
+      over.abort(new Error('waited'));
     }
   }
 

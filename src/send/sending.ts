@@ -10,6 +10,7 @@ import type { Spool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { compileNormaliser } from '../normalise/normalise.ts';
 import { backOff } from '../tools/back-off.ts';
+import { fingerprintOf } from '../tools/fingerprint.ts';
 import { type Normalise, PageDecoder } from './held-event.ts';
 import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
@@ -185,6 +186,7 @@ export class Sending {
       inFlightMax: definition.inFlightMax,
       waitMs: planned.waitMs,
       backOff: backOff({ ...planned.retry, random }),
+      fingerprint: () => fingerprintOf(settings),
       refusedWaitMs: planned.retry.maxMs,
     });
     return { name, sink, sender, outlet };

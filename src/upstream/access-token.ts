@@ -14,10 +14,11 @@ import {
   type Log,
 } from '../contracts/tools.ts';
 import { type BackOff, backOff } from '../tools/back-off.ts';
+import { fingerprintOf } from '../tools/fingerprint.ts';
 import { SharedCall } from '../tools/shared-call.ts';
 import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
-import { type ClientCredential, fingerprintOf, readGrant, tokenRequest } from './token-request.ts';
+import { type ClientCredential, readGrant, tokenRequest } from './token-request.ts';
 
 /** What asking for a token gives. */
 export type TokenAnswer = Answer<{ readonly token: string }>;

@@ -6,6 +6,7 @@
 import type { Failure } from '../contracts/answer.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
+import { otherThan } from '../tools/fingerprint.ts';
 
 /** `fingerprint`: of the secret as it is now, a digest. */
 export interface SuspicionMeans {
@@ -14,7 +15,6 @@ export interface SuspicionMeans {
 }
 
 const probeEveryMs = 60_000;
-const lookEveryMs = 1_000;
 
 /** See the head of this file. */
 export class Suspicion {
@@ -132,10 +132,10 @@ export class Suspicion {
     if (this.#watching !== null) return;
     const watching = new AbortController();
     this.#watching = watching;
-    while (!watching.signal.aborted) {
-      await this.#means.clock.sleep(lookEveryMs, watching.signal).catch(() => undefined);
-      const before = this.#fingerprint;
-      if (this.isDue() && this.#fingerprint !== before) this.#release();
+    const { signal } = watching;
+    while (!signal.aborted) {
+      await otherThan(this.#fingerprint, this.#means, signal).catch(() => undefined);
+      if (!signal.aborted && this.isDue()) this.#release();
     }
     this.#watching = null;
     if (this.#waiting.size > 0) void this.#watch();

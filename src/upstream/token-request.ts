@@ -2,7 +2,6 @@
 // services API in HTTP Basic. Pure, apart from reading the secrets: what to send, and what an answer means. An answer is
 // never trusted: a token that could not stand in a header, or a page of HTML, is no token.
 
-import { createHash } from 'node:crypto';
 import { ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Secret } from '../contracts/settings.ts';
@@ -27,17 +26,6 @@ export type Credential =
 
 /** One that a token is asked for with. */
 export type ClientCredential = Extract<Credential, { kind: 'client' }>;
-
-/** A digest of the secrets as they are now; empty where they cannot be read. */
-export function fingerprintOf(credential: Credential): string {
-  try {
-    return credential.kind === 'api_key'
-      ? digest(credential.key.reveal())
-      : digest(JSON.stringify([credential.clientId.reveal(), credential.clientSecret.reveal()]));
-  } catch {
-    return '';
-  }
-}
 
 /** What the endpoint's answer means. `refused`: asking again with the same secret is pointless. */
 export type GrantReading =
@@ -177,8 +165,4 @@ function nextStep(code: ExportError['code']): string {
     return 'Check base_url and token_url of this upstream: something else seems to answer there.';
   }
   return 'It is tried again by itself.';
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64');
 }

@@ -2,9 +2,10 @@
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
+import { fingerprintOf } from '../tools/fingerprint.ts';
 import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';
 import { Suspicion } from './suspicion.ts';
-import { type Credential, fingerprintOf } from './token-request.ts';
+import type { Credential } from './token-request.ts';
 
 /** See the head of this file. */
 export interface Tokens {
@@ -17,7 +18,8 @@ export function openTokens(tools: TokenTools): Tokens {
   const sources = new Map<string, TokenSource>();
   return {
     source(credential) {
-      const name = nameOf(credential);
+      // With another secret it is another credential, also under one client id.
+      const name = fingerprintOf(credential);
       const known = sources.get(name);
       if (known) return known;
       const source =
@@ -28,12 +30,6 @@ export function openTokens(tools: TokenTools): Tokens {
       return source;
     },
   };
-}
-
-/** With another secret it is another credential, also under one client id. */
-function nameOf(credential: Credential): string {
-  // A secret is no text in JSON: what differs in it is its fingerprint.
-  return JSON.stringify([fingerprintOf(credential), credential]);
 }
 
 function staticToken(
@@ -53,7 +49,7 @@ function staticToken(
         reading.accept();
         return { outcome: 'ok', token };
       } catch (error) {
-        return reading.refuse(asExportError(error, 'reading the API key'), '', '');
+        return reading.refuse(asExportError(error, 'reading the API key'), '');
       }
     },
     invalidate: () => false,

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
-import { waitUntil } from '../support/temp.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
 
 const hourly = (setup: Setup) => changed(setup, 'every: 100ms', 'every: 1h');
 
@@ -151,6 +151,33 @@ test('a rewind that cannot be says so, beside a running process too', async () =
 
   expect(exitCode).toBe(1);
   expect(stderr).toContain('rewinding audit: it was never read');
+  await sluice.kill();
+});
+
+test('a sink that refuses everything is tried again once its secret is mended', async () => {
+  const key = join(tempDir('secret-'), 'key');
+  writeFileSync(key, 'Bearer old');
+  const receiver = await startHttpReceiver({
+    answer: ({ headers }) => ({
+      answer: 'reply',
+      status: headers.authorization === 'Bearer new' ? 200 : 401,
+    }),
+  });
+  const headers = `headers: { authorization: "\${file:${key}}" }`;
+  const { config } = await aSetup({
+    sandbox: { events: 20 },
+    sinks: [
+      `  post: { type: http, url: "${receiver.url}", format: json, ${headers}, retry: { max: 1h } }`,
+    ],
+  });
+  const sluice = startSluice(['run', '-c', config]);
+  await sluice.waitForLine('the sink refuses everything');
+  const before = receiver.requests.length;
+
+  writeFileSync(key, 'Bearer new');
+  await sluice.waitForLine('the sink takes events again');
+
+  expect(receiver.requests[before]?.headers.authorization).toBe('Bearer new');
   await sluice.kill();
 });
 

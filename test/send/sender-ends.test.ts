@@ -57,6 +57,7 @@ function senderTo(
     inFlightMax: 1,
     waitMs: 0,
     backOff: { next: () => 1, reset: () => undefined },
+    fingerprint: () => '',
     refusedWaitMs: 1,
     ...more,
   });

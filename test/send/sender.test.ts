@@ -89,6 +89,7 @@ function senderOn(
     inFlightMax: more.inFlightMax ?? 1,
     waitMs: 0,
     backOff: { next: () => 1, reset: () => undefined },
+    fingerprint: () => '',
     refusedWaitMs: 1,
   });
 }
