@@ -10,7 +10,7 @@ import type { PlannedSource } from '../pipeline.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { painted } from '../terminal/table.ts';
 import { logForm, openLog } from '../watch/log.ts';
-import { askStream, type Witness, witnessed } from './shared/ask-upstream.ts';
+import { askStream } from './shared/ask-upstream.ts';
 import {
   configOption,
   defineCommand,
@@ -42,13 +42,12 @@ export const check = defineCommand({
       return 0;
     }
     const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
-    const witness = witnessed(tools.http);
     try {
-      const plan = planFrom(config, { ...tools, http: witness.http });
+      const plan = planFrom(config, tools);
       tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
-      for await (const [what, cause] of answersOf(config, plan, { tools, witness })) {
+      for await (const [what, cause] of answersOf(config, plan, tools)) {
         isWell &&= cause === null;
         if (cause === null) means.out(`${painted('ok', 'good')}    ${what}`);
         else means.out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
@@ -142,7 +141,7 @@ function* adviceLines(config: Config): Generator<string> {
 async function* answersOf(
   config: Config,
   plan: WholePlan,
-  { tools, witness }: { readonly tools: BootTools; readonly witness: Witness },
+  tools: BootTools,
 ): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
   const { checkStateDir, checkListen } = await import('./shared/check-here.ts');
   const { whereItRuns } = await import('./shared/at-work.ts');
@@ -161,7 +160,7 @@ async function* answersOf(
   for (const { name, streams } of plan.sources) {
     const [first] = streams;
     if (first === undefined) continue;
-    const asked = within((signal) => askStream(first, { signal, witness }));
+    const asked = within((signal) => askStream(first, signal));
     yield [`source ${name}: ${first.name}`, await asked];
   }
   for (const { name, definition, settings } of plan.sinks) {

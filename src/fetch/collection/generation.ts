@@ -3,17 +3,22 @@
 // in judge.ts; this is where a second look is asked for, and upstream for what is missing.
 
 import type { SnapshotReading } from '../../contracts/definition.ts';
-import type { Entity, Reading, SnapshotStream } from '../../contracts/source.ts';
+import type { CollectionStream } from '../../contracts/source.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import type { Finding } from '../own-pages.ts';
 import { contentHash } from './canonical.ts';
+import type { Entity } from './entities.ts';
 import { compare, countAbsences, type Difference, driftedFields, type Known } from './judge.ts';
+import type { Reading } from './reader.ts';
 import type { Change } from './records.ts';
 import type { EntityState } from './state.ts';
 
+/** Asks upstream for one entity that is missing, where it can be asked. */
+type StillThere = (key: string) => Promise<'there' | 'gone' | 'unknown'>;
+
 /** What a generation is made with. */
 export interface GenerationMeans {
-  readonly stream: SnapshotStream;
+  readonly stream: CollectionStream;
   readonly clock: Clock;
   readonly log: Log;
   readonly reading: SnapshotReading;
@@ -43,7 +48,7 @@ export class Generation {
    */
   lookFirst(seen: Reading, told: boolean): void {
     const { stream, reading: rules } = this.#means;
-    const states = new Map(seen.complete ? [] : this.#known);
+    const states = new Map(seen.flaw === null ? [] : this.#known);
     for (const entity of seen.entities) states.set(entity.key, this.#firstState(entity));
     for (const [key, state] of states) this.put.set(key, state);
     for (const key of this.#known.keys()) if (!states.has(key)) this.drop.push(key);
@@ -67,7 +72,7 @@ export class Generation {
   async look(
     reading: Reading,
     { wasSuspect, isSecondLook }: { readonly wasSuspect: boolean; readonly isSecondLook: boolean },
-    signal: AbortSignal,
+    stillThere: StillThere,
   ): Promise<void> {
     const { reading: rules, clock, log } = this.#means;
     const now = clock.now();
@@ -88,8 +93,8 @@ export class Generation {
     this.#tellDifferences([...compared.confirmed, ...(isSure ? compared.unconfirmed : [])]);
     if (!isSure) this.#await(compared.unconfirmed, now);
     this.suspect = wasSuspect;
-    if (reading.complete && !isSecondLook) {
-      await this.#tellAbsences(new Set(seen.keys()), { now, signal });
+    if (reading.flaw === null && !isSecondLook) {
+      await this.#tellAbsences(new Set(seen.keys()), { now, stillThere });
     }
   }
 
@@ -137,7 +142,7 @@ export class Generation {
   /** Tells what is gone, once that is sure. */
   async #tellAbsences(
     seen: ReadonlySet<string>,
-    { now, signal }: { readonly now: number; readonly signal: AbortSignal },
+    { now, stillThere }: { readonly now: number; readonly stillThere: StillThere },
   ): Promise<void> {
     const { reading: rules, stream, log } = this.#means;
     const absences = countAbsences(this.#known, seen, { reading: rules, now });
@@ -158,9 +163,7 @@ export class Generation {
     const gone = new Set<string>();
     for (const [key, state] of absences.due) {
       const withParent = state.parentId !== undefined && gone.has(state.parentId);
-      const there = withParent
-        ? 'gone'
-        : ((await stream.stillThere?.({ key, id: state.id }, signal)) ?? 'gone');
+      const there = withParent ? 'gone' : await stillThere(key);
       if (there === 'there') this.put.set(key, { ...state, absent: null });
       if (there !== 'gone') continue;
       if (state.parentId === undefined) gone.add(state.id);

@@ -3,9 +3,9 @@
 // only where complete readings agree on it for long enough.
 
 import type { SnapshotReading } from '../../contracts/definition.ts';
-import type { Entity } from '../../contracts/source.ts';
 import { contentHash } from './canonical.ts';
 import { addedFields } from './diff.ts';
+import type { Entity } from './entities.ts';
 import type { EntityState } from './state.ts';
 
 /** Entities as they were told last, by key. */

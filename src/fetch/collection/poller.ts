@@ -13,13 +13,13 @@ import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
-import type { Reading } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
 import { conditionRecord, type Found } from '../own-pages.ts';
 import { Generation, type GenerationMeans } from './generation.ts';
 import type { Known } from './judge.ts';
+import { CollectionReader, type Reading } from './reader.ts';
 import { changeRecord, recordPages } from './records.ts';
 import {
   type EntityState,
@@ -51,6 +51,7 @@ interface Held {
 /** Reads one snapshot stream, a generation at a time. */
 export class SnapshotPoller {
   readonly #means: SnapshotMeans;
+  readonly #reader: CollectionReader;
   readonly #identifier: Identifier;
   /** The reading to come is to confirm what the one before has shown. */
   #isSecondLook = false;
@@ -59,17 +60,18 @@ export class SnapshotPoller {
 
   constructor(means: SnapshotMeans) {
     this.#means = means;
+    this.#reader = new CollectionReader(means);
     const { source, company, name } = means.stream;
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
   /** One generation. Never throws for what upstream did. */
   async poll(signal: AbortSignal): Promise<PollResult> {
-    const { stream, spool } = this.#means;
+    const { spool } = this.#means;
     try {
       await spool.room(signal);
       const held = await this.#load();
-      const reading = await stream.readEverything(signal);
+      const reading = await this.#reader.read(signal);
       if (reading.outcome === 'ok') return await this.#look(held, reading, signal);
       if (isScopeLost(reading)) return await this.#loseScope(held, reading);
       // What refuses a configuration for now is no reason to halt.
@@ -116,17 +118,17 @@ export class SnapshotPoller {
   }
 
   async #look(held: Held, reading: Reading, signal: AbortSignal): Promise<PollResult> {
-    const { log, stream } = this.#means;
+    const { flaw } = reading;
     const before = held.checkpoint;
     this.#lostAt = null;
-    const incomplete = reading.complete ? 0 : before.incomplete + 1;
+    const incomplete = flaw === null ? 0 : before.incomplete + 1;
     const generation = new Generation(this.#means, held.entities);
     const isFirst = before.baseline === 'open';
-    const closes = reading.complete || incomplete >= incompleteMax;
+    const closes = flaw === null || incomplete >= incompleteMax;
     if (isFirst) generation.lookFirst(reading, closes);
     else {
       const how = { wasSuspect: before.suspect, isSecondLook: this.#isSecondLook };
-      await generation.look(reading, how, signal);
+      await generation.look(reading, how, (key) => this.#reader.stillThere(key, signal));
     }
     const fresh = await this.#commit(held, generation, {
       ...before,
@@ -136,15 +138,10 @@ export class SnapshotPoller {
       scopeLost: false,
       suspect: generation.suspect,
     });
-    if (reading.complete) return this.#done(fresh, generation.unsure);
-    const cause =
-      reading.cause ??
-      new ExportError('upstream_nonsense', `reading ${stream.name}: it could not be read whole`, {
-        next: 'It is read again by itself; nothing is told as deleted meanwhile.',
-      });
-    if (incomplete < incompleteMax) return { outcome: 'retry', cause };
-    log.warn('the configuration cannot be read whole, so no removal is told', {
-      error: cause.message,
+    if (flaw === null) return this.#done(fresh, generation.unsure);
+    if (incomplete < incompleteMax) return { ...flaw, outcome: 'retry' };
+    this.#means.log.warn('the configuration cannot be read whole, so no removal is told', {
+      error: flaw.cause.message,
       readings: incomplete,
     });
     return { outcome: 'done', fresh, more: false };

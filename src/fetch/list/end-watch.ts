@@ -1,7 +1,7 @@
 // What the end of a walk says of the paging: whether the last page shows more, whether the walk has passed as many rows as
 // the list has, and whether upstream heeds the places it is asked for at all.
 
-import type { ListStream } from '../../contracts/source.ts';
+import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Sameness } from './circle.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
@@ -41,7 +41,7 @@ const sameMax = (rows: number) => (rows <= 3 ? 10 : 3);
 
 /** Watches one walk. */
 export class EndWatch {
-  readonly #stream: ListStream;
+  readonly #stream: ListEndpoint;
   /** What is not told by `start` is passed all the same, yet nobody knows what the length counts then. */
   readonly #isWhole: boolean;
   #read: number | null;
@@ -49,7 +49,7 @@ export class EndWatch {
   #before = '';
   #same = 0;
 
-  constructor(stream: ListStream, isWhole: boolean, { read, total }: Passed) {
+  constructor(stream: ListEndpoint, isWhole: boolean, { read, total }: Passed) {
     this.#stream = stream;
     this.#isWhole = isWhole;
     this.#read = read;

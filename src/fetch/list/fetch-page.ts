@@ -5,7 +5,7 @@
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
-import type { ListStream } from '../../contracts/source.ts';
+import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Body, UpstreamRequest } from '../../contracts/upstream.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
 import { nonsense, readList } from './body.ts';
@@ -18,7 +18,7 @@ const validationStatuses = new Set([400, 422]);
 
 /** Asks for one page, once. Rejects only with the signal's reason. */
 export async function fetchPage(
-  stream: ListStream,
+  stream: ListEndpoint,
   query: PageQuery,
   signal: AbortSignal,
 ): Promise<PageAnswer> {
@@ -28,7 +28,7 @@ export async function fetchPage(
 }
 
 function requestFor(
-  { request, sorting, pagination }: ListStream,
+  { request, sorting, pagination }: ListEndpoint,
   { place, limit, unsorted }: PageQuery,
 ): UpstreamRequest {
   const { style, cursor_param, limit_param, offset_param } = pagination;
@@ -43,7 +43,7 @@ function requestFor(
 }
 
 function readPage(
-  { name, pagination, id, ignore }: ListStream,
+  { name, pagination, id, ignore }: ListEndpoint,
   query: PageQuery,
   { body, headers }: Body,
 ): PageAnswer {
@@ -54,11 +54,13 @@ function readPage(
   if (!parsed.good) return retry(parsed.cause);
   const { records, value } = parsed;
   if (records === null) return retry(nonsense(doing, `the answer has no array at ${items}`));
-  const next = style === 'cursor' ? nextOf(value, body, pagination.next) : undefined;
+  const isNamed = style === 'cursor' || style === 'shown';
+  const next = isNamed ? nextOf(value, body, pagination.next) : undefined;
   if (next === odd) return retry(nonsense(doing, `${pagination.next} is neither text nor null`));
   const total = totalOf(value, pagination.total, headers);
   const more = signOfMore({ ...pagination, value, headers, query, count: records.length });
-  return { outcome: 'ok', page: { body, records, next, total, more } };
+  const isCounted = valueAt(value, pagination.offset_param) !== undefined;
+  return { outcome: 'ok', page: { body, records, next, total, isCounted, more } };
 }
 
 const odd = Symbol('odd');
@@ -77,7 +79,7 @@ function nextOf(
 
 /** The refusal of a page, with what of its request it is about. */
 function aboutWhat(
-  { name, pagination, sorting }: ListStream,
+  { name, pagination, sorting }: ListEndpoint,
   { place, limit, unsorted }: PageQuery,
   refusal: Failure,
 ): Failure {

@@ -5,6 +5,7 @@
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
+import type { ListEndpoint } from '../../contracts/source.ts';
 import { type CheckpointChange, joined } from './checkpoint.ts';
 import { CircleWatch, type Sameness } from './circle.ts';
 import { EndWatch, type Last, nonePassed, notKnown } from './end-watch.ts';
@@ -15,7 +16,7 @@ import { headOf, keysOf, overlapEnd, sameEnd } from './keys.ts';
 import { firstPlace, isFirst, type Page, type Place } from './page.ts';
 import type { Asked } from './page-asker.ts';
 import { overlapMax, type Pager, pagerFor } from './pager.ts';
-import type { ListReader } from './reader.ts';
+import type { ListMeans, ListReader } from './reader.ts';
 import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
 import { TailWatch } from './tail.ts';
 import type { Walk, Walked } from './walk.ts';
@@ -25,9 +26,26 @@ const headMax = 8;
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
 
+/** What a walk asks for pages, and gives them to: the reader of a list, or of a collection. */
+export type WalkReader = Pick<
+  ListReader,
+  | 'checkpoint'
+  | 'limit'
+  | 'ask'
+  | 'identify'
+  | 'take'
+  | 'differs'
+  | 'stage'
+  | 'isWhole'
+  | 'isLate'
+  | 'flush'
+> & {
+  readonly means: Pick<ListMeans, 'start' | 'clock' | 'log'> & { readonly stream: ListEndpoint };
+};
+
 /** Follows the list. A failure is an answer that is no page, a loop, or rows that do not stop moving. */
 export async function follow(
-  reader: ListReader,
+  reader: WalkReader,
   walk: Walk,
   signal: AbortSignal,
 ): Promise<Answer<Walked>> {
@@ -72,7 +90,7 @@ interface Read extends Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'> {
 
 /** One walk under way. */
 class Following {
-  readonly #reader: ListReader;
+  readonly #reader: WalkReader;
   readonly #walk: Walk;
   readonly #signal: AbortSignal;
   readonly #pager: Pager;
@@ -90,7 +108,7 @@ class Following {
   #before: Buffer = Buffer.alloc(0);
   #fresh = 0;
 
-  constructor(reader: ListReader, walk: Walk, signal: AbortSignal) {
+  constructor(reader: WalkReader, walk: Walk, signal: AbortSignal) {
     const { name, pagination } = reader.means.stream;
     this.#reader = reader;
     this.#walk = walk;

@@ -100,8 +100,9 @@ function linked({ headers, count }: Shown): MoreSign | null {
 }
 
 function named(members: readonly Member[], { style, next, count }: Shown): MoreSign | null {
+  const isFollowed = style === 'cursor' || style === 'shown';
   for (const [path, name, value] of members) {
-    if (!nexts.test(name) || (style === 'cursor' && path === next)) continue;
+    if (!nexts.test(name) || (isFollowed && path === next)) continue;
     const target = isObject(value) ? value.href : value;
     if (typeof target === 'number' && target > 0) {
       const likely = name === 'nextoffset' ? 'offset' : 'page';

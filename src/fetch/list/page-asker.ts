@@ -4,7 +4,7 @@
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError, invariant } from '../../contracts/errors.ts';
-import type { ListStream } from '../../contracts/source.ts';
+import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import { scanBody } from '../../tools/record-list.ts';
@@ -42,7 +42,7 @@ const tryMoreMsMax = 3_600_000;
 const blockedLimit = 100;
 
 interface PageMeans {
-  readonly stream: ListStream;
+  readonly stream: ListEndpoint;
   readonly spool: Pick<Spool, 'room'>;
   readonly log: Log;
   readonly clock: Clock;
@@ -51,7 +51,7 @@ interface PageMeans {
 /** Asks for the pages of one stream. */
 export class PageAsker {
   traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
-  readonly #stream: ListStream;
+  readonly #stream: ListEndpoint;
   readonly #spool: Pick<Spool, 'room'>;
   readonly #log: Log;
   readonly #clock: Clock;
@@ -113,7 +113,8 @@ export class PageAsker {
       const fetched = await fetchPage(this.#stream, query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
-        const isPaged = this.#stream.pagination.style !== 'none';
+        const { style } = this.#stream.pagination;
+        const isPaged = style === 'cursor' || style === 'offset';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
         if (smaller === 0 && place.by === 'cursor') return fetched;
         if (smaller === 0) return { outcome: 'ok', page: noRows(), hidden: fetched.cause };
@@ -132,7 +133,7 @@ export class PageAsker {
       const { page } = fetched;
       this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
-      if (this.#hasNext(page) || (mayEnd && !this.traits.endsWithNull)) {
+      if (this.#hasNext(place, page) || (mayEnd && !this.traits.endsWithNull)) {
         return { outcome: 'ok', page, hidden };
       }
       if (this.traits.endsWithNull) return { outcome: 'retry', cause: this.#withoutNext() };
@@ -184,8 +185,8 @@ export class PageAsker {
    * Once a list has shown a next cursor, an answer without that key is doubtful: false. Where the list was seen to end with
    * null it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
    */
-  #hasNext({ next }: Page): boolean {
-    if (this.#stream.pagination.style !== 'cursor') return true;
+  #hasNext(place: Place, { next }: Page): boolean {
+    if (this.#stream.pagination.style === 'none' || place.by === 'offset') return true;
     if (next === undefined) return !this.traits.hasNext;
     const endsWithNull = this.traits.endsWithNull || next === null;
     this.traits = { ...this.traits, hasNext: true, endsWithNull };
@@ -215,5 +216,5 @@ function noRows(): Page {
   const body = Buffer.from('[]');
   const { records } = scanBody(body, '', null);
   invariant(records !== null, 'an empty array is a list');
-  return { body, records, next: undefined, total: null, more: null };
+  return { body, records, next: undefined, total: null, isCounted: false, more: null };
 }

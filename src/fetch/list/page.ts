@@ -35,6 +35,8 @@ export interface Page {
   readonly next: string | null | undefined;
   /** What upstream says the list's length is, where it says so. */
   readonly total: number | null;
+  /** It says at which row it begins, as lists do that are paged by offset. */
+  readonly isCounted: boolean;
   /** What shows that there is more behind it; null: nothing does. */
   readonly more: MoreSign | null;
 }

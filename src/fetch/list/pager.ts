@@ -1,15 +1,16 @@
-// How one page of a list leads to the next, for the three styles of paging. A pager lives as long as one walk.
+// How one page of a list leads to the next, for each style of paging. A pager lives as long as one walk.
 //
 //   cursor   the answer names the next page; null, absent or the same cursor again is the end for now
 //   offset   rows are counted. The last rows of the page before are asked for again: where they do not reappear, rows
 //            have moved and the walk must begin anew. The end is a place that shows nothing at all, never a short page,
 //            and whatever upstream says the total is
 //   none     one page holds everything
+//   shown    whichever of these the first answer shows
 
 import type { Pagination } from '../../contracts/source.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
-import type { Page, Place } from './page.ts';
+import { isFirst, type Page, type Place } from './page.ts';
 import { keyBytes } from './repeats.ts';
 
 /** Leads a walk from page to page. */
@@ -48,6 +49,8 @@ export function pagerFor({ style }: Pagination, from: Resume): Pager {
       return new OffsetPager(from);
     case 'none':
       return byCursor(() => null);
+    case 'shown':
+      return new ShownPager(from);
   }
 }
 
@@ -169,6 +172,55 @@ class OffsetPager implements Pager {
     const overlap = this.#tail.subarray(-this.#rows * keyBytes).toString('base64');
     this.#read = { resume, overlap };
     return resume;
+  }
+}
+
+/** Rows are counted once the first answer, which names no next page, says how many there are or where it begins. */
+class ShownPager implements Pager {
+  #pager: Pager = byCursor(({ next }) => next ?? null);
+  #first = '';
+  /** An offset was answered with the first page over again: it is not heeded, and that page is all there is. */
+  #isAll = false;
+
+  constructor({ resume }: Resume) {
+    if (resume.by === 'offset') this.#pager = new OffsetPager({ resume, overlap: null });
+  }
+
+  get overlap(): number {
+    return this.#pager.overlap;
+  }
+
+  get inserted(): boolean {
+    return this.#pager.inserted;
+  }
+
+  ask(place: Place): Place {
+    return this.#pager.ask(place);
+  }
+
+  accept(identified: Identified): number | null {
+    const keys = keysOf(identified, 0, identified.count);
+    this.#isAll = this.#pager instanceof OffsetPager && keys === this.#first;
+    this.#first ||= keys;
+    return this.#isAll ? identified.count : this.#pager.accept(identified);
+  }
+
+  next(place: Place, page: Page, identified: Identified): Place | null {
+    if (this.#isAll) return null;
+    const next = this.#pager.next(place, page, identified);
+    const isCounted = isFirst(place) && (page.total !== null || page.isCounted);
+    if (next !== null || !isCounted || identified.count === 0) return next;
+    const resume: Place = { by: 'offset', offset: 0 };
+    this.#pager = new OffsetPager({ resume, overlap: null });
+    return this.#pager.next(resume, page, identified);
+  }
+
+  past(place: Place, page: Page, identified: Identified): Place {
+    return this.#pager.past(place, page, identified);
+  }
+
+  resume(place: Place, next: Place | null): Resume {
+    return this.#pager.resume(place, next);
   }
 }
 

@@ -5,7 +5,7 @@
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import type { ListStream } from '../../contracts/source.ts';
+import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { MoreSign, Page } from './page.ts';
@@ -32,7 +32,7 @@ export interface PartRead extends Failure {
   readonly doubt: Doubt;
 }
 
-export function partRead(stream: ListStream, doubt: Doubt): PartRead {
+export function partRead(stream: ListEndpoint, doubt: Doubt): PartRead {
   return { outcome: 'retry', isDefinite: true, cause: doubtError(stream, doubt), doubt };
 }
 
@@ -43,7 +43,7 @@ export function isPartRead(failure: Failure): failure is PartRead {
 
 /** By what the last page shows. */
 export function doubtOfPage(
-  { pagination: { style } }: ListStream,
+  { pagination: { style } }: ListEndpoint,
   { sign, likely }: MoreSign,
 ): Doubt {
   return doubt(sign, `${sign} shows more, to which paging of style ${style} does not lead`, {
@@ -54,7 +54,7 @@ export function doubtOfPage(
 
 /** By the list's length. */
 export function doubtOfTotal(
-  { pagination: { style } }: ListStream,
+  { pagination: { style } }: ListEndpoint,
   total: number,
   read: number,
 ): Doubt {
@@ -70,7 +70,7 @@ export function doubtOfTotal(
 
 /** By a first page that comes again behind itself. */
 export function doubtOfPlace(
-  { pagination: { style } }: ListStream,
+  { pagination: { style } }: ListEndpoint,
   likely: MoreSign['likely'],
 ): Doubt {
   const name = style === 'offset' ? 'offset' : 'cursor';
@@ -104,11 +104,14 @@ function doubt(
 }
 
 /** By the first page alone, which may hold fewer records than it could. */
-export function doubtOfFirst(stream: ListStream, { next, more, ...page }: Page): Doubt | null {
-  if (stream.pagination.style === 'offset' || typeof next === 'string') return null;
+export function doubtOfFirst(stream: ListEndpoint, { next, more, ...page }: Page): Doubt | null {
+  const { style } = stream.pagination;
+  if (style === 'offset' || typeof next === 'string') return null;
   if (more !== null) return doubtOfPage(stream, more);
   const { length } = page.records;
   const total = page.total ?? 0;
+  // Rows are counted then.
+  if (style === 'shown') return null;
   return total > length ? doubtOfTotal(stream, total, length) : null;
 }
 
@@ -122,7 +125,10 @@ export function doubtAfter(before: Doubt | null, { page, whole }: Verdicts): Dou
 }
 
 /** As the stream's error. */
-export function doubtError({ name }: ListStream, { sign, said, likely, next }: Doubt): ExportError {
+export function doubtError(
+  { name }: ListEndpoint,
+  { sign, said, likely, next }: Doubt,
+): ExportError {
   return new ExportError('paging_suspected', `reading ${name}: ${said}`, {
     next,
     details: { sign, ...(likely === null ? {} : { likely }) },
@@ -130,7 +136,7 @@ export function doubtError({ name }: ListStream, { sign, said, likely, next }: D
 }
 
 /** As its sinks are told. */
-export function doubtFinding({ name }: ListStream, { sign, said, likely, next }: Doubt): Finding {
+export function doubtFinding({ name }: ListEndpoint, { sign, said, likely, next }: Doubt): Finding {
   return {
     condition: 'source.paging_suspected',
     message: `only a part of ${name} may be read: ${said}`,

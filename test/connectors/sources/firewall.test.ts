@@ -5,8 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { firewallSource } from '../../../connectors/sources/firewall.ts';
 import type { Answer } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Reading, SnapshotStream } from '../../../src/contracts/source.ts';
+import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Body, Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
+import type { Reading } from '../../../src/fetch/collection/reader.ts';
+import { collectionReader } from '../../fetch/list/reading.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
 const never = new AbortController().signal;
@@ -32,7 +34,7 @@ function stream(
   answering: Answering,
   given: Record<string, unknown> = {},
   company = 'c-1',
-): SnapshotStream {
+): CollectionStream {
   const upstream: Upstream = {
     name: 'ops',
     api: 'services',
@@ -49,11 +51,11 @@ function stream(
   return found;
 }
 
-const read = (...args: Parameters<typeof stream>) => stream(...args).readEverything(never);
+const read = (...args: Parameters<typeof stream>) => collectionReader(stream(...args)).read(never);
 
 function summary(reading: Answer<Reading>) {
   if (reading.outcome !== 'ok') return reading.outcome;
-  return { complete: reading.complete, ids: reading.entities.map(({ id }) => id) };
+  return { complete: reading.flaw === null, ids: reading.entities.map(({ id }) => id) };
 }
 
 const rows = (from: number, to: number) =>
@@ -84,6 +86,13 @@ describe('A40: a list is followed as it is paged', () => {
         };
       },
     },
+    {
+      name: 'by cursor, ending without one',
+      answering: (request) =>
+        request.query.length === 0
+          ? { data: rows(0, 20), next_cursor: '20' }
+          : { data: rows(20, 25) },
+    },
   ])('$name', async ({ answering }) => {
     expect(summary(await read('objects', answering))).toEqual({ complete: true, ids: all });
   });
@@ -93,14 +102,10 @@ describe('A40: a list is followed as it is paged', () => {
     { name: 'an id twice', answering: () => ({ data: [...rows(0, 24), { id: 'o3' }] }) },
     {
       name: 'cursors in a circle',
-      answering: (request) => ({ data: rows(numberIn(request, 'cursor'), 25), next_cursor: '20' }),
-    },
-    {
-      name: 'a next cursor that vanishes',
-      answering: (request) =>
-        request.query.length === 0
-          ? { data: rows(0, 20), next_cursor: '20' }
-          : { data: rows(20, 25) },
+      answering: (request) => {
+        const from = numberIn(request, 'cursor');
+        return { data: rows(from, from + 10), next_cursor: from === 0 ? '10' : '0' };
+      },
     },
     {
       name: 'a page that fails',
@@ -117,10 +122,52 @@ describe('A40: a list is followed as it is paged', () => {
   ])('A30 A40: one with $name is not complete, and gives what it showed', async ({ answering }) => {
     const reading = await read('objects', answering);
 
-    expect(reading).toMatchObject({ outcome: 'ok', complete: false });
-    if (reading.outcome !== 'ok') return;
-    expect(reading.cause).toBeInstanceOf(ExportError);
+    if (reading.outcome !== 'ok') throw reading.cause;
+    expect(reading.flaw?.cause).toBeInstanceOf(ExportError);
     expect(reading.entities.length).toBeGreaterThanOrEqual(20);
+  });
+
+  test('A30 A40: one whose next cursor vanishes, where it was null before, is not complete', async () => {
+    let end: object = { next_cursor: null };
+    const reader = collectionReader(
+      stream('objects', ({ query }) =>
+        query.length === 0
+          ? { data: rows(0, 20), next_cursor: '20' }
+          : { data: rows(20, 25), ...end },
+      ),
+    );
+
+    const before = summary(await reader.read(never));
+    end = {};
+    const after = summary(await reader.read(never));
+
+    expect(before).toEqual({ complete: true, ids: all });
+    expect(after).toEqual({ complete: false, ids: all.slice(0, 20) });
+  });
+
+  test('A30: one that shows more than its paging leads to is not complete', async () => {
+    const answering = () => ({ data: rows(0, 25), has_more: true });
+
+    const reading = await read('objects', answering);
+
+    expect(summary(reading)).toEqual({ complete: false, ids: all });
+    expect(reading).toMatchObject({ flaw: { cause: { code: 'paging_suspected' } } });
+  });
+
+  test('empty pages in between are passed, and a tail of them ends the list', async () => {
+    const answering: Answering = (request) => {
+      const from = numberIn(request, 'cursor');
+      return {
+        data: from === 0 || from === 7 ? rows(from, from + 5) : [],
+        next_cursor: String(from + 1),
+      };
+    };
+    const reader = collectionReader(stream('objects', answering));
+
+    for (const _ of ['learned', 'known']) {
+      const ids = [...rows(0, 5), ...rows(7, 12)].map(({ id }) => id);
+      expect(summary(await reader.read(never))).toEqual({ complete: true, ids });
+    }
   });
 
   test.for([
@@ -182,13 +229,13 @@ describe('policies', () => {
       Array(5).fill(['rule', 'p1']),
     );
     expect(new Set(reading.entities.map(({ key }) => key)).size).toBe(6);
-    expect(reading.complete).toBe(true);
+    expect(reading.flaw).toBeNull();
   });
 
   test('may be wrapped in data', async () => {
     const reading = await read('policies', one({ data: policy }));
 
-    expect(reading).toMatchObject({ complete: true });
+    expect(reading).toMatchObject({ flaw: null });
     expect(reading.outcome === 'ok' && reading.entities.length).toBe(6);
   });
 
@@ -212,7 +259,7 @@ describe('policies', () => {
       return { data: lists === 1 ? [{ id: 'p1' }, { id: 'p2' }] : [{ id: 'p1' }] };
     };
 
-    expect(await read('policies', answering)).toMatchObject({ complete: true });
+    expect(await read('policies', answering)).toMatchObject({ flaw: null });
   });
 
   test('A49: an id is one segment of the path, and one that cannot be is never asked for', async () => {
@@ -226,7 +273,7 @@ describe('policies', () => {
     const reading = await read('policies', answering);
 
     expect(asked).toEqual([`${base}/policies`, `${base}/policies/a%2Fb`]);
-    expect(reading).toMatchObject({ complete: false });
+    expect(reading).toMatchObject({ flaw: { outcome: 'retry' } });
   });
 
   test.for([
@@ -240,9 +287,9 @@ describe('policies', () => {
     { key: ['rule', 'p1', 'other_rules', 'r9'], detail: policy, answer: 'unknown' },
     { key: ['rule', 'p1', 'forward_rules', 'r2'], detail: 404, answer: 'gone' },
   ])('2.3.2: $key with an answer of $detail is $answer', async ({ key, detail, answer }) => {
-    const entity = { key: JSON.stringify(key), id: key.at(-1) ?? '' };
+    const reader = collectionReader(stream('policies', one(detail)));
 
-    expect(await stream('policies', one(detail)).stillThere?.(entity, never)).toBe(answer);
+    expect(await reader.stillThere(JSON.stringify(key), never)).toBe(answer);
   });
 });
 

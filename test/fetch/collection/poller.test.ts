@@ -2,11 +2,13 @@
 // told twice. Against the sandbox's firewall, and against readings made up where a server would have to misbehave by hand.
 
 import { describe, expect, test } from 'vitest';
-import type { Answer } from '../../../src/contracts/answer.ts';
+import type { Failure } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Entity, Reading, SnapshotStream } from '../../../src/contracts/source.ts';
+import type { CollectionStream } from '../../../src/contracts/source.ts';
+import type { Upstream } from '../../../src/contracts/upstream.ts';
 import { OBJECTS, POLICIES } from '../../sandbox/client.ts';
-import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
+import { okOf, pagination } from '../../support/made-up-list.ts';
+import { manualClock } from '../../support/manual-clock.ts';
 import {
   aSnapshot,
   firewallStream,
@@ -236,48 +238,56 @@ describe('against the sandbox', () => {
   });
 });
 
-/** A stream whose readings are the test's. */
-function madeUp(
-  clock: ManualClock,
-  readings: () => Answer<Reading>,
-  gone: () => 'there' | 'gone' | 'unknown' = () => 'gone',
-) {
-  const stream: SnapshotStream = {
-    kind: 'snapshot',
-    name: 'src/c-1/objects',
-    source: 'src',
-    company,
-    paths: [],
-    fingerprint: 'made up',
-    resource: 'objects',
-    readEverything: async () => readings(),
-    stillThere: async () => gone(),
+/** What upstream has of the entities at a reading. */
+interface World {
+  /** Texts by id, or why there is no answer. */
+  now: ReadonlyMap<string, string> | Failure;
+  /** The list says that it has more than it shows. */
+  isPart?: boolean;
+  /** What a question for one that is not listed is answered with. */
+  there?: 'there' | 'gone' | 'unknown';
+}
+
+/** A stream of a world's entities, each asked for by its id. */
+function madeUp(world: World): CollectionStream {
+  const upstream: Pick<Upstream, 'get'> = {
+    async get({ path }) {
+      const { now, isPart = false, there = 'gone' } = world;
+      if (!(now instanceof Map)) return now as Failure;
+      const id = path.slice('/objects/'.length);
+      const texts = [...now.values()];
+      const total = isPart ? texts.length + 1 : texts.length;
+      if (id === '') return okOf(`{"data":[${texts.join(',')}],"total":${total}}`);
+      const text = now.get(id) ?? (there === 'there' ? JSON.stringify({ id }) : null);
+      if (text !== null) return okOf(text);
+      const cause = new ExportError('upstream_refused', 'no', { next: 'wait' });
+      return there === 'gone'
+        ? { outcome: 'refused', status: 404, cause }
+        : { outcome: 'retry', cause };
+    },
   };
-  return { stream, clock };
+  const request = (path: string) => ({ path, template: path, query: [] });
+  const name = 'src/c-1/objects';
+  return {
+    kind: 'snapshot',
+    ...{ name, source: 'src', company, paths: [], fingerprint: 'made up', resource: 'objects' },
+    entity: { kind: 'object', ids: ['id'] },
+    list: {
+      ...{ name, upstream, request: request('/objects/'), sorting: [], id: 'id', pageLimit: null },
+      pagination: { ...pagination, style: 'shown' },
+    },
+    detail: { request: (id) => request(`/objects/${id}`) },
+  };
 }
 
-function object(id: string, content: unknown = 1): Entity {
-  const text = JSON.stringify({ id, content });
-  return { key: JSON.stringify(['object', id]), kind: 'object', id, text };
-}
-
-function whole(...entities: readonly Entity[]): Answer<Reading> {
-  return { outcome: 'ok', complete: true, entities };
-}
+const object = (id: string, content: unknown = 1) => [id, JSON.stringify({ id, content })] as const;
+const whole = (...entities: readonly (readonly [id: string, text: string])[]) => new Map(entities);
 
 describe('readings', () => {
   async function reader(reading = quickly) {
     const clock = manualClock();
-    const world = {
-      now: whole(object('a'), object('b'), object('c'), object('d')),
-      there: 'gone' as 'there' | 'gone' | 'unknown',
-    };
-    const { stream } = madeUp(
-      clock,
-      () => world.now,
-      () => world.there,
-    );
-    const snapshot = await aSnapshot(clock, stream, { reading });
+    const world: World = { now: whole(object('a'), object('b'), object('c'), object('d')) };
+    const snapshot = await aSnapshot(clock, madeUp(world), { reading });
     await snapshot.poll();
     await snapshot.changes();
     return { clock, world, snapshot };
@@ -302,10 +312,10 @@ describe('readings', () => {
     const three = [object('a'), object('b'), object('c')];
     world.now = whole(...three);
     await snapshot.poll();
-    world.now = { outcome: 'ok', complete: false, entities: [object('a', 2)] };
+    Object.assign(world, { now: whole(object('a', 2)), isPart: true });
     await snapshot.poll();
     const between = told(await snapshot.changes());
-    world.now = whole(object('a', 2), object('b'), object('c'));
+    Object.assign(world, { now: whole(object('a', 2), object('b'), object('c')), isPart: false });
     await snapshot.poll();
 
     expect(between).toEqual(['updated object a']);
@@ -353,7 +363,7 @@ describe('readings', () => {
         counts.push((await snapshot.changes()).length);
       }
 
-      const missing = now.outcome === 'ok' ? 4 - now.entities.length : 0;
+      const missing = 4 - now.size;
       expect(counts).toEqual([0, 0, missing, 0]);
       expect(await snapshot.conditions()).toEqual(['removals_held']);
       expect(snapshot.found).toMatchObject([
@@ -487,8 +497,8 @@ describe('readings', () => {
 
   test('a server that prints the same otherwise has changed nothing', async () => {
     const { world, snapshot } = await reader();
-    const reordered = { ...object('a'), text: '{ "content": 1,\n "id": "a" }' };
-    world.now = whole(reordered, object('b'), object('c'), object('d'));
+    const reordered = '{ "content": 1,\n "id": "a" }';
+    world.now = whole(['a', reordered], object('b'), object('c'), object('d'));
 
     await snapshot.poll();
 
@@ -497,7 +507,7 @@ describe('readings', () => {
 
   test('digits beyond 2^53 are compared, and told as they are', async () => {
     const { world, snapshot } = await reader();
-    const big = (digits: string) => ({ ...object('a'), text: `{"id":"a","content":${digits}}` });
+    const big = (digits: string) => ['a', `{"id":"a","content":${digits}}`] as const;
     const others = [object('b'), object('c'), object('d')];
     world.now = whole(big('9007199254740993001'), ...others);
     await snapshot.poll();
@@ -513,12 +523,12 @@ describe('readings', () => {
 
   test('a first reading that is not whole leaves the baseline open, and creates nothing', async () => {
     const clock = manualClock();
-    let now: Answer<Reading> = { outcome: 'ok', complete: false, entities: [object('a')] };
-    const snapshot = await aSnapshot(clock, madeUp(clock, () => now).stream);
+    const world: World = { now: whole(object('a')), isPart: true };
+    const snapshot = await aSnapshot(clock, madeUp(world));
 
     const first = await snapshot.poll();
     const open = await snapshot.changes();
-    now = whole(object('a'), object('b'));
+    Object.assign(world, { now: whole(object('a'), object('b')), isPart: false });
     await snapshot.poll();
 
     expect(first.outcome).toBe('retry');
@@ -529,8 +539,7 @@ describe('readings', () => {
   test('2.3.7: after a reset the epoch is new and the baseline is told again', async () => {
     const { clock, world, snapshot } = await reader();
     await snapshot.spool.append({ stream: snapshot.stream.name, pages: [], checkpoint: null });
-    const { stream } = madeUp(clock, () => world.now);
-    const anew = await aSnapshot(clock, stream, { spool: snapshot.spool });
+    const anew = await aSnapshot(clock, madeUp(world), { spool: snapshot.spool });
 
     await anew.poll();
 
@@ -541,10 +550,9 @@ describe('readings', () => {
 
   test('2.9: a checkpoint of another endpoint halts the stream and is left alone', async () => {
     const { clock, world, snapshot } = await reader();
-    const { stream } = madeUp(clock, () => world.now);
     const moved = await aSnapshot(
       clock,
-      { ...stream, fingerprint: 'other' },
+      { ...madeUp(world), fingerprint: 'other' },
       { spool: snapshot.spool },
     );
 

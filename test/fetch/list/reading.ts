@@ -6,9 +6,10 @@ import { sources } from '../../../connectors/sources/index.ts';
 import type { ConditionRecord } from '../../../src/contracts/change.ts';
 import type { SnapshotReading, SourceDefinition } from '../../../src/contracts/definition.ts';
 import type { PageContext } from '../../../src/contracts/event.ts';
-import type { ListStream, SnapshotStream } from '../../../src/contracts/source.ts';
+import type { CollectionStream, ListStream } from '../../../src/contracts/source.ts';
 import { type Spool, uidBytes } from '../../../src/contracts/spool.ts';
 import { SnapshotPoller } from '../../../src/fetch/collection/poller.ts';
+import { CollectionReader } from '../../../src/fetch/collection/reader.ts';
 import { parseCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
@@ -210,7 +211,7 @@ export function ledgerTexts(sandbox: Sandbox, path: string): readonly string[] {
 
 /** A snapshot stream under test. */
 export interface SnapshotUnderTest {
-  readonly stream: SnapshotStream;
+  readonly stream: CollectionStream;
   readonly spool: Spool;
   /** One generation. */
   poll(): Promise<PollResult>;
@@ -256,7 +257,7 @@ export const quickly: SnapshotReading = {
 /** A snapshot stream read into a spool. */
 export async function aSnapshot(
   clock: ManualClock,
-  stream: SnapshotStream,
+  stream: CollectionStream,
   { reading = quickly, spool: given }: { reading?: SnapshotReading; spool?: Spool } = {},
 ): Promise<SnapshotUnderTest> {
   const spool = given ?? (await aSpool());
@@ -283,8 +284,17 @@ export async function aSnapshot(
   };
 }
 
+/** What reads a collection, without a spool that could be full. */
+export function collectionReader(stream: CollectionStream): CollectionReader {
+  const spool = { room: async () => undefined };
+  return new CollectionReader({ stream, spool, clock: manualClock(), log: noLog });
+}
+
 /** A firewall stream of the sandbox's company c-1. */
-export function firewallStream(sandbox: Sandbox, resource: 'objects' | 'policies'): SnapshotStream {
+export function firewallStream(
+  sandbox: Sandbox,
+  resource: 'objects' | 'policies',
+): CollectionStream {
   const definition = sourceOf('firewall');
   const upstream = upstreamAt('services', sandbox);
   const streams = definition.streams(settingsOf(definition), { name: 'src', upstream });

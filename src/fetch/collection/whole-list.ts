@@ -1,0 +1,183 @@
+// A list read whole, from its start to its end, by the same walk as a list's records (list/follow.ts), with the same rules
+// for what is its end and what is a part. Nothing of it is held on the way. What must stay true: a list is whole only if
+// each request was answered, no row was hidden and none came twice. Anything short of that is good for what it showed.
+
+import type { Answer, Failure } from '../../contracts/answer.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import type { CollectionStream } from '../../contracts/source.ts';
+import type { Spool } from '../../contracts/spool.ts';
+import type { Clock, Log } from '../../contracts/tools.ts';
+import { nonsense } from '../list/body.ts';
+import { type CheckpointChange, freshCheckpoint, joined } from '../list/checkpoint.ts';
+import { nonePassed } from '../list/end-watch.ts';
+import { follow, type WalkReader } from '../list/follow.ts';
+import { type Identified, Identifier } from '../list/identity.ts';
+import { firstPlace, isFirst, type Page, type Place } from '../list/page.ts';
+import { type Asked, PageAsker } from '../list/page-asker.ts';
+import type { Resume } from '../list/pager.ts';
+import type { Stage, Taken } from '../list/stage.ts';
+import type { Walked } from '../list/walk.ts';
+import type { Finding } from '../own-pages.ts';
+import { type Element, elementOf } from './entities.ts';
+
+/** What a collection is read with. */
+export interface ReaderMeans {
+  readonly stream: CollectionStream;
+  /** Before a request, room in it is waited for. */
+  readonly spool: Pick<Spool, 'room'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The list as read. */
+export interface Listing {
+  readonly elements: readonly Element[];
+  /** Why it may not be whole; null: it is. */
+  readonly flaw: Failure | null;
+}
+
+/** A list longer than this many pages is not a list but a circle. */
+const pagesMax = 10_000;
+
+/** Reads the list of a collection. Of a page all is new that was not on the one before. */
+export class WholeList implements WalkReader {
+  readonly means: WalkReader['means'];
+  readonly isWhole = false;
+  /** What was learned of the server; never saved. Empty pages are passed over, as where records were met before. */
+  checkpoint = joined(
+    freshCheckpoint({
+      ...{ fingerprint: '', epoch: '', order: 'unknown', since: null, ignore: [], olderUpTo: 0 },
+    }),
+    { memory: { remembered: [{ count: 1, latest: 0 }] } },
+  );
+  readonly #stream: CollectionStream;
+  readonly #asker: PageAsker;
+  readonly #identifier: Identifier;
+  #elements: Element[] = [];
+  #pages = 0;
+  /** A row that upstream does not show. */
+  #hidden: Finding | null = null;
+
+  constructor({ stream, spool, clock, log }: ReaderMeans) {
+    const { list, source, company, name } = stream;
+    this.means = { stream: list, start: 'beginning', clock, log };
+    this.#stream = stream;
+    this.#asker = new PageAsker({ stream: list, spool, clock, log });
+    this.#identifier = new Identifier({ source, company, stream: name });
+  }
+
+  /** One reading. A failure is one of its first page. */
+  async read(signal: AbortSignal): Promise<Answer<Listing>> {
+    const empties = { count: 0 };
+    const first = firstPlace(this.#stream.list.pagination);
+    let from: Resume = { resume: first, overlap: null };
+    let passed = nonePassed;
+    this.#begin();
+    for (;;) {
+      const walked = await follow(
+        this,
+        {
+          ...{ from, reading: 'known', anchored: false, trail: false, empties, passed },
+          stopAt: () => this.#pages + 1 >= pagesMax,
+          check: (identified) => this.#check(identified),
+          step: (stage) => {
+            this.#add(stage);
+            ({ passed } = stage);
+            return {};
+          },
+        },
+        signal,
+      );
+      if (walked.outcome !== 'ok' && this.#pages === 0) return walked;
+      const isOver = walked.outcome !== 'ok' || walked.paused === null;
+      if (isOver) return { outcome: 'ok', elements: this.#elements, flaw: this.#flawOf(walked) };
+      from = { resume: walked.next ?? first, overlap: null };
+    }
+  }
+
+  #begin(): void {
+    this.#elements = [];
+    this.#pages = 0;
+    this.#hidden = null;
+  }
+
+  #check({ records, count }: Identified): Failure | null {
+    for (let at = 0; at < count; at += 1) {
+      if (String.fromCharCode(records.raw(at)[0] ?? 0) === '{') continue;
+      return this.#nonsense(`element ${at} of a page is no object`);
+    }
+    return null;
+  }
+
+  #add({ place, taken: { page, judged } }: Stage): void {
+    // Rows have moved where it comes again, and the list is read anew.
+    if (isFirst(place)) this.#begin();
+    this.#pages += 1;
+    const { entity, holds } = this.#stream;
+    for (const index of judged.fresh) {
+      const element = elementOf(page.records.at(index), page.records.raw(index), entity);
+      if (element !== null && holds?.(element.value) !== false) this.#elements.push(element);
+    }
+  }
+
+  #flawOf(walked: Answer<Walked>): Failure | null {
+    if (walked.outcome !== 'ok') return walked;
+    const { next, verdicts } = walked;
+    if (next !== null) return this.#nonsense(`the list has no end after ${pagesMax} pages`);
+    if (this.#hidden !== null) return this.#nonsense(this.#hidden.message);
+    const doubt = verdicts.page ?? verdicts.whole ?? null;
+    if (doubt !== null) {
+      const doing = `reading ${this.#stream.name}`;
+      const cause = new ExportError('paging_suspected', `${doing}: ${doubt.said}`, {
+        next: 'It is read again by itself; nothing is told as deleted meanwhile.',
+        details: { sign: doubt.sign },
+      });
+      return { outcome: 'retry', cause };
+    }
+    const ids = this.#elements.flatMap(({ id }) => id ?? []);
+    return new Set(ids).size < ids.length ? this.#nonsense('an id is listed twice') : null;
+  }
+
+  #nonsense(what: string): Failure {
+    return { outcome: 'retry', cause: nonsense(`reading ${this.#stream.name}`, what) };
+  }
+
+  get limit(): number | null {
+    return this.#asker.limit;
+  }
+
+  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<Asked>> {
+    return this.#asker.ask({ place, overlap, isEnd: false, unsorted: false }, signal);
+  }
+
+  identify({ records }: Page): Identified {
+    return this.#identifier.identify(records);
+  }
+
+  take(page: Page, identified: Identified, { overlap }: { readonly overlap: number }): Taken {
+    const fresh = Array.from({ length: identified.count }, (_, index) => index).slice(overlap);
+    const none = { uids: Buffer.alloc(0), identities: new Uint32Array(), changed: [] };
+    const judged = { identified, fresh, standing: 0, joined: false, ...none };
+    return { page, judged, at: this.means.clock.now(), span: null };
+  }
+
+  differs(): boolean {
+    return true;
+  }
+
+  /** A hidden row is told with each reading. */
+  stage(
+    _taken: Taken | null,
+    { told: _told, ...change }: CheckpointChange,
+    { findings }: { readonly findings: readonly Finding[] },
+  ): void {
+    this.checkpoint = joined(this.checkpoint, change);
+    this.#hidden ??= findings[0] ?? null;
+  }
+
+  isLate(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  async flush(): Promise<void> {}
+}
