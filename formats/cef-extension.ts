@@ -8,7 +8,7 @@ import type { Event } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { cefKeys, ownLengthMax } from './cef-keys.ts';
 import { type Place, Places } from './cef-places.ts';
-import { type Pen, writeText, writeValue } from './cef-values.ts';
+import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';
 import { actionOf, countOf, part, statusOf, textOf } from './parts.ts';
 
 type Ocsf = Event['ocsf'];
@@ -82,8 +82,9 @@ export class Writer {
   readonly #places = new Places();
   #ocsf: Ocsf | null = null;
   #texts: string[] = [];
-  #from: (Place | null)[] = [];
-  #values: unknown[] = [];
+  /** Where each text is from, and as what; what is left of the event before counts for nothing. */
+  readonly #from = noPlaces.slice();
+  readonly #values: unknown[] = noTexts.slice();
   #own: string[] = [];
   #left: Left[] = [];
   #cut = false;
@@ -96,7 +97,10 @@ export class Writer {
     this.#pen = pen;
     this.#withRest = withRest;
     this.#begin(ocsf);
-    if (ocsf.class_uid === dnsActivity) this.#texts[slot.app] = 'DNS';
+    if (ocsf.class_uid === dnsActivity) {
+      this.#texts[slot.app] = 'DNS';
+      this.#from[slot.app] = null;
+    }
     this.#walk(this.#places.event, ocsf, 0);
     const { unmapped } = ocsf;
     if (isObject(unmapped)) {
@@ -116,8 +120,6 @@ export class Writer {
   #begin(ocsf: Ocsf): void {
     this.#ocsf = ocsf;
     this.#texts = noTexts.slice();
-    this.#from = noPlaces.slice();
-    this.#values = [];
     this.#own = [];
     this.#left = [];
     this.#cut = false;
@@ -194,7 +196,8 @@ export class Writer {
       this.#leave(place, value);
       return;
     }
-    const { text, cut } = writeText(String(value), custom, this.#pen);
+    const { text, cut } =
+      typeof value === 'string' ? writeText(value, custom, this.#pen) : writePlain(String(value));
     if (text === '') {
       this.#leave(place, value);
       return;

@@ -43,27 +43,27 @@ export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
       writeText(textOf(value), { key: row.key, length: ownLength }, pen);
       // Half an identifier would match the wrong record.
       return written.cut || cutToCodePoints(written.text, row.length) !== written.text
-        ? whole('')
+        ? writePlain('')
         : written;
     case 'address':
-      return whole(typeof value === 'string' ? addressOf(value, row.key) : '');
+      return writePlain(typeof value === 'string' ? addressOf(value, row.key) : '');
     case 'mac':
-      return whole(
+      return writePlain(
         typeof value === 'string' && macAddress.test(value) ? value.replaceAll('-', ':') : '',
       );
     case 'port':
-      return whole(portOf(numberOf(value)));
+      return writePlain(portOf(numberOf(value)));
     case 'count':
-      return whole(countOf(numberOf(value)));
+      return writePlain(countOf(numberOf(value)));
     case 'several': {
       const count = countOf(value);
-      return whole(count !== undefined && count > 1 ? count : '');
+      return writePlain(count !== undefined && count > 1 ? count : '');
     }
     case 'time':
-      return whole(timeOf(value));
+      return writePlain(timeOf(value));
     case 'direction':
       // CEF counts inbound 0 and outbound 1 where OCSF has 1 and 2.
-      return whole(value === 1 || value === 2 ? value - 1 : '');
+      return writePlain(value === 1 || value === 2 ? value - 1 : '');
   }
 }
 
@@ -89,7 +89,8 @@ export function writeText(
 
 const ownLength = Number.POSITIVE_INFINITY;
 
-function whole(value: string | number | undefined): Written {
+/** A value that needs no escaping and is never cut. */
+export function writePlain(value: string | number | undefined): Written {
   written.text = value === undefined ? '' : String(value);
   written.cut = false;
   return written;

@@ -87,7 +87,9 @@ export function cefWriter(settings: CefSettings): CefWriter {
       const pieces = piecesOf(event);
       const rest = restPair(pieces.left, fullPen, { lengthMax: ownLengthMax });
       const mark = pieces.cut || !rest.whole ? truncationMark : '';
-      return start(pieces, event) + pieces.own.join('') + rest.pair + mark;
+      let line = start(pieces, event);
+      for (const pair of pieces.own) line += pair;
+      return line + rest.pair + mark;
     },
     shorten: (event, bytesMax) => {
       const pieces = piecesOf(event);
