@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cefKeyTable } from './generate/cef.ts';
 import { commandSections } from './generate/commands.ts';
-import { factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
+import { connectorPages, factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
 import { morePages, type Page, pages } from './generate/page.ts';
 import { blockTable, sharedTable } from './generate/settings-table.ts';
@@ -24,6 +24,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   names: namesTable,
   'every name': everyName,
   record: recordSample,
+  'connector pages': connectorPages,
   'more pages': morePages,
 };
 

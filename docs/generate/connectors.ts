@@ -48,6 +48,21 @@ const assurances: Readonly<Record<Assurance, string>> = {
   none: '**best effort**: nobody can know whether an event has arrived',
 };
 
+/** Links to the pages of all sources, sinks and formats. */
+export function connectorPages(): string {
+  const lists = [
+    ['Sources', 'sources', sources],
+    ['Sinks', 'sinks', sinks],
+    ['Formats', 'formats', formats],
+  ] as const;
+  return lists
+    .map(([title, folder, list]) => {
+      const links = list.map(({ type }) => `[\`${type}\`](${folder}/${type}.md)`);
+      return `- ${title}: ${links.join(', ')}`;
+    })
+    .join('\n');
+}
+
 /** The facts at the top of a page. */
 export function factsOf(page: Page): string {
   const subject = subjectOf(page);

@@ -13,7 +13,7 @@ import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { withStandIns } from './shared/looking.ts';
-import { type Answers, configText, secretNames } from './shared/new-config.ts';
+import { type Answers, configText } from './shared/new-config.ts';
 import { isAsked, onTerminal } from './shared/prompt.ts';
 import { unknownText } from './shared/typed.ts';
 
@@ -71,8 +71,9 @@ export const init = defineCommand({
       means.err('nothing was written');
       return 1;
     }
-    write(file, configText(answers), force);
-    for (const line of nextLines(file, answers)) means.out(line);
+    const text = configText(answers);
+    write(file, text, force);
+    for (const line of nextLines(file, text)) means.out(line);
     return 0;
   },
 });
@@ -270,19 +271,16 @@ function exists(file: string): UsageError {
   );
 }
 
-function nextLines(file: string, { unified, services, secrets }: Answers): readonly string[] {
-  const names = [
-    ...(unified === null ? [] : secretNames('edge', secrets)),
-    ...(services === null ? [] : secretNames('ops', secrets)),
-  ];
-  const provide =
-    secrets === null
-      ? names.map((name) => `  export ${name}=…`)
-      : [`  write the credentials into ${names.join(', ')}`];
+function nextLines(file: string, text: string): readonly string[] {
+  const references = [...text.matchAll(/^[^#\n]*\$\{(env|file):([^}]+)\}/gm)];
+  const named = (kind: string) =>
+    references.flatMap(([, of, name = '']) => (of === kind ? name : []));
+  const files = named('file');
   const shown = cleanText(shellWord(file), 300);
   return [
     `wrote ${shown}; next:`,
-    ...provide,
+    ...named('env').map((name) => `  export ${name}=…`),
+    ...(files.length === 0 ? [] : [`  write the credentials into ${files.join(', ')}`]),
     `  npx sluice check -c ${shown} --connect   # says whether both sides answer`,
     `  npx sluice run -c ${shown}`,
     `  npx sluice top -c ${shown}               # from another terminal`,

@@ -31,7 +31,9 @@ describe('what init writes', () => {
   test.each(sinks.map(({ type }) => type))(
     'passes check with a %s sink, with nothing noted',
     async (sink) => {
-      const { config } = await written({ unified, sink });
+      const { config, text } = await written({ unified, sink });
+      const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
+      const secrets = Object.fromEntries(names);
 
       const { code, out } = await heard((means) => check.run({ config }, means), secrets);
 

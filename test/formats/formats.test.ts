@@ -34,7 +34,6 @@ test('formats lists each type once, with a summary and described fields', () => 
   const types = formats.map((format) => format.type);
 
   expect(new Set(types).size).toBe(types.length);
-  expect(types).toEqual(['json', 'syslog', 'cef', 'otel']);
   for (const { summary, fields } of formats) {
     expect(summary).toMatch(/\.$/);
     // A zod type carries its description, which the reference page is made of.

@@ -83,17 +83,14 @@ function addressLines(url: string): readonly string[] {
   ];
 }
 
-/** Names of the secrets of an upstream: as environment variables, or as files in a directory. */
-export function secretNames(upstream: 'edge' | 'ops', directory: string | null): readonly string[] {
-  const names = [`${upstream}_client_id`, `${upstream}_client_secret`];
-  if (directory === null) return names.map((name) => name.toUpperCase());
-  return names.map((name) => `${directory.replace(/\/+$/, '')}/${name}`);
-}
-
+/** Secrets as environment variables, or as files in a directory. */
 function authLines(upstream: 'edge' | 'ops', directory: string | null): readonly string[] {
-  const from = directory === null ? 'env' : 'file';
-  const [id, secret] = secretNames(upstream, directory).map((name) => `\${${from}:${name}}`);
-  return ['auth:', `  client_id: "${id}"`, `  client_secret: "${secret}"`];
+  const reference = (secret: string) => {
+    const name = `${upstream}_${secret}`;
+    if (directory === null) return `  ${secret}: "\${env:${name.toUpperCase()}}"`;
+    return `  ${secret}: "\${file:${directory.replace(/\/+$/, '')}/${name}}"`;
+  };
+  return ['auth:', reference('client_id'), reference('client_secret')];
 }
 
 function sourceLines({ unified, services, logs }: Answers): readonly string[] {
