@@ -9,6 +9,7 @@
 //   GET    /_sandbox/ledger/firewall?company=  objects, policies and every change so far
 //   GET    /_sandbox/ledger/collection?path=   entities of a collection, one a line
 //   GET    /_sandbox/ledger/changes?path=      its changes so far, one a line
+//   GET    /_sandbox/ledger/timeline?path=&id= the timeline of one of its entities, one a line
 //   GET    /_sandbox/ledger/deliveries         webhooks delivered or not, one a line
 //   GET    /_sandbox/requests                  counts per path; DELETE resets them
 //   POST   /_sandbox/grow?path=&count=         that many more records at once
@@ -67,6 +68,8 @@ export function controlEndpoints(control: SandboxControl, ledger: Ledger): (ask:
     'GET ledger/firewall': (ask) => ok(ledger.firewall(ask.query.get('company') ?? '')),
     'GET ledger/collection': (ask) => lines(ledger.collection(pathOf(ask)).entities().values()),
     'GET ledger/changes': (ask) => lines(ledger.collection(pathOf(ask)).changes()),
+    'GET ledger/timeline': (ask) =>
+      lines(ledger.collection(pathOf(ask)).timeline(ask.query.get('id') ?? '')),
     'GET ledger/deliveries': () => lines(ledger.deliveries()),
     'GET requests': () => ok(control.requests()),
     'DELETE requests': () => done(() => control.resetRequests()),

@@ -87,6 +87,20 @@ export class Firewall {
     return [...this.#changes];
   }
 
+  /** The first change of a span of time, its end excluded, up to `nowMs`. */
+  changeWithin(fromMs: number, toMs: number, nowMs: number): FirewallChange | null {
+    this.#advance(nowMs);
+    const [from, to] = [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
+    let [low, high] = [0, this.#changes.length];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if ((this.#changes[middle]?.at ?? '') < from) low = middle + 1;
+      else high = middle;
+    }
+    const change = this.#changes[low];
+    return change !== undefined && change.at < to ? change : null;
+  }
+
   /** Makes a change now. Throws when what it names does not exist. */
   change(order: FirewallOrder, nowMs: number): FirewallChange {
     this.#advance(nowMs);

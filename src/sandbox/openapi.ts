@@ -4,8 +4,18 @@
 import { ok } from './answers.ts';
 import type { Route } from './routes.ts';
 
-/** `openapi.json` of an API whose base address ends in `base`. */
-export function openApiRoute(base: string, title: string, routes: readonly Route[]): Route {
+/** What a description is of. `base` is what the API's base address ends in. */
+export interface Described {
+  readonly base: string;
+  readonly title: string;
+  readonly tokenPath: string;
+}
+
+/** `openapi.json` of an API. */
+export function openApiRoute(
+  { base, title, tokenPath }: Described,
+  routes: readonly Route[],
+): Route {
   const described = routes.filter(({ about = null }) => about !== null);
   const paths = Map.groupBy(described, ({ path }) => path.slice(base.length));
   const description = {
@@ -14,16 +24,20 @@ export function openApiRoute(base: string, title: string, routes: readonly Route
     servers: [{ url: base === '' ? '/' : base }],
     components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
     security: [{ bearer: [] }],
-    paths: Object.fromEntries(
-      [...paths].map(([path, found]) => [
-        path,
-        Object.fromEntries(found.map((route) => [methodOf(route), operationOf(route)])),
-      ]),
-    ),
+    paths: {
+      [tokenPath]: { post: { summary: 'Client credentials', security: [], responses: RESPONSES } },
+      ...Object.fromEntries(
+        [...paths].map(([path, found]) => [
+          path,
+          Object.fromEntries(found.map((route) => [methodOf(route), operationOf(route)])),
+        ]),
+      ),
+    },
   };
   return { path: `${base}/openapi.json`, answer: () => ok(description) };
 }
 
+const RESPONSES = { '2XX': { description: 'as the document says' } };
 const INTEGERS = ['limit', 'offset'];
 
 function methodOf({ method = 'GET' }: Route): string {
@@ -42,6 +56,6 @@ function operationOf({ path, about, query = [], deprecated = false }: Route): ob
     summary: about,
     ...(deprecated && { deprecated }),
     parameters: [...inPath, ...inQuery],
-    responses: { 200: { description: 'OK' } },
+    responses: RESPONSES,
   };
 }

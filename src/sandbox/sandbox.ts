@@ -19,7 +19,7 @@ import { cursorsOf } from './cursors.ts';
 import { type FaultScript, Faults } from './faults.ts';
 import { type Ledger, ledgerOf } from './ledger.ts';
 import { Limits } from './limits.ts';
-import { openApiRoute } from './openapi.ts';
+import { type Described, openApiRoute } from './openapi.ts';
 import type { SandboxOptions } from './options.ts';
 import { PageCache } from './page-cache.ts';
 import { type Responder, respond } from './respond.ts';
@@ -62,6 +62,16 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
+const UNIFIED: Described = {
+  base: '/v1',
+  title: 'Unified Platform REST API (sandbox)',
+  tokenPath: '/oauth/token',
+};
+const SERVICES: Described = {
+  base: '',
+  title: 'Per-service public API (sandbox)',
+  tokenPath: '/api/auth/v1/oauth/v2/token',
+};
 const PAGE_CACHE_BYTES = 64 * 1024 * 1024;
 
 /** Starts a sandbox on 127.0.0.1. Rejects when the port is taken. */
@@ -92,9 +102,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     world,
     router: routerOf([
       ...unified,
-      openApiRoute('/v1', 'Unified Platform REST API (sandbox)', unified),
+      openApiRoute(UNIFIED, unified),
       ...SERVICES_ROUTES,
-      openApiRoute('', 'Per-service public API (sandbox)', SERVICES_ROUTES),
+      openApiRoute(SERVICES, SERVICES_ROUTES),
     ]),
     tokens,
     traffic,

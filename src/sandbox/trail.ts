@@ -60,11 +60,10 @@ export class Trail {
     const [fromMs, toMs] = [growth.timeOf(auditIndex - every), growth.timeOf(auditIndex)];
     for (const [turn, [company, firewall]] of [...firewalls].entries()) {
       if ((auditIndex - start) % every !== turn % (every - 1)) continue;
-      const change = firewall
-        .changes(now())
-        .find(({ at }) => Date.parse(at) >= fromMs && Date.parse(at) < toMs);
-      if (change === undefined) continue;
-      const path = `/api/firewall/v1/companies/${company}/${change.kind === 'object' ? 'objects' : 'policies'}`;
+      const change = firewall.changeWithin(fromMs, toMs, now());
+      if (change === null) continue;
+      const list = change.kind === 'object' ? 'objects' : 'policies';
+      const path = `/api/firewall/v1/companies/${company}/${list}`;
       const { unexplained_every: silent } = behaviour(path);
       const isSilent = silent !== undefined && saltOf(`${change.id} ${change.at}`) % silent === 0;
       return isSilent ? null : firewallScene(change, company);

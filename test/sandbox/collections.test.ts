@@ -243,6 +243,7 @@ describe('control calls', () => {
     const refused = await call(`change?path=${SITES}`, '{"op":"moved"}');
     const entities = await call(`ledger/collection?path=${SITES}`);
     const changes = await call(`ledger/changes?path=${SITES}`);
+    const timeline = await call(`ledger/timeline?path=${TICKETS}&id=tkt-4711`);
 
     expect(JSON.parse(made.text)).toMatchObject([
       { op: 'created', id: 'site_x', explained: false },
@@ -253,6 +254,7 @@ describe('control calls', () => {
     });
     expect(entities.text.trimEnd().split('\n').at(-1)).toContain('"id":"site_x"');
     expect(JSON.parse(changes.text.trimEnd())).toEqual(JSON.parse(made.text)[0]);
+    expect(timeline.text).toMatch(/^\{"id":"tkt-4711-1",/);
   });
 });
 
@@ -485,6 +487,9 @@ describe('openapi.json', () => {
     );
 
     expect(openapi).toBe('3.1.0');
+    expect(
+      Object.values(paths).filter((methods) => Reflect.has(Object(methods), 'post')),
+    ).toHaveLength(base === '' ? 1 : 2);
     expect(statuses.filter(([, status]) => status !== 200)).toEqual([]);
     expect(statuses.length).toBeGreaterThan(4);
     expect(Object.keys(paths).join()).not.toMatch(/logs|changes,|changes$/);

@@ -6,6 +6,7 @@ import { FaultScriptError, parseFaultScript } from '../../src/sandbox/sandbox.ts
 import { AUDIT, ask, LOGS, stillSandbox } from './client.ts';
 
 const EXAMPLE = new URL('../../config/sandbox-faults.yaml', import.meta.url);
+const PAGE = new URL('../../docs/sandbox.md', import.meta.url);
 
 function mistakes(text: string): string[] {
   try {
@@ -26,6 +27,17 @@ describe('parseFaultScript', () => {
 
     expect(replies.map((reply) => reply.status)).toEqual([200, 200]);
     expect(sandbox.control.faultCounts()).toHaveLength(script.rules?.length ?? 0);
+  });
+
+  it('knows what docs/sandbox.md writes, which names every fault there is', () => {
+    const text = readFileSync(PAGE, 'utf8');
+    const [, script = ''] = /```yaml faults\n([\s\S]*?)```/.exec(text) ?? [];
+    const [told = ''] = mistakes('rules: [{ path: /a, fault: explode }]');
+    const kinds = told.split('its kind: ')[1]?.split(', ') ?? [];
+
+    expect(parseFaultScript(script).rules).toHaveLength(1);
+    expect(kinds.length).toBeGreaterThan(30);
+    expect(kinds.filter((kind) => !new RegExp(`\\b${kind}\\b`).test(text))).toEqual([]);
   });
 
   it('reads every short and long form of a fault', () => {
