@@ -1,15 +1,15 @@
 // Files and directories that only their owner may look into, whatever the umask: what is held is security events, and
 // checkpoints hold cursors, which are credentials of a kind.
 
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
+import { makeDirectory } from '../contracts/directory.ts';
 
 const fileMode = 0o600;
 const directoryMode = 0o700;
 
 /** Makes a directory; one that is there keeps the mode that its owner gave it. */
 export function makePrivateDirectory(path: string): void {
-  if (mkdirSync(path, { recursive: true, mode: directoryMode }) === undefined) return;
-  chmodSync(path, directoryMode);
+  if (makeDirectory(path, directoryMode)) chmodSync(path, directoryMode);
 }
 
 /** Makes an empty file, or closes one that is there to others, as after a restore. */

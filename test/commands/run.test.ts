@@ -119,6 +119,25 @@ describe('run', () => {
     expect(first.running).toBe(true);
   });
 
+  test.each([
+    ['a state directory', { stateDir: '/proc/none/state' }],
+    ['a file', { sinks: ['  disk: { type: file, path: /proc/none/out.ndjson, format: json }'] }],
+  ])('says so where %s is to be where none can be made', async (_, wishes) => {
+    const { config } = await aSetup(wishes);
+
+    const { stderr, exitCode } = await runSluice([
+      'run',
+      '-c',
+      config,
+      '--once',
+      '--timeout',
+      '5s',
+    ]);
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/to \/proc\/none\/out.ndjson: ENOENT|ENOENT.*mkdir '\/proc\/none'/);
+  });
+
   test('names what stays held for a sink that is down, and exits 0', async () => {
     const { config } = await aSetup({
       sandbox: { events: 80 },

@@ -12,9 +12,10 @@
 // emptied or wrote to while it was open is left as it is, and its last line is ended before ours begins.
 
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { makeDirectory } from '../../../src/contracts/directory.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import { presentEpoch, type Reach } from '../../../src/contracts/numbering.ts';
@@ -152,7 +153,7 @@ export class SegmentFile {
 
   async #begin(segment: Offset, since: number): Promise<Active> {
     const { path, flush } = this.#settings;
-    await mkdir(dirname(path), { recursive: true, mode: directoryMode });
+    makeDirectory(dirname(path), directoryMode);
     const file = await openForWriting(path);
     const { ino: inode, size: bytes } = await file.stat();
     if (flush) await flushNames(path);
