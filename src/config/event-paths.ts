@@ -12,7 +12,7 @@ import {
   objectOf,
   type Shape,
 } from '../normalise/schema.ts';
-import type { EventPath } from '../send/filter.ts';
+import type { Comparison, EventPath } from '../send/filter.ts';
 import { hint } from './nearest.ts';
 import type { ConfiguredSource } from './sources.ts';
 
@@ -64,6 +64,34 @@ export function pathFlaw(
 export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolean {
   const { place } = walk(path, classes, 'named');
   return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);
+}
+
+/** What is wrong with comparing what stands at a path with a value: it is of another kind, which CEL calls unequal; null: nothing. */
+export function valueFlaw(
+  path: EventPath,
+  value: Comparison['value'],
+  classes: readonly ClassName[],
+): string | null {
+  const { place, steps } = walk(path, classes, 'named');
+  if (place.isOpen || place.attributes.length === 0 || steps < path.length) return null;
+  const kinds = place.isList ? ['a list'] : place.attributes.map(({ type }) => kindOf(type));
+  const other = kindOfValue(value);
+  if (kinds.includes(other)) return null;
+  const written = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return `${pathText(path)} is ${kinds[0]}, and ${written} is ${other}`;
+}
+
+function kindOf(type: Attribute['type']): string {
+  if (type === 'bool') return 'true or false';
+  if (type === 'object') return 'an object';
+  return numbers.has(type) ? 'a number' : 'a text';
+}
+
+const numbers: ReadonlySet<string> = new Set(['int', 'long', 'float', 'time', 'port', 'enum']);
+
+function kindOfValue(value: Comparison['value']): string {
+  if (typeof value === 'boolean') return 'true or false';
+  return typeof value === 'string' ? 'a text' : 'a number';
 }
 
 /** What stands at a path. */

@@ -5,7 +5,7 @@ import type { ClassName } from '../normalise/schema.ts';
 import { filterParts } from '../send/filter.ts';
 import type { Route } from '../send/route.ts';
 import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
-import { classesOf, isNoFlag, pathFlaw, pathText } from './event-paths.ts';
+import { classesOf, isNoFlag, pathFlaw, pathText, valueFlaw } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import type { Section } from './section.ts';
@@ -93,7 +93,7 @@ interface RouteAt {
 }
 
 function checkFilter(
-  { where }: Route,
+  { where, from }: Route,
   { written, path, classes }: RouteAt,
   { flaws }: BlockReading,
 ): void {
@@ -101,8 +101,12 @@ function checkFilter(
   const at = written.children?.get('where') ?? written;
   const tell = (what: string) => flaws.add(at.at, [...path, 'where'], withoutReferences(what, at));
   try {
-    const { paths, flags } = filterParts(where);
+    const { paths, flags, comparisons } = filterParts(where);
     const wrong = new Set(paths.flatMap((one) => pathFlaw(one, classes, 'named') ?? []));
+    for (const { place, value } of comparisons) {
+      const what = place === 'source' ? sourceFlaw(value, from) : valueFlaw(place, value, classes);
+      if (what !== null) wrong.add(what);
+    }
     for (const what of wrong) tell(what);
     const noFlag = flags.find((one) => isNoFlag(one, classes));
     if (wrong.size === 0 && noFlag !== undefined) {
@@ -115,6 +119,12 @@ function checkFilter(
     const near = unknown === undefined ? '' : hint(unknown, ['event', 'source', 'stream']);
     tell(`this is no CEL filter: ${what}${near}; such as event.severity_id >= 3`);
   }
+}
+
+/** A source that does not come this way; another kind of value CEL refuses by itself. */
+function sourceFlaw(value: unknown, from: readonly string[]): string | null {
+  if (typeof value !== 'string' || from.includes(value)) return null;
+  return `no source ${JSON.stringify(value)} comes this way${hint(value, from)}`;
 }
 
 function checkRedacted(

@@ -14,12 +14,19 @@ export type Filter = (event: Event) => boolean;
 /** Names from the event down; null stands for any element of a list. */
 export type EventPath = readonly (string | null)[];
 
+/** A value that an expression compares what stands at a path with, or the name of the event's source. */
+export interface Comparison {
+  readonly place: EventPath | 'source';
+  readonly value: string | number | bigint | boolean;
+}
+
 /** What an expression is about. */
 export interface FilterParts {
   /** Each path that is looked at, with those that lead to it. */
   readonly paths: readonly EventPath[];
   /** Those whose value has to be true or false: the whole expression, or what is negated, joined or chosen by. */
   readonly flags: readonly EventPath[];
+  readonly comparisons: readonly Comparison[];
 }
 
 const cel = () =>
@@ -64,7 +71,7 @@ function parsed(expression: string) {
 
 /** Takes an expression apart. Throws as `compileFilter` does. */
 export function filterParts(expression: string): FilterParts {
-  const parts: Parts = { paths: [], flags: [] };
+  const parts: Parts = { paths: [], flags: [], comparisons: [] };
   const { ast } = parsed(expression);
   flagAt(ast, new Map([['event', []]]), parts);
   return parts;
@@ -73,6 +80,7 @@ export function filterParts(expression: string): FilterParts {
 interface Parts extends FilterParts {
   readonly paths: EventPath[];
   readonly flags: EventPath[];
+  readonly comparisons: Comparison[];
 }
 
 /** Variables that stand for a place in the event. */
@@ -122,6 +130,18 @@ function ownPlace(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
     case '||':
       for (const inner of nodesIn(node.args)) flagAt(inner, scope, parts);
       return null;
+    case '==':
+    case '!=':
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+    case 'in': {
+      const [left, right] = node.args;
+      compare(left, right.op === 'list' ? right.args : [right], scope, parts);
+      if (node.op !== 'in') compare(right, [left], scope, parts);
+      return null;
+    }
     case '?:': {
       const [condition, ...either] = node.args;
       flagAt(condition, scope, parts);
@@ -137,6 +157,18 @@ function ownPlace(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
 function flagAt(node: ASTNode, scope: Scope, parts: Parts): void {
   const place = placeOf(node, scope, parts);
   if (place !== null) parts.flags.push(place);
+}
+
+function compare(one: ASTNode, others: readonly ASTNode[], scope: Scope, parts: Parts): void {
+  const isSource = one.op === 'id' && one.args === 'source' && !scope.has('source');
+  const place = isSource ? 'source' : placeOf(one, scope, parts);
+  if (place === null) return;
+  for (const { op, args: value } of others) {
+    if (op !== 'value') continue;
+    if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
+      parts.comparisons.push({ place, value: value as Comparison['value'] });
+    }
+  }
 }
 
 /** What CEL calls macros: their first argument is a variable that stands for each element. */

@@ -53,6 +53,14 @@ test.each([
   ['event.severity_id + 1', 'it gives int, and not true or false'],
   ['source', 'it gives string, and not true or false'],
   ['event.message.lowr() == "x"', 'found no matching overload'],
+  ['event.severity_id > "3"', 'severity_id is a number, and "3" is a text'],
+  ['event.severity_id in ["4"]', 'severity_id is a number, and "4" is a text'],
+  ['event.message != 3', 'message is a text, and 3 is a number'],
+  ['"x" == event.actor.user', 'actor.user is an object, and "x" is a text'],
+  ['event.resources.exists(r, r.name == true)', 'resources[].name is a text, and true is true or'],
+  ['event.resources == "x"', 'resources is a list, and "x" is a text'],
+  ['source == "audt"', 'no source "audt" comes this way; did you mean audit?'],
+  ['source in ["audit", "web"]', 'no source "web" comes this way'],
 ])('the filter %s is refused', (filter, why) => {
   const lines = where('audit', filter);
 
