@@ -63,7 +63,7 @@ function sourceOf(one: ListStream): PlannedSource {
     streams: [one],
     reading: { id: 'id', time: [] },
     list,
-    snapshot: null,
+    collection: null,
     upstream: 'edge',
     schedule: { everyMs: 1_000 },
   };

@@ -160,7 +160,7 @@ function factsOf(known: Known): readonly Fact[] {
     ['next poll', nextPollText(known)],
     ['caught up', agoText(epochOf(stands.caught_up_at), now)],
     ['checkpoint', checkpointText(held, now)],
-    ...(stream.kind === 'list' ? orderFacts(known) : snapshotFacts(known)),
+    ...(stream.kind === 'list' ? orderFacts(known) : collectionFacts(known)),
     ...budgetFacts(live),
     ...errorFacts(live ?? stands),
   ];
@@ -246,7 +246,7 @@ function wholeText(list: ListCheckpoint | null, now: number): string {
   return round === null ? last : `${last}; again since ${agoText(round.begunAt, now)}`;
 }
 
-function snapshotFacts({ checkpoint }: Known): readonly Fact[] {
+function collectionFacts({ checkpoint }: Known): readonly Fact[] {
   const facts = isObject(checkpoint) ? checkpoint : {};
   return [
     ['readings', String(numberOf(facts.generation) ?? 0)],

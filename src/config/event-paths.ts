@@ -23,7 +23,7 @@ export function classesOf(source: ConfiguredSource | null): readonly ClassName[]
   return [
     // What has no other class, and what sluice tells of the source.
     ...(['base_event', 'application_lifecycle'] as const),
-    ...(definition.snapshot === undefined
+    ...(definition.collection === undefined
       ? listClasses(definition.reading(settings).mapping?.class, 'mapping' in definition.fields)
       : (['entity_management'] as const)),
   ];

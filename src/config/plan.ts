@@ -61,7 +61,7 @@ function plannedSources(
       streams: definition.streams(settings, { name, upstream }),
       reading: definition.reading(settings),
       list: definition.list?.(settings) ?? null,
-      snapshot: definition.snapshot?.(settings) ?? null,
+      collection: definition.collection?.(settings) ?? null,
       schedule,
     };
   });

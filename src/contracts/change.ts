@@ -4,7 +4,7 @@
 
 import type { Json } from './json.ts';
 
-/** One difference between two generations of a snapshot. */
+/** One difference between two readings of a collection. */
 export interface ChangeRecord {
   /** `baseline`: the first generation in one summary; `state`: an entity of the first generation, told in full. */
   readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';

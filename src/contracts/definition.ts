@@ -152,10 +152,10 @@ export interface SourceSpec<F extends Fields> {
   streams(settings: Settings<F>, opening: SourceOpening): readonly Stream[];
   /** How its records are normalised. */
   reading(settings: Settings<F>): RecordReading;
-  /** How its lists are read; null for snapshots only. */
+  /** How its lists are read; null for collections only. */
   list?(settings: Settings<F>): ListReading;
-  /** How its snapshots are compared. */
-  snapshot?(settings: Settings<F>): SnapshotReading;
+  /** How its collections are compared. */
+  collection?(settings: Settings<F>): CollectionReading;
 }
 
 /** How lists are read; durations in milliseconds. */
@@ -168,8 +168,8 @@ export interface ListReading {
   readonly onCursorInvalid: 'rewalk' | 'halt' | 'from_now';
 }
 
-/** How snapshots are compared; durations in milliseconds. */
-export interface SnapshotReading {
+/** How collections are compared; durations in milliseconds. */
+export interface CollectionReading {
   /** A change is read a second time after this before it is told; 0: at once. */
   readonly confirmAfterMs: number;
   /** How long an absence must last. */
@@ -202,7 +202,7 @@ export interface SourceDefinition {
   streams(settings: SourceSettings, opening: SourceOpening): readonly Stream[];
   reading(settings: SourceSettings): RecordReading;
   list?(settings: SourceSettings): ListReading;
-  snapshot?(settings: SourceSettings): SnapshotReading;
+  collection?(settings: SourceSettings): CollectionReading;
 }
 
 /** Declares a source. The engine hands its functions only what `fields` has parsed, so the types meet here. */

@@ -77,7 +77,7 @@ export interface EntityKind {
  * and when it may be believed is the engine's.
  */
 export interface CollectionStream extends StreamFacts {
-  readonly kind: 'snapshot';
+  readonly kind: 'collection';
   readonly name: string;
   readonly company: string;
   /** With another one a checkpoint is not resumed. */

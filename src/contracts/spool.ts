@@ -53,7 +53,7 @@ export interface TrailEntry {
   readonly at: number;
 }
 
-/** A change to what is known of a snapshot's entities: bodies by key, and keys to forget. */
+/** A change to what is known of a collection's entities: bodies by key, and keys to forget. */
 export interface EntityChange {
   readonly put: readonly (readonly [key: string, body: string])[];
   readonly drop: readonly string[];

@@ -2,13 +2,13 @@
 // the others go on. What must stay true: a stream that has been stopped has nothing under way any more; whatever it had held
 // is durable, and the next one under its name goes on from there.
 
-import type { ListReading, RecordReading, SnapshotReading } from '../contracts/definition.ts';
+import type { CollectionReading, ListReading, RecordReading } from '../contracts/definition.ts';
 import { asExportError, type ExportError, invariant } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { Backfill, type BackfillState, type PastTime } from './backfill.ts';
-import { SnapshotPoller } from './collection/poller.ts';
+import { CollectionPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
@@ -25,7 +25,7 @@ export interface PlannedSource {
   readonly streams: readonly Stream[];
   readonly reading: RecordReading;
   readonly list: ListReading | null;
-  readonly snapshot: SnapshotReading | null;
+  readonly collection: CollectionReading | null;
   readonly schedule: Schedule;
   /** Its lists are read to the end of a past time, and not live. */
   readonly past?: PastTime;
@@ -187,10 +187,17 @@ export class Polling {
   #pollerFor(source: PlannedSource, stream: Stream): Poll {
     const { spool, tools, found } = this.#means;
     const log = tools.log.with({ stream: stream.name });
-    if (stream.kind === 'snapshot') {
-      const { snapshot: reading } = source;
-      invariant(reading !== null, `${source.name} says how snapshots are compared`);
-      const poller = new SnapshotPoller({ stream, spool, clock: tools.clock, log, reading, found });
+    if (stream.kind === 'collection') {
+      const { collection: reading } = source;
+      invariant(reading !== null, `${source.name} says how collections are compared`);
+      const poller = new CollectionPoller({
+        stream,
+        spool,
+        clock: tools.clock,
+        log,
+        reading,
+        found,
+      });
       return this.#counted((signal) => poller.poll(signal));
     }
     const { list } = source;

@@ -1,5 +1,5 @@
 // What the state database holds of each stream: its checkpoint, the identities of records it has held, the trail of
-// cursors it came by, and for a snapshot the entities as they were told. Checkpoints are opaque here: one that cannot be
+// cursors it came by, and for a collection the entities as they were told. Checkpoints are opaque here: one that cannot be
 // read halts its stream (fetch/checkpoint.ts), and no other.
 
 import { pathToFileURL } from 'node:url';

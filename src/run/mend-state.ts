@@ -67,7 +67,7 @@ function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset)
     return `the state is older than what was delivered from it; ${name} goes on where it was at ${timeText(deliveredAt)}, and what comes twice has the same uid`;
   }
   const what = `the state database was damaged and events of ${name} may have been lost from it;`;
-  if (kind === 'snapshot') {
+  if (kind === 'collection') {
     return `${what} its configuration is told anew as a baseline, and a change that was not delivered yet stays untold`;
   }
   const from =

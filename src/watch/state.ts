@@ -26,7 +26,7 @@ export interface StreamState {
 /** A checkpoint without its cursors. */
 export interface CheckpointFacts {
   readonly savedAt: number;
-  /** How the list is ordered, as far as it is known; null for a snapshot. */
+  /** How the list is ordered, as far as it is known; null for a collection. */
   readonly order: string | null;
   /** `the first page`, `record 1200`, or the cursor's digest; null where there is nothing to resume at. */
   readonly resume: string | null;

@@ -124,7 +124,7 @@ describe('check', () => {
     expect(stdout).toMatch(/ok +sink screen: connection/);
   });
 
-  test('--connect asks a snapshot for its first answer only', async () => {
+  test('--connect asks a collection for its first answer only', async () => {
     const { config, sandbox } = await aSetup({ sinks: ['  screen: { type: stdout }'] });
     writeFileSync(
       config,

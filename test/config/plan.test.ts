@@ -39,7 +39,7 @@ test('planFrom asks each source for its streams, one per company and endpoint', 
     { everyMs: 5_000 },
     { cron: '0 * * * *', timezone: 'UTC' },
   ]);
-  expect(plan.sources.map(({ list, snapshot }) => [list !== null, snapshot !== null])).toEqual([
+  expect(plan.sources.map(({ list, collection }) => [list !== null, collection !== null])).toEqual([
     [true, false],
     [true, false],
     [false, true],

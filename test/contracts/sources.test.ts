@@ -147,16 +147,16 @@ describe.for(cases)('$name', (one) => {
 
   test('a whole reading asked for again is the same', async () => {
     const { streams } = await opened(one);
-    const snapshots = streams.filter(
-      (stream): stream is CollectionStream => stream.kind === 'snapshot',
+    const collections = streams.filter(
+      (stream): stream is CollectionStream => stream.kind === 'collection',
     );
 
-    for (const stream of snapshots) {
+    for (const stream of collections) {
       const [first, second] = [await readWhole(stream, never), await readWhole(stream, never)];
       expect(second).toEqual(first);
     }
 
-    expect(snapshots.length > 0).toBe(one.source.snapshot !== undefined);
+    expect(collections.length > 0).toBe(one.source.collection !== undefined);
   });
 
   test('an abort is answered at once with its reason', async () => {

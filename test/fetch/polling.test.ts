@@ -41,7 +41,7 @@ test('A55: a hundred streams start spread over a second, and thirty-two poll at 
       ...{ order: 'auto', start: 'beginning', lookbackMs: 0, rewindEveryMs: minuteMs },
       ...{ reconcileEveryMs: minuteMs, onCursorInvalid: 'rewalk' },
     },
-    snapshot: null,
+    collection: null,
     upstream: 'edge',
     schedule: { everyMs: 10 * minuteMs },
   };

@@ -13,7 +13,7 @@ import { turnsOf } from '../../src/fetch/turns.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
-import { aSnapshot, firewallStream, quickly, standingSandbox } from './list/reading.ts';
+import { aCollection, firewallStream, quickly, standingSandbox } from './list/reading.ts';
 
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };
@@ -459,19 +459,19 @@ test.for([
   { second: 500, waits: [30_000, 2_000], told: [] },
   { second: 403, waits: [30_000, 2_000], told: [] },
 ] as const)(
-  'StreamRunner frees its turn while a change of a snapshot waits to be confirmed, and the second look may end anyhow: $second',
+  'StreamRunner frees its turn while a change of a collection waits to be confirmed, and the second look may end anyhow: $second',
   async ({ second, waits, told }) => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, confirmAfterMs: 30_000 };
-    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'), { reading });
-    await snapshot.poll();
-    await snapshot.changes();
+    const collection = await aCollection(clock, firewallStream(sandbox, 'objects'), { reading });
+    await collection.poll();
+    await collection.changes();
     sandbox.control.changeFirewall('c-1', { kind: 'object', op: 'change' });
     const turns = turnsOf(1);
     const polls: Promise<PollResult>[] = [];
     const { runner, start } = runnerWith(
       () => {
-        const polled = snapshot.poll();
+        const polled = collection.poll();
         polls.push(polled);
         return polled;
       },
@@ -496,6 +496,6 @@ test.for([
     (await turns.take(new AbortController().signal))();
 
     expect([first, after]).toEqual(waits);
-    expect((await snapshot.changes()).map(({ change }) => change)).toEqual(told);
+    expect((await collection.changes()).map(({ change }) => change)).toEqual(told);
   },
 );

@@ -84,7 +84,7 @@ const plan: Plan = {
         reconcileEveryMs: 1e9,
         onCursorInvalid: 'halt',
       },
-      snapshot: null,
+      collection: null,
       upstream: 'edge',
       schedule: { everyMs: 1_000 },
     },

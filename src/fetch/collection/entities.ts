@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { EntityDetail, EntityKind } from '../../contracts/source.ts';
+import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
 import { cutRecords, sourceTextAt } from '../../tools/records.ts';
 
 /** One entity, as read. */
@@ -46,12 +46,25 @@ export function elementOf(
   return { value, text: decoder.decode(bytes), id: idOf(value, bytes, ids) };
 }
 
-/** The elements of a list as entities. */
-export function elementEntities({ kind }: EntityKind, elements: readonly Element[]): Entity[] {
-  const named = namer();
-  return elements.map((element) => {
-    const id = named(element);
-    return entityOf({ kind, id, key: [kind, id], text: element.text }, element.value);
+/**
+ * The elements of a list as entities, each with an id of its own: upstream's, or a digest of its content, numbered where
+ * one comes again. `within`: the entity whose list it is, and the list's name.
+ */
+export function entitiesOf(
+  kind: string,
+  elements: readonly Element[],
+  within: readonly [parentKind: string, parentId: string, list: string] | null = null,
+): Entity[] {
+  const times = new Map<string, number>();
+  return elements.map(({ value, text, id: own }, index) => {
+    const name = own ?? `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+    const n = (times.get(name) ?? 0) + 1;
+    times.set(name, n);
+    const id = n === 1 ? name : `${name}#${n}`;
+    if (within === null) return entityOf([kind, id], { value, text, id });
+    const [, parentId, list] = within;
+    const entity = entityOf([kind, parentId, list, id], { value, text, id });
+    return { ...entity, parentId, list, place: index + 1 };
   });
 }
 
@@ -60,36 +73,36 @@ export function elementEntities({ kind }: EntityKind, elements: readonly Element
  * it. Null where the answer is not that entity, or holds parts that are in no list.
  */
 export function detailEntities(
-  { kind, ids }: EntityKind,
-  { parts }: EntityDetail,
-  { listed, id, body, parsed }: { listed: Element; id: string; body: Uint8Array; parsed: Json },
+  { entity: { kind, ids }, detail }: CollectionStream,
+  { listed, id }: { readonly listed: Element; readonly id: string },
+  { body, parsed }: { readonly body: Uint8Array; readonly parsed: Json },
 ): readonly Entity[] | null {
   if (!isObject(parsed)) return null;
   const isWrapped = isObject(parsed.data) && idOf(parsed, body, ids) === null;
-  const [value, at] = isWrapped ? [parsed.data as JsonObject, 'data.'] : [parsed, ''];
-  const own = idOf(value, textBytes(sourceTextAt(body, isWrapped ? 'data' : '') ?? ''), ids);
-  if (own !== null && own !== id) return null;
+  const value = isWrapped ? (parsed.data as JsonObject) : parsed;
+  const bytes = isWrapped ? Buffer.from(sourceTextAt(body, 'data') ?? '') : body;
+  if ((idOf(value, bytes, ids) ?? id) !== id) return null;
   const members = new Map<string, string>();
-  const found: Entity[] = [];
+  const parts: Entity[] = [];
   for (const [name, member] of Object.entries(value)) {
-    const path = `${at}${name}`;
-    const isList = parts?.isList(name) === true;
-    if (parts !== undefined && isList && Array.isArray(member)) {
-      const within = partEntities(parts, { key: [kind, id, name], path }, member, body);
-      if (within === null) return null;
-      found.push(...within);
-      members.set(name, JSON.stringify(within.map((part) => part.id)));
-    } else if (isList && typeof member !== 'number') {
-      return null;
-    } else {
-      members.set(name, sourceTextAt(body, path) ?? 'null');
+    const shape = detail?.parts;
+    // A number of parts may well be called as they are.
+    if (shape?.isList(name) !== true || typeof member === 'number') {
+      members.set(name, sourceTextAt(bytes, name) ?? 'null');
+      continue;
     }
+    const elements = elementsAt(member, { bytes, name, shape });
+    if (elements === null) return null;
+    const own = entitiesOf(shape.kind, elements, [kind, id, name]);
+    parts.push(...own);
+    members.set(name, JSON.stringify(own.map((part) => part.id)));
   }
+  const shown = Buffer.from(listed.text);
   for (const name of Object.keys(listed.value)) {
-    if (!members.has(name)) members.set(name, sourceTextAt(textBytes(listed.text), name) ?? 'null');
+    if (!members.has(name)) members.set(name, sourceTextAt(shown, name) ?? 'null');
   }
-  const text = `{${[...members].map(([name, member]) => `${JSON.stringify(name)}:${member}`).join(',')}}`;
-  return [entityOf({ kind, id, key: [kind, id], text }, value), ...found];
+  const lines = Array.from(members, ([name, member]) => `${JSON.stringify(name)}:${member}`);
+  return [entityOf([kind, id], { value, text: `{${lines.join(',')}}`, id }), ...parts];
 }
 
 /** What the key of an entity says: the id to ask for, and for a part the list that it stands in. */
@@ -98,25 +111,17 @@ export function keyParts(key: string): { readonly id: string; readonly list: str
   return { id, list: part === undefined ? null : (list ?? null) };
 }
 
-function partEntities(
-  { kind, ids }: EntityKind,
-  { key: [, parent, list], path }: { key: readonly [string, string, string]; path: string },
-  values: readonly Json[],
-  body: Uint8Array,
-): readonly Entity[] | null {
-  const slices = cutRecords(body, path);
-  const named = namer();
-  const entities: Entity[] = [];
-  for (const [index, value] of values.entries()) {
-    const bytes = body.subarray(slices.starts[index], slices.ends[index]);
-    const element = elementOf(value, bytes, { kind, ids });
-    if (element === null) return null;
-    const id = named(element);
-    const key: KeyParts = [kind, parent, list, id];
-    const stands = { parentId: parent, list, place: index + 1 };
-    entities.push({ ...entityOf({ kind, id, key, text: element.text }, element.value), ...stands });
-  }
-  return entities;
+/** The elements of a list within an entity; null where it is none, or holds something else than objects. */
+function elementsAt(
+  member: Json | undefined,
+  { bytes, name, shape }: { bytes: Uint8Array; name: string; shape: EntityKind },
+): readonly Element[] | null {
+  if (!Array.isArray(member)) return null;
+  const { starts, ends } = cutRecords(bytes, name);
+  const elements = (member as readonly Json[]).flatMap(
+    (value, at) => elementOf(value, bytes.subarray(starts[at], ends[at]), shape) ?? [],
+  );
+  return elements.length === member.length ? elements : null;
 }
 
 /** The id as text: the first member that holds a text or a number. */
@@ -129,25 +134,7 @@ function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[]): str
   return null;
 }
 
-/** Gives each element an id of its own: upstream's, or a digest of its content, numbered where one comes again. */
-function namer(): (element: Element) => string {
-  const times = new Map<string, number>();
-  return ({ id, text }) => {
-    const name = id ?? `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
-    const n = (times.get(name) ?? 0) + 1;
-    times.set(name, n);
-    return n === 1 ? name : `${name}#${n}`;
-  };
-}
-
-function entityOf(
-  { kind, id, key, text }: { kind: string; id: string; key: KeyParts; text: string },
-  { name }: JsonObject,
-): Entity {
+function entityOf(key: KeyParts, { value: { name }, text, id }: Element & { id: string }): Entity {
   const isNamed = typeof name === 'string' && name !== '';
-  return { key: JSON.stringify(key), kind, id, text, ...(isNamed ? { name } : {}) };
-}
-
-function textBytes(text: string): Uint8Array {
-  return Buffer.from(text);
+  return { key: JSON.stringify(key), kind: key[0], id, text, ...(isNamed ? { name } : {}) };
 }

@@ -2,7 +2,7 @@
 // Nothing is written here; the poller commits it all at once. The rules by which an entity counts as changed or gone are
 // in judge.ts; this is where a second look is asked for, and upstream for what is missing.
 
-import type { SnapshotReading } from '../../contracts/definition.ts';
+import type { CollectionReading } from '../../contracts/definition.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import type { Finding } from '../own-pages.ts';
@@ -21,7 +21,7 @@ export interface GenerationMeans {
   readonly stream: CollectionStream;
   readonly clock: Clock;
   readonly log: Log;
-  readonly reading: SnapshotReading;
+  readonly reading: CollectionReading;
 }
 
 /** One generation; empty until one of its `look` methods was called. */

@@ -2,7 +2,7 @@
 // be told comes out. What must stay true: a difference is told only where an entity was really seen, and an absence
 // only where complete readings agree on it for long enough.
 
-import type { SnapshotReading } from '../../contracts/definition.ts';
+import type { CollectionReading } from '../../contracts/definition.ts';
 import { contentHash } from './canonical.ts';
 import { addedFields } from './diff.ts';
 import type { Entity } from './entities.ts';
@@ -36,7 +36,7 @@ export interface Comparing {
 export function compare(
   known: Known,
   seen: readonly Entity[],
-  { reading, now }: { readonly reading: SnapshotReading; readonly now: number },
+  { reading, now }: { readonly reading: CollectionReading; readonly now: number },
 ): Comparing {
   const created: Entity[] = [];
   const confirmed: Difference[] = [];
@@ -86,7 +86,7 @@ export interface Absences {
 export function countAbsences(
   known: Known,
   seen: ReadonlySet<string>,
-  { reading, now }: { readonly reading: SnapshotReading; readonly now: number },
+  { reading, now }: { readonly reading: CollectionReading; readonly now: number },
 ): Absences {
   const counted: [string, EntityState][] = [];
   for (const [key, state] of known) {

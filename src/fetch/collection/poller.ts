@@ -22,15 +22,15 @@ import type { Known } from './judge.ts';
 import { CollectionReader, type Reading } from './reader.ts';
 import { changeRecord, recordPages } from './records.ts';
 import {
+  type CollectionCheckpoint,
   type EntityState,
-  freshSnapshot,
+  freshCollectionCheckpoint,
+  readCollectionCheckpoint,
   readEntityState,
-  readSnapshotCheckpoint,
-  type SnapshotCheckpoint,
 } from './state.ts';
 
-/** What a snapshot stream is read with. */
-export interface SnapshotMeans extends GenerationMeans {
+/** What a collection is read with. */
+export interface CollectionMeans extends GenerationMeans {
   readonly spool: Spool;
   readonly found?: Found | undefined;
 }
@@ -42,15 +42,15 @@ export interface SnapshotMeans extends GenerationMeans {
 const incompleteMax = 3;
 
 interface Held {
-  readonly checkpoint: SnapshotCheckpoint;
+  readonly checkpoint: CollectionCheckpoint;
   readonly entities: Known;
   /** Entities of a state whose checkpoint is gone: they are told anew. */
   readonly orphans: readonly string[];
 }
 
-/** Reads one snapshot stream, a generation at a time. */
-export class SnapshotPoller {
-  readonly #means: SnapshotMeans;
+/** Reads one collection, a generation at a time. */
+export class CollectionPoller {
+  readonly #means: CollectionMeans;
   readonly #reader: CollectionReader;
   readonly #identifier: Identifier;
   /** The reading to come is to confirm what the one before has shown. */
@@ -58,7 +58,7 @@ export class SnapshotPoller {
   /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
   #lostAt: number | null = null;
 
-  constructor(means: SnapshotMeans) {
+  constructor(means: CollectionMeans) {
     this.#means = means;
     this.#reader = new CollectionReader(means);
     const { source, company, name } = means.stream;
@@ -89,13 +89,13 @@ export class SnapshotPoller {
     const { checkpoint } = await spool.recall(stream.name);
     const bodies = await spool.entities(stream.name);
     if (checkpoint === null) {
-      const fresh = freshSnapshot(stream.fingerprint, randomUUID());
+      const fresh = freshCollectionCheckpoint(stream.fingerprint, randomUUID());
       return { checkpoint: fresh, entities: new Map(), orphans: [...bodies.keys()] };
     }
     const entities = new Map<string, EntityState>();
     for (const [key, body] of bodies) entities.set(key, readEntityState(stream.name, body));
     return {
-      checkpoint: readSnapshotCheckpoint(stream.name, checkpoint, stream.fingerprint),
+      checkpoint: readCollectionCheckpoint(stream.name, checkpoint, stream.fingerprint),
       entities,
       orphans: [],
     };
@@ -154,7 +154,7 @@ export class SnapshotPoller {
     return this.#isSecondLook ? { ...done, againMs: this.#means.reading.confirmAfterMs } : done;
   }
 
-  async #commit(held: Held, made: Generation, checkpoint: SnapshotCheckpoint): Promise<number> {
+  async #commit(held: Held, made: Generation, checkpoint: CollectionCheckpoint): Promise<number> {
     const { stream, spool, clock, found, reading: rules } = this.#means;
     const now = clock.now();
     const { epoch, generation } = checkpoint;

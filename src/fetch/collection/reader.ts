@@ -6,13 +6,7 @@
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import { nonsense, readJson } from '../list/body.ts';
-import {
-  detailEntities,
-  type Element,
-  type Entity,
-  elementEntities,
-  keyParts,
-} from './entities.ts';
+import { detailEntities, type Element, type Entity, entitiesOf, keyParts } from './entities.ts';
 import { type ReaderMeans, WholeList } from './whole-list.ts';
 
 /** One reading. What is missing from an incomplete one says nothing. */
@@ -43,7 +37,7 @@ export class CollectionReader {
     const { elements } = listing;
     let { flaw } = listing;
     if (detail === undefined) {
-      return { outcome: 'ok', entities: elementEntities(entity, elements), flaw };
+      return { outcome: 'ok', entities: entitiesOf(entity.kind, elements), flaw };
     }
     const entities: Entity[] = [];
     const missing: string[] = [];
@@ -85,7 +79,7 @@ export class CollectionReader {
     const { body } = answer;
     const read = readJson(body, `reading ${name}`);
     const parsed = read.good ? read.value : null;
-    const entities = detailEntities(entity, detail, { listed, id, body, parsed });
+    const entities = detailEntities(this.#stream, { listed, id }, { body, parsed });
     return entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
   }
 

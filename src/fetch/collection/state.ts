@@ -1,4 +1,4 @@
-// What a snapshot stream keeps: its checkpoint, and each entity as it was last told. Both are committed in one transaction
+// What a collection keeps: its checkpoint, and each entity as it was last told. Both are committed in one transaction
 // with the changes that lead to them, so a crash either repeats a whole generation or none of it. As with lists, state
 // that cannot be read halts its stream with a clear message; nothing is ever silently begun anew.
 
@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
 import { checkpointMismatch } from '../outcome.ts';
 
-const snapshotCheckpoint = z.strictObject({
+const collectionCheckpoint = z.strictObject({
   version: z.literal(1),
   kind: z.literal('snapshot'),
   fingerprint: z.string(),
@@ -24,8 +24,8 @@ const snapshotCheckpoint = z.strictObject({
   suspect: z.boolean(),
 });
 
-/** A snapshot stream's checkpoint. */
-export type SnapshotCheckpoint = Readonly<z.infer<typeof snapshotCheckpoint>>;
+/** a collection's checkpoint. */
+export type CollectionCheckpoint = Readonly<z.infer<typeof collectionCheckpoint>>;
 
 const seenAt = z.strictObject({ hash: z.string(), at: z.number() }).nullable();
 
@@ -52,7 +52,10 @@ const entityState = z.strictObject({
 export type EntityState = Readonly<z.infer<typeof entityState>>;
 
 /** The checkpoint of a stream that has read nothing. */
-export function freshSnapshot(fingerprint: string, epoch: string): SnapshotCheckpoint {
+export function freshCollectionCheckpoint(
+  fingerprint: string,
+  epoch: string,
+): CollectionCheckpoint {
   return {
     version: 1,
     kind: 'snapshot',
@@ -67,12 +70,12 @@ export function freshSnapshot(fingerprint: string, epoch: string): SnapshotCheck
 }
 
 /** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
-export function readSnapshotCheckpoint(
+export function readCollectionCheckpoint(
   stream: string,
   held: Json,
   fingerprint: string,
-): SnapshotCheckpoint {
-  const parsed = snapshotCheckpoint.safeParse(held);
+): CollectionCheckpoint {
+  const parsed = collectionCheckpoint.safeParse(held);
   if (!parsed.success) {
     throw checkpointMismatch(stream, 'it cannot be read, or was written by another version');
   }

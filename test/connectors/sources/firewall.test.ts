@@ -47,7 +47,7 @@ function stream(
     upstream,
   });
   const found = streams.find(({ name }) => name === `fw/${company}/${resource}`);
-  if (found?.kind !== 'snapshot') throw new Error('no such stream');
+  if (found?.kind !== 'collection') throw new Error('no such stream');
   return found;
 }
 
@@ -295,7 +295,7 @@ describe('policies', () => {
 
 describe('settings', () => {
   test('the defaults are those of the contract', () => {
-    expect(firewallSource.snapshot?.(settingsOf(firewallSource))).toMatchObject({
+    expect(firewallSource.collection?.(settingsOf(firewallSource))).toMatchObject({
       confirmAfterMs: 30_000,
       settleMs: 600_000,
       removalsAfter: 2,

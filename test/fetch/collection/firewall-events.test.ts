@@ -7,7 +7,7 @@ import { firewallSource } from '../../../connectors/sources/firewall.ts';
 import type { Upstream } from '../../../src/contracts/upstream.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
-import { aSnapshot, aSpool, hourMs, quickly } from '../list/reading.ts';
+import { aCollection, aSpool, hourMs, quickly } from '../list/reading.ts';
 
 const base = '/api/firewall/v1/companies/c-1';
 
@@ -87,7 +87,7 @@ async function told(resource: 'objects' | 'policies', baseline: 'summary' | 'ful
   };
   const streams = firewallSource.streams(settingsOf(firewallSource), { name: 'fw', upstream });
   const stream = streams.find(({ name }) => name === `fw/c-1/${resource}`);
-  if (stream?.kind !== 'snapshot') throw new Error('no such stream');
+  if (stream?.kind !== 'collection') throw new Error('no such stream');
   const spool = await aSpool();
   const checkpoint = {
     ...{ version: 1, kind: 'snapshot', fingerprint: stream.fingerprint, epoch: 'an-epoch' },
@@ -96,14 +96,14 @@ async function told(resource: 'objects' | 'policies', baseline: 'summary' | 'ful
   await spool.append({ stream: stream.name, pages: [], checkpoint });
   const clock = manualClock();
   const brake = { share: 1, count: 100 };
-  const snapshot = await aSnapshot(clock, stream, {
+  const collection = await aCollection(clock, stream, {
     spool,
     reading: { ...quickly, brake, baseline, removalsAfter: 1 },
   });
   const lines: string[] = [];
   for (served of readings) {
-    await snapshot.poll();
-    for (const { uid, text } of await snapshot.changes()) lines.push(`${uid} ${text}`);
+    await collection.poll();
+    for (const { uid, text } of await collection.changes()) lines.push(`${uid} ${text}`);
     await clock.advance(hourMs);
   }
   return lines;

@@ -10,32 +10,32 @@ import { OBJECTS, POLICIES } from '../../sandbox/client.ts';
 import { okOf, pagination } from '../../support/made-up-list.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import {
-  aSnapshot,
+  aCollection,
+  type CollectionUnderTest,
   firewallStream,
   hourMs,
   minuteMs,
   quickly,
-  type SnapshotUnderTest,
   standingSandbox,
 } from '../list/reading.ts';
 
 const company = 'c-1';
-const told = (changes: Awaited<ReturnType<SnapshotUnderTest['changes']>>) =>
+const told = (changes: Awaited<ReturnType<CollectionUnderTest['changes']>>) =>
   changes.map(({ change, entity_kind, entity_id }) => `${change} ${entity_kind} ${entity_id}`);
 
 async function objects() {
   const { sandbox, clock } = await standingSandbox();
-  const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'));
-  return { sandbox, clock, snapshot };
+  const collection = await aCollection(clock, firewallStream(sandbox, 'objects'));
+  return { sandbox, clock, collection };
 }
 
 describe('against the sandbox', () => {
   test('2.3.7: the first reading is one summary, and a second one says nothing', async () => {
-    const { sandbox, snapshot } = await objects();
+    const { sandbox, collection } = await objects();
 
-    const first = await snapshot.poll();
-    const baseline = await snapshot.changes();
-    const second = await snapshot.poll();
+    const first = await collection.poll();
+    const baseline = await collection.changes();
+    const second = await collection.poll();
 
     const count = sandbox.ledger().firewall(company).objects.length;
     expect(first).toEqual({ outcome: 'done', fresh: 1, more: false });
@@ -46,13 +46,15 @@ describe('against the sandbox', () => {
   test('2.3.7: with baseline full, each entity is told as it is', async () => {
     const { sandbox, clock } = await standingSandbox();
     const stream = firewallStream(sandbox, 'policies');
-    const snapshot = await aSnapshot(clock, stream, { reading: { ...quickly, baseline: 'full' } });
+    const collection = await aCollection(clock, stream, {
+      reading: { ...quickly, baseline: 'full' },
+    });
 
-    await snapshot.poll();
+    await collection.poll();
 
     const { policies } = sandbox.ledger().firewall(company);
     const rules = policies.flatMap((policy) => [...policy.forward_rules, ...policy.nat_rules]);
-    const states = told(await snapshot.changes());
+    const states = told(await collection.changes());
     expect(states.toSorted()).toEqual(
       [
         ...policies.map(({ id }) => `state policy ${id}`),
@@ -62,20 +64,20 @@ describe('against the sandbox', () => {
   });
 
   test('objects added, changed and removed are told once each, with before and after', async () => {
-    const { sandbox, clock, snapshot } = await objects();
-    await snapshot.poll();
-    await snapshot.changes();
+    const { sandbox, clock, collection } = await objects();
+    await collection.poll();
+    await collection.changes();
     const change = (op: 'add' | 'change' | 'remove') =>
       sandbox.control.changeFirewall(company, { kind: 'object', op }).id;
     const [added, changed, removed] = [change('add'), change('change'), change('remove')];
 
-    await snapshot.poll();
-    const first = await snapshot.changes();
+    await collection.poll();
+    const first = await collection.changes();
     await clock.advance(hourMs);
-    snapshot.restart();
-    await snapshot.poll();
-    const second = await snapshot.changes();
-    await snapshot.poll();
+    collection.restart();
+    await collection.poll();
+    const second = await collection.changes();
+    await collection.poll();
 
     expect(told(first).toSorted()).toEqual([
       `created object ${added}`,
@@ -89,21 +91,21 @@ describe('against the sandbox', () => {
       after: { id: changed, description: expect.stringContaining('changed') },
     });
     expect(told(second)).toEqual([`deleted object ${removed}`]);
-    expect(await snapshot.changes()).toEqual([]);
+    expect(await collection.changes()).toEqual([]);
   });
 
   test('2.3.6: a rule put at the top is one rule and its policy, not a change of every rule below', async () => {
     const { sandbox, clock } = await standingSandbox();
-    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'policies'));
-    await snapshot.poll();
-    await snapshot.changes();
+    const collection = await aCollection(clock, firewallStream(sandbox, 'policies'));
+    await collection.poll();
+    await collection.changes();
 
     const { id, policyId } = sandbox.control.changeFirewall(company, { kind: 'rule', op: 'add' });
-    await snapshot.poll();
-    const added = await snapshot.changes();
+    await collection.poll();
+    const added = await collection.changes();
     const moved = sandbox.control.changeFirewall(company, { kind: 'rule', op: 'move' });
-    await snapshot.poll();
-    const after = await snapshot.changes();
+    await collection.poll();
+    const after = await collection.changes();
 
     expect(told(added).toSorted()).toEqual([`created rule ${id}`, `updated policy ${policyId}`]);
     const policy = added.find(({ change }) => change === 'updated');
@@ -120,17 +122,17 @@ describe('against the sandbox', () => {
   test('a policy that goes takes its rules with it', async () => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, brake: { share: 0.9, count: 100 } };
-    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'policies'), { reading });
-    await snapshot.poll();
-    await snapshot.changes();
+    const collection = await aCollection(clock, firewallStream(sandbox, 'policies'), { reading });
+    await collection.poll();
+    await collection.changes();
     const before = sandbox.ledger().firewall(company).policies;
     const { id } = sandbox.control.changeFirewall(company, { kind: 'policy', op: 'remove' });
     const rules = before.find((policy) => policy.id === id);
 
-    await snapshot.poll();
-    const first = await snapshot.changes();
-    await snapshot.poll();
-    const second = told(await snapshot.changes());
+    await collection.poll();
+    const first = await collection.changes();
+    await collection.poll();
+    const second = told(await collection.changes());
 
     const gone = [...(rules?.forward_rules ?? []), ...(rules?.nat_rules ?? [])];
     expect(first).toEqual([]);
@@ -149,92 +151,92 @@ describe('against the sandbox', () => {
     { kind: 'wrong_total', total: 0 },
     { kind: 'wrong_shape', shape: 'data_null' },
   ] as const)('2.3.1: what a reading with %j does not show is not gone', async (fault) => {
-    const { sandbox, clock, snapshot } = await objects();
-    await snapshot.poll();
-    await snapshot.changes();
+    const { sandbox, clock, collection } = await objects();
+    await collection.poll();
+    await collection.changes();
     sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault }] });
 
     for (let readings = 0; readings < 6; readings += 1) {
-      await snapshot.poll();
+      await collection.poll();
       await clock.advance(hourMs);
     }
 
-    expect(await snapshot.changes()).toEqual([]);
+    expect(await collection.changes()).toEqual([]);
   });
 
   test.for([403, 404] as const)(
     'A47 2.3.4: %i on the company is told once and deletes nothing',
     async (status) => {
-      const { sandbox, clock, snapshot } = await objects();
-      await snapshot.poll();
-      await snapshot.changes();
+      const { sandbox, clock, collection } = await objects();
+      await collection.poll();
+      await collection.changes();
       sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault: status }] });
 
-      const denied = await snapshot.poll();
+      const denied = await collection.poll();
       await clock.advance(hourMs);
-      await snapshot.poll();
+      await collection.poll();
       sandbox.control.setFaults({});
-      const back = await snapshot.poll();
+      const back = await collection.poll();
 
       expect(denied).toMatchObject({ outcome: 'denied' });
       expect(back).toMatchObject({ outcome: 'done', fresh: 0 });
-      expect(await snapshot.conditions()).toEqual(['source.scope_lost']);
-      expect(await snapshot.changes()).toEqual([]);
+      expect(await collection.conditions()).toEqual(['source.scope_lost']);
+      expect(await collection.changes()).toEqual([]);
     },
   );
 
   test('A41: a policy that is listed and cannot be read is unknown, and others are told', async () => {
     const { sandbox, clock } = await standingSandbox();
-    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'policies'));
-    await snapshot.poll();
-    await snapshot.changes();
+    const collection = await aCollection(clock, firewallStream(sandbox, 'policies'));
+    await collection.poll();
+    await collection.changes();
     const [torn, other] = sandbox.ledger().firewall(company).policies;
     sandbox.control.setFaults({ rules: [{ path: `${POLICIES}/${torn?.id}`, fault: 404 }] });
     sandbox.control.changeFirewall(company, { kind: 'policy', op: 'change', id: other?.id ?? '' });
 
     const results = [];
     for (let readings = 0; readings < 4; readings += 1) {
-      results.push((await snapshot.poll()).outcome);
+      results.push((await collection.poll()).outcome);
       await clock.advance(hourMs);
     }
 
-    expect(told(await snapshot.changes())).toEqual([`updated policy ${other?.id}`]);
+    expect(told(await collection.changes())).toEqual([`updated policy ${other?.id}`]);
     expect(results).toEqual(['retry', 'retry', 'done', 'done']);
   });
 
   test('A47 2.3.6: a field that appears on everything is told once as drift, and a change in it as a change', async () => {
-    const { sandbox, snapshot } = await objects();
-    await snapshot.poll();
-    await snapshot.changes();
+    const { sandbox, collection } = await objects();
+    await collection.poll();
+    await collection.changes();
     sandbox.control.setFaults({ rules: [{ path: OBJECTS, fault: 'extra_field' }] });
     const { id } = sandbox.control.changeFirewall(company, { kind: 'object', op: 'change' });
 
-    await snapshot.poll();
-    const first = told(await snapshot.changes());
-    await snapshot.poll();
+    await collection.poll();
+    const first = told(await collection.changes());
+    await collection.poll();
 
     expect(first).toEqual([`updated object ${id}`]);
-    expect(await snapshot.changes()).toEqual([]);
-    expect(await snapshot.conditions()).toEqual(['schema_drift']);
+    expect(await collection.changes()).toEqual([]);
+    expect(await collection.conditions()).toEqual(['schema_drift']);
   });
 
   test('A39 2.3.5: a change is read a second time before it is told', async () => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, confirmAfterMs: 30_000 };
-    const snapshot = await aSnapshot(clock, firewallStream(sandbox, 'objects'), { reading });
-    await snapshot.poll();
-    await snapshot.changes();
+    const collection = await aCollection(clock, firewallStream(sandbox, 'objects'), { reading });
+    await collection.poll();
+    await collection.changes();
     const { id } = sandbox.control.changeFirewall(company, { kind: 'object', op: 'change' });
 
-    const first = await snapshot.poll();
-    const unconfirmed = await snapshot.changes();
+    const first = await collection.poll();
+    const unconfirmed = await collection.changes();
     await clock.advance(30_000);
-    const second = await snapshot.poll();
+    const second = await collection.poll();
 
     expect(first).toEqual({ outcome: 'done', fresh: 0, more: false, againMs: 30_000 });
     expect(unconfirmed).toEqual([]);
     expect(second).toEqual({ outcome: 'done', fresh: 1, more: false });
-    expect(told(await snapshot.changes())).toEqual([`updated object ${id}`]);
+    expect(told(await collection.changes())).toEqual([`updated object ${id}`]);
   });
 });
 
@@ -269,7 +271,7 @@ function madeUp(world: World): CollectionStream {
   const request = (path: string) => ({ path, template: path, query: [] });
   const name = 'src/c-1/objects';
   return {
-    kind: 'snapshot',
+    kind: 'collection',
     ...{ name, source: 'src', company, paths: [], fingerprint: 'made up', resource: 'objects' },
     entity: { kind: 'object', ids: ['id'] },
     list: {
@@ -287,64 +289,64 @@ describe('readings', () => {
   async function reader(reading = quickly) {
     const clock = manualClock();
     const world: World = { now: whole(object('a'), object('b'), object('c'), object('d')) };
-    const snapshot = await aSnapshot(clock, madeUp(world), { reading });
-    await snapshot.poll();
-    await snapshot.changes();
-    return { clock, world, snapshot };
+    const collection = await aCollection(clock, madeUp(world), { reading });
+    await collection.poll();
+    await collection.changes();
+    return { clock, world, collection };
   }
 
   test('2.3.2: an absence is told after removals_after complete readings and settle', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, settleMs: 10 * minuteMs });
+    const { clock, world, collection } = await reader({ ...quickly, settleMs: 10 * minuteMs });
     world.now = whole(object('a'), object('b'), object('c'));
 
     const after: string[][] = [];
     for (const wait of [0, 5 * minuteMs, 4 * minuteMs, minuteMs]) {
       await clock.advance(wait);
-      await snapshot.poll();
-      after.push(told(await snapshot.changes()));
+      await collection.poll();
+      after.push(told(await collection.changes()));
     }
 
     expect(after).toEqual([[], [], [], ['deleted object d']]);
   });
 
   test('2.3.2: incomplete readings in between neither count nor begin anew', async () => {
-    const { world, snapshot } = await reader();
+    const { world, collection } = await reader();
     const three = [object('a'), object('b'), object('c')];
     world.now = whole(...three);
-    await snapshot.poll();
+    await collection.poll();
     Object.assign(world, { now: whole(object('a', 2)), isPart: true });
-    await snapshot.poll();
-    const between = told(await snapshot.changes());
+    await collection.poll();
+    const between = told(await collection.changes());
     Object.assign(world, { now: whole(object('a', 2), object('b'), object('c')), isPart: false });
-    await snapshot.poll();
+    await collection.poll();
 
     expect(between).toEqual(['updated object a']);
-    expect(told(await snapshot.changes())).toEqual(['deleted object d']);
+    expect(told(await collection.changes())).toEqual(['deleted object d']);
   });
 
   test('2.3.2: one that comes back was never gone, and counts anew', async () => {
-    const { world, snapshot } = await reader();
+    const { world, collection } = await reader();
     const all = world.now;
     const less = whole(object('a'), object('b'), object('c'));
 
     for (const now of [less, all, less]) {
       world.now = now;
-      await snapshot.poll();
+      await collection.poll();
     }
 
-    expect(await snapshot.changes()).toEqual([]);
+    expect(await collection.changes()).toEqual([]);
   });
 
   test.for(['there', 'unknown'] as const)(
     'A39 2.3.2: one that upstream’s by-id read calls %s is not told as deleted',
     async (answer) => {
-      const { world, snapshot } = await reader();
+      const { world, collection } = await reader();
       world.there = answer;
       world.now = whole(object('a'), object('b'), object('c'));
 
-      for (let readings = 0; readings < 5; readings += 1) await snapshot.poll();
+      for (let readings = 0; readings < 5; readings += 1) await collection.poll();
 
-      expect(await snapshot.changes()).toEqual([]);
+      expect(await collection.changes()).toEqual([]);
     },
   );
 
@@ -354,81 +356,81 @@ describe('readings', () => {
   ])(
     'A44 2.3.3: $name missing is held until three complete readings, and told as held once',
     async ({ now }) => {
-      const { world, snapshot } = await reader({ ...quickly, brake: { share: 0.3, count: 2 } });
+      const { world, collection } = await reader({ ...quickly, brake: { share: 0.3, count: 2 } });
       world.now = now;
 
       const counts: number[] = [];
       for (let readings = 0; readings < 4; readings += 1) {
-        await snapshot.poll();
-        counts.push((await snapshot.changes()).length);
+        await collection.poll();
+        counts.push((await collection.changes()).length);
       }
 
       const missing = 4 - now.size;
       expect(counts).toEqual([0, 0, missing, 0]);
-      expect(await snapshot.conditions()).toEqual(['removals_held']);
-      expect(snapshot.found).toMatchObject([
+      expect(await collection.conditions()).toEqual(['removals_held']);
+      expect(collection.found).toMatchObject([
         { condition: 'removals_held', stream: 'src/c-1/objects' },
       ]);
     },
   );
 
   test('2.3.5: a change that is gone at the second look is not told', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     const before = world.now;
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
 
-    await snapshot.poll();
+    await collection.poll();
     await clock.advance(30_000);
     world.now = before;
-    const second = await snapshot.poll();
-    await snapshot.poll();
+    const second = await collection.poll();
+    await collection.poll();
 
     expect(second).toEqual({ outcome: 'done', fresh: 0, more: false });
-    expect(await snapshot.changes()).toEqual([]);
+    expect(await collection.changes()).toEqual([]);
   });
 
   test.for(['refused', 'blocked'] as const)(
     'a reading that is %s for now is tried again, and halts nothing',
     async (outcome) => {
-      const { world, snapshot } = await reader();
+      const { world, collection } = await reader();
       const cause = new ExportError('upstream_refused', 'no', { next: 'wait' });
       world.now = { outcome, status: 400, cause };
 
-      const polled = await snapshot.poll();
+      const polled = await collection.poll();
 
       expect(polled).toMatchObject({ outcome: 'retry', cause });
-      expect(await snapshot.changes()).toEqual([]);
+      expect(await collection.changes()).toEqual([]);
     },
   );
 
   test('2.3.5: where the second look fails, the next reading confirms', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     const changed = whole(object('a', 2), object('b'), object('c'), object('d'));
     world.now = changed;
     const cause = new ExportError('upstream_unreachable', 'down', { next: 'wait' });
 
-    await snapshot.poll();
+    await collection.poll();
     await clock.advance(30_000);
     world.now = { outcome: 'retry', cause };
-    await snapshot.poll();
-    const unconfirmed = await snapshot.changes();
+    await collection.poll();
+    const unconfirmed = await collection.changes();
     world.now = changed;
-    await snapshot.poll();
+    await collection.poll();
 
     expect(unconfirmed).toEqual([]);
-    expect(told(await snapshot.changes())).toEqual(['updated object a']);
+    expect(told(await collection.changes())).toEqual(['updated object a']);
   });
 
   test('2.3.5: a change that is another one at the second look is not looked at a third time at once', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     const asks: unknown[] = [];
     const changes: string[][] = [];
 
     for (const content of [2, 3, 3]) {
       world.now = whole(object('a', content), object('b'), object('c'), object('d'));
-      const result = await snapshot.poll();
+      const result = await collection.poll();
       asks.push(result.outcome === 'done' ? result.againMs : result.outcome);
-      changes.push(told(await snapshot.changes()));
+      changes.push(told(await collection.changes()));
       await clock.advance(30_000);
     }
 
@@ -437,45 +439,45 @@ describe('readings', () => {
   });
 
   test('2.3.5: after a restart the reading that comes next confirms what is due', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
-    await snapshot.poll();
+    await collection.poll();
     await clock.advance(30_000);
 
-    snapshot.restart();
-    await snapshot.poll();
+    collection.restart();
+    await collection.poll();
 
-    expect(told(await snapshot.changes())).toEqual(['updated object a']);
+    expect(told(await collection.changes())).toEqual(['updated object a']);
   });
 
   test('2.3.2: the second look at a change counts for no absence', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, confirmAfterMs: 30_000 });
+    const { clock, world, collection } = await reader({ ...quickly, confirmAfterMs: 30_000 });
     world.now = whole(object('a', 2), object('b'), object('c'));
 
-    await snapshot.poll();
+    await collection.poll();
     await clock.advance(30_000);
-    await snapshot.poll();
-    const soon = told(await snapshot.changes());
+    await collection.poll();
+    const soon = told(await collection.changes());
     await clock.advance(hourMs);
-    await snapshot.poll();
+    await collection.poll();
 
     expect(soon).toEqual(['updated object a']);
-    expect(told(await snapshot.changes())).toEqual(['deleted object d']);
+    expect(told(await collection.changes())).toEqual(['deleted object d']);
   });
 
   test('A39 2.3.5: going back within settle is a flap, and is told if it stays', async () => {
-    const { clock, world, snapshot } = await reader({ ...quickly, settleMs: 10 * minuteMs });
+    const { clock, world, collection } = await reader({ ...quickly, settleMs: 10 * minuteMs });
     const before = world.now;
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
-    await snapshot.poll();
-    const first = told(await snapshot.changes());
+    await collection.poll();
+    const first = told(await collection.changes());
     world.now = before;
 
-    await snapshot.poll();
-    const flap = await snapshot.changes();
+    await collection.poll();
+    const flap = await collection.changes();
     await clock.advance(10 * minuteMs);
-    await snapshot.poll();
-    const later = await snapshot.changes();
+    await collection.poll();
+    const later = await collection.changes();
 
     expect(first).toEqual(['updated object a']);
     expect(flap).toEqual([]);
@@ -483,12 +485,12 @@ describe('readings', () => {
   });
 
   test('2.3.8: A to B to A to B is four versions with uids of their own', async () => {
-    const { world, snapshot } = await reader();
+    const { world, collection } = await reader();
     const all = [];
     for (const content of [2, 1, 2]) {
       world.now = whole(object('a', content), object('b'), object('c'), object('d'));
-      await snapshot.poll();
-      all.push(...(await snapshot.changes()));
+      await collection.poll();
+      all.push(...(await collection.changes()));
     }
 
     expect(all.map(({ entity_version }) => entity_version)).toEqual([2, 3, 4]);
@@ -496,27 +498,27 @@ describe('readings', () => {
   });
 
   test('a server that prints the same otherwise has changed nothing', async () => {
-    const { world, snapshot } = await reader();
+    const { world, collection } = await reader();
     const reordered = '{ "content": 1,\n "id": "a" }';
     world.now = whole(['a', reordered], object('b'), object('c'), object('d'));
 
-    await snapshot.poll();
+    await collection.poll();
 
-    expect(await snapshot.changes()).toEqual([]);
+    expect(await collection.changes()).toEqual([]);
   });
 
   test('digits beyond 2^53 are compared, and told as they are', async () => {
-    const { world, snapshot } = await reader();
+    const { world, collection } = await reader();
     const big = (digits: string) => ['a', `{"id":"a","content":${digits}}`] as const;
     const others = [object('b'), object('c'), object('d')];
     world.now = whole(big('9007199254740993001'), ...others);
-    await snapshot.poll();
-    await snapshot.changes();
+    await collection.poll();
+    await collection.changes();
     world.now = whole(big('9007199254740993002'), ...others);
 
-    await snapshot.poll();
+    await collection.poll();
 
-    const [change] = await snapshot.changes();
+    const [change] = await collection.changes();
     expect(change?.text).toContain('"before":{"id":"a","content":9007199254740993001}');
     expect(change?.text).toContain('"after":{"id":"a","content":9007199254740993002}');
   });
@@ -524,22 +526,22 @@ describe('readings', () => {
   test('a first reading that is not whole leaves the baseline open, and creates nothing', async () => {
     const clock = manualClock();
     const world: World = { now: whole(object('a')), isPart: true };
-    const snapshot = await aSnapshot(clock, madeUp(world));
+    const collection = await aCollection(clock, madeUp(world));
 
-    const first = await snapshot.poll();
-    const open = await snapshot.changes();
+    const first = await collection.poll();
+    const open = await collection.changes();
     Object.assign(world, { now: whole(object('a'), object('b')), isPart: false });
-    await snapshot.poll();
+    await collection.poll();
 
     expect(first.outcome).toBe('retry');
     expect(open).toEqual([]);
-    expect(await snapshot.changes()).toMatchObject([{ change: 'baseline', count: 2 }]);
+    expect(await collection.changes()).toMatchObject([{ change: 'baseline', count: 2 }]);
   });
 
   test('2.3.7: after a reset the epoch is new and the baseline is told again', async () => {
-    const { clock, world, snapshot } = await reader();
-    await snapshot.spool.append({ stream: snapshot.stream.name, pages: [], checkpoint: null });
-    const anew = await aSnapshot(clock, madeUp(world), { spool: snapshot.spool });
+    const { clock, world, collection } = await reader();
+    await collection.spool.append({ stream: collection.stream.name, pages: [], checkpoint: null });
+    const anew = await aCollection(clock, madeUp(world), { spool: collection.spool });
 
     await anew.poll();
 
@@ -549,11 +551,11 @@ describe('readings', () => {
   });
 
   test('2.9: a checkpoint of another endpoint halts the stream and is left alone', async () => {
-    const { clock, world, snapshot } = await reader();
-    const moved = await aSnapshot(
+    const { clock, world, collection } = await reader();
+    const moved = await aCollection(
       clock,
       { ...madeUp(world), fingerprint: 'other' },
-      { spool: snapshot.spool },
+      { spool: collection.spool },
     );
 
     const polled = await moved.poll();

@@ -1,14 +1,14 @@
-// What the tests of the fetch side share: a list or a snapshot stream of the sandbox, read through a real spool by a clock
+// What the tests of the fetch side share: a list or a collection of the sandbox, read through a real spool by a clock
 // of the test's, and what the spool then holds.
 
 import { z } from 'zod';
 import { sources } from '../../../connectors/sources/index.ts';
 import type { ConditionRecord } from '../../../src/contracts/change.ts';
-import type { SnapshotReading, SourceDefinition } from '../../../src/contracts/definition.ts';
+import type { CollectionReading, SourceDefinition } from '../../../src/contracts/definition.ts';
 import type { PageContext } from '../../../src/contracts/event.ts';
 import type { CollectionStream, ListStream } from '../../../src/contracts/source.ts';
 import { type Spool, uidBytes } from '../../../src/contracts/spool.ts';
-import { SnapshotPoller } from '../../../src/fetch/collection/poller.ts';
+import { CollectionPoller } from '../../../src/fetch/collection/poller.ts';
 import { CollectionReader } from '../../../src/fetch/collection/reader.ts';
 import { parseCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
@@ -209,8 +209,8 @@ export function ledgerTexts(sandbox: Sandbox, path: string): readonly string[] {
   return [...sandbox.ledger().list(path).records()].map(({ text }) => text).sort();
 }
 
-/** A snapshot stream under test. */
-export interface SnapshotUnderTest {
+/** A collection under test. */
+export interface CollectionUnderTest {
   readonly stream: CollectionStream;
   readonly spool: Spool;
   /** One generation. */
@@ -244,7 +244,7 @@ export type ToldChange = z.infer<typeof toldChange> & {
 };
 
 /** Quick settings of comparison: nothing waits unless a test says so. */
-export const quickly: SnapshotReading = {
+export const quickly: CollectionReading = {
   confirmAfterMs: 0,
   settleMs: 0,
   removalsAfter: 2,
@@ -254,16 +254,16 @@ export const quickly: SnapshotReading = {
   unordered: [],
 };
 
-/** A snapshot stream read into a spool. */
-export async function aSnapshot(
+/** A collection read into a spool. */
+export async function aCollection(
   clock: ManualClock,
   stream: CollectionStream,
-  { reading = quickly, spool: given }: { reading?: SnapshotReading; spool?: Spool } = {},
-): Promise<SnapshotUnderTest> {
+  { reading = quickly, spool: given }: { reading?: CollectionReading; spool?: Spool } = {},
+): Promise<CollectionUnderTest> {
   const spool = given ?? (await aSpool());
   const found: FoundRecord[] = [];
   const means = { stream, spool, clock, log: noLog, reading };
-  const poller = () => new SnapshotPoller({ ...means, found: (record) => found.push(record) });
+  const poller = () => new CollectionPoller({ ...means, found: (record) => found.push(record) });
   let current = poller();
   let told = 0;
   return {
@@ -299,7 +299,7 @@ export function firewallStream(
   const upstream = upstreamAt('services', sandbox);
   const streams = definition.streams(settingsOf(definition), { name: 'src', upstream });
   const stream = streams.find(({ name }) => name === `src/c-1/${resource}`);
-  if (stream?.kind !== 'snapshot') throw new Error(`there is no stream of ${resource}`);
+  if (stream?.kind !== 'collection') throw new Error(`there is no stream of ${resource}`);
   return stream;
 }
 
