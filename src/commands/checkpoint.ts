@@ -43,7 +43,7 @@ export const show = defineCommand({
 });
 
 function factsOf(
-  { checkpoint, caughtUpAt, error }: StreamState,
+  { checkpoint, caught_up_at, error }: StreamState,
   extent: StreamExtent | null,
   stream: string,
 ): Parameters<typeof factLines>[0] {
@@ -55,7 +55,7 @@ function factsOf(
     ['order', checkpoint?.order ?? '-'],
     ['read whole once', checkpoint?.swept === null ? '-' : checkpoint?.swept ? 'yes' : 'not yet'],
     ['latest record', time(checkpoint?.watermark)],
-    ['caught up', time(caughtUpAt)],
+    ['caught up', time(caught_up_at)],
     ['records known', records === 0 ? '0' : `${records}, since ${time(knownSince)}`],
     [
       'places to rewind to',

@@ -1,6 +1,7 @@
-// `sluice explain STREAM`: what one stream is doing, why it waits, and what its operator can do, put together from the state
-// directory and, where it can be asked, from the process that runs. What only a running process knows (waits, rates, the
-// request's ids) is left out while none answers, and it is said why.
+// `sluice explain STREAM`: what one stream is doing, why it waits, and what its operator can do,
+// put together from the state directory and, where it can be asked, from the process that runs.
+// What only a running process knows (waits, rates, the request's ids) is left out while none
+// answers, and it is said why.
 
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';

@@ -1,8 +1,8 @@
-// `sluice status`: how each stream, the spool and each sink stand, read from the state directory, so that it also
-// answers while another process runs and when none can, and needs no secret. For people what needs attention first, then
-// tables with the same order; with --json the standing (watch/standing.ts) for scripts, in the order of the config.
-// Filters that could not judge events are known only to the process that runs, so there are none where it has no
-// status.listen.
+// `sluice status`: how each stream, the spool and each sink stand, read from the state directory,
+// so that it also answers while another process runs and when none can, and needs no secret. For
+// people what needs attention first, then tables with the same order; with --json the standing
+// (watch/standing.ts) for scripts, in the order of the config. Filters that could not judge events
+// are known only to the process that runs, so there are none where it has no status.listen.
 
 import type { Config } from '../config/config.ts';
 import { commandOf } from '../terminal/command-text.ts';

@@ -1,13 +1,14 @@
-// `sluice top`: how the running process stands, redrawn in place each second until `q` or Ctrl-C. It asks the process's own
-// status server, so that it shows what is going on now; where there is none, `sluice status` reads the state directory. What
-// is not a terminal gets one screen, and that is all. What must stay true: however it ends, the terminal is as it was.
+// `sluice top`: how the running process stands, redrawn in place each second until `q` or Ctrl-C.
+// It asks the process's own status server, so that it shows what is going on now; where there is
+// none, `sluice status` reads the state directory. What is not a terminal gets one screen, and that
+// is all. What must stay true: however it ends, the terminal is as it was.
 
 import type { Config } from '../config/config.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
-import { type Asked, askRunning } from '../watch/running.ts';
+import { askRunning, type StatusReply } from '../watch/running.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { frameLines } from './shared/top-frame.ts';
@@ -47,15 +48,15 @@ export const top = defineCommand({
   },
 });
 
-// ECMA-48 and xterm: the alternate screen keeps what stood there before, and without wrapping a long line is cut at the
-// edge by the terminal itself, which knows how wide each character is.
+// ECMA-48 and xterm: the alternate screen keeps what stood there before, and without wrapping a
+// long line is cut at the edge by the terminal itself, which knows how wide each character is.
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l';
 const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 const home = '\u001b[H';
 const eraseLine = '\u001b[K';
 const eraseBelow = '\u001b[J';
 
-async function follow(first: Asked, config: Config, stop: AbortSignal): Promise<void> {
+async function follow(first: StatusReply, config: Config, stop: AbortSignal): Promise<void> {
   const clock = systemClock();
   let asked = first;
   let shown = first;
@@ -88,12 +89,12 @@ async function follow(first: Asked, config: Config, stop: AbortSignal): Promise<
   }
 }
 
-function linesOf(asked: Asked, rows: number): readonly string[] {
+function linesOf(asked: StatusReply, rows: number): readonly string[] {
   if (asked.outcome !== 'told') return silenceLines(asked);
   return frameLines(asked.standing, rows);
 }
 
-function silenceLines(asked: Asked): readonly string[] {
+function silenceLines(asked: StatusReply): readonly string[] {
   if (asked.outcome === 'told') return [];
   return [cleanText(asked.why, 300), cleanText(asked.next, 300)];
 }

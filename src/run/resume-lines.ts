@@ -1,5 +1,6 @@
-// What a run says at its start: where each stream goes on and what is still held for each sink, so that an operator
-// sees at once whether a restart took up where the last run ended. Cursors are never shown.
+// What a run says at its start: where each stream goes on and what is still held for each sink, so
+// that an operator sees at once whether a restart took up where the last run ended. Cursors are
+// never shown.
 
 import type { ErrorDetails } from '../contracts/errors.ts';
 import type { Plan } from '../pipeline.ts';

@@ -1,5 +1,5 @@
-// What `run --once` says at its end: how much was read, what needs attention first as `status` has it, and what became of
-// each sink. Pure.
+// What `run --once` says at its end: how much was read, what needs attention first as `status` has
+// it, and what became of each sink. Pure.
 
 import { styleText } from 'node:util';
 import type { Config } from '../config/config.ts';
@@ -16,7 +16,10 @@ export interface After {
   readonly bytes: number;
 }
 
-/** True where all was read, and every sink has taken everything: what one refused for good in this run was not delivered. */
+/**
+ * True where all was read, and every sink has taken everything: what one refused for good in this
+ * run was not delivered.
+ */
 export function isWhole({ failed, behind }: Summary, { sinks }: After['state']): boolean {
   return failed.length + behind.length === 0 && sinks.every((sink) => sink.deadLetters === 0);
 }
@@ -54,7 +57,10 @@ export function summaryLines(
   ];
 }
 
-/** As the pipeline ended: its senders are closed by now, so that what they refused stands in the summary. */
+/**
+ * As the pipeline ended: its senders are closed by now, so that what they refused stands in the
+ * summary.
+ */
 function standingOf({ failed, behind }: Summary, { streams, sinks }: After['state']) {
   const states = new Map(streams.map(({ name, state }) => [name, state]));
   return {

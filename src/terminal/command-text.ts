@@ -1,5 +1,5 @@
-// Command lines of sluice as they are shown to people, who copy them into a shell: what stands in a path must not become a
-// word or a command of its own.
+// Command lines of sluice as they are shown to people, who copy them into a shell: what stands in a
+// path must not become a word or a command of its own.
 
 /** A command line that can be copied into a shell, such as `npx sluice status -c sluice.yaml`. */
 export function commandText(command: string, file: string, ...more: readonly string[]): string {

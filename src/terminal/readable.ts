@@ -1,6 +1,7 @@
-// An event in one short line for a person at a terminal: when, how grave, from where, who did what. It is for looking
-// on, not for programs: those get JSON, syslog or CEF. Like every format it is pure and total, and since each part is
-// cleaned, no event can write a second line or steer the terminal.
+// An event in one short line for a person at a terminal: when, how grave, from where, who did what.
+// It is for looking on, not for programs: those get JSON, syslog or CEF. Like every format it is
+// pure and total, and since each part is cleaned, no event can write a second line or steer the
+// terminal.
 
 import type { Event, OcsfEvent, OcsfUser } from '../contracts/event.ts';
 import type { Format } from '../contracts/format.ts';

@@ -1,6 +1,7 @@
-// Text and bytes for a person who wants to see them exactly. What could steer a terminal, turn a line around or hide in it
-// is written as JSON writes it, `\u001b`; bytes that are no text are written in hexadecimal. Where exactness does not
-// matter, cleanText (tools/clean-text.ts) is the one to use.
+// Text and bytes for a person who wants to see them exactly. What could steer a terminal, turn a
+// line around or hide in it is written as JSON writes it, `\u001b`; bytes that are no text are
+// written in hexadecimal. Where exactness does not matter, cleanText (tools/clean-text.ts) is the
+// one to use.
 
 import { visibleText } from '../contracts/text.ts';
 
@@ -9,7 +10,10 @@ export function visibleJson(value: unknown): readonly string[] {
   return JSON.stringify(value, null, 2).split('\n').map(visibleText);
 }
 
-/** Bytes as text in one line, or, where they are none, sixteen to a line in hexadecimal with their text beside them. */
+/**
+ * Bytes as text in one line, or, where they are none, sixteen to a line in hexadecimal with their
+ * text beside them.
+ */
 export function visibleBytes(bytes: Uint8Array): readonly string[] {
   const text = textOf(bytes);
   return text === null ? hexLines(bytes) : [visibleText(text)];

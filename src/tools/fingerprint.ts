@@ -1,5 +1,5 @@
-// Whether settings say what they said before, their secrets included, of which no more than a digest is kept. A secret is read
-// anew each time, so that one that was mended in its file shows.
+// Whether settings say what they said before, their secrets included, of which no more than a
+// digest is kept. A secret is read anew each time, so that one that was mended in its file shows.
 
 import { createHash } from 'node:crypto';
 import { isObject } from '../contracts/json.ts';
@@ -15,7 +15,10 @@ export function fingerprintOf(value: unknown): string {
 
 const lookEveryMs = 1_000;
 
-/** Looks once a second, and resolves when the fingerprint is another than this one. Rejects when aborted. */
+/**
+ * Looks once a second, and resolves when the fingerprint is another than this one. Rejects when
+ * aborted.
+ */
 export async function otherThan(
   known: string,
   { fingerprint, clock }: { readonly fingerprint: () => string; readonly clock: Clock },

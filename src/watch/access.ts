@@ -1,8 +1,9 @@
-// Who may read the status. On loopback whoever is on this machine may, and a web page must not: its requests would come from a
-// browser on this machine, under a name of the attacker's that was made to lead here (DNS rebinding), so the
-// Host header has to name loopback; or under our own name, which the browser itself tells (Sec-Fetch-Site). On any other
-// address readers bring a bearer token, or a name and a password. What must stay true: no secret stands in a URL, a log or
-// an answer, and the time a comparison takes says nothing about it.
+// Who may read the status. On loopback whoever is on this machine may, and a web page must not: its
+// requests would come from a browser on this machine, under a name of the attacker's that was made
+// to lead here (DNS rebinding), so the Host header has to name loopback; or under our own name,
+// which the browser itself tells (Sec-Fetch-Site). On any other address readers bring a bearer
+// token, or a name and a password. What must stay true: no secret stands in a URL, a log or an
+// answer, and the time a comparison takes says nothing about it.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -22,7 +23,10 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
-/** True where a browser or client addressed this machine as such: `localhost:8686`, `127.0.0.1`, `[::1]:1`. */
+/**
+ * True where a browser or client addressed this machine as such: `localhost:8686`, `127.0.0.1`,
+ * `[::1]:1`.
+ */
 export function namesLoopback(hostHeader: string | undefined): boolean {
   const match = /^(?:\[([0-9a-f:]+)\]|([^:[\]]+))(?::\d{1,5})?$/i.exec(hostHeader ?? '');
   const host = match?.[1] ?? match?.[2];
@@ -30,8 +34,9 @@ export function namesLoopback(hostHeader: string | undefined): boolean {
 }
 
 /**
- * True where a browser says that another site's page makes it ask (https://www.w3.org/TR/fetch-metadata/). That page could
- * not read the answer, yet making one costs us.
+ * True where a browser says that another site's page makes it ask
+ * (https://www.w3.org/TR/fetch-metadata/). That page could not read the answer, yet making one
+ * costs us.
  */
 export function isForeign(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
@@ -39,8 +44,9 @@ export function isForeign(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * True where a request that has something done comes from our own page, or from a program that brings credentials. A browser
- * names the page in Origin, and would send a name and a password it knows along with a request of any other page.
+ * True where a request that has something done comes from our own page, or from a program that
+ * brings credentials. A browser names the page in Origin, and would send a name and a password it
+ * knows along with a request of any other page.
  */
 export function isOwn(headers: IncomingHttpHeaders, { token, basicAuth }: Credentials): boolean {
   const { origin, host = '' } = headers;
@@ -70,7 +76,10 @@ export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials
   }
 }
 
-/** What a reader who is turned away is told to bring. Only for a name and a password does a browser ask by itself. */
+/**
+ * What a reader who is turned away is told to bring. Only for a name and a password does a browser
+ * ask by itself.
+ */
 export function challengeOf({ basicAuth }: Credentials): string {
   return basicAuth === null ? 'Bearer realm="sluice"' : 'Basic realm="sluice", charset="UTF-8"';
 }

@@ -4,18 +4,23 @@
 //   /healthz      200 while the process lives
 //   /readyz       200, or 503 with what keeps the journey from going on: { ready, reasons }
 //   /metrics      for Prometheus (metrics.ts)
-//   /status.json  everything (report.ts); `?find=TEXT` only the streams whose name, state or error holds the text
-//   /events       server-sent events: `history` and `state` at once, then `state` each second and `sample` each step;
-//                 `find` as above. A reader who comes back with Last-Event-ID gets only the samples since
+//   /status.json  everything (standing.ts); `?find=TEXT` only streams whose name, state or error
+//                 holds the text
+//   /events       server-sent events: `history` and `state` at once, then `state` each second and
+//                 `sample` each step; `find` as above. A reader who comes back with Last-Event-ID
+//                 gets only the samples since
 //   /tail         server-sent `events` (tail.ts); `?form=…&stream=…&text=…&where=…`
-//   /retry        POST with `?name=STREAM|SINK`: has it asked now; 202 with { asked }, 404 where there is nobody by that name
+//   /retry        POST with `?name=STREAM|SINK`: has it asked now; 202 with { asked }, 404 where
+//                 nobody has that name
 //
-// Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503, and keeps the
-// reasons to itself. The page holds no data; where browsers can ask for a name and a password they do so for the page.
+// Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503,
+// and keeps the reasons to itself. The page holds no data; where browsers can ask for a name and a
+// password they do so for the page.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import type { Pipeline } from '../pipeline.ts';
 import {
   type Credentials,
   challengeOf,
@@ -33,13 +38,6 @@ import { metricsText, metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
 import { type EventTap, type TailView, tellTail } from './tail.ts';
 
-/** Has the streams and sinks of a name asked now; empty: there are none. */
-export type Retry = (name: string) => readonly {
-  readonly part: 'stream' | 'sink';
-  /** Epoch milliseconds until which its far side has asked to wait, which stays; null: it is asked now. */
-  readonly waitsUntil: number | null;
-}[];
-
 /** What answers are made from. */
 export interface Desk {
   readonly host: string;
@@ -50,7 +48,8 @@ export interface Desk {
   readonly clock: Clock;
   readonly log: Log;
   readonly callers: Callers;
-  readonly retry: Retry | null;
+  /** Has the streams and sinks of a name asked now; null: nobody can ask for that here. */
+  readonly retry: Pipeline['askNow'] | null;
   /** Who looks at events now. */
   readonly tails: Set<EventStream>;
   /** Aborts when the server closes. */

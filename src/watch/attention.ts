@@ -1,8 +1,9 @@
-// What an operator should look at, gravest first, each with what to do about it: what keeps the journey from going on
-// (`bad`), and what goes on without harm until someone has looked (`warn`): dead letters, gaps that were found, endpoints
-// that go away. The rules are the same for a journey that runs and for what its database says; only with a history is a
-// failure that may mend itself left alone for a while. What must stay true: a thousand streams that fail for one reason
-// are one matter, not a thousand; and where nothing waits for a person there is nothing here.
+// What an operator should look at, gravest first, each with what to do about it: what keeps the
+// journey from going on (`bad`), and what goes on without harm until someone has looked (`warn`):
+// dead letters, gaps that were found, endpoints that go away. The rules are the same for a journey
+// that runs and for what its database says; only with a history is a failure that may mend itself
+// left alone for a while. What must stay true: a thousand streams that fail for one reason are one
+// matter, not a thousand; and where nothing waits for a person there is nothing here.
 
 import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -22,7 +23,10 @@ export interface Judged
 
 /** How it is judged. */
 interface Judging {
-  /** What history says keeps it from going on; left out: there is none, so that whatever fails is told. */
+  /**
+   * What history says keeps it from going on; left out: there is none, so that whatever fails is
+   * told.
+   */
   readonly ailments?: readonly Ailment[];
   /** Epoch milliseconds. */
   readonly now?: number;

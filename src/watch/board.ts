@@ -1,5 +1,6 @@
-// The journey as it was last looked at, with its history and health, and the readers who hear of it each second. What must
-// stay true: looking and telling take a bounded share of the time, however many streams there are and whoever asks.
+// The journey as it was last looked at, with its history and health, and the readers who hear of it
+// each second. What must stay true: looking and telling take a bounded share of the time, however
+// many streams there are and whoever asks.
 
 import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
@@ -31,7 +32,10 @@ export interface Hearing extends Pick<Wish, 'find'> {
 const tellMs = 1_000;
 /** Looking and telling take no more than this share of the time. */
 const shareMax = 0.1;
-/** Cheaper looks are taken whenever someone asks; between dearer ones the last one serves for a while. */
+/**
+ * Cheaper looks are taken whenever someone asks; between dearer ones the last one serves for a
+ * while.
+ */
 const dearLookMs = 5;
 /** Readers of `/events`; each gets a report a second. */
 const readersMax = 16;

@@ -1,5 +1,5 @@
-// Which of an upstream's limits a stream's requests pass, for the status: those of the paths that it asks and of what
-// stands below them, and the credential's own, which all pass.
+// Which of an upstream's limits a stream's requests pass, for the status: those of the paths that
+// it asks and of what stands below them, and the credential's own, which all pass.
 
 import type { Budget } from './standing.ts';
 

@@ -1,6 +1,7 @@
-// Who may stay connected to the status. Whoever reaches the port can open connections and say nothing, so a connection is
-// no claim to a place: where places run out, the one that was heard from least lately is ended, never the one that has
-// just come. What must stay true: who asks as soon as it is connected, as probes do, is answered whatever the others do.
+// Who may stay connected to the status. Whoever reaches the port can open connections and say
+// nothing, so a connection is no claim to a place: where places run out, the one that was heard
+// from least lately is ended, never the one that has just come. What must stay true: who asks as
+// soon as it is connected, as probes do, is answered whatever the others do.
 
 import type { Socket } from 'node:net';
 
@@ -19,7 +20,10 @@ export class Callers {
     if (this.#sockets.size > callersMax) oldest?.destroy();
   }
 
-  /** It listens to events from now on, of which there are few by another bound, and may be silent for as long as it likes. */
+  /**
+   * It listens to events from now on, of which there are few by another bound, and may be silent
+   * for as long as it likes.
+   */
   listens(socket: Socket): void {
     socket.setTimeout(0);
     this.#sockets.delete(socket);

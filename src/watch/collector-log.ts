@@ -1,8 +1,9 @@
-// sluice's own log lines sent to an OpenTelemetry collector, beside stderr, through OpenTelemetry's own LoggerProvider,
-// BatchLogRecordProcessor and OTLP exporter. These drop what a collector that is gone does not take, which is right for
-// lines that stand on stderr as well, and why no event of upstream goes this way. What must stay true: a collector that
-// is slow, gone or refuses costs the journey nothing; what is lost is counted; and what goes wrong here is told on
-// stderr alone, seldom, so that no line about a failure becomes the next thing that fails.
+// sluice's own log lines sent to an OpenTelemetry collector, beside stderr, through OpenTelemetry's
+// own LoggerProvider, BatchLogRecordProcessor and OTLP exporter. These drop what a collector that
+// is gone does not take, which is right for lines that stand on stderr as well, and why no event of
+// upstream goes this way. What must stay true: a collector that is slow, gone or refuses costs the
+// journey nothing; what is lost is counted; and what goes wrong here is told on stderr alone,
+// seldom, so that no line about a failure becomes the next thing that fails.
 
 import { readFile } from 'node:fs/promises';
 import { Agent as HttpAgent } from 'node:http';
@@ -122,7 +123,10 @@ class Ledger {
     this.#beside = beside;
   }
 
-  /** Whether the queue has room for one more, which is counted; the processor would drop it without a word. */
+  /**
+   * Whether the queue has room for one more, which is counted; the processor would drop it without
+   * a word.
+   */
   takes(): boolean {
     if (this.#waiting >= queueMax) {
       this.lost += 1;

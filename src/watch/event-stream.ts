@@ -1,6 +1,6 @@
-// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), as far as the status needs them.
-// What must stay true: nothing that a record says can start an event of its own, and a reader who does not read costs a
-// bounded amount of memory and is then let go.
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), as far as
+// the status needs them. What must stay true: nothing that a record says can start an event of its
+// own, and a reader who does not read costs a bounded amount of memory and is then let go.
 
 import type { ServerResponse } from 'node:http';
 import { safeHeaders } from './access.ts';
@@ -34,7 +34,10 @@ export class EventStream {
     response.flushHeaders();
   }
 
-  /** True while the reader has yet to take what it was sent: what is said again anyway can be left out. */
+  /**
+   * True while the reader has yet to take what it was sent: what is said again anyway can be left
+   * out.
+   */
   get isBehind(): boolean {
     return this.#response.writableNeedDrain;
   }

@@ -1,5 +1,5 @@
-// What fetch has found about its sources since the start: gaps, resets and the like, as they became durable. What must stay
-// true: it does not grow with time, but by kinds of findings and streams.
+// What fetch has found about its sources since the start: gaps, resets and the like, as they became
+// durable. What must stay true: it does not grow with time, but by kinds of findings and streams.
 
 import type { LiveStanding } from './standing.ts';
 

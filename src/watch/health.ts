@@ -1,7 +1,8 @@
-// Whether the journey goes on, and if not, why. A stream or sink is unwell when it has stopped by itself, or when it
-// has not come any further for longer than its pace explains; what is at rest because there is nothing to do is well.
-// What must stay true: a first failure that mends itself at the next attempt turns nothing red, and whatever stays
-// red names who has to look and what was told last.
+// Whether the journey goes on, and if not, why. A stream or sink is unwell when it has stopped by
+// itself, or when it has not come any further for longer than its pace explains; what is at rest
+// because there is nothing to do is well. What must stay true: a first failure that mends itself at
+// the next attempt turns nothing red, and whatever stays red names who has to look and what was
+// told last.
 
 import { roughSpanText } from '../tools/time-text.ts';
 import type { Moment } from './live.ts';
@@ -53,7 +54,9 @@ export interface Patience {
   readonly silentSinkMs: number;
 }
 
-/** Long enough for what mends itself: a restart of the far side, a renewed token, one refused page. */
+/**
+ * Long enough for what mends itself: a restart of the far side, a renewed token, one refused page.
+ */
 export const usualPatience: Patience = {
   intervals: 5,
   streamMs: 60_000,
@@ -90,7 +93,8 @@ export function openHealth(patience: Patience = usualPatience): Health {
 
   const streamAilment = (stream: LiveStream, everyMs: number | null, now: number) => {
     const { name, state, records, caught_up_at: caughtUpAt, error } = stream;
-    // Between two dates of a calendar there is nothing to be late with; an interval has an answer due each time.
+    // Between two dates of a calendar there is nothing to be late with; an interval has an answer
+    // due each time.
     const resting = everyMs === null && state === 'waiting' && error === null;
     const progress = `${records} ${caughtUpAt}`;
     const stillMs = standstillMs(streamTraces, { name, progress, resting }, now);
@@ -140,7 +144,10 @@ export function openHealth(patience: Patience = usualPatience): Health {
 
 type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'>;
 
-/** What is wrong as far as one look shows it: what fails is told, since nobody knows for how long it has. */
+/**
+ * What is wrong as far as one look shows it: what fails is told, since nobody knows for how long it
+ * has.
+ */
 export function ailmentsAtOnce({
   streams,
   sinks,

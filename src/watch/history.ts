@@ -1,6 +1,7 @@
-// What the last minutes and the last hour were like: rates over half a minute, and a ring of an hour in steps of five
-// seconds for the charts. Fed by whoever looks at the journey, at least once a step. What must stay true: its size does not
-// grow with time, and the charts' not with the number of streams.
+// What the last minutes and the last hour were like: rates over half a minute, and a ring of an
+// hour in steps of five seconds for the charts. Fed by whoever looks at the journey, at least once
+// a step. What must stay true: its size does not grow with time, and the charts' not with the
+// number of streams.
 
 import type { Moment } from './live.ts';
 

@@ -1,6 +1,7 @@
-// The standing of a journey that runs, from the pipeline's state, the spool's gauge, the upstreams' limits and what only the
-// database knows (checkpoints, dead letters), put together under the names of the config. What must stay true: looking
-// is cheap and never fails, so the database, which may be busy, is asked seldom and its last answer kept.
+// The standing of a journey that runs, from the pipeline's state, the spool's gauge, the upstreams'
+// limits and what only the database knows (checkpoints, dead letters), put together under the names
+// of the config. What must stay true: looking is cheap and never fails, so the database, which may
+// be busy, is asked seldom and its last answer kept.
 
 import type { ExportError } from '../contracts/errors.ts';
 import type { Spool } from '../contracts/spool.ts';
@@ -28,7 +29,10 @@ export interface Sights {
   readonly log: Log;
 }
 
-/** A standing as one look shows it: what takes more than one to know, such as a rate, is what it is at rest. */
+/**
+ * A standing as one look shows it: what takes more than one to know, such as a rate, is what it is
+ * at rest.
+ */
 export interface Moment
   extends Pick<
     LiveStanding,
@@ -47,7 +51,10 @@ export interface Moment
   readonly logLinesLost: number | null;
 }
 
-/** How often the database is read, at most; and how much of the time may go into it, since nothing else runs meanwhile. */
+/**
+ * How often the database is read, at most; and how much of the time may go into it, since nothing
+ * else runs meanwhile.
+ */
 const readEveryMs = 5_000;
 const readShareMax = 0.005;
 

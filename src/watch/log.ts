@@ -1,7 +1,8 @@
-// The log: what operators and their tools read while the journey goes on. Lines go to stderr, since stdout belongs to
-// events and reports: JSON through pino where a program reads them, aligned and coloured where a person does. What
-// must stay true: a line is one line. Names and messages come from upstream, so characters that could end a line, turn
-// it around or steer a terminal are taken out of every value, whichever of the two is written.
+// The log: what operators and their tools read while the journey goes on. Lines go to stderr, since
+// stdout belongs to events and reports: JSON through pino where a program reads them, aligned and
+// coloured where a person does. What must stay true: a line is one line. Names and messages come
+// from upstream, so characters that could end a line, turn it around or steer a terminal are taken
+// out of every value, whichever of the two is written.
 
 import { styleText } from 'node:util';
 import type { ErrorDetails } from '../contracts/errors.ts';

@@ -1,22 +1,23 @@
-// The numbers for Prometheus, in its text format 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/).
-// The list below is stable: alerts and dashboards are built on it, so names are added and never renamed. Labels are
-// names from the config and streams made of them, never anything that a record says. Counters start at 0 with the
-// process. There are few and they are read seldom, so they are written out from the journey's own state at each
-// scrape: nothing is counted twice, and no client library is needed.
+// The numbers for Prometheus, in its text format 0.0.4
+// (https://prometheus.io/docs/instrumenting/exposition_formats/). The list below is stable: alerts
+// and dashboards are built on it, so names are added and never renamed. Labels are names from the
+// config and streams made of them, never anything that a record says. Counters start at 0 with the
+// process. There are few and they are read seldom, so they are written out from the journey's own
+// state at each scrape: nothing is counted twice, and no client library is needed.
 //
 //   sluice_ready                                1 while nothing keeps the journey from going on
 //   sluice_start_time_seconds                   when this process started
-//   sluice_config_reload_refused                1 while the config as it stands in its file was refused
+//   sluice_config_reload_refused                1 while the config in its file is refused
 //   sluice_stream_records_total                 {source, stream} new records read
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
-//   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to the tail; absent before the first time
+//   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to its tail; else absent
 //   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
 //   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
-//   sluice_source_conditions_total              {condition, stream} gaps, resets and the like that were found
-//   sluice_upstream_wait_seconds                {upstream} the longest wait that its limits impose now
+//   sluice_source_conditions_total              {condition, stream} gaps, resets and the like
+//   sluice_upstream_wait_seconds                {upstream} the longest wait of its limits now
 //   sluice_spool_bytes, sluice_spool_max_bytes, sluice_spool_events
-//   sluice_spool_oldest_timestamp_seconds       when the oldest page held was read; absent where none is
+//   sluice_spool_oldest_timestamp_seconds       when the oldest page held was read, if any is
 //   sluice_sink_delivered_events_total          {sink}
 //   sluice_sink_retries_total                   {sink}
 //   sluice_sink_dead_letters_total              {sink} since the start
@@ -24,8 +25,8 @@
 //   sluice_sink_backlog_events                  {sink} held and not passed yet
 //   sluice_sink_position                        {sink} offset in the spool
 //   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
-//   sluice_filter_failures_total                {route, source} events that a route's filter could not judge
-//   sluice_log_lines_lost_total                 of the log, with log.otlp only: what the collector never got
+//   sluice_filter_failures_total                {route, source} events that could not be judged
+//   sluice_log_lines_lost_total                 with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
 import { epochOf } from '../tools/time-text.ts';
@@ -75,14 +76,11 @@ interface Point {
 }
 
 /** How one number is had from each of many; null: there is none now. */
-type Reading<T> = readonly [
-  name: string,
-  kind: Family['kind'],
-  help: string,
-  value: (one: T) => number | null,
-];
+type Reading<T> = readonly [name: string, help: string, value: (one: T) => number | null];
 
-/** Labels are written once for all families: with thousands of streams they are most of the work. */
+/**
+ * Labels are written once for all families: with thousands of streams they are most of the work.
+ */
 function familiesOf<T>(
   all: readonly T[],
   labelsOf: (one: T) => Labels,
@@ -92,38 +90,27 @@ function familiesOf<T>(
     const labels = labelsOf(one);
     return { one, labels, text: labelsText(labels) };
   });
-  return readings.map(([name, kind, help, read]) => {
+  return readings.map(([name, help, read]) => {
     const points: Point[] = [];
     for (const { one, labels, text } of labelled) {
       const value = read(one);
       if (value !== null) points.push({ labels, text, value });
     }
-    return { name, kind, help, points };
+    return { name, kind: name.endsWith('_total') ? 'counter' : 'gauge', help, points };
   });
 }
 
 function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
   return familiesOf([facts], () => ({}), [
-    [
-      'sluice_ready',
-      'gauge',
-      'Nothing keeps the journey from going on.',
-      () => Number(standing.ready),
-    ],
-    [
-      'sluice_start_time_seconds',
-      'gauge',
-      'Start of the process.',
-      () => inSeconds(standing.started_at),
-    ],
+    ['sluice_ready', 'Nothing keeps the journey from going on.', () => Number(standing.ready)],
+    ['sluice_start_time_seconds', 'Start of the process.', () => inSeconds(standing.started_at)],
     [
       'sluice_config_reload_refused',
-      'gauge',
       'The config in its file was refused.',
       () => Number(standing.reload_refused !== null),
     ],
-    ['sluice_process_resident_memory_bytes', 'gauge', 'Resident memory.', (f) => f.residentBytes],
-    ['sluice_process_cpu_seconds_total', 'counter', 'CPU time used.', (f) => f.cpuSeconds],
+    ['sluice_process_resident_memory_bytes', 'Resident memory.', (f) => f.residentBytes],
+    ['sluice_process_cpu_seconds_total', 'CPU time used.', (f) => f.cpuSeconds],
   ]);
 }
 
@@ -133,46 +120,32 @@ function streamFamilies(
 ): readonly Family[] {
   return [
     ...familiesOf(streams, ({ source, name }) => ({ source, stream: name }), [
-      ['sluice_stream_records_total', 'counter', 'New records read.', (s) => s.records],
-      ['sluice_stream_polls_total', 'counter', 'Polls.', (s) => s.polls],
+      ['sluice_stream_records_total', 'New records read.', (s) => s.records],
+      ['sluice_stream_polls_total', 'Polls.', (s) => s.polls],
       [
         'sluice_stream_polls_skipped_total',
-        'counter',
         'Polls due while one was running.',
         (s) => s.polls_skipped,
       ],
       [
         'sluice_stream_caught_up_timestamp_seconds',
-        'gauge',
         'Last read to its tail.',
         (s) => inSeconds(s.caught_up_at),
       ],
       [
         'sluice_stream_checkpoint_timestamp_seconds',
-        'gauge',
         'Last checkpoint.',
         (s) => inSeconds(s.checkpoint_at),
       ],
-      ['sluice_stream_failing', 'gauge', 'The last poll failed.', (s) => Number(s.error !== null)],
-      [
-        'sluice_stream_halted',
-        'gauge',
-        'Stopped until someone acts.',
-        (s) => Number(s.state === 'halted'),
-      ],
+      ['sluice_stream_failing', 'The last poll failed.', (s) => Number(s.error !== null)],
+      ['sluice_stream_halted', 'Stopped until someone acts.', (s) => Number(s.state === 'halted')],
     ]),
     ...familiesOf(found, ({ condition, stream }) => ({ condition, stream }), [
-      [
-        'sluice_source_conditions_total',
-        'counter',
-        'Gaps, resets and the like found.',
-        (c) => c.count,
-      ],
+      ['sluice_source_conditions_total', 'Gaps, resets and the like found.', (c) => c.count],
     ]),
     ...familiesOf(upstreams, ({ name }) => ({ upstream: name }), [
       [
         'sluice_upstream_wait_seconds',
-        'gauge',
         'Longest wait that limits impose now.',
         ({ throttles }) =>
           throttles.reduce((most, { wait_ms }) => Math.max(most, wait_ms), 0) / 1_000,
@@ -187,48 +160,41 @@ function sinkFamilies(
 ): readonly Family[] {
   return [
     ...familiesOf(sinks, ({ name }) => ({ sink: name }), [
-      ['sluice_sink_delivered_events_total', 'counter', 'Events delivered.', (s) => s.delivered],
-      ['sluice_sink_retries_total', 'counter', 'Attempts that failed.', (s) => s.retries],
+      ['sluice_sink_delivered_events_total', 'Events delivered.', (s) => s.delivered],
+      ['sluice_sink_retries_total', 'Attempts that failed.', (s) => s.retries],
       [
         'sluice_sink_dead_letters_total',
-        'counter',
         'Events refused for good.',
         (s) => refused.get(s.name) ?? 0,
       ],
       [
         'sluice_sink_dead_letters_held',
-        'gauge',
         'Dead letters waiting for an operator.',
         (s) => s.dead_letters,
       ],
-      ['sluice_sink_backlog_events', 'gauge', 'Events held and not passed yet.', (s) => s.backlog],
-      ['sluice_sink_position', 'gauge', 'Offset in the spool.', (s) => s.position],
-      ['sluice_sink_failing', 'gauge', 'The last attempt failed.', (s) => Number(s.error !== null)],
-      ['sluice_sink_refused', 'gauge', 'Refuses everything.', (s) => Number(s.state === 'refused')],
+      ['sluice_sink_backlog_events', 'Events held and not passed yet.', (s) => s.backlog],
+      ['sluice_sink_position', 'Offset in the spool.', (s) => s.position],
+      ['sluice_sink_failing', 'The last attempt failed.', (s) => Number(s.error !== null)],
+      ['sluice_sink_refused', 'Refuses everything.', (s) => Number(s.state === 'refused')],
     ]),
     ...familiesOf(filters, ({ route, source }) => ({ route, source }), [
-      ['sluice_filter_failures_total', 'counter', 'Events not judged.', (f) => f.failures],
+      ['sluice_filter_failures_total', 'Events not judged.', (f) => f.failures],
     ]),
   ];
 }
 
 function spoolFamilies({ spool }: LiveStanding): readonly Family[] {
   return familiesOf([spool], () => ({}), [
-    ['sluice_spool_bytes', 'gauge', 'Bytes held.', ({ bytes }) => bytes],
-    ['sluice_spool_max_bytes', 'gauge', 'Bytes at which polling pauses.', (s) => s.max_bytes],
-    ['sluice_spool_events', 'gauge', 'Events held.', ({ events }) => events],
-    [
-      'sluice_spool_oldest_timestamp_seconds',
-      'gauge',
-      'Oldest page held.',
-      (s) => inSeconds(s.oldest_at),
-    ],
+    ['sluice_spool_bytes', 'Bytes held.', ({ bytes }) => bytes],
+    ['sluice_spool_max_bytes', 'Bytes at which polling pauses.', (s) => s.max_bytes],
+    ['sluice_spool_events', 'Events held.', ({ events }) => events],
+    ['sluice_spool_oldest_timestamp_seconds', 'Oldest page held.', (s) => inSeconds(s.oldest_at)],
   ]);
 }
 
 function logFamilies({ logLinesLost }: ProcessFacts): readonly Family[] {
   return familiesOf([logLinesLost], () => ({}), [
-    ['sluice_log_lines_lost_total', 'counter', 'Log lines the collector never got.', (n) => n],
+    ['sluice_log_lines_lost_total', 'Log lines the collector never got.', (n) => n],
   ]);
 }
 

@@ -1,5 +1,6 @@
-// A look at the journey made whole by what was seen before: rates, how late, how long until it is full or drained, what is
-// well and what an operator should look at. All streams are in it; a reader is told as many as a person looks through.
+// A look at the journey made whole by what was seen before: rates, how late, how long until it is
+// full or drained, what is well and what an operator should look at. All streams are in it; a
+// reader is told as many as a person looks through.
 
 import { epochOf, timeText } from '../tools/time-text.ts';
 import { attentionOf } from './attention.ts';
@@ -111,7 +112,10 @@ function msUntil(distance: number, perSecond: number): number | null {
   return ms > foreseenMsMax ? null : ms;
 }
 
-/** How long a sink needs for its backlog as it goes now; null: nothing to do, or it does not get less. */
+/**
+ * How long a sink needs for its backlog as it goes now; null: nothing to do, or it does not get
+ * less.
+ */
 function drainedInMs({ name, backlog }: LiveSink, history: History): number | null {
   const passed = history.sinkRate(name);
   // What it takes in a few seconds is under way, and says nothing about more or less.
@@ -122,8 +126,9 @@ function drainedInMs({ name, backlog }: LiveSink, history: History): number | nu
 const underWayS = 5;
 
 /**
- * How far behind upstream: everything up to the moment of the last poll that reached the tail is read. Before there was one,
- * everything up to the newest record read is, where the oldest come first; null: not known.
+ * How far behind upstream: everything up to the moment of the last poll that reached the tail is
+ * read. Before there was one, everything up to the newest record read is, where the oldest come
+ * first; null: not known.
  */
 function lagMs({ caught_up_at, newest_record_at, order }: LiveStream, now: number): number | null {
   const readUpTo = epochOf(caught_up_at ?? (order === 'oldest_first' ? newest_record_at : null));

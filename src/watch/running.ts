@@ -1,6 +1,6 @@
-// The process that runs with a config, asked how it stands: `/status.json` of its status server, over HTTP on the address
-// that the config gives. What must stay true: whatever listens there is a stranger until its answer has the right shape, and
-// its answer is bounded in size and time.
+// The process that runs with a config, asked how it stands: `/status.json` of its status server,
+// over HTTP on the address that the config gives. What must stay true: whatever listens there is a
+// stranger until its answer has the right shape, and its answer is bounded in size and time.
 
 import type { IncomingMessage } from 'node:http';
 import { commandText } from '../terminal/command-text.ts';
@@ -16,7 +16,7 @@ interface Reachable {
 type Address = Credentials & { readonly host: string; readonly port: number };
 
 /** Its answer, or why there is none and what can be done about that. */
-export type Asked =
+export type StatusReply =
   | { readonly outcome: 'told'; readonly standing: LiveStanding }
   | { readonly outcome: 'off'; readonly why: string; readonly next: string }
   | { readonly outcome: 'silent'; readonly why: string; readonly next: string };
@@ -26,7 +26,10 @@ const timeoutMs = 3_000;
 const bodyBytesMax = 64 * 1024 * 1024;
 
 /** Asks once. Never throws; an aborted signal makes it end sooner. */
-export async function askRunning({ status, file }: Reachable, stop?: AbortSignal): Promise<Asked> {
+export async function askRunning(
+  { status, file }: Reachable,
+  stop?: AbortSignal,
+): Promise<StatusReply> {
   if (status === null) {
     return {
       outcome: 'off',
@@ -96,7 +99,7 @@ async function fetched(
   return { status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') };
 }
 
-function answerOf(url: string, { status, body }: Answer): Asked {
+function answerOf(url: string, { status, body }: Answer): StatusReply {
   if (status === 401 || status === 403) {
     return {
       outcome: 'silent',

@@ -1,9 +1,11 @@
-// How everything stands: streams, spool, sinks, and what is to be said of them. There is one model of it, and two who fill
-// it: from the database, also while nothing runs (stored.ts), and from the journey that runs (live.ts), which knows more.
-// `status --json` prints the one, `/status.json` the other; commands that ask a running process read it by the same schema;
-// the page, `top`, `explain`, `/metrics` and attention are made of nothing else. Keys are lower_snake_case, times RFC 3339
-// or null, durations milliseconds; keys may be added. What must stay true: nothing here is a secret, a token or a
-// cursor; texts are passed on as they are, so whoever shows one must treat it as text.
+// How everything stands: streams, spool, sinks, and what is to be said of them. There is one model
+// of it, and two who fill it: from the database, also while nothing runs (stored.ts), and from the
+// journey that runs (live.ts), which knows more. `status --json` prints the one, `/status.json` the
+// other; commands that ask a running process read it by the same schema; the page, `top`,
+// `explain`, `/metrics` and attention are made of nothing else. Keys are lower_snake_case, times
+// RFC 3339 or null, durations milliseconds; keys may be added. What must stay true: nothing here is
+// a secret, a token or a cursor; texts are passed on as they are, so whoever shows one must treat
+// it as text.
 
 import { z } from 'zod';
 
@@ -12,7 +14,7 @@ const time = z.iso.datetime().nullable();
 const count = z.number();
 
 /** The last failure of a stream or sink, until it has passed. */
-const failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
+export const failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
 
 /** The same with upstream's own words for it, as far as it gave them. */
 const liveFailure = failure
@@ -22,6 +24,9 @@ const liveFailure = failure
     trace_id: z.string().nullable(),
   })
   .nullable();
+
+/** What a sink says of its far side though events go there. */
+export const notice = z.object({ what: z.string(), next: z.string() });
 
 const stream = z.object({
   name: z.string(),
@@ -50,8 +55,7 @@ const sink = z.object({
   /** Those that wait for an operator, also of earlier runs. */
   dead_letters: count,
   error: failure.nullable(),
-  /** What it says of its far side though events go there. */
-  notice: z.object({ what: z.string(), next: z.string() }).nullable().default(null),
+  notice: notice.nullable().default(null),
 });
 
 const spool = z.object({
@@ -62,7 +66,10 @@ const spool = z.object({
   oldest_at: time,
 });
 
-/** The filter of a route, as it does with the events of one source; what it could not judge has passed. */
+/**
+ * The filter of a route, as it does with the events of one source; what it could not judge has
+ * passed.
+ */
 const filter = z.object({
   /** `routes[0]`. */
   route: z.string(),

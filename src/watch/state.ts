@@ -1,26 +1,34 @@
-// What the state directory says, for the commands that look: read from the database while another process may be
-// writing to it, which WAL allows. Nothing is made, moved or locked. Checkpoints are shown by their facts; the cursors
-// in them are credentials of a kind and never leave this file but as a digest.
+// What the state directory says, for the commands that look: read from the database while another
+// process may be writing to it, which WAL allows. Nothing is made, moved or locked. Checkpoints are
+// shown by their facts; the cursors in them are credentials of a kind and never leave this file but
+// as a digest.
 
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
-import { isObject, type Json } from '../contracts/json.ts';
-import type { Notice } from '../contracts/sink.ts';
+import type { Json } from '../contracts/json.ts';
 import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
 import { isMade } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
-import type { Failure } from './standing.ts';
+import { failure, notice } from './standing.ts';
+
+const text = z.string().nullable().catch(null);
+const number = z.number().nullable().catch(null);
+const noted = { state: text, error: failure.nullable().catch(null) };
+
+/**
+ * What a stream notes after each poll; a damaged row says nothing, and the others are still worth
+ * seeing.
+ */
+const streamNote = z.object({ source: text, caught_up_at: number, next_poll_at: number, ...noted });
+
+/** What a sink notes now and then. */
+const sinkNote = z.object({ ...noted, notice: notice.nullable().catch(null) });
 
 /** What is known of a stream. Times are epoch milliseconds. */
-export interface StreamState {
-  readonly source: string | null;
+export interface StreamState extends z.output<typeof streamNote> {
   readonly checkpoint: CheckpointFacts | null;
-  readonly caughtUpAt: number | null;
-  /** When it was to be polled next, as of its last poll. */
-  readonly nextPollAt: number | null;
-  readonly state: string | null;
-  readonly error: Failure | null;
 }
 
 /** A checkpoint without its cursors. */
@@ -28,7 +36,10 @@ export interface CheckpointFacts {
   readonly savedAt: number;
   /** How the list is ordered, as far as it is known; null for a collection. */
   readonly order: string | null;
-  /** `the first page`, `record 1200`, or the cursor's digest; null where there is nothing to resume at. */
+  /**
+   * `the first page`, `record 1200`, or the cursor's digest; null where there is nothing to resume
+   * at.
+   */
   readonly resume: string | null;
   /** Latest time of a record read; null when none had one. */
   readonly watermark: number | null;
@@ -37,14 +48,10 @@ export interface CheckpointFacts {
 }
 
 /** What is known of a sink. */
-export interface SinkState {
+interface SinkState extends z.output<typeof sinkNote> {
   /** Null: nothing was ever acknowledged. */
   readonly position: Offset | null;
   readonly deadLetters: number;
-  readonly state: string | null;
-  readonly error: Failure | null;
-  /** What it says of its far side though events go there. */
-  readonly notice: Notice | null;
 }
 
 /** The state directory at one moment. */
@@ -81,7 +88,10 @@ interface Searched {
   readonly state: { readonly dir: string; readonly places: readonly string[] };
 }
 
-/** Where there is no state, that this may be why nothing is found, to follow what is not; else nothing. */
+/**
+ * Where there is no state, that this may be why nothing is found, to follow what is not; else
+ * nothing.
+ */
 export function notHere({ state: { dir, places } }: Searched): string {
   if (hasState(dir)) return '';
   return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
@@ -105,7 +115,9 @@ export function backlogOf(
   return end - Math.max(position ?? 0, oldest);
 }
 
-/** A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's. */
+/**
+ * A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's.
+ */
 const ofBackfill = /#backfill-[0-9a-f-]+$/;
 
 function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
@@ -119,16 +131,8 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
   for (const name of names) if (ofBackfill.test(name)) names.delete(name);
   return new Map(
     Array.from(names, (name) => {
-      const note = notes.get(name) ?? {};
-      const state: StreamState = {
-        source: text(note.source),
-        checkpoint: checkpoints.get(name) ?? null,
-        caughtUpAt: number(note.caught_up_at),
-        nextPollAt: number(note.next_poll_at),
-        state: text(note.state),
-        error: errorOf(note.error),
-      };
-      return [name, state];
+      const note = streamNote.parse(notes.get(name) ?? {});
+      return [name, { ...note, checkpoint: checkpoints.get(name) ?? null }];
     }),
   );
 }
@@ -140,15 +144,9 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
   return new Map(
     Array.from(names, (name) => {
-      const note = notes.get(name) ?? {};
-      const state: SinkState = {
-        position: positions.get(name) ?? null,
-        deadLetters: letters.get(name) ?? 0,
-        state: text(note.state),
-        error: errorOf(note.error),
-        notice: noticeOf(note.notice),
-      };
-      return [name, state];
+      const note = sinkNote.parse(notes.get(name) ?? {});
+      const position = positions.get(name) ?? null;
+      return [name, { ...note, position, deadLetters: letters.get(name) ?? 0 }];
     }),
   );
 }
@@ -176,26 +174,4 @@ function resumeText(resume: ListCheckpoint['end']['resume']): string | null {
 /** Enough to see whether two cursors are the same, and nothing to ask upstream with. */
 export function digestOf(cursor: string): string {
   return createHash('sha256').update(cursor).digest('hex').slice(0, 12);
-}
-
-function text(value: Json | undefined): string | null {
-  return typeof value === 'string' ? value : null;
-}
-
-function number(value: unknown): number | null {
-  return typeof value === 'number' ? value : null;
-}
-
-function noticeOf(value: Json | undefined): Notice | null {
-  if (!isObject(value)) return null;
-  return { what: text(value.what) ?? '', next: text(value.next) ?? '' };
-}
-
-function errorOf(value: Json | undefined): Failure | null {
-  if (!isObject(value)) return null;
-  return {
-    code: text(value.code) ?? '',
-    message: text(value.message) ?? '',
-    next: text(value.next) ?? '',
-  };
 }

@@ -1,13 +1,15 @@
-// The status over HTTP: a page for people, numbers for Prometheus, probes for whoever restarts us. It looks at the
-// journey and touches it only where the page's button asks for it, and a reader who is slow, greedy or hostile costs the journey nothing but a bounded number
-// of connections and a bounded share of the time. What is answered to whom stands in answers.ts.
+// The status over HTTP: a page for people, numbers for Prometheus, probes for whoever restarts us.
+// It looks at the journey and touches it only where the page's button asks for it, and a reader who
+// is slow, greedy or hostile costs the journey nothing but a bounded number of connections and a
+// bounded share of the time. What is answered to whom stands in answers.ts.
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import type { Pipeline } from '../pipeline.ts';
 import type { Credentials } from './access.ts';
-import { answer, type Retry } from './answers.ts';
+import { answer } from './answers.ts';
 import { Board } from './board.ts';
 import { Callers } from './callers.ts';
 import type { EventStream } from './event-stream.ts';
@@ -17,7 +19,9 @@ import { readPageFiles } from './page-files.ts';
 import type { EventTap } from './tail.ts';
 import { pushMetrics, type Telemetry } from './telemetry.ts';
 
-/** What a status server is made with. On any address but loopback `token` or `basicAuth` is needed. */
+/**
+ * What a status server is made with. On any address but loopback `token` or `basicAuth` is needed.
+ */
 export interface StatusSettings {
   readonly host: string;
   /** 0: any free one. */
@@ -29,7 +33,7 @@ export interface StatusSettings {
   /** Where the newest events are had from; left out: they are not shown. */
   readonly tap?: EventTap | null;
   /** Has the streams and sinks of a name asked now; left out: nobody can ask for that. */
-  readonly retry?: Retry;
+  readonly retry?: Pipeline['askNow'];
   /** Where the numbers of /metrics are pushed to as well; left out: nowhere. */
   readonly telemetry?: Telemetry | null;
   readonly clock: Clock;
@@ -45,7 +49,10 @@ export interface StatusServer {
   close(): Promise<void>;
 }
 
-/** Whoever has said nothing, or reads nothing, for this long is let go; below 5 s with Node's own delays. */
+/**
+ * Whoever has said nothing, or reads nothing, for this long is let go; below 5 s with Node's own
+ * delays.
+ */
 const silenceMsMax = 3_000;
 const stalledMsMax = 10_000;
 /** How often Node looks whose time is over. */
@@ -65,7 +72,8 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
     tails: new Set<EventStream>(),
     over: over.signal,
   };
-  // An import would load Node's own fetch and WebSocket too, which are exported beside it and take as long as zod.
+  // An import would load Node's own fetch and WebSocket too, which are exported beside it and take
+  // as long as zod.
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer(
     {

@@ -14,8 +14,9 @@ interface Configured {
 }
 
 /**
- * The streams and sinks of a config. One is `new` before anything was read or sent, and `stopped` while nothing runs; a
- * stream that is neither halted nor tried again later waits for room where there is none. Filters are not known here.
+ * The streams and sinks of a config. One is `new` before anything was read or sent, and `stopped`
+ * while nothing runs; a stream that is neither halted nor tried again later waits for room where
+ * there is none. Filters are not known here.
  */
 export function storedStanding(
   stored: State,
@@ -39,7 +40,7 @@ export function storedStanding(
     reload_refused: refused && { ...refused, at: timeText(refused.at) },
     streams: streams.map(({ name, source }) => {
       const held = stored.streams.get(name);
-      const caughtUpAt = held?.caughtUpAt ?? null;
+      const caughtUpAt = held?.caught_up_at ?? null;
       const waitsForRoom = isFull && held?.state !== 'halted' && held?.state !== 'retrying';
       return {
         name,
@@ -48,7 +49,7 @@ export function storedStanding(
         checkpoint_at: timeText(held?.checkpoint?.savedAt ?? null),
         caught_up_at: timeText(caughtUpAt),
         lag_ms: caughtUpAt === null ? null : Math.max(0, now - caughtUpAt),
-        next_poll_at: holder === null ? null : timeText(held?.nextPollAt ?? null),
+        next_poll_at: holder === null ? null : timeText(held?.next_poll_at ?? null),
         waits_for: waitsForRoom ? roomInSpool : null,
         state: stateNow(held?.state),
         error: held?.error ?? null,

@@ -1,6 +1,7 @@
-// The live tail: what the newest events look like in a form of the reader's choice, for a person. Nothing happens while
-// nobody looks, and who looks sees as much as a person can read: the rest is counted. Where events come from is boot's to
-// know (run/event-tap.ts). What must stay true: looking moves nothing, and its share of the time is bounded.
+// The live tail: what the newest events look like in a form of the reader's choice, for a person.
+// Nothing happens while nobody looks, and who looks sees as much as a person can read: the rest is
+// counted. Where events come from is boot's to know (run/event-tap.ts). What must stay true:
+// looking moves nothing, and its share of the time is bounded.
 
 import type { Clock } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
@@ -39,13 +40,19 @@ export interface TailTake {
 
 /** One reader's view of the newest events. */
 export interface TailView {
-  /** Waits for an event, then tells what has come; the first time at once, with the latest that are held. */
+  /**
+   * Waits for an event, then tells what has come; the first time at once, with the latest that are
+   * held.
+   */
   take(signal: AbortSignal): Promise<TailTake>;
 }
 
 /** Where events can be looked at. */
 export interface EventTap {
-  /** What events can be shown as: formats, and sinks as `sink NAME`. Another list after a reload of the config. */
+  /**
+   * What events can be shown as: formats, and sinks as `sink NAME`. Another list after a reload of
+   * the config.
+   */
   readonly forms: readonly string[];
   /** Throws an ExportError where there is no such form or `where` cannot be used. */
   open(wish: TailWish): TailView;
@@ -57,7 +64,10 @@ const pauseMs = 500;
 /** How a reader is told. */
 interface TailMeans {
   readonly clock: Clock;
-  /** False as soon as events look otherwise: the view ends, and its reader comes back for another one. */
+  /**
+   * False as soon as events look otherwise: the view ends, and its reader comes back for another
+   * one.
+   */
   readonly isCurrent: () => boolean;
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,8 @@
-// The numbers of /metrics pushed to an OpenTelemetry collector, for those who do not scrape: OTLP/HTTP in JSON, POST
-// /v1/metrics (https://opentelemetry.io/docs/specs/otlp/). Names and attributes are those of metrics.ts. Counters are
-// cumulative since the start, so a push that fails loses no count and is not sent again: the next one says more. What
-// must stay true: a collector that is slow, gone or refuses costs the journey nothing.
+// The numbers of /metrics pushed to an OpenTelemetry collector, for those who do not scrape:
+// OTLP/HTTP in JSON, POST /v1/metrics (https://opentelemetry.io/docs/specs/otlp/). Names and
+// attributes are those of metrics.ts. Counters are cumulative since the start, so a push that fails
+// loses no count and is not sent again: the next one says more. What must stay true: a collector
+// that is slow, gone or refuses costs the journey nothing.
 
 import type { Secret } from '../contracts/settings.ts';
 import type { Clock, HttpClient, Log, TlsSettings } from '../contracts/tools.ts';
@@ -29,7 +30,10 @@ interface Numbers {
 const timeoutMs = 10_000;
 const answerBytesMax = 64 * 1024;
 
-/** Pushes until `over` aborts. Never rejects: what fails is logged once, and so is that it works again. */
+/**
+ * Pushes until `over` aborts. Never rejects: what fails is logged once, and so is that it works
+ * again.
+ */
 export async function pushMetrics(
   { url, headers, tls, everyMs, http, instance }: Telemetry,
   { board, clock, log }: { readonly board: Numbers; readonly clock: Clock; readonly log: Log },

@@ -1,5 +1,6 @@
-// One screen of `sluice top`: what a running process tells of itself, what needs attention first, then streams and sinks in
-// the same order, as many as there is room for. Pure; whatever comes from upstream is cleaned here.
+// One screen of `sluice top`: what a running process tells of itself, what needs attention first,
+// then streams and sinks in the same order, as many as there is room for. Pure; whatever comes from
+// upstream is cleaned here.
 
 import {
   type Cell,
@@ -16,7 +17,10 @@ import { spanText } from '../../tools/time-text.ts';
 import { attentionLines } from '../../watch/attention.ts';
 import type { LiveStanding } from '../../watch/standing.ts';
 
-/** Sinks are few and streams may be thousands, so that streams get what room is left, and this much at least. */
+/**
+ * Sinks are few and streams may be thousands, so that streams get what room is left, and this much
+ * at least.
+ */
 const streamRowsMin = 3;
 /** What needs attention takes a third of the screen at most, with two lines each. */
 const rowsPerMatter = 6;
