@@ -49,6 +49,8 @@ export interface LedgerCollection {
   entities(): ReadonlyMap<string, object>;
   /** Every change so far, oldest first, and what only the audit trail tells of. */
   changes(): Iterable<Change>;
+  /** The entity before and after a change; null where there was or is none. */
+  sidesOf(change: Change): readonly [before: object | null, after: object | null];
   /** The timeline of an incident or a ticket, also of one that has gone; empty for other kinds. */
   timeline(id: string): readonly object[];
 }
@@ -116,6 +118,7 @@ function ledgerCollection(collection: Collection): LedgerCollection {
           .map((index) => [collection.idOf(index), collection.entity(index) ?? {}] as const),
       ),
     changes: () => collection.changes(),
+    sidesOf: (change) => collection.sidesOf(change),
     timeline(id) {
       const index = collection.indexOf(id);
       const moment = index === null ? null : collection.moment(index);

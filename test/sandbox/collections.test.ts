@@ -2,7 +2,7 @@
 // change, and what is served is what stands.
 import { describe, expect, it } from 'vitest';
 import type { Change, Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
-import { AUDIT, ask, page, scan, stillSandbox, tokenFor, walk } from './client.ts';
+import { AUDIT, ask, page, stillSandbox, tokenFor, walk } from './client.ts';
 
 const SITES = '/v1/sites';
 const HOSTS = '/api/fleet/v1/companies/c-1/hosts';
@@ -84,6 +84,34 @@ describe('collections', () => {
     }
 
     expect(told).toBeGreaterThan(2_000);
+  });
+
+  it('leave each entity as the ledger says of its last change', async () => {
+    await using sandbox = await clocked();
+    const { control } = sandbox;
+    sandbox.advance(2_000);
+    for (const id of sandbox.ledger().collection(BLOCKED).entities().keys()) {
+      control.change(BLOCKED, { op: 'updated', id });
+    }
+    control.change(BLOCKED, { op: 'created', id: 'mine' });
+    sandbox.advance(2_000);
+
+    for (const { entities, changes, sidesOf } of sandbox.ledger().collections) {
+      const last = new Map([...changes()].map((change) => [change.id, change]));
+      const versions = Map.groupBy(changes(), ({ id }) => id).values();
+      for (const told of versions) {
+        const updates = told.filter(({ op }) => op === 'updated').map(({ version }) => version);
+        expect(updates).toEqual(updates.map((_, at) => (updates[0] ?? 0) + at));
+      }
+      const now = entities();
+      for (const [id, change] of last) {
+        const [before, after] = sidesOf(change);
+        expect(after).toEqual(now.get(id) ?? null);
+        expect(before === null).toBe(change.op === 'created');
+        expect(before).not.toEqual(after);
+      }
+      expect(last.size).toBeGreaterThan(0);
+    }
   });
 
   it('are the same in a sandbox started later with the same seed and epoch', async () => {
@@ -318,11 +346,14 @@ describe('the audit trail', () => {
     const unseen = blocked.filter(({ seen }) => !seen);
     expect(unseen.length).toBeGreaterThan(10);
     for (const { id } of unseen) expect(told).toContain(`${id} block_list_entry.update`);
-    const untouched = [...new Set(unseen.map(({ id }) => id))].filter(
-      (id) => !blocked.some((change) => change.id === id && change.seen),
-    );
-    const after = entitiesOf(sandbox).get(BLOCKED);
-    for (const id of untouched) expect(after?.get(id)).toBe(before?.get(id));
+    const entities = [...sandbox.ledger().collection(BLOCKED).entities()];
+    const seenAt = new Map(blocked.flatMap(({ id, at, seen }) => (seen ? [[id, at]] : [])));
+    const unseenOnly = entities.filter(([id]) => unseen.some((change) => change.id === id));
+    expect(unseenOnly.length).toBeGreaterThan(3);
+    for (const [id, entity] of unseenOnly) {
+      const started = JSON.parse(before?.get(id) ?? '{}').updated_at;
+      expect(entity).toMatchObject({ updated_at: seenAt.get(id) ?? started });
+    }
   });
 
   it('tells of control calls with the next event, unless told not to', async () => {
@@ -340,6 +371,20 @@ describe('the audit trail', () => {
       'site.activate site_waw01',
     ]);
     expect(site).toMatchObject({ name: 'Warszawa', bandwidth_mbps: 1_000 });
+  });
+
+  it('tells of many control calls one by one, and of what steps do between them', async () => {
+    await using sandbox = await clocked();
+    for (let n = 0; n < 20; n += 1) {
+      sandbox.control.change(SITES, { op: 'created', id: `site_new_${n}` });
+    }
+    sandbox.advance(60);
+
+    const told = trailOf(sandbox).map(({ resource }) => resource.id);
+    const changes = changesOf(sandbox).map(({ id }) => id);
+
+    expect(changes.length).toBeGreaterThan(40);
+    for (const id of changes) expect(told).toContain(id);
   });
 
   it('tells of the firewall’s changes as well', async () => {
@@ -437,19 +482,20 @@ describe('objects by id', () => {
 
     for (let at = 0; at < 80; at += 1) {
       sandbox.advance(20);
-      for (const id of sandbox.ledger().collection(CHANGES).entities().keys()) {
-        const { text } = await ask(sandbox, `${CHANGES}/${id}/output`, token);
-        const statuses = seen.get(id) ?? [];
-        const { status } = JSON.parse(text);
-        if (statuses.at(-1) !== status) seen.set(id, [...statuses, status]);
+      const { data } = await page(sandbox, `${CHANGES}?limit=500`, token);
+      for (const { change_id: id, status } of data) {
+        const statuses = seen.get(String(id)) ?? [];
+        if (statuses.at(-1) !== status) seen.set(String(id), [...statuses, String(status)]);
       }
+      const newest = data.at(-1);
+      const output = await ask(sandbox, `${CHANGES}/${newest?.change_id}/output`, token);
+      expect(JSON.parse(output.text)).toEqual(newest);
     }
 
     const ways = new Set([...seen.values()].map((statuses) => statuses.join(' ')));
     expect(ways).toContain('RUNNING COMPLETED');
     for (const way of ways)
       expect(way).toMatch(/^(QUEUED )?(RUNNING )?(COMPLETED|FAILED)$|^(QUEUED )?RUNNING$|^QUEUED$/);
-    expect(await scan(sandbox, TICKETS, 10)).not.toHaveLength(0);
   });
 });
 

@@ -140,6 +140,17 @@ describe('addresses', () => {
     },
   );
 
+  it('of the first page have no cursor', async () => {
+    await using sandbox = await stillSandbox();
+    const path = `${LISTS}/web/link?limit=5`;
+
+    const second = await ask(sandbox, linkedBy(await ask(sandbox, path)) ?? '');
+
+    expect(/<([^>]+)>; rel="first"/.exec(second.headers.get('link') ?? '')?.[1]).toBe(
+      sandbox.url + path,
+    );
+  });
+
   it('lead back to the start under the loop fault', async () => {
     const path = `${LISTS}/web/link`;
     await using sandbox = await stillSandbox({ faults: { rules: [{ path, fault: 'loop' }] } });
@@ -173,6 +184,16 @@ describe('window', () => {
     }
 
     expect(ids).toEqual([...sandbox.ledger().list(WEB).ids()]);
+  });
+
+  it('a window begins with the record of its first moment and ends before that of its last', async () => {
+    await using sandbox = await stillSandbox({ logs: 60 });
+    const list = sandbox.ledger().list(WEB);
+    const [from, to] = [10, 20].map((index) => JSON.parse(list.textAt(index)).timestamp);
+
+    const reply = await ask(sandbox, `${LISTS}/web/window?from=${from}&to=${to}`);
+
+    expect(idsOf(bodyOf(reply))).toEqual([...list.ids()].slice(10, 20));
   });
 
   it.each(['', '?from=2026-06-01T00:00:00Z', '?from=yesterday&to=today'])(
