@@ -1,14 +1,11 @@
 // What the spool and its worker thread say to each other, several questions or answers in one message since each message
 // has its price. Every question gets one answer with the same id, after the commit that covers it; id 0 is the worker's own
-// word that the database is open.
+// word that the database is open. What can be asked is the worker's table of operations.
 
 import type { ErrorCode } from '../contracts/errors.ts';
-import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
 import type { Numbering } from '../contracts/numbering.ts';
-import type { Acknowledgement, SpoolGauge } from '../contracts/spool.ts';
-import type { BackfillProgress, BackfillRequest } from './backfills.ts';
-import type { StoreAppend, StoreSettings } from './store.ts';
+import type { SpoolGauge } from '../contracts/spool.ts';
+import type { StoreSettings } from './store.ts';
 
 /** What the worker is started with. */
 export interface WorkerSettings extends StoreSettings {
@@ -17,27 +14,12 @@ export interface WorkerSettings extends StoreSettings {
   readonly eager?: boolean;
 }
 
-/** A question to the worker. */
-export type Question = { readonly id: number } & Ask;
-
-/** What can be asked. */
-export type Ask =
-  | { readonly op: 'append'; readonly entry: StoreAppend }
-  | { readonly op: 'acknowledge'; readonly sink: string; readonly step: Acknowledgement }
-  | { readonly op: 'note'; readonly kind: string; readonly name: string; readonly facts: string }
-  | { readonly op: 'inform'; readonly request: number; readonly progress: Json }
-  | { readonly op: 'read'; readonly from: Offset; readonly bytesMax: number }
-  | { readonly op: 'progress'; readonly sink: string }
-  | { readonly op: 'recall'; readonly stream: string }
-  | { readonly op: 'trail'; readonly stream: string }
-  | { readonly op: 'entities'; readonly stream: string }
-  | { readonly op: 'retain'; readonly sinks: readonly string[] }
-  | { readonly op: 'requests' }
-  | { readonly op: 'settle'; readonly request: number; readonly answer: Json }
-  | { readonly op: 'leave'; readonly backfill: BackfillRequest; readonly last: BackfillProgress }
-  | { readonly op: 'moved'; readonly stream: string }
-  | { readonly op: 'tick' }
-  | { readonly op: 'close' };
+/** An operation that the worker is asked for, by its name. */
+export interface Question {
+  readonly id: number;
+  readonly op: string;
+  readonly args: readonly unknown[];
+}
 
 /** A failure as it crosses the thread's border. */
 export interface ToldError {

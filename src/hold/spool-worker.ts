@@ -8,8 +8,10 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
-import type { HeldPage } from '../contracts/spool.ts';
-import { leaveBackfill } from './backfills.ts';
+import type { Offset } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
+import type { Acknowledgement, HeldPage } from '../contracts/spool.ts';
+import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import { Reserve, withReserve } from './reserve.ts';
@@ -26,7 +28,7 @@ let waiting: Question[] = [];
 let flushing = false;
 let tidiedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
-let notes = new Map<string, Extract<Question, { op: 'note' }>>();
+let notes = new Map<string, (now: number) => void>();
 
 /** A page had to be refused for want of room: not told before, so that a stream tries, and its operator hears of it. */
 let refusing = false;
@@ -83,16 +85,14 @@ function flush(): void {
   const questions = waiting;
   waiting = [];
   const now = Date.now();
-  for (const question of questions) {
-    if (question.op === 'note') notes.set(`${question.kind} ${question.name}`, question);
-  }
+  for (const { op, args } of questions) if (op === 'note') run(op, args);
   // Also before an end, so that nothing delivered is left lying in a state directory that is not in use.
   const ending = questions.some((question) => question.op === 'close');
   const tidying = ending || now - tidiedAt >= tidyEveryMs || settings.eager === true;
-  const jobs: Job[] = questions.filter(writes).map((question) => ({
-    id: question.id,
-    run: () => write(question, now),
-    ...(question.op === 'append' ? { entry: question.entry } : {}),
+  const jobs: Job[] = questions.filter(isWrite).map(({ id, op, args }) => ({
+    id,
+    run: () => run(op, args),
+    ...(op === 'append' ? { entry: args[0] as StoreAppend } : {}),
   }));
   if (tidying) jobs.push({ id: 0, run: () => writeNotes(now) });
   if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now) });
@@ -101,7 +101,7 @@ function flush(): void {
     if (entry !== undefined) follow(entry, written[index]?.result as Landed | undefined, now);
   });
   if (tidying) noteDelivered(now, ending);
-  const read = questions.filter((question) => !writes(question)).map(readAnswer);
+  const read = questions.filter((question) => !isWrite(question)).map(readAnswer);
   post([...written.map(withMemory(questions)), ...read]);
   if (ending) close();
 }
@@ -166,7 +166,7 @@ function writeNotes(now: number): void {
   const last = notes;
   // Not kept for another try: what is worth noting is noted again.
   notes = new Map();
-  for (const { kind, name, facts } of last.values()) store.note(kind, name, facts, now);
+  for (const note of last.values()) note(now);
 }
 
 function post(answers: readonly Answer[]): void {
@@ -188,102 +188,82 @@ function measured(): Pick<Answers, 'gauge'> {
   }
 }
 
-function writes(question: Question): boolean {
-  return ['append', 'acknowledge', 'inform', 'settle', 'leave'].includes(question.op);
+/** What can be asked. */
+const operations = {
+  append(entry: StoreAppend): Landed {
+    if (!reserve.held) throw diskFull();
+    refusing = false;
+    return store.append(entry, Date.now());
+  },
+  acknowledge(sink: string, step: Acknowledgement): void {
+    store.acknowledge(sink, step, Date.now());
+  },
+  settle: (request: number, answer: Json) => store.requests.answer(request, answer),
+  inform: (request: number, progress: Json) => store.requests.note(request, progress),
+  leave(backfill: BackfillRequest, last: BackfillProgress): void {
+    leaveBackfill(store, backfill, last);
+  },
+  note(kind: string, name: string, facts: string): void {
+    notes.set(`${kind} ${name}`, (now) => store.note(kind, name, facts, now));
+  },
+  read: (from: Offset, bytesMax: number) => store.read(from, bytesMax),
+  progress: (sink: string) => store.progress(sink),
+  recall: (stream: string) => store.streams.recall(stream),
+  trail: (stream: string) => store.streams.trail(stream),
+  entities: (stream: string) => store.streams.entities(stream),
+  requests: () => store.requests.all(),
+  retain: (sinks: readonly string[]) => store.retainFor(sinks),
+  moved(stream: string): void {
+    delivered.forget(stream);
+    store.streams.goBack();
+  },
+  tick(): void {
+    store.shrink();
+    if (!reserve.held) {
+      emptyLog();
+      reserve.retake();
+    }
+    store.refresh();
+  },
+  close: () => undefined,
+};
+
+/** What can be asked, by name. */
+export type Operations = typeof operations;
+
+const writes: ReadonlySet<string> = new Set<keyof Operations>([
+  ...(['append', 'acknowledge', 'settle', 'inform', 'leave'] as const),
+]);
+
+function isWrite({ op }: Question): boolean {
+  return writes.has(op);
 }
 
-function write(question: Question, now: number): unknown {
-  switch (question.op) {
-    case 'append':
-      if (!reserve.held) throw diskFull();
-      refusing = false;
-      return store.append(question.entry, now);
-    case 'acknowledge':
-      return store.acknowledge(question.sink, question.step, now);
-    case 'inform':
-      return store.requests.note(question.request, question.progress);
-    case 'settle':
-      return store.requests.answer(question.request, question.answer);
-    case 'leave':
-      return leaveBackfill(store, question.backfill, question.last);
-    case 'note':
-    case 'read':
-    case 'progress':
-    case 'recall':
-    case 'trail':
-    case 'entities':
-    case 'retain':
-    case 'requests':
-    case 'moved':
-    case 'tick':
-    case 'close':
-      return undefined;
-  }
+/** The spool asks for operations by their types. */
+function run(op: string, args: readonly unknown[]): unknown {
+  return (operations[op as keyof Operations] as (...of: readonly unknown[]) => unknown)(...args);
 }
 
 /** Reads see what the same flush has committed. */
-function readAnswer(question: Question): Answer {
+function readAnswer({ id, op, args }: Question): Answer {
+  if (op === 'note') return { id };
   try {
-    return { id: question.id, result: read(question) };
+    return { id, result: run(op, args) };
   } catch (error) {
-    return { id: question.id, error: described(error, 'reading the state database') };
-  }
-}
-
-function read(question: Question): unknown {
-  switch (question.op) {
-    case 'append':
-    case 'acknowledge':
-    case 'inform':
-    case 'settle':
-    case 'leave':
-    case 'note':
-    case 'close':
-      return undefined;
-    case 'requests':
-      return store.requests.all();
-    case 'moved':
-      delivered.forget(question.stream);
-      return store.streams.goBack();
-    case 'read':
-      return store.read(question.from, question.bytesMax);
-    case 'progress':
-      return store.progress(question.sink);
-    case 'recall':
-      return store.streams.recall(question.stream);
-    case 'trail':
-      return store.streams.trail(question.stream);
-    case 'entities':
-      return store.streams.entities(question.stream);
-    case 'retain':
-      return store.retainFor(question.sinks);
-    case 'tick':
-      store.shrink();
-      if (!reserve.held) {
-        emptyLog();
-        reserve.retake();
-      }
-      return store.refresh();
+    return { id, error: described(error, 'reading the state database') };
   }
 }
 
 /** Hands the memory that pages came in back with the answer, where there was one for each. */
 function withMemory(questions: readonly Question[]): (answer: Answer) => Answer {
-  const memory = new Map(
-    questions.flatMap((question) =>
-      question.op === 'append'
-        ? [
-            [
-              question.id,
-              question.entry.pages.map(({ body }) => body.buffer as ArrayBuffer),
-            ] as const,
-          ]
-        : [],
-    ),
+  const entries = questions.flatMap(({ id, op, args }) =>
+    op === 'append' ? [[id, args[0] as StoreAppend] as const] : [],
   );
+  const appended = new Map(entries);
   return (answer) => {
-    const own = memory.get(answer.id);
-    return own === undefined ? answer : { ...answer, memory: own };
+    const pages = appended.get(answer.id)?.pages;
+    if (pages === undefined) return answer;
+    return { ...answer, memory: pages.map(({ body }) => body.buffer as ArrayBuffer) };
   };
 }
 

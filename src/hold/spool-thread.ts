@@ -1,0 +1,221 @@
+// The spool's way to its worker thread: questions out, answers back, and pages' bodies with them. Positions and notes, which
+// nobody waits for, wait themselves a little for an append to share its message and its commit with. What must stay true: every
+// question gets its answer, or an error once the thread is gone.
+
+import { Worker } from 'node:worker_threads';
+import { ExportError } from '../contracts/errors.ts';
+import type { Acknowledgement, Append } from '../contracts/spool.ts';
+import type { Answer, Answers, Question, WorkerSettings } from './spool-messages.ts';
+import type { Operations } from './spool-worker.ts';
+import type { Landed } from './store.ts';
+
+/** What positions and notes wait for company: as much more may be sent again after a power cut, beside what was under way then. */
+const lingerMs = 50;
+/** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
+const sparesMax = 4;
+const spareBytesMax = 4 * 1024 * 1024;
+const spareBytesMin = 128 * 1024;
+
+/** Who waits for an answer. */
+interface Waiter {
+  readonly resolve: (result: unknown, memory: readonly ArrayBuffer[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Who is told what comes without being asked for. */
+export interface ThreadListener {
+  /** After each commit, once its answers are given. */
+  readonly heard: (answers: Answers) => void;
+  /** Nothing can be asked any more. */
+  readonly failed: (error: Error) => void;
+}
+
+/** How an answer is waited for. */
+interface Asking<T> {
+  readonly transfer: ArrayBuffer[];
+  /** Makes something of the result at the moment it comes. */
+  readonly onAnswer: (result: unknown, memory: readonly ArrayBuffer[]) => T;
+}
+
+/** The open thread. */
+export class SpoolThread {
+  readonly #worker: Worker;
+  readonly #isEager: boolean;
+  /** Memory to copy pages into on their way to the worker. */
+  readonly #spare: ArrayBuffer[] = [];
+  readonly #unanswered = new Map<number, Waiter>();
+  /** What waits for company. All of it can be cloned, so that it never keeps others from being posted. */
+  #lingering: Question[] = [];
+  #linger: NodeJS.Timeout | undefined;
+  #listener: ThreadListener = { heard: () => undefined, failed: () => undefined };
+  #lastId = 0;
+  /** Why nothing can be asked any more. */
+  #over: Error | null = null;
+
+  constructor(settings: WorkerSettings) {
+    this.#isEager = settings.eager === true;
+    this.#worker = new Worker(new URL('./spool-worker.ts', import.meta.url), {
+      workerData: settings,
+    });
+  }
+
+  /** Resolves with the worker's first word: the database is open. Rejects with why it is not. */
+  async opened(): Promise<Answers> {
+    const opened = await new Promise<Answers>((resolve, reject) => {
+      this.#worker.once('message', resolve);
+      this.#worker.once('error', (error) => reject(ended(error as Error)));
+    });
+    for (const { error } of opened.answers) if (error !== undefined) throw revived(error);
+    this.#worker.on('message', (said: Answers) => this.#hear(said));
+    this.#worker.on('error', (error) => this.#fail(ended(error as Error)));
+    this.#worker.on('exit', () => this.#fail(ended(new Error('it exited'))));
+    return opened;
+  }
+
+  /** Names who is told. */
+  listen(listener: ThreadListener): void {
+    this.#listener = listener;
+  }
+
+  /** Why nothing can be asked any more; null: it can. */
+  get over(): Error | null {
+    return this.#over;
+  }
+
+  ask<K extends keyof Operations>(
+    op: K,
+    ...args: Parameters<Operations[K]>
+  ): Promise<ReturnType<Operations[K]>> {
+    const onAnswer = (result: unknown) => result as ReturnType<Operations[K]>;
+    return this.#ask(op, args, { transfer: [], onAnswer });
+  }
+
+  /**
+   * Appends pages, whose bodies stay in use here: large ones go to the worker and come back. `landed` is told of it at once,
+   * with the bodies, before anybody hears of the new end.
+   */
+  append(
+    entry: Append,
+    landed: (where: Landed, bodies: readonly Uint8Array[]) => void,
+  ): Promise<number> {
+    const pages = entry.pages.map(({ slices: _, ...page }) => ({
+      ...page,
+      body: travels(page.body) ? page.body : this.#lend(page.body),
+    }));
+    const bodies = entry.pages.map(({ body }) => (travels(body) ? body.length : body));
+    return this.#ask('append', [{ ...entry, pages }], {
+      transfer: pages.map((page) => page.body.buffer as ArrayBuffer),
+      onAnswer: (result, memory) => {
+        const back = bodies.map((body, index) =>
+          typeof body === 'number'
+            ? new Uint8Array(memory[index] ?? new ArrayBuffer(body), 0, body)
+            : body,
+        );
+        this.#takeBack(memory.filter((_, index) => typeof bodies[index] !== 'number'));
+        landed(result as Landed, back);
+        return (result as Landed).block;
+      },
+    });
+  }
+
+  /** Has the worker settle what it was asked, and ends it. */
+  async close(): Promise<void> {
+    const closing = this.ask('close').catch(() => undefined);
+    this.#over ??= new Error('the spool is closed');
+    await closing;
+    this.#fail(this.#over);
+    await this.#worker.terminate();
+  }
+
+  #ask<T>(op: keyof Operations, args: readonly unknown[], how: Asking<T>): Promise<T> {
+    if (this.#over !== null) return Promise.reject(this.#over);
+    this.#lastId += 1;
+    const question: Question = { id: this.#lastId, op, args };
+    return new Promise((resolve, reject) => {
+      if (canLinger(question) && !this.#isEager) {
+        this.#lingering.push(question);
+        this.#linger ??= setTimeout(() => this.#post([]), lingerMs);
+      } else this.#post([question], how.transfer);
+      this.#unanswered.set(question.id, {
+        resolve: (result, memory) => resolve(how.onAnswer(result, memory)),
+        reject,
+      });
+    });
+  }
+
+  /** Posts what waits for company, and the questions after it. Throws where one of these cannot be cloned. */
+  #post(questions: readonly Question[], transfer: ArrayBuffer[] = []): void {
+    this.#worker.postMessage([...this.#lingering, ...questions], transfer);
+    this.#lingering = [];
+    clearTimeout(this.#linger);
+    this.#linger = undefined;
+  }
+
+  /**
+   * A copy to be handed to the worker while the original stays in use here. It is made in memory that the worker has
+   * handed back, since fresh memory costs more than the copying.
+   */
+  #lend(body: Uint8Array): Uint8Array {
+    const last = this.#spare.pop();
+    const fits = last !== undefined && last.byteLength >= body.length;
+    const memory = fits ? last : new ArrayBuffer(roundUp(body.length));
+    const copy = new Uint8Array(memory, 0, body.length);
+    copy.set(body);
+    return copy;
+  }
+
+  #takeBack(memory: readonly ArrayBuffer[]): void {
+    const small = memory.filter(({ byteLength }) => byteLength <= spareBytesMax);
+    this.#spare.push(...small.slice(0, sparesMax - this.#spare.length));
+  }
+
+  #hear(said: Answers): void {
+    for (const { id, result, error, memory = [] } of said.answers) {
+      const waiter = this.#unanswered.get(id);
+      this.#unanswered.delete(id);
+      if (error !== undefined) waiter?.reject(revived(error));
+      else waiter?.resolve(result, memory);
+    }
+    this.#listener.heard(said);
+    if (said.damage !== undefined) this.#fail(revived(said.damage));
+  }
+
+  /** The worker is gone: whoever waits is told, and so is whoever asks from now on. */
+  #fail(error: Error): void {
+    this.#over ??= error;
+    for (const waiter of this.#unanswered.values()) waiter.reject(this.#over);
+    this.#unanswered.clear();
+    this.#listener.failed(this.#over);
+  }
+}
+
+/** True where nobody's next step hangs on the answer. Marks and dead letters are waited for. */
+function canLinger({ op, args }: Question): boolean {
+  if (op === 'note') return true;
+  if (op !== 'acknowledge') return false;
+  const { mark, deadLetters } = args[1] as Acknowledgement;
+  return mark === undefined && deadLetters === undefined;
+}
+
+/**
+ * True for a body so large that a copy would count: it goes to the worker itself, and comes back with the answer. Bodies of
+ * this size have memory to themselves.
+ */
+export function travels(body: Uint8Array): boolean {
+  return body.length > spareBytesMax && body.byteOffset === 0;
+}
+
+function roundUp(bytes: number): number {
+  return Math.ceil(bytes / spareBytesMin) * spareBytesMin;
+}
+
+function revived(error: NonNullable<Answer['error']>): ExportError {
+  return new ExportError(error.code, error.message, { next: error.next });
+}
+
+function ended(cause: Error): ExportError {
+  return new ExportError('broken_invariant', `the spool's thread has ended: ${cause.message}`, {
+    next: 'Start sluice again; what was held is on disk and nothing is lost. If it recurs, report this message.',
+    cause,
+  });
+}
