@@ -65,6 +65,8 @@ export class StreamRunner {
   readonly #refusals;
   /** Ends the wait under way. */
   #wake: (() => void) | null = null;
+  /** An operator has asked in the middle of a poll, which may have passed by what is new. */
+  #isAskedAgain = false;
   /** Work that wants nothing of the stream under way, and what ends a poll or wait for it. */
   readonly #works: Work[] = [];
   #interrupt = new AbortController();
@@ -145,6 +147,7 @@ export class StreamRunner {
    */
   askNow(): number | null {
     this.#beginWaitsAnew();
+    this.#isAskedAgain = this.#state === 'polling';
     const endsAt = this.#wake === null ? this.#nextPollAt : null;
     this.#wake?.();
     return endsAt;
@@ -179,6 +182,8 @@ export class StreamRunner {
   async #wait({ ms, cut, mended }: Wait, signal: AbortSignal): Promise<void> {
     const { clock } = this.#settings;
     this.#nextPollAt = clock.now() + ms;
+    const isAskedAgain = this.#isAskedAgain;
+    this.#isAskedAgain = false;
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
     if (cut !== undefined) {
@@ -186,6 +191,7 @@ export class StreamRunner {
         cut();
         over.abort(new Error('asked now'));
       };
+      if (isAskedAgain) this.#wake();
     }
     try {
       await Promise.race([

@@ -211,6 +211,19 @@ test('StreamRunner cuts a wait short where its operator asks, but not one that u
   expect(cut).toEqual(['cut']);
 });
 
+test('StreamRunner polls again at once where its operator has asked in the middle of a poll', async () => {
+  const { clock, polledAt, runner, start } = runnerWith(async (turn) => {
+    if (turn <= 2) runner.askNow();
+    return turn === 1 ? done : { outcome: 'retry', wait: { ms: 60_000 }, cause };
+  });
+  void start();
+
+  await clock.advance(10);
+
+  // The second time upstream has asked for the wait.
+  expect(polledAt).toEqual([0, 0]);
+});
+
 test('StreamRunner polls as soon as what was refused is mended', async () => {
   const mended = Promise.withResolvers<void>();
   const wait = { ms: 60_000, mended: () => mended.promise };
