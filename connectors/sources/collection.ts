@@ -88,7 +88,7 @@ export function defineCollections<F extends Fields & typeof collectionFields>({
     streams: (settings, opening) =>
       opening.upstream.companies.flatMap((company, index) =>
         collections(settings as unknown as Settings<F>, index).map((facts) =>
-          streamOf(opening, company, facts, settings.ignore),
+          streamOf(opening, company, { ...facts, ignore: settings.ignore }),
         ),
       ),
     reading: () => ({ id: null, time: [] }),
@@ -115,8 +115,14 @@ const pagination: Pagination = {
 function streamOf(
   { name: source, upstream }: SourceOpening,
   company: string,
-  { resource, entity, path, detail, holds }: CollectionFacts,
-  ignore: readonly string[],
+  {
+    resource,
+    entity,
+    path,
+    detail,
+    holds,
+    ignore,
+  }: CollectionFacts & { readonly ignore: readonly string[] },
 ): CollectionStream {
   const name = `${source}/${company}/${resource}`;
   const requestFor = (template: string, ids: Readonly<Record<string, string>>) => {

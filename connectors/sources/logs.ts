@@ -3,19 +3,19 @@
 // With `{company_id}` in the path there is one stream per company of the upstream.
 
 import { z } from 'zod';
-import { defineSource } from '../../src/contracts/definition.ts';
-import { endpointPath, isPerCompany } from '../shared/upstream-path.ts';
-import { listFields, listReading, paramsFlaw, recordReading } from './list/fields.ts';
-import { listStreams } from './list/stream.ts';
+import { endpointPath } from '../shared/upstream-path.ts';
+import { defineList, listFields } from './list.ts';
 
 /** The services document's own words for the two orders, which a config may use as well. */
 const upstreamOrders = { ASC: 'oldest_first', DESC: 'newest_first' } as const;
 
 /** `type: logs`. */
-export const logsSource = defineSource({
+export const logsSource = defineList({
   type: 'logs',
   summary: 'Reads any list endpoint of either API as a stream of log records.',
   apis: ['unified', 'services'],
+  records: 'log',
+  immutable: false,
   fields: {
     path: endpointPath().describe(
       'where the records are, below base_url; {company_id}: one stream per company of the upstream',
@@ -44,41 +44,18 @@ export const logsSource = defineSource({
       })
       .optional()
       .describe('what the records mean; what is not mapped goes to unmapped'),
-    ...listFields,
+    ...listFields(),
   },
-  flaw(settings, { companies }) {
-    if (isPerCompany(settings.path) && companies.length === 0) {
-      return 'path holds {company_id}, so the upstream needs companies';
-    }
-    if (settings.order_by !== undefined && settings.order === 'auto') {
-      return 'order_by needs order: oldest_first or newest_first';
-    }
-    return paramsFlaw(settings);
-  },
-  streams(settings, opening) {
-    const { params, order_by: orderBy, order } = settings;
-    const direction = order === 'newest_first' ? 'DESC' : 'ASC';
-    const sorting: readonly (readonly [string, string])[] =
-      orderBy === undefined
-        ? []
-        : [
-            ['order_by', orderBy],
-            ['order', direction],
-          ];
-    return listStreams(settings, opening, {
-      records: 'log',
-      immutable: false,
-      fixed: Object.entries(params),
-      sorting,
-    });
-  },
-  reading: (settings) => ({
-    ...recordReading(settings),
-    ...(settings.mapping === undefined ? {} : { mapping: settings.mapping }),
-  }),
-  list(settings) {
-    const reading = listReading(settings);
-    // A server may take the sorting and not heed it: what order the records are in shows in the records.
-    return settings.order_by === undefined ? reading : { ...reading, order: 'auto' };
-  },
+  flaw: ({ order_by: orderBy, order }) =>
+    orderBy !== undefined && order === 'auto'
+      ? 'order_by needs order: oldest_first or newest_first'
+      : null,
+  sorting: ({ order_by: orderBy, order }) =>
+    orderBy === undefined
+      ? []
+      : [
+          ['order_by', orderBy],
+          ['order', order === 'newest_first' ? 'DESC' : 'ASC'],
+        ],
+  mapping: ({ mapping }) => mapping,
 });

@@ -1,0 +1,204 @@
+// What every source has in common that reads list endpoints: the config keys that say where the records stand, how the
+// endpoint is paged and how the engine is to read it; and its streams, one or, where the path says so, one per company.
+// What the upstream documents leave open has a default that is right under most servers, and a key for the rest.
+
+import { z } from 'zod';
+import {
+  defineSource,
+  type Fields,
+  type ListReading,
+  type RecordReading,
+  type Settings,
+  type SourceDefinition,
+  type SourceOpening,
+} from '../../src/contracts/definition.ts';
+import type { RecordKind } from '../../src/contracts/event.ts';
+import { count, duration } from '../../src/contracts/settings.ts';
+import type { ListStream } from '../../src/contracts/source.ts';
+import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
+
+const dottedPath = () => z.string().min(1);
+
+/** How a list endpoint is paged, and what its parameters and members are called. */
+const paginationFields = (style: 'cursor' | 'offset' | 'none') => ({
+  style: z
+    .enum(['cursor', 'offset', 'none'])
+    .default(style)
+    .describe('cursor: the answer names the next page; offset: rows are counted; none: one answer'),
+  cursor_param: z.string().min(1).default('cursor').describe('query parameter of the cursor'),
+  limit_param: z.string().min(1).default('limit').describe('query parameter of the page’s size'),
+  offset_param: z.string().min(1).default('offset').describe('query parameter of the offset'),
+  items: z
+    .string()
+    .default('data')
+    .describe(
+      'path of the records within the answer; an answer that is itself an array is read as such',
+    ),
+  next: dottedPath().default('next_cursor').describe('path of the next page’s cursor'),
+  total: dottedPath()
+    .nullable()
+    .default('total')
+    .describe(
+      'path of the list’s length, where there is one; null: nothing is concluded from lengths',
+    ),
+});
+
+/** What a source's endpoint has otherwise than most. */
+interface Defaults {
+  readonly id?: string;
+  readonly style?: 'cursor' | 'offset' | 'none';
+}
+
+/** The keys that all list sources have; `path` is each source's own. */
+export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
+  params: z
+    .record(z.string().min(1), z.string())
+    .default({})
+    .describe('fixed query parameters, sent with each request'),
+  page_limit: count(1, 100_000)
+    .nullable()
+    .default(100)
+    .describe('records a page, sent as limit=; learned down if refused; null: not sent'),
+  start: z
+    .string()
+    .refine(
+      (text) => startOf(text) !== null,
+      'expected beginning, now or an RFC 3339 time such as 2026-01-31T00:00:00Z',
+    )
+    .transform((text) => startOf(text) ?? 'beginning')
+    .prefault('beginning')
+    .describe(
+      'where a new stream begins: beginning; now: what the list holds is left out, unless it turns up later, up to lookback late; or an RFC 3339 time: what happened before is left out',
+    ),
+  lookback: duration().prefault('10m').describe('how late a record may turn up and still be found'),
+  rewind_every: duration().prefault('15m').describe('how often late records are looked for'),
+  reconcile_every: duration()
+    .prefault('1h')
+    .describe('how often the whole list is read again while its order or tail is not proven'),
+  on_cursor_invalid: z
+    .enum(['rewalk', 'halt', 'from_now'])
+    .default('rewalk')
+    .describe(
+      'when a cursor is refused for good: read the list again without repeats, halt, or go on from now and tell the sinks of the gap',
+    ),
+  id: dottedPath()
+    .nullable()
+    .default(id)
+    .describe('path of a record’s id; null: records have none'),
+  ignore: z
+    .array(dottedPath())
+    .default([])
+    .describe(
+      'paths within a record that make no new version of it, such as an age or a counter that differs at each reading',
+    ),
+  time: z
+    .array(dottedPath())
+    .default(['timestamp', 'time', 'created_at'])
+    .describe('paths of a record’s time; the first that parses wins'),
+  pagination: z
+    .strictObject(paginationFields(style))
+    .prefault({})
+    .describe('how the endpoint is paged, and its names'),
+});
+
+/** The order that a list is in, where nobody asks for one. */
+export const orders = z.enum(['auto', 'oldest_first', 'newest_first']);
+
+type BaseFields = ReturnType<typeof listFields> & {
+  readonly path: z.ZodType<string>;
+  readonly order: z.ZodType<ListReading['order']>;
+};
+
+type ListSettings = Settings<BaseFields>;
+
+/** A source of one list, as its author writes it. */
+export interface ListSource<F extends Fields> {
+  readonly type: string;
+  readonly summary: string;
+  readonly apis: SourceDefinition['apis'];
+  readonly records: RecordKind;
+  /** True where upstream calls its records immutable. */
+  readonly immutable: boolean;
+  /** Its keys, `path`, `order` and those of `listFields` among them. */
+  readonly fields: F;
+  /** Says what is wrong with its own keys that each are right (`null`: nothing). */
+  flaw?(settings: Settings<F>): string | null;
+  /** Query parameters that ask for an order; upstream may refuse them. */
+  sorting?(settings: Settings<F>): UpstreamRequest['query'];
+  mapping?(settings: Settings<F>): RecordReading['mapping'];
+}
+
+/** Declares one. */
+export function defineList<F extends Fields & BaseFields>(source: ListSource<F>): SourceDefinition {
+  const { type, summary, apis, fields } = source;
+  // What `fields` has parsed, which the engine sees to.
+  const own = (settings: ListSettings) => settings as unknown as Settings<F>;
+  const sortingOf = (settings: ListSettings) => source.sorting?.(own(settings)) ?? [];
+  return defineSource<BaseFields>({
+    ...{ type, summary, apis, fields },
+    flaw: (settings, { companies }) =>
+      isPerCompany(settings.path) && companies.length === 0
+        ? 'path holds {company_id}, so the upstream needs companies'
+        : (source.flaw?.(own(settings)) ?? paramsFlaw(settings)),
+    streams: (settings, opening) =>
+      listStreams(settings, opening, { ...source, sorting: sortingOf(settings) }),
+    reading(settings) {
+      const { id, time } = settings;
+      const mapping = source.mapping?.(own(settings));
+      return { id, time, ...(mapping && { mapping }) };
+    },
+    list: (settings) => ({
+      // A server may take the sorting and not heed it: what order the records are in shows in the records.
+      order: sortingOf(settings).length > 0 ? 'auto' : settings.order,
+      start: settings.start,
+      lookbackMs: settings.lookback,
+      rewindEveryMs: settings.rewind_every,
+      reconcileEveryMs: settings.reconcile_every,
+      onCursorInvalid: settings.on_cursor_invalid,
+    }),
+  });
+}
+
+function listStreams(
+  settings: ListSettings,
+  { name: source, upstream }: SourceOpening,
+  { records, immutable, sorting }: Pick<ListStream, 'records' | 'immutable' | 'sorting'>,
+): readonly ListStream[] {
+  const { path: template, params, pagination, id, time, ignore } = settings;
+  const query = Object.entries(params);
+  const { style, items, next, cursor_param, offset_param } = pagination;
+  return (isPerCompany(template) ? upstream.companies : [null]).flatMap((company) => {
+    const path = filledPath(template, { company_id: company ?? '' });
+    if (path === null) return [];
+    const whose = company === null ? {} : { company };
+    return {
+      kind: 'list' as const,
+      name: company === null ? source : `${source}/${company}`,
+      ...{ source, ...whose, records, immutable, upstream, sorting, pagination, id, time, ignore },
+      paths: [path, template],
+      request: { path, template, query, ...whose },
+      fingerprint: JSON.stringify([
+        ...[upstream.baseUrl, path, [...query, ...sorting]],
+        ...[style, [items, next, cursor_param, offset_param]],
+      ]),
+      pageLimit: style === 'none' ? null : settings.page_limit,
+    };
+  });
+}
+
+/** Fixed parameters that would clash with those of paging; null when none does. */
+function paramsFlaw({ params, pagination }: ListSettings): string | null {
+  const { cursor_param, limit_param, offset_param } = pagination;
+  const clash = [cursor_param, limit_param, offset_param].find((name) => name in params);
+  return clash === undefined
+    ? null
+    : `params holds ${clash}, which paging sets itself: use page_limit or pagination instead`;
+}
+
+function startOf(text: string): ListReading['start'] | null {
+  if (text === 'beginning' || text === 'now') return text;
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i.test(text);
+  const time = isTime ? Date.parse(text) : Number.NaN;
+  return Number.isFinite(time) ? time : null;
+}
