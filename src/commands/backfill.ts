@@ -22,6 +22,7 @@ import { changeIn } from '../hold/store.ts';
 import type { Summary } from '../pipeline.ts';
 import { listsOf } from '../run/backfill.ts';
 import { runAlone } from '../run/backfill-alone.ts';
+import { type Journey, openJourney } from '../run/journey.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { counted } from '../terminal/table.ts';
@@ -95,7 +96,7 @@ async function backfilled(options: Options, means: Means): Promise<ExitCode> {
     refuseWithoutList(past, plan);
     if (options.restart === true) forgetAlike(config, past);
     const doing: Doing = { past, config, plan, tools, stop: shutdown.stop, meter, means };
-    return await (holderOf(config.state.dir) === null ? alone(doing) : follow(doing));
+    return await carryOut(doing);
   } finally {
     meter.clear();
     await tools.http.close();
@@ -152,50 +153,71 @@ function introduction({ source, from, to }: BackfillRequest): readonly string[] 
   ];
 }
 
-function introduce({ means }: Doing, request: BackfillRequest): void {
-  for (const line of introduction(request)) means.err(line);
-}
-
-async function alone(doing: Doing): Promise<ExitCode> {
-  const { past, config, plan, tools, stop, meter, means } = doing;
-  const begun = (request: BackfillRequest) => introduce(doing, request);
+async function carryOut(doing: Doing): Promise<ExitCode> {
+  const { past, config, tools, stop, means } = doing;
+  const journey = await openHere(doing);
   try {
-    const all = { config, plan, tools, stop, begun, show: meter.show };
-    const { request, progress, behind } = await runAlone(past, all);
-    const code = tellEnd(doing, request, progress);
+    const asked = changeIn(config.state, (store) => askForBackfill(store, past, tools.clock.now()));
+    for (const line of introduction(asked)) means.err(line);
+    const holder = holderOf(config.state.dir) ?? 'another process';
+    if (journey === null) means.err(`${holder} runs with this config and is asked to do it`);
+    const alone = journey && runAlone(asked, journey, doing);
+    const until = alone === null ? stop : AbortSignal.any([stop, alone.stuck]);
+    const last = await follow(doing, asked, { until, isAlone: alone !== null }).catch(
+      async (error) => {
+        await alone?.end({ delivers: false });
+        throw error;
+      },
+    );
+    const progress = stop.aborted ? await stopThere(doing, asked, last) : last;
+    if (alone === null) return tellEnd(doing, asked, progress);
+    const behind = await alone.end({ delivers: progress?.state === 'failed' });
+    const held = Math.max(0, ...behind.map((sink) => sink.held));
+    const code = tellEnd(doing, asked, progress && { ...progress, behind: held });
     for (const line of behindLines(behind)) means.err(line);
     return code;
+  } finally {
+    await journey?.close();
+  }
+}
+
+/** The journey, where no process runs it; null: one does, which takes the request up. */
+async function openHere({ config, plan, tools }: Doing): Promise<Journey | null> {
+  if (holderOf(config.state.dir) !== null) return null;
+  try {
+    return await openJourney(plan, config.state, tools, { polls: false });
   } catch (error) {
-    // A process was started meanwhile: it takes the request up.
-    if (error instanceof ExportError && error.code === 'state_locked') return await follow(doing);
+    if (error instanceof ExportError && error.code === 'state_locked') return null;
     throw error;
   }
 }
 
-async function follow(doing: Doing): Promise<ExitCode> {
-  const { past, config, tools, stop, meter, means } = doing;
-  const { dir } = config.state;
+/** Shows how far it is, until it has ended or nobody is to wait any more. */
+async function follow(
+  doing: Doing,
+  asked: BackfillRequest,
+  { until, isAlone }: { readonly until: AbortSignal; readonly isAlone: boolean },
+): Promise<BackfillProgress | null> {
+  const { config, tools, meter } = doing;
   const { clock } = tools;
-  const asked = changeIn(config.state, (store) => askForBackfill(store, past, clock.now()));
   const askedAt = clock.monotonic();
   let seenAt = askedAt;
   let last: BackfillProgress | null = null;
-  introduce(doing, asked);
-  means.err(`${holderOf(dir) ?? 'another process'} runs with this config and is asked to do it`);
-  while (!stop.aborted) {
+  while (!until.aborted) {
     const request = requestNow(doing, asked);
-    if (!request?.isWanted) return tellEnd(doing, asked, request?.progress ?? last);
+    if (!request?.isWanted) return request?.progress ?? last;
     const { progress } = request;
     if (progress !== null && progress.at >= asked.askedAt) {
       last = progress;
       meter.show(progress);
     }
-    if (holderOf(dir) !== null) seenAt = clock.monotonic();
+    if (holderOf(config.state.dir) !== null) seenAt = clock.monotonic();
     if (clock.monotonic() - seenAt > awayMsMax) throw left(doing);
-    if (last === null && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing, asked);
-    await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+    const isLate = last === null && !isAlone;
+    if (isLate && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing, asked);
+    await clock.sleep(lookEveryMs, until).catch(() => undefined);
   }
-  return await stopThere(doing, asked, last);
+  return last;
 }
 
 /** Whoever reads it writes over what is written here, once it has let go. */
@@ -203,7 +225,7 @@ async function stopThere(
   doing: Doing,
   request: BackfillRequest,
   last: BackfillProgress | null,
-): Promise<ExitCode> {
+): Promise<BackfillProgress | null> {
   const { config, tools } = doing;
   const { clock } = tools;
   const at = clock.now();
@@ -213,7 +235,7 @@ async function stopThere(
   while (last !== null && now()?.at === at && clock.monotonic() < deadline) {
     await clock.sleep(lookEveryMs);
   }
-  return tellEnd(doing, request, now() ?? last);
+  return now() ?? last;
 }
 
 function left({ past, config }: Doing): ExportError {
@@ -262,7 +284,8 @@ function tellEnd(
   if (progress?.error) {
     const { message, next } = progress.error;
     for (const line of [message, `  ${next}`]) means.err(line);
-  } else if (progress?.state === 'stopped') means.err(`stopped${reached}; nothing is lost`);
+  } else if (progress === null || progress.state === 'stopped')
+    means.err(`stopped${reached}; nothing is lost`);
   means.err('the same command line goes on from there');
   return 1;
 }

@@ -24,14 +24,12 @@ export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
 /** A backfill being read. */
 export interface BackfillReading {
   readonly row: number;
-  /** How far it is now. */
-  readonly progress: BackfillProgress;
   /** Nothing of it is under way any more. */
   readonly isOver: boolean;
   /** Stops it: it is not wanted any more. */
   drop(): void;
-  /** Resolves when nothing of it is under way, with how it ended. */
-  readonly ended: Promise<BackfillProgress>;
+  /** Resolves when nothing of it is under way. */
+  readonly ended: Promise<void>;
 }
 
 const lookEveryMs = 100;
@@ -109,7 +107,6 @@ export function readBackfill(
     })
     .then(() => {
       isOver = true;
-      return progress();
     });
   return {
     row,
@@ -117,9 +114,6 @@ export function readBackfill(
     drop: () => unwanted.abort(new Error('not wanted')),
     get isOver() {
       return isOver;
-    },
-    get progress() {
-      return progress();
     },
   };
 }

@@ -4,7 +4,7 @@
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
-import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
+import { backfillsAmong } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type BackfillReading, type ReadingMeans, readBackfill } from './backfill.ts';
@@ -15,8 +15,6 @@ export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
   readonly pipeline: Pipeline;
   /** Which backfills are read here. */
   readonly reads: (row: number) => boolean;
-  /** Told how far a backfill is, several times a second. */
-  readonly told?: (progress: BackfillProgress, isOver: boolean) => void;
 }
 
 const lookEveryMs = 250;
@@ -43,19 +41,16 @@ async function look(
   means: RequestMeans,
   stop: AbortSignal,
 ): Promise<BackfillReading | null> {
-  const { spool, pipeline, reads, told } = means;
+  const { spool, pipeline, reads } = means;
   const pending = (await spool.requests()).filter(({ answer }) => answer === null);
   for (const request of pending) await carryOut(request, means, stop);
   if (last !== null && !last.isOver) {
     if (pending.every(({ id }) => id !== last.row)) last.drop();
-    told?.(last.progress, false);
     return last;
   }
   const next = backfillsAmong(pending).find(({ row }) => reads(row));
   if (next === undefined) return null;
-  const reading = readBackfill(next, { ...means, live: () => pipeline.state }, stop);
-  void reading.ended.then((progress) => told?.(progress, true));
-  return reading;
+  return readBackfill(next, { ...means, live: () => pipeline.state }, stop);
 }
 
 async function carryOut(request: Request, means: RequestMeans, stop: AbortSignal): Promise<void> {
