@@ -1,7 +1,8 @@
 // Whether a walk goes in a circle: servers have led clients round and round with cursors that come again, and with new
 // cursors to pages that come again. Records with ids show it by being known; records without ids on a page that nobody
 // is thought to have read always look new, so pages are compared as well. A circle ends the walk with an error, before
-// anything of its second round is held. The page before over again is no circle yet: it may be the list's last one (tail.ts).
+// anything of its second round is held. The page before over again is no circle yet: it may be the list's last one (tail.ts);
+// nor are the pages of one second, behind which a server whose cursors are times may have nothing more to show.
 
 import { hash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -9,6 +10,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
 import type { Place } from './page.ts';
+import { isOneSecond, type TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
 /** What a page is to those before it: `again`: the end of the one before over again; `first`: all of it, the walk's first. */
@@ -29,11 +31,16 @@ export class CircleWatch {
   readonly #pages = new Map<string, number>();
   /** Pages with records that were not the one before over again. */
   #count = 0;
+  /** When the records of each happened. */
+  readonly #spans: (TimeSpan | null)[] = [];
   /** Keys of the last one's records. */
   #last: Buffer = Buffer.alloc(0);
+  readonly #isPoll: boolean;
 
-  constructor(stream: string) {
+  /** `isPoll`: the walk began where the list ended before. */
+  constructor(stream: string, isPoll: boolean) {
     this.#stream = stream;
+    this.#isPoll = isPoll;
   }
 
   /**
@@ -51,9 +58,11 @@ export class CircleWatch {
     const isNamed = identified.named[0] === 1;
     const isOne = !isNamed && keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
     if (before !== undefined && isBefore && !(isOne && isFull)) {
-      return before === 1 ? 'first' : 'again';
+      return before === 1 && !this.#isPoll ? 'first' : 'again';
     }
-    if (before !== undefined && !isOne) return 'circle';
+    if (before !== undefined && !isOne) {
+      return isNamed && this.#isLastSecond(before) ? 'again' : 'circle';
+    }
     const isEndOfBefore = !isOne && keys.equals(this.#last.subarray(-keys.length));
     this.#count += 1;
     this.#pages.set(page, this.#count);
@@ -76,6 +85,16 @@ export class CircleWatch {
     this.#cursors.add(cursor);
     this.#sinceRecords.add(cursor);
     return 'on';
+  }
+
+  /** When the records happened on the page that was looked at last. */
+  note(span: TimeSpan | null): void {
+    this.#spans[this.#count - 1] ??= span;
+  }
+
+  /** From this page on all is of one second, which is not all of the list. */
+  #isLastSecond(from: number): boolean {
+    return (from > 1 || this.#isPoll) && isOneSecond(this.#spans.slice(from - 1));
   }
 
   /** What a circle ends the walk with. */

@@ -17,8 +17,9 @@ import { firstPlace, isFirst, type Page, type Place } from './page.ts';
 import type { Asked } from './page-asker.ts';
 import { overlapMax, type Pager, pagerFor } from './pager.ts';
 import type { ListMeans, ListReader } from './reader.ts';
+import { isOneSecond } from './record-time.ts';
 import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
-import { TailWatch } from './tail.ts';
+import { type Looked, TailWatch } from './tail.ts';
 import type { Walk, Walked } from './walk.ts';
 
 /** Records by which the list's first page is known again. */
@@ -115,7 +116,7 @@ class Following {
     this.#signal = signal;
     this.#pager = pagerFor(pagination, walk.from);
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
-    this.#circle = new CircleWatch(name);
+    this.#circle = new CircleWatch(name, walk.isPoll === true);
     this.#tail = new TailWatch(reader.checkpoint, {
       isPoll: walk.isPoll === true,
       run: walk.empties ?? { count: 0 },
@@ -165,7 +166,9 @@ class Following {
       this.#stage(this.#stageOf(place, { next, onward, taken, overlap }), asked.hidden);
       if (!goesOn) {
         const verdicts = next === null ? this.#end.verdicts(place, last) : {};
-        return { outcome: 'ok', fresh: this.#fresh, paused: ended ? null : paused, next, verdicts };
+        const leadsOn = next === null && onward !== null && taken.page.records.length === 0;
+        const walked = { fresh: this.#fresh, paused: ended ? null : paused, next, verdicts };
+        return { outcome: 'ok', ...walked, leadsOn };
       }
       if (this.#reader.isWhole) await this.#flush();
       place = next;
@@ -191,11 +194,13 @@ class Following {
     if (flaw !== null) return flaw;
     this.#isFirst &&= identified.count === 0;
     const taken = this.#take(page, identified, overlap);
+    this.#circle.note(taken.span);
     const onward =
       hidden === null
         ? this.#pager.next(place, page, identified)
         : this.#pager.past(place, page, identified);
-    const way = heeded ? this.#way(onward, taken, sameness) : 'end';
+    const mayGoOn = isFull && sameness === 'other' && isOneSecond([taken.span]);
+    const way = heeded ? this.#way(onward, taken, { sameness, mayGoOn }) : 'end';
     if (way === 'circle') return this.#circle.failure;
     const last = { page, onward, sameness, isFull };
     return { next: way === 'on' ? onward : null, onward, taken, overlap, last };
@@ -250,11 +255,11 @@ class Following {
     return count >= (limit ?? 2);
   }
 
-  #way(onward: Place | null, { judged }: Taken, sameness: Sameness): 'on' | 'end' | 'circle' {
+  #way(onward: Place | null, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
     if (onward === null) return 'end';
     if (onward.by === 'offset') return 'on';
     const { identified, fresh } = judged;
-    if (this.#tail.isEnd(identified.count, fresh.length, sameness)) return 'end';
+    if (this.#tail.isEnd(identified.count, fresh.length, looked)) return 'end';
     const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
     const progress = fresh.some(isSure);
     return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });

@@ -32,6 +32,8 @@ export interface PollMemory {
   triedBackAt: number | null;
   /** When the poll before began, epoch milliseconds; null before the first. */
   polledAt: number | null;
+  /** That the list leads on at its end was logged. */
+  toldEndless: boolean;
   /** The last round seemed to miss rows. */
   missed: boolean;
   /** It failed. */
@@ -115,6 +117,12 @@ export class Poll {
     if (walked.outcome !== 'ok') return walked;
     this.memory.empties.keep(walked.paused === null ? null : walked.next, empties);
     this.fresh += walked.fresh;
+    if (walked.leadsOn && !this.memory.toldEndless) {
+      this.memory.toldEndless = true;
+      this.reader.means.log.warn(
+        'empty pages lead on behind the last record: taken for the end, and followed by one a poll',
+      );
+    }
     this.more ||= walked.paused === 'empty';
     const { page = null, whole = null } = this.verdicts;
     // One of several ends that leads on is enough.

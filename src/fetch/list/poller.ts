@@ -41,6 +41,7 @@ export class ListPoller {
     failed: false,
     lostAt: null,
     missed: false,
+    toldEndless: false,
   };
 
   constructor(reader: ListReader, settings: ListSettings) {

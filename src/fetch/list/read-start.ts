@@ -39,7 +39,10 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const whole = topWalk(poll, { from, block, horizon }, (stage) => {
     growth.note(stage);
     reach = reachWith(reach, stage);
-    if (stage.next === null) atEnd = resumeAfter(stage);
+    const { next, onward, taken } = stage;
+    // Where empty pages lead on for ever, the end has been followed further than to the first of them.
+    const leadsOn = onward !== null && taken.page.records.length === 0;
+    if (next === null && !(leadsOn && end.resume !== null)) atEnd = resumeAfter(stage);
   });
   const walked = await poll.follow({ ...whole, passed: nonePassed }, growth);
   if (walked.outcome !== 'ok') return walked;

@@ -41,3 +41,10 @@ export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpa
   if (first === null || last === null) return null;
   return { earliest: Math.min(first, last), latest: Math.max(first, last) };
 }
+
+/** True where all happened within a second; false where something has no time. */
+export function isOneSecond(spans: readonly (TimeSpan | null)[]): boolean {
+  const earliest = Math.min(...spans.map((span) => span?.earliest ?? Number.NEGATIVE_INFINITY));
+  const latest = Math.max(...spans.map((span) => span?.latest ?? Number.POSITIVE_INFINITY));
+  return latest - earliest < 1_000;
+}

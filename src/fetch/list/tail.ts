@@ -42,6 +42,12 @@ export class EmptyRuns {
 /** What is known of a list's end. */
 type Known = Pick<ListCheckpoint, 'server' | 'memory'>;
 
+/** How a page looks; `mayGoOn`: a cursor that is a time may lead on from it to records of the same second. */
+export interface Looked {
+  readonly sameness: Sameness;
+  readonly mayGoOn: boolean;
+}
+
 /** Watches one walk for it. */
 export class TailWatch {
   readonly #known: Known;
@@ -85,7 +91,7 @@ export class TailWatch {
   }
 
   /** Whether the list ends with a page that leads on: `count` records on it, `fresh` of them new. */
-  isEnd(count: number, fresh: number, sameness: Sameness): boolean {
+  isEnd(count: number, fresh: number, { sameness, mayGoOn }: Looked): boolean {
     if (count === 0) {
       this.#run.count += 1;
       return this.#run.count > this.#emptyMost;
@@ -95,7 +101,7 @@ export class TailWatch {
     this.#run.count = 0;
     this.#again = fresh === 0 && sameness !== 'other' ? this.#again + 1 : 0;
     if (this.#again >= againMax) return true;
-    return this.#known.server.endless !== null && this.#isPoll && fresh === 0;
+    return this.#known.server.endless !== null && this.#isPoll && fresh === 0 && !mayGoOn;
   }
 
   get #emptyMost(): number {

@@ -47,6 +47,8 @@ export interface Walked {
   readonly paused: 'empty' | 'time' | null;
   /** Where that begins; null where all was read. */
   readonly next: Place | null;
+  /** It ended at an empty page that leads on, which is how lists of this server end, or a gap in one. */
+  readonly leadsOn: boolean;
   /** What its end says of the paging. */
   readonly verdicts: Verdicts;
   /** Rows moved, so that it began anew at the list's start: what was new says nothing about where. */

@@ -8,6 +8,7 @@ import type { CollectionReading, SourceDefinition } from '../../../src/contracts
 import type { PageContext } from '../../../src/contracts/event.ts';
 import type { CollectionStream, ListStream } from '../../../src/contracts/source.ts';
 import { type Spool, uidBytes } from '../../../src/contracts/spool.ts';
+import type { Log } from '../../../src/contracts/tools.ts';
 import { CollectionPoller } from '../../../src/fetch/collection/poller.ts';
 import { CollectionReader } from '../../../src/fetch/collection/reader.ts';
 import { parseCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
@@ -140,6 +141,7 @@ export interface ListChoices {
   readonly company?: string;
   /** Wraps the stream, e.g. to break it. */
   readonly wrap?: (stream: ListStream) => ListStream;
+  readonly log?: Log;
 }
 
 /** The first list stream of a source, read into a spool. */
@@ -151,6 +153,7 @@ export async function aList(
     spool: given,
     company = 'c-1',
     wrap = (stream) => stream,
+    log = noLog,
   }: ListChoices = {},
 ): Promise<ListUnderTest> {
   const definition = sourceOf(type);
@@ -166,7 +169,7 @@ export async function aList(
   const poller = () => {
     const { order, start, rewindEveryMs: patienceMs } = reading;
     const reader = new ListReader({
-      ...{ stream, spool, clock, log: noLog, order, start, patienceMs },
+      ...{ stream, spool, clock, log, order, start, patienceMs },
       found: (record) => found.push(record),
     });
     return new ListPoller(reader, reading);

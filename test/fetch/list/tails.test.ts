@@ -6,6 +6,7 @@ import type { Answer } from '../../../src/contracts/answer.ts';
 import type { Body } from '../../../src/contracts/upstream.ts';
 import type { PageQuery } from '../../../src/fetch/list/page.ts';
 import { answeredBy, answerWith, queryIn } from '../../support/made-up-list.ts';
+import { keepingLog } from '../../tools/serving.ts';
 import {
   aList,
   type ListChoices,
@@ -186,5 +187,72 @@ describe('empty pages before a record', () => {
     await list.readToTail();
 
     expect(await numbersOf(list)).toEqual([0]);
+  });
+
+  test('A05: more of them than are followed are named, and crossed a page at each poll', async () => {
+    const world = await standingSandbox();
+    const { cursors, answer } = gaps(310, [named(0)]);
+    const log = keepingLog();
+    const list = await aList(world, readingOf(answer, { log }));
+    await list.readToTail();
+    const early = await numbersOf(list);
+
+    const before = cursors.length;
+    let polls = 0;
+    for (; polls < 20 && (await numbersOf(list)).length === 0; polls += 1) {
+      await world.clock.advance(minuteMs);
+      await list.poll();
+    }
+
+    expect(early).toEqual([]);
+    expect(await numbersOf(list)).toEqual([0]);
+    expect(cursors.length - before).toBeLessThanOrEqual(2 * polls);
+    expect(log.lines.filter(({ text }) => text.startsWith('empty pages lead on'))).toHaveLength(1);
+  });
+});
+
+describe('a last second of several pages that comes round under new cursors', () => {
+  interface Timed extends Row {
+    readonly time: string;
+  }
+  const at = (n: number, second: number): Timed => ({
+    ...named(n),
+    time: new Date(1_700_000_000_000 + second * 1_000).toISOString(),
+  });
+
+  /** A cursor is a second, how many of its rows and later ones were shown, and a number that no other has. */
+  const server = (rows: Timed[]) => {
+    let nonce = 0;
+    return ({ place, limit }: PageQuery): Answer<Body> => {
+      const cursor = place.by === 'cursor' ? place.cursor : null;
+      const [since = '', skip = '0'] = cursor?.split('+') ?? [];
+      const left = rows.filter(({ time }) => time >= since);
+      const page = left.slice(Number(skip), Number(skip) + (limit ?? 10));
+      const isThrough = Number(skip) + page.length >= left.length;
+      const shown = isThrough ? 0 : Number(skip) + page.length;
+      const from = isThrough ? rows.at(-1)?.time : since;
+      nonce += 1;
+      return pageOf(page, `${from}+${shown}+${nonce}`);
+    };
+  };
+
+  test('A04: is no circle, and hides nothing that comes then', async () => {
+    const world = await standingSandbox();
+    const rows = upTo(40).map((n) => at(n, Math.min(n, 25)));
+    const list = await aList(world, readingOf(server(rows)));
+    const poll = async () => {
+      await world.clock.advance(minuteMs);
+      return await list.poll();
+    };
+
+    const polled = [await poll(), await poll()];
+    for (const second of [25, 25, 26, 27]) {
+      for (let n = 0; n < 7; n += 1) rows.push(at(rows.length, second));
+      polled.push(await poll(), await poll());
+      expect(await numbersOf(list)).toEqual(upTo(rows.length));
+    }
+
+    expect(polled.map(({ outcome }) => outcome)).toEqual(Array(10).fill('done'));
+    expect(await list.conditions()).toEqual([]);
   });
 });
