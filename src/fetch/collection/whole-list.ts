@@ -10,13 +10,13 @@ import type { Clock, Log } from '../../contracts/tools.ts';
 import { nonsense } from '../list/body.ts';
 import { type CheckpointChange, freshCheckpoint, joined } from '../list/checkpoint.ts';
 import { nonePassed } from '../list/end-watch.ts';
-import { follow, type WalkReader } from '../list/follow.ts';
+import { follow } from '../list/follow.ts';
 import { type Identified, Identifier } from '../list/identity.ts';
 import { firstPlace, isFirst, type Page, type Place } from '../list/page.ts';
 import { type Asked, PageAsker } from '../list/page-asker.ts';
 import type { Resume } from '../list/pager.ts';
 import type { Stage, Taken } from '../list/stage.ts';
-import type { Walked } from '../list/walk.ts';
+import type { Walked, WalkReader } from '../list/walk.ts';
 import type { Finding } from '../own-pages.ts';
 import { type Element, elementOf } from './entities.ts';
 

@@ -50,7 +50,7 @@ export class CircleWatch {
   look(identified: Identified, isFull: boolean): Sameness | 'circle' {
     const { count } = identified;
     if (count === 0) return 'other';
-    const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+    const keys = keysOf(identified);
     const page = hash('sha256', keys);
     const before = this.#pages.get(page);
     const isBefore = before === this.#count;

@@ -79,7 +79,7 @@ export class EndWatch {
   ): boolean | PartRead {
     const { count, named } = identified;
     if (place.by === 'cursor' || count === 0) return true;
-    const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+    const keys = keysOf(identified);
     const isOne = keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
     const text = keys.toString('base64');
     const isTwin = isOne && named[0] !== 1;

@@ -5,44 +5,25 @@
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import type { ListEndpoint } from '../../contracts/source.ts';
 import { type CheckpointChange, joined } from './checkpoint.ts';
 import { CircleWatch, type Sameness } from './circle.ts';
 import { EndWatch, type Last, nonePassed, notKnown } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { Reading } from './judge.ts';
-import { headOf, keysOf, overlapEnd, sameEnd } from './keys.ts';
+import { keysOf, overlapEnd, sameEnd } from './keys.ts';
 import { firstPlace, isFirst, type Page, type Place } from './page.ts';
 import type { Asked } from './page-asker.ts';
 import { overlapMax, type Pager, pagerFor } from './pager.ts';
-import type { ListMeans, ListReader } from './reader.ts';
 import { isOneSecond } from './record-time.ts';
 import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
-import type { Walk, Walked } from './walk.ts';
+import type { Walk, Walked, WalkReader } from './walk.ts';
 
 /** Records by which the list's first page is known again. */
 const headMax = 8;
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
-
-/** What a walk asks for pages, and gives them to: the reader of a list, or of a collection. */
-export type WalkReader = Pick<
-  ListReader,
-  | 'checkpoint'
-  | 'limit'
-  | 'ask'
-  | 'identify'
-  | 'take'
-  | 'differs'
-  | 'stage'
-  | 'isWhole'
-  | 'isLate'
-  | 'flush'
-> & {
-  readonly means: Pick<ListMeans, 'start' | 'clock' | 'log'> & { readonly stream: ListEndpoint };
-};
 
 /** Follows the list. A failure is an answer that is no page, a loop, or rows that do not stop moving. */
 export async function follow(
@@ -53,7 +34,7 @@ export async function follow(
   const { name, pagination } = reader.means.stream;
   let current = walk;
   for (let restarts = 0; restarts <= restartsMax; restarts += 1) {
-    const walked = await new Following(reader, current, signal).run();
+    const walked = await new Following(reader, current).run(signal);
     if (walked !== 'shifted') {
       return walked.outcome === 'ok' ? { ...walked, restarted: restarts > 0 } : walked;
     }
@@ -70,15 +51,10 @@ export async function follow(
  * from there on counts as unread.
  */
 function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
-  return {
-    ...walk,
-    from: { resume: first, overlap: null },
-    reading: 'known',
-    passed: nonePassed,
-    ...(walk.anchored
-      ? { step: (stage: Stage) => (stage.next === null ? walk.step(stage) : {}) }
-      : {}),
-  };
+  const from = { resume: first, overlap: null };
+  const step = (stage: Stage) => (stage.next === null ? walk.step(stage) : {});
+  const again = { ...walk, from, reading: 'known', passed: nonePassed } as const;
+  return walk.anchored ? { ...again, step } : again;
 }
 
 /** How one walk has ended that rows did not move under. */
@@ -93,7 +69,6 @@ interface Read extends Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'> {
 class Following {
   readonly #reader: WalkReader;
   readonly #walk: Walk;
-  readonly #signal: AbortSignal;
   readonly #pager: Pager;
   readonly #tally: Tally;
   readonly #circle: CircleWatch;
@@ -109,11 +84,10 @@ class Following {
   #before: Buffer = Buffer.alloc(0);
   #fresh = 0;
 
-  constructor(reader: WalkReader, walk: Walk, signal: AbortSignal) {
+  constructor(reader: WalkReader, walk: Walk) {
     const { name, pagination } = reader.means.stream;
     this.#reader = reader;
     this.#walk = walk;
-    this.#signal = signal;
     this.#pager = pagerFor(pagination, walk.from);
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
     this.#circle = new CircleWatch(name, walk.isPoll === true);
@@ -127,15 +101,11 @@ class Following {
     this.#left = walk.reading === 'resume' ? reader.checkpoint.end.resumePage : null;
   }
 
-  async run(): Promise<Answer<Ended> | 'shifted'> {
+  async run(signal: AbortSignal): Promise<Answer<Ended> | 'shifted'> {
     const over = new AbortController();
-    const stop = () => over.abort(this.#signal.reason);
-    this.#signal.addEventListener('abort', stop, { once: true });
-    if (this.#signal.aborted) stop();
     try {
-      return await this.#follow(over.signal);
+      return await this.#follow(AbortSignal.any([signal, over.signal]));
     } finally {
-      this.#signal.removeEventListener('abort', stop);
       // A page asked for ahead is not wanted any more where a commit has failed.
       over.abort(new Error('the walk is over'));
       // What was taken is as good as it was.
@@ -251,8 +221,7 @@ class Following {
   }
 
   #isFull({ count }: Identified): boolean {
-    const { limit } = this.#reader;
-    return count >= (limit ?? 2);
+    return count >= (this.#reader.limit ?? 2);
   }
 
   #way(onward: Place | null, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
@@ -269,14 +238,13 @@ class Following {
     const { taken } = met;
     const { identified } = taken.judged;
     const { count, named } = identified;
-    const isFirst = this.#before.length === 0;
-    const overlap = isFirst ? 0 : Math.max(met.overlap, sameEnd(identified, this.#before));
-    const tail = keysOf(identified, Math.max(0, count - overlapMax), count);
-    this.#before = Buffer.from(tail, 'base64');
+    const before = this.#before;
+    const overlap = before.length === 0 ? 0 : Math.max(met.overlap, sameEnd(identified, before));
+    this.#before = keysOf(identified, Math.max(0, count - overlapMax));
     const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
     this.#end.pass(taken.page, count - overlap);
-    const { passed } = this.#end;
-    return { ...met, place, pager: this.#pager, overlap, passed, left: this.#left, nameless };
+    const around = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
+    return { ...met, ...around, place, overlap, nameless };
   }
 
   #pause(): Walked['paused'] {
@@ -288,9 +256,9 @@ class Following {
   #stage(stage: Stage, hidden: ExportError | null): void {
     const { place, next, taken } = stage;
     const { identified, fresh, changed, identities } = taken.judged;
-    const { name } = this.#reader.means.stream;
     const step = this.#walk.step(stage);
-    const { gaps: told } = this.#reader.checkpoint.told;
+    const { name } = this.#reader.means.stream;
+    const told = this.#reader.checkpoint.told.gaps;
     const gap = hidden === null ? null : gapAt(stage, { hidden, name, told });
     const ahead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
@@ -303,9 +271,8 @@ class Following {
     const change = joined(learned, step);
     const isOnTrail = this.#walk.trail && place.by === 'cursor' && next !== null;
     const trail = isOnTrail ? place.cursor : null;
-    const findings = gap === null ? [] : [gap.finding];
     if (identities.length > 0 || changed.length > 0 || this.#reader.differs(change)) {
-      this.#reader.stage(taken, change, { trail, findings });
+      this.#reader.stage(taken, change, { trail, findings: gap === null ? [] : [gap.finding] });
     }
     this.#tally.at = next;
   }
@@ -318,7 +285,7 @@ class Following {
     const isAtStart = isFirst(place);
     // What is not full may be the last page as well, which comes again by right.
     if (isAtStart) this.#isShort = !this.#isFull(identified);
-    const head = isAtStart && next !== null ? headOf(identified, headMax) : '';
+    const head = keysOf(identified, 0, isAtStart && next !== null ? headMax : 0).toString('base64');
     const mayEnd = endless !== null && this.#isShort;
     return {
       ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),

@@ -4,20 +4,16 @@ import { identityBytes } from '../../contracts/spool.ts';
 import type { Identified } from './identity.ts';
 import { asWords, identityWords, keyBytes } from './repeats.ts';
 
-/** The keys of some of a page's records, for `resumePage` and `overlap`. */
-export function keysOf({ words }: Identified, from: number, to: number): string {
+/** The keys of a page's records, or of some. */
+export function keysOf({ words, count }: Identified, from = 0, to = count): Buffer {
   const all = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
-  const keys = Buffer.allocUnsafe(Math.max(0, to - from) * keyBytes);
-  for (let i = from; i < to; i += 1) {
+  const end = Math.min(to, count);
+  const keys = Buffer.allocUnsafe(Math.max(0, end - from) * keyBytes);
+  for (let i = from; i < end; i += 1) {
     const at = i * identityBytes;
     all.copy(keys, (i - from) * keyBytes, at, at + keyBytes);
   }
-  return keys.toString('base64');
-}
-
-/** Keys of up to `count` of a page's first records. */
-export function headOf(identified: Identified, count: number): string {
-  return keysOf(identified, 0, Math.min(count, identified.count));
+  return keys;
 }
 
 /**

@@ -112,7 +112,7 @@ class OffsetPager implements Pager {
     const expected = this.#tail.subarray(-this.#rows * keyBytes);
     if (count > 0 && count < this.#rows) {
       // A page can be shorter than what is looked for on it.
-      const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+      const keys = keysOf(identified);
       if (keys.equals(expected.subarray(0, keys.length))) return count;
     }
     return overlapEnd(identified, expected);
@@ -121,7 +121,7 @@ class OffsetPager implements Pager {
   /** What was read can have moved down meanwhile, which records without ids do not show by themselves. */
   #movedDown(identified: Identified): number {
     const { count, named } = identified;
-    const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+    const keys = keysOf(identified);
     if (keys.equals(this.#tail.subarray(-keys.length))) return count;
     if (!named.includes(0)) return 0;
     const read = new Set(keysIn(this.#tail));
@@ -160,7 +160,7 @@ class OffsetPager implements Pager {
 
   #take(asked: number, identified: Identified): Place {
     const { count } = identified;
-    const fresh = Buffer.from(keysOf(identified, this.#known, count), 'base64');
+    const fresh = keysOf(identified, this.#known);
     const before = this.#blindly === 'hidden' ? Buffer.alloc(0) : this.#tail;
     this.#tail = Buffer.concat([before, fresh]).subarray(-overlapMax * keyBytes);
     // What was read without an overlap is looked for together with the row before it.
@@ -178,7 +178,7 @@ class OffsetPager implements Pager {
 /** Rows are counted once the first answer, which names no next page, says how many there are or where it begins. */
 class ShownPager implements Pager {
   #pager: Pager = byCursor(({ next }) => next ?? null);
-  #first = '';
+  #first: Buffer = Buffer.alloc(0);
   /** An offset was answered with the first page over again: it is not heeded, and that page is all there is. */
   #isAll = false;
 
@@ -199,9 +199,9 @@ class ShownPager implements Pager {
   }
 
   accept(identified: Identified): number | null {
-    const keys = keysOf(identified, 0, identified.count);
-    this.#isAll = this.#pager instanceof OffsetPager && keys === this.#first;
-    this.#first ||= keys;
+    const keys = keysOf(identified);
+    this.#isAll = this.#pager instanceof OffsetPager && keys.equals(this.#first);
+    if (this.#first.length === 0) this.#first = keys;
     return this.#isAll ? identified.count : this.#pager.accept(identified);
   }
 

@@ -119,7 +119,7 @@ export function checkHeeded(
   const { count } = identified;
   if (firstPage === null || count === 0) return null;
   const head = Buffer.from(firstPage, 'base64');
-  const keys = Buffer.from(keysOf(identified, 0, count), 'base64');
+  const keys = keysOf(identified);
   const at = nameless ? keys.indexOf(head.subarray(0, keyBytes)) : isFirst ? 0 : -1;
   if (at < 0) return null;
   // Either page may be the shorter one.

@@ -62,7 +62,7 @@ export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'
   const { resume, overlap } = pager.resume(place, onward);
   // Only records without ids need to know what was on the page that is asked again; by offset the overlap says it.
   const wanted = next === null && overlap === null && nameless;
-  const resumePage = wanted ? keysOf(identified, 0, identified.count) : null;
+  const resumePage = wanted ? keysOf(identified).toString('base64') : null;
   return {
     end: {
       resume,
@@ -84,7 +84,7 @@ export function keyCount(keys: string): number {
 export function keysWithout(keys: string, identified: Identified): string | null {
   const met = new Map<string, number>();
   for (let i = 0; i < identified.count; i += 1) {
-    const key = keysOf(identified, i, i + 1);
+    const key = keysOf(identified, i, i + 1).toString('base64');
     met.set(key, (met.get(key) ?? 0) + 1);
   }
   const all = Buffer.from(keys, 'base64');

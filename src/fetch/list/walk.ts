@@ -1,6 +1,7 @@
 // What a strategy of poller.ts wants of a walk through the list, and how one has ended (follow.ts).
 
 import type { Failure } from '../../contracts/answer.ts';
+import type { ListEndpoint } from '../../contracts/source.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
@@ -8,8 +9,26 @@ import type { Reading } from './judge.ts';
 import type { Place } from './page.ts';
 import type { Resume } from './pager.ts';
 import type { Verdicts } from './paging-doubt.ts';
+import type { ListMeans, ListReader } from './reader.ts';
 import type { Seen, Stage, Taken, Tally } from './stage.ts';
 import type { EmptyRun } from './tail.ts';
+
+/** What a walk asks for pages, and gives them to: the reader of a list, or of a collection. */
+export type WalkReader = Pick<
+  ListReader,
+  | 'checkpoint'
+  | 'limit'
+  | 'ask'
+  | 'identify'
+  | 'take'
+  | 'differs'
+  | 'stage'
+  | 'isWhole'
+  | 'isLate'
+  | 'flush'
+> & {
+  readonly means: Pick<ListMeans, 'start' | 'clock' | 'log'> & { readonly stream: ListEndpoint };
+};
 
 /** One strategy's walk. */
 export interface Walk {
