@@ -48,9 +48,8 @@ async function opened({ source, given }: (typeof cases)[number]) {
 function breakAll(sandbox: Sandbox, fault: FaultRule['fault']): void {
   sandbox.control.setFaults({
     rules: [
-      { path: '/api/logs/**', fault },
-      { path: '/api/firewall/**', fault },
-      { path: '/v1/audit/**', fault },
+      { path: '/api/**', fault },
+      { path: '/v1/**', fault },
     ],
   });
 }
