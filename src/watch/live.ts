@@ -13,8 +13,8 @@ import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
-import type { LiveFailure, LiveSink, LiveStanding, Sum } from './standing.ts';
-import { backlogOf, readState, type State } from './state.ts';
+import type { Budget, LiveFailure, LiveSink, LiveStanding, LiveStream, Sum } from './standing.ts';
+import { backlogOf, type CheckpointFacts, readState, type State } from './state.ts';
 
 /** Where the facts come from. */
 export interface Sights {
@@ -61,21 +61,22 @@ const readShareMax = 0.005;
 /** A function that looks at the journey. Of the process around it, it tells nothing. */
 export function watching(sights: Sights): () => Moment {
   const { plan, state, pipeline, spool, findings } = sights;
-  const planned = new Map(
-    plan.sources.flatMap(({ streams, upstream, schedule }) =>
-      streams.map(({ name, paths }) => [name, { upstream, schedule, paths }] as const),
-    ),
-  );
-  const intervals = new Map(
-    Array.from(planned, ([name, { schedule }]) => [
-      name,
-      'everyMs' in schedule ? schedule.everyMs : null,
-    ]),
-  );
+  const planned = plannedStreams(plan);
+  const intervals = new Map(Array.from(planned, ([name, { everyMs }]) => [name, everyMs]));
   const types = new Map(plan.sinks.map(({ name, settings }) => [name, settings.type]));
   const remembered = remembering(sights);
+  // Of thousands of streams few have moved since the last look, and a date costs more than all else
+  // of one.
+  let [texts, before] = [new Map<number, string>(), new Map<number, string>()];
+  const textOf = (ms: number | null) => {
+    if (ms === null) return null;
+    const text = before.get(ms) ?? timeText(ms);
+    texts.set(ms, text);
+    return text;
+  };
 
   return () => {
+    [texts, before] = [new Map(), texts];
     const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures } = pipeline.state;
@@ -86,29 +87,10 @@ export function watching(sights: Sights): () => Moment {
     return {
       upstreams,
       streams: streams.map((stream) => {
-        const { upstream = '', paths = [] } = planned.get(stream.name) ?? {};
-        const checkpoint = durable.streams.get(stream.name)?.checkpoint;
-        return {
-          name: stream.name,
-          source: stream.source,
-          upstream,
-          state: stream.state,
-          well: true,
-          order: checkpoint?.order ?? null,
-          polls: stream.polls,
-          polls_skipped: stream.skipped,
-          records: stream.records,
-          records_per_s: 0,
-          polled_at: null,
-          next_poll_at: timeText(stream.nextPollAt),
-          caught_up_at: timeText(stream.caughtUpAt),
-          newest_record_at: timeText(checkpoint?.watermark ?? null),
-          lag_ms: null,
-          checkpoint_at: timeText(checkpoint?.savedAt ?? null),
-          budget: budgetOf(budgets.get(upstream) ?? new Map(), paths),
-          waits_for: null,
-          error: failureOf(stream.error),
-        };
+        const { upstream, paths } = planned.get(stream.name) ?? unplanned;
+        const checkpoint = durable.streams.get(stream.name)?.checkpoint ?? null;
+        const budget = budgetOf(budgets.get(upstream) ?? new Map(), paths);
+        return streamOf(stream, { upstream, budget, checkpoint, textOf });
       }),
       spool: {
         well: true,
@@ -120,20 +102,10 @@ export function watching(sights: Sights): () => Moment {
         full_in_ms: null,
       },
       sinks: sinks.map((sink) => ({
-        name: sink.name,
-        type: types.get(sink.name) ?? '',
-        state: sink.state,
-        well: true,
-        position: sink.position,
+        ...sinkOf(sink, types.get(sink.name) ?? ''),
         backlog: Math.max(0, backlogOf(sink.position, { oldest, end })),
-        drained_in_ms: null,
-        events_per_s: 0,
-        delivered: sink.delivered,
-        retries: sink.retries,
         dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
         dead_letter_reasons: letterReasons.get(sink.name) ?? [],
-        error: failureOf(sink.error),
-        notice: sink.notice,
       })),
       conditions: findings.latest,
       filters: filtersOf(plan, filterFailures),
@@ -146,10 +118,86 @@ export function watching(sights: Sights): () => Moment {
   };
 }
 
+/** What is known of a stream from its plan alone. */
+interface PlannedStream {
+  readonly upstream: string;
+  readonly paths: readonly string[];
+  readonly everyMs: number | null;
+}
+
+const unplanned: PlannedStream = { upstream: '', paths: [], everyMs: null };
+
+function plannedStreams({ sources }: Plan): ReadonlyMap<string, PlannedStream> {
+  return new Map(
+    sources.flatMap(({ streams, upstream, schedule }) => {
+      const everyMs = 'everyMs' in schedule ? schedule.everyMs : null;
+      return streams.map(({ name, paths }) => [name, { upstream, paths, everyMs }] as const);
+    }),
+  );
+}
+
+type PipelineState = Pipeline['state'];
+
+function streamOf(
+  stream: PipelineState['streams'][number],
+  {
+    upstream,
+    budget,
+    checkpoint,
+    textOf,
+  }: {
+    readonly upstream: string;
+    readonly budget: Budget | null;
+    readonly checkpoint: CheckpointFacts | null;
+    readonly textOf: (ms: number | null) => string | null;
+  },
+): LiveStream {
+  return {
+    name: stream.name,
+    source: stream.source,
+    upstream,
+    state: stream.state,
+    well: true,
+    order: checkpoint?.order ?? null,
+    polls: stream.polls,
+    polls_skipped: stream.skipped,
+    records: stream.records,
+    records_per_s: 0,
+    polled_at: null,
+    next_poll_at: textOf(stream.nextPollAt),
+    caught_up_at: textOf(stream.caughtUpAt),
+    newest_record_at: textOf(checkpoint?.watermark ?? null),
+    lag_ms: null,
+    checkpoint_at: textOf(checkpoint?.savedAt ?? null),
+    budget,
+    waits_for: null,
+    error: failureOf(stream.error),
+  };
+}
+
+function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
+  return {
+    name: sink.name,
+    type,
+    state: sink.state,
+    well: true,
+    position: sink.position,
+    backlog: 0,
+    drained_in_ms: null,
+    events_per_s: 0,
+    delivered: sink.delivered,
+    retries: sink.retries,
+    dead_letters: 0,
+    dead_letter_reasons: [],
+    error: failureOf(sink.error),
+    notice: sink.notice,
+  };
+}
+
 /** Those that never failed too: a counter that begins at 1 does not show that it has grown. */
 function filtersOf(
   { routes }: Plan,
-  failed: Pipeline['state']['filterFailures'],
+  failed: PipelineState['filterFailures'],
 ): LiveStanding['filters'] {
   return routes.flatMap(({ from, where }, index) =>
     where === undefined
