@@ -15,8 +15,11 @@ export interface StepsPlan {
   readonly now: () => number;
 }
 
-/** What lived before the epoch did so at this time and these distances, the same in every run. */
-const FIRST_MS = Date.UTC(2026, 0, 5, 8);
+/**
+ * What lived before the epoch did so at this time and these distances, the same in every run. It is
+ * before any epoch of a test's clock: what is older by its step is older by its time.
+ */
+const FIRST_MS = Date.UTC(2025, 11, 5, 8);
 const PAST_STEP_MS = 7 * 60_000;
 
 /** Steps of each collection, counted from 0; `turn` is the collection's place. */
