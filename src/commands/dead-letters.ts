@@ -5,13 +5,14 @@
 
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
+import { hasState } from '../hold/database.ts';
 import type { HeldLetter } from '../hold/letters.ts';
 import { changeIn, lookInto, type Store } from '../hold/store.ts';
 import { selectionFor } from '../send/route.ts';
 import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
-import { hasState, notHere } from '../watch/state.ts';
+import { notHere } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import {
   type CommandGroup,

@@ -2,9 +2,10 @@
 // What the far side has asked to wait is never cut short.
 
 import { z } from 'zod';
+import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { spanText } from '../tools/time-text.ts';
-import { hasState, readState } from '../watch/state.ts';
+import { readState } from '../watch/state.ts';
 import { askBeside, askLater } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';

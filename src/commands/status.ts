@@ -5,6 +5,7 @@
 // are known only to the process that runs, so there are none where it has no status.listen.
 
 import type { Config } from '../config/config.ts';
+import { hasState } from '../hold/database.ts';
 import { commandOf } from '../terminal/command-text.ts';
 import {
   errorCell,
@@ -19,7 +20,7 @@ import { spanText, untilText } from '../tools/time-text.ts';
 import { attentionLines, attentionOf } from '../watch/attention.ts';
 import { askRunning } from '../watch/running.ts';
 import type { StoredStanding, StoredStream } from '../watch/standing.ts';
-import { hasState, notHere, readState } from '../watch/state.ts';
+import { notHere, readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';

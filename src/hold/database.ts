@@ -84,7 +84,7 @@ function migrate(database: DatabaseSync): void {
 }
 
 /** True where there is a database with its tables; false while another process is making it. Throws `state_damaged`. */
-export function isMade(dir: string): boolean {
+export function hasState(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
   try {

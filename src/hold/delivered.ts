@@ -3,19 +3,12 @@
 // What must stay true: it may be old, which only repeats events, but it is never ahead of what was delivered. A stream
 // with entities has no place here: its checkpoint means nothing without them.
 
-import {
-  closeSync,
-  fdatasyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import { makePrivateFile } from './private-files.ts';
+import { replacePrivateFile } from './private-files.ts';
 
 /** Where a stream had come when everything until then was delivered. */
 export interface DeliveredPlace {
@@ -49,18 +42,8 @@ export function readDelivered(dir: string): DeliveredCopy | null {
 
 /** Writes the copy: the old one, or the new one, is there at each moment. */
 export function writeDelivered(dir: string, copy: DeliveredCopy): void {
-  const path = join(dir, fileName);
-  const next = `${path}.next`;
   const text = JSON.stringify(copy);
-  makePrivateFile(next);
-  const file = openSync(next, 'w');
-  try {
-    writeFileSync(file, `${text}\n${crc32(text)}\n`);
-    fdatasyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(next, path);
+  replacePrivateFile(join(dir, fileName), `${text}\n${crc32(text)}\n`, true);
 }
 
 /** Takes a stream out of the copy: an operator has moved its checkpoint, and what was delivered no longer says where it is. */

@@ -3,7 +3,7 @@
 // that can look find out by themselves; here it is found before anything is read, and for those that cannot.
 
 import { type Numbering, reachOf } from '../contracts/numbering.ts';
-import { isMade } from './database.ts';
+import { hasState } from './database.ts';
 import { readDelivered } from './delivered.ts';
 import { nextEpoch } from './epochs.ts';
 import { takeLock } from './lock.ts';
@@ -25,7 +25,7 @@ export interface Older {
  */
 export function findOlder(settings: MendSettings): Older | null {
   const { dir, sync, tell } = settings;
-  if (!isMade(dir)) return null;
+  if (!hasState(dir)) return null;
   const lock = takeLock(dir);
   try {
     return withReserve(dir, () => {

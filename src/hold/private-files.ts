@@ -1,7 +1,7 @@
 // Files and directories that only their owner may look into, whatever the umask: what is held is security events, and
 // checkpoints hold cursors, which are credentials of a kind.
 
-import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { makeDirectory } from '../contracts/directory.ts';
 
 const fileMode = 0o600;
@@ -21,4 +21,12 @@ export function makePrivateFile(path: string): void {
   } catch {
     // Someone else's file, which this process may write to all the same: its owner decides who may read it.
   }
+}
+
+/** Replaces a file as a whole: at each moment there is the old one or the new one. `durable`: also through a power cut. */
+export function replacePrivateFile(path: string, text: string, durable = false): void {
+  const next = `${path}.next`;
+  makePrivateFile(next);
+  writeFileSync(next, text, { flush: durable });
+  renameSync(next, path);
 }

@@ -16,7 +16,7 @@ import type {
   SpoolGauge,
   TrailEntry,
 } from '../contracts/spool.ts';
-import { type DatabaseSettings, isMade, openDatabase, storeError } from './database.ts';
+import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { type HeldLetter, Letters } from './letters.ts';
 import { type PageRetention, Pages } from './pages.ts';
@@ -259,7 +259,7 @@ export class Store {
 
 /** Looks into a state directory while others may write to it; `nothing` where no run has left anything. Throws `state_damaged`. */
 export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
-  if (!isMade(dir)) return nothing;
+  if (!hasState(dir)) return nothing;
   const store = openForLooking(dir);
   try {
     return look(store);

@@ -4,13 +4,13 @@
 // has another environment or stands elsewhere. What must stay true: only a process that still runs is shown, and nothing
 // that cannot be read or written here is ever in the way of the journey.
 
-import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../contracts/tools.ts';
 import { holderOf } from '../hold/lock.ts';
-import { makePrivateFile } from '../hold/private-files.ts';
+import { replacePrivateFile } from '../hold/private-files.ts';
 
 const name = 'running.json';
 
@@ -45,12 +45,9 @@ export function noteRunning(
   refused: ReloadRefusal | null,
   log: Log,
 ): void {
-  const path = join(state.dir, name);
   const note = { version: 1, pid: process.pid, file: resolve(file), since, config: kept, refused };
   try {
-    makePrivateFile(`${path}.new`);
-    writeFileSync(`${path}.new`, `${JSON.stringify(note)}\n`);
-    renameSync(`${path}.new`, path);
+    replacePrivateFile(join(state.dir, name), `${JSON.stringify(note)}\n`);
   } catch (error) {
     // On a full disk, say: it is only for who looks.
     log.debug('noting the config that runs', { error: String(error) });

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
-import { isMade } from '../hold/database.ts';
+import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
 import { failure, notice } from './standing.ts';
@@ -77,11 +77,6 @@ const nothing: State = {
   spool: { bytes: 0, events: 0, oldestAt: null, oldest: 0, end: 0 },
   holder: null,
 };
-
-/** True where a run has left something. Throws `state_damaged`. */
-export function hasState(dir: string): boolean {
-  return isMade(dir);
-}
 
 /** A config, as far as it says where its state may be. */
 interface Searched {
