@@ -8,7 +8,7 @@ import type { Format } from '../src/contracts/format.ts';
 import { compileNormaliser } from '../src/normalise/normalise.ts';
 import { encodeLines } from '../src/send/encode.ts';
 import { DecodedPage, type Normalise } from '../src/send/held-event.ts';
-import { cutRecords } from '../src/tools/records.ts';
+import { cutRecords } from '../src/tools/record-list.ts';
 import { pageBody, pageEvents } from './work.ts';
 
 const context: PageContext = {

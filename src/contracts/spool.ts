@@ -19,8 +19,8 @@ export interface Slices {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly length: number;
-  /** True where no number in them can change its value when it is parsed; else they have not been looked through. */
-  readonly exact?: boolean;
+  /** No number in them can change its value when it is parsed. */
+  readonly exact: boolean;
 }
 
 /** A page on its way into the spool. */

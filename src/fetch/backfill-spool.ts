@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import { type Append, type NewPage, type Spool, uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/records.ts';
+import { cutRecords } from '../tools/record-list.ts';
 import type { ListMeans } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
 

@@ -12,7 +12,7 @@ import type {
 } from '../contracts/event.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/records.ts';
+import { cutRecords } from '../tools/record-list.ts';
 import { parseRecord } from './parse-record.ts';
 
 /** Makes the OCSF form of one record. Pure and total. */

@@ -6,7 +6,7 @@
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/records.ts';
+import { cutRecords } from '../tools/record-list.ts';
 
 /** Pages up to this size are read whole. */
 const wholeBytesMax = 1024 * 1024;
@@ -81,11 +81,6 @@ function partOf(
     kept: null,
     uids: page.uids.subarray(from * uidBytes, to * uidBytes),
     body: page.body.subarray(base, base + (ends.at(-1) ?? 0)),
-    slices: {
-      starts,
-      ends,
-      length: to - from,
-      ...(slices.exact === undefined ? {} : { exact: slices.exact }),
-    },
+    slices: { starts, ends, length: to - from, exact: slices.exact },
   };
 }

@@ -31,7 +31,10 @@ const arrayMark = 0x41;
 /** Deeper than any record known, and far from where code that follows a value downwards runs out of stack. */
 export const nestingMax = 200;
 
-/** Thrown for a value that is nested more than `nestingMax` levels deep. */
+/** What sluice makes of a record, and holds, has a few levels more: the record stands within it. */
+export const heldNestingMax: number = nestingMax + 8;
+
+/** Thrown for a value that is nested too many levels deep. */
 export class TooDeep extends Error {}
 
 /** Passes over values within one body. */
@@ -51,9 +54,11 @@ export class JsonScan {
   repeatedKeys = false;
   /** Something of it was left out of the digest. */
   ignored = false;
+  /** Levels that a value may have, at most `heldNestingMax`. */
+  levelsMax: number = nestingMax;
   /** Passes over what is no plain string. */
   readonly tokens: TokenScan;
-  readonly #bytes: Uint8Array;
+  readonly bytes: Uint8Array;
   readonly #view: DataView;
   readonly #member: Uint8Array | null;
   readonly #memberHash: number;
@@ -66,7 +71,7 @@ export class JsonScan {
    */
   constructor(bytes: Uint8Array, member: string | null, ignore: IgnoredPaths | null = null) {
     this.tokens = new TokenScan(bytes);
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#member = member === null ? null : Buffer.from(member);
     this.#memberHash = member === null ? 0 : keyHash(member).hash1;
@@ -81,10 +86,11 @@ export class JsonScan {
    * not in a function of their own, which would cost as much as the strings.
    */
   value(from: number): number {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     const view = this.#view;
     const lastWord = bytes.length - 4;
     const tokens = this.tokens;
+    const { levelsMax } = this;
     const memberHash = this.#memberHash;
     const { inObject, seeds, sums, keys, keysFrom, paths } = this.#levels;
     this.memberStart = -1;
@@ -151,7 +157,7 @@ export class JsonScan {
       } else if (isKey) {
         throw malformed(at);
       } else if (first === openBrace || first === openBracket) {
-        if (depth === nestingMax) throw new TooDeep(`nested more than ${nestingMax} levels deep`);
+        if (depth === levelsMax) throw new TooDeep(`nested more than ${levelsMax} levels deep`);
         const isObject = first === openBrace;
         const begun = isObject ? 0 : arrayMark;
         at = skipSpace(bytes, at + 1);
@@ -252,7 +258,7 @@ export class JsonScan {
     const name = this.#member;
     if (name === null || name.length !== end - start - 2) return false;
     for (let i = 0; i < name.length; i += 1) {
-      if (name[i] !== this.#bytes[start + 1 + i]) return false;
+      if (name[i] !== this.bytes[start + 1 + i]) return false;
     }
     return true;
   }
@@ -274,7 +280,7 @@ interface Levels {
 let levels: Levels | null = null;
 
 function newLevels(): Levels {
-  const count = nestingMax + 1;
+  const count = heldNestingMax + 1;
   return {
     inObject: new Uint8Array(count),
     seeds: new Int32Array(count * 2),

@@ -34,6 +34,8 @@ export class TokenScan {
   escaped = false;
   /** No number passed over so far is so long, or has an exponent, that parsing might change it. */
   exact = true;
+  /** Where those that parsing might change begin and end, for who wants to know. */
+  inexact: number[] | null = null;
   readonly #bytes: Uint8Array;
   /** The bytes of a token that make no four yet, and how many they are. */
   #rest = 0;
@@ -131,11 +133,16 @@ export class TokenScan {
     let at = bytes[from] === minus ? from + 1 : from;
     at = bytes[at] === zero ? at + 1 : digitsEnd(bytes, at);
     if (bytes[at] === dot) at = digitsEnd(bytes, at + 1);
-    if (at - from > digitsKept) this.exact = false;
-    if (((bytes[at] ?? 0) | 0x20) !== exponent) return at;
-    this.exact = false;
-    const sign = bytes[at + 1];
-    return digitsEnd(bytes, sign === minus || sign === 0x2b ? at + 2 : at + 1);
+    const isScaled = ((bytes[at] ?? 0) | 0x20) === exponent;
+    if (isScaled) {
+      const sign = bytes[at + 1];
+      at = digitsEnd(bytes, sign === minus || sign === 0x2b ? at + 2 : at + 1);
+    }
+    if (isScaled || at - from > digitsKept) {
+      this.exact = false;
+      this.inexact?.push(from, at);
+    }
+    return at;
   }
 }
 

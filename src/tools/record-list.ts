@@ -8,7 +8,7 @@ import type { ParsedRecord } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Slices } from '../contracts/spool.ts';
 import { IgnoredPaths } from './json-keys.ts';
-import { JsonScan } from './json-scan.ts';
+import { heldNestingMax, JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';
 import { bomEnd, parseBody, sourceTextAt, visit } from './records.ts';
 
@@ -20,6 +20,8 @@ const closeBracket = 0x5d;
 export interface ScannedBody {
   /** The body parsed, with the array of records empty. */
   readonly envelope: Json;
+  /** Its text. */
+  readonly text: Uint8Array;
   /** Null where no array stands at the path. */
   readonly records: RecordList | null;
 }
@@ -35,26 +37,48 @@ export function scanBody(
   id: string | null,
   ignore: readonly string[] = [],
 ): ScannedBody {
-  const start = skipSpace(body, bomEnd(body));
-  const path = body[start] === openBracket ? '' : items;
+  const path = body[skipSpace(body, bomEnd(body))] === openBracket ? '' : items;
   const ignored = ignore.length === 0 ? null : new IgnoredPaths(ignore);
   const scan = new JsonScan(body, id !== null && !id.includes('.') ? id : null, ignored);
+  const { found, regions } = findRecords(scan, path);
+  const text = without(body, regions);
+  const records = found === null ? null : new RecordList(body, path, found, id);
+  return { envelope: parseBody(text), text, records };
+}
+
+/**
+ * Where the records of a held body stand: the elements of the array at a dotted path, none where there is no array.
+ * Throws a SyntaxError for what is not JSON.
+ */
+export function cutRecords(body: Uint8Array, path: string): Slices {
+  const scan = new JsonScan(body, null);
+  scan.levelsMax = heldNestingMax;
+  const { found } = findRecords(scan, path);
+  const nothing = new Uint32Array(0);
+  return found === null
+    ? { starts: nothing, ends: nothing, length: 0, exact: true }
+    : slicesOf(found);
+}
+
+/** The array at a path, the last one where there are several, and where all of them stand. */
+function findRecords(scan: JsonScan, path: string) {
+  const body = scan.bytes;
   const regions: [start: number, end: number][] = [];
   let found: Found | null = null;
   const take = (open: number) => {
     if (body[open] !== openBracket) return scan.value(open);
-    found = readArray(scan, body, open);
+    found = readArray(scan, open);
     regions.push([open, found.end]);
     return found.end;
   };
-  visit(body, start, path, {
-    take,
-    forget: () => {
-      found = null;
-    },
-  });
-  const envelope = parseBody(without(body, regions));
-  return { envelope, records: found === null ? null : new RecordList(body, path, found, id) };
+  const forget = () => {
+    found = null;
+  };
+  // Numbers beside the records are nothing to them.
+  const beside = new JsonScan(body, null);
+  beside.levelsMax = scan.levelsMax;
+  visit(beside, skipSpace(body, bomEnd(body)), path, { take, forget });
+  return { found: found as Found | null, regions };
 }
 
 /** What was found of the records of one array. */
@@ -74,7 +98,8 @@ interface Found {
 const none = -1;
 const unsure = -2;
 
-function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
+function readArray(scan: JsonScan, open: number): Found {
+  const body = scan.bytes;
   const starts: number[] = [];
   const ends: number[] = [];
   const contents: number[] = [];
@@ -106,6 +131,10 @@ function readArray(scan: JsonScan, body: Uint8Array, open: number): Found {
     ids: new Int32Array(ids),
     idDigests: new Int32Array(idDigests),
   };
+}
+
+function slicesOf({ starts, ends, exact }: Found): Slices {
+  return { starts, ends, length: starts.length, exact };
 }
 
 /** Of a record whose text says more than its content: its bytes. */
@@ -146,9 +175,9 @@ export class RecordList {
   readonly #idDigests: Int32Array;
 
   constructor(body: Uint8Array, items: string, found: Found, idPath: string | null) {
-    const { starts, ends, contents, reduced, exact, ids, idDigests } = found;
-    this.length = starts.length;
-    this.slices = { starts, ends, length: starts.length, exact };
+    const { contents, reduced, ids, idDigests } = found;
+    this.length = found.starts.length;
+    this.slices = slicesOf(found);
     this.contents = contents;
     this.reduced = reduced;
     this.items = items;

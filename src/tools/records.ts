@@ -1,8 +1,9 @@
-// Where the records of a page, and values within them, stand. The scan relies on the body being valid JSON, which has been
-// shown when it was read (record-list.ts); it never looks at what values mean.
+// Values at dotted paths: of what is parsed, and in bytes, where they stand. In bytes the path is followed and all beside
+// it passed over by the one scan of JSON (json-scan.ts), so that what is found is where `JSON.parse` would find it.
 
 import { isObject, type Json } from '../contracts/json.ts';
-import type { Slices } from '../contracts/spool.ts';
+import { JsonScan } from './json-scan.ts';
+import { skipSpace } from './json-tokens.ts';
 
 const decoder = new TextDecoder('utf-8');
 
@@ -32,40 +33,15 @@ export function valueAt(value: Json, path: string): Json | undefined {
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 const openBrace = 0x7b;
-const closeBrace = 0x7d;
-
-/** Cuts the array at a dotted path into the byte ranges of its elements, without surrounding white space. */
-export function cutRecords(body: Uint8Array, path: string): Slices {
-  let starts: number[] = [];
-  let ends: number[] = [];
-  const forget = () => {
-    starts = [];
-    ends = [];
-  };
-  const take = (open: number) => {
-    if (body[open] !== openBracket) return skipValue(body, open);
-    let at = skipSpace(body, open + 1);
-    while (body[at] !== closeBracket && at < body.length) {
-      const end = skipValue(body, at);
-      starts.push(at);
-      ends.push(end);
-      at = skipSpace(body, end);
-      if (body[at] === comma) at = skipSpace(body, at + 1);
-    }
-    return at + 1;
-  };
-  visit(body, skipSpace(body, bomEnd(body)), path, { take, forget });
-  return { starts: Uint32Array.from(starts), ends: Uint32Array.from(ends), length: starts.length };
-}
 
 /**
  * The source text of the value at a dotted path of the JSON object in `record`, or null. A number keeps every digit
- * this way, which it would lose once parsed.
+ * this way, which it would lose once parsed. Throws a SyntaxError on what is not JSON.
  */
 export function sourceTextAt(record: Uint8Array, path: string): string | null {
+  const scan = new JsonScan(record, null);
+  const from = skipSpace(record, bomEnd(record));
   let start = -1;
   let end = -1;
   const forget = () => {
@@ -73,10 +49,10 @@ export function sourceTextAt(record: Uint8Array, path: string): string | null {
   };
   const take = (at: number) => {
     start = at;
-    end = skipValue(record, at);
+    end = scan.value(at);
     return end;
   };
-  visit(record, skipSpace(record, bomEnd(record)), path, { take, forget });
+  if (path === '' || record[from] === openBrace) visit(scan, from, path, { take, forget });
   return start < 0 ? null : decoder.decode(record.subarray(start, end));
 }
 
@@ -96,15 +72,16 @@ export interface Visitor {
  * `valueAt` has it after `JSON.parse`: the last of several members with one name counts, and a key that holds dots
  * itself goes before a path.
  */
-export function visit(body: Uint8Array, from: number, path: string, visitor: Visitor): number {
+export function visit(scan: JsonScan, from: number, path: string, visitor: Visitor): number {
+  const body = scan.bytes;
   if (path === '') return visitor.take(from);
-  if (body[from] !== openBrace) return skipValue(body, from);
+  if (body[from] !== openBrace) return scan.value(from);
   const dot = path.indexOf('.');
   const head = dot < 0 ? null : path.slice(0, dot);
   let whole = false;
   let at = skipSpace(body, from + 1);
   while (body[at] === quote) {
-    const keyEnd = skipString(body, at);
+    const keyEnd = scan.tokens.string(at + 1, 0, 0);
     const value = skipSpace(body, skipSpace(body, keyEnd) + 1);
     if (spells(body, at, keyEnd, path)) {
       whole = true;
@@ -112,9 +89,9 @@ export function visit(body: Uint8Array, from: number, path: string, visitor: Vis
       at = visitor.take(value);
     } else if (head !== null && !whole && spells(body, at, keyEnd, head)) {
       visitor.forget();
-      at = visit(body, value, path.slice(dot + 1), visitor);
+      at = visit(scan, value, path.slice(dot + 1), visitor);
     } else {
-      at = skipValue(body, value);
+      at = scan.value(value);
     }
     at = skipSpace(body, at);
     if (body[at] === comma) at = skipSpace(body, at + 1);
@@ -132,55 +109,4 @@ function spells(body: Uint8Array, start: number, end: number, name: string): boo
     if (byte !== name.charCodeAt(i)) return false;
   }
   return end - start - 2 === name.length;
-}
-
-function skipSpace(body: Uint8Array, from: number): number {
-  let at = from;
-  while (at < body.length && (body[at] ?? 0) <= 0x20) at += 1;
-  return at;
-}
-
-function skipValue(body: Uint8Array, from: number): number {
-  const first = body[from];
-  if (first === quote) return skipString(body, from);
-  if (first === openBrace || first === openBracket) return skipNested(body, from);
-  let at = from;
-  while (at < body.length) {
-    const byte = body[at] ?? 0;
-    if (byte === comma || byte === closeBrace || byte === closeBracket || byte <= 0x20) break;
-    at += 1;
-  }
-  return at;
-}
-
-/** Every byte of every record passes here or through `skipString`, so both test the common case first. */
-function skipNested(body: Uint8Array, from: number): number {
-  let depth = 0;
-  let at = from;
-  for (;;) {
-    const byte = body[at];
-    if (byte === undefined) return body.length;
-    at += 1;
-    if (byte === quote) {
-      at = skipString(body, at - 1);
-    } else if (byte >= openBracket) {
-      if (byte === openBrace || byte === openBracket) {
-        depth += 1;
-      } else if (byte === closeBrace || byte === closeBracket) {
-        depth -= 1;
-        if (depth === 0) return at;
-      }
-    }
-  }
-}
-
-function skipString(body: Uint8Array, from: number): number {
-  let at = from + 1;
-  for (;;) {
-    const byte = body[at];
-    if (byte === undefined) return body.length;
-    at += 1;
-    if (byte === quote) return at;
-    if (byte === backslash) at += 1;
-  }
 }

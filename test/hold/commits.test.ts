@@ -143,6 +143,7 @@ test('spool gives readers who are up to date the page that was appended, not one
     starts: Uint32Array.of(n),
     ends: Uint32Array.of(n + 1),
     length: 1,
+    exact: true,
   }));
   for (let n = 0; n < 60; n += 6) {
     await Promise.all(

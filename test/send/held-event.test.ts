@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
-import { cutRecords } from '../../src/tools/records.ts';
+import { cutRecords } from '../../src/tools/record-list.ts';
 import { aPage } from '../support/a-page.ts';
 
 const ids = ['a', 'b', 'c', 'd'];

@@ -3,7 +3,7 @@
 
 import type { Json } from '../../src/contracts/json.ts';
 import { type Append, type Spool, type TrailEntry, uidBytes } from '../../src/contracts/spool.ts';
-import { cutRecords } from '../../src/tools/records.ts';
+import { cutRecords } from '../../src/tools/record-list.ts';
 import { asVersion1 } from '../support/older-checkpoint.ts';
 
 const trailRecent = 16;

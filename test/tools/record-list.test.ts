@@ -96,6 +96,9 @@ test('idText agrees with the text at the path, for plain paths and dotted ones',
 test.each(['{"data":null}', '{"data":{}}', '{"data":"[]"}', '{"dat":[]}', '{}', '"data"', '7'])(
   'scanBody finds no records in %s',
   (text) => {
-    expect(scan(text)).toEqual({ envelope: JSON.parse(text), records: null });
+    const found = scan(text);
+
+    expect(found).toMatchObject({ envelope: JSON.parse(text), records: null });
+    expect(Buffer.from(found.text).toString()).toBe(text);
   },
 );

@@ -5,13 +5,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Json } from '../../src/contracts/json.ts';
 import { isObject } from '../../src/contracts/json.ts';
-import {
-  cutRecords,
-  parseBody,
-  recordsAt,
-  sourceTextAt,
-  valueAt,
-} from '../../src/tools/records.ts';
+import { heldNestingMax } from '../../src/tools/json-scan.ts';
+import { cutRecords } from '../../src/tools/record-list.ts';
+import { parseBody, recordsAt, sourceTextAt, valueAt } from '../../src/tools/records.ts';
 
 const bom = Buffer.from([0xef, 0xbb, 0xbf]);
 
@@ -153,13 +149,21 @@ test.each([
   expect(recordsAt(JSON.parse(text), at) ?? []).toEqual(expected.map((each) => JSON.parse(each)));
 });
 
-test('cutRecords ends on text that is cut off, which a parse would have refused', () => {
-  const whole = Buffer.from('{"data":[{"a":"b\\"c"},[1,{"x":2}],"tail"],"next":null}');
+test('cutRecords refuses text in which a record is cut off', () => {
+  const whole = '{"data":[{"a":"b\\"c"},[1,{"x":2}],"tail"]';
 
-  for (let length = 0; length <= whole.length; length += 1) {
-    const cut = cutRecords(whole.subarray(0, length), 'data');
-    expect(cut.length).toBeLessThanOrEqual(3);
+  for (let length = '{"data":['.length; length < whole.length; length += 1) {
+    expect(() => cutRecords(Buffer.from(whole.slice(0, length)), 'data')).toThrow(SyntaxError);
   }
+  expect(cutRecords(Buffer.from(whole), 'data').length).toBe(3);
+});
+
+test('cutRecords says whether a number among the records may lose digits, and takes what sluice wraps around one', () => {
+  const deep = '['.repeat(heldNestingMax) + ']'.repeat(heldNestingMax);
+
+  expect(cutRecords(Buffer.from('{"n":12345678901234567,"data":[1.5]}'), 'data').exact).toBe(true);
+  expect(cutRecords(Buffer.from('{"data":[1,12345678901234567]}'), 'data').exact).toBe(false);
+  expect(cutRecords(Buffer.from(`{"data":[${deep}]}`), 'data').length).toBe(1);
 });
 
 test('sourceTextAt keeps every digit of a number beyond 2^53', () => {

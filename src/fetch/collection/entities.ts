@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
-import { cutRecords, sourceTextAt } from '../../tools/records.ts';
+import { cutRecords } from '../../tools/record-list.ts';
+import { sourceTextAt } from '../../tools/records.ts';
 
 /** One entity, as read. */
 export interface Entity {

@@ -12,9 +12,14 @@ export type JsonBody =
   | { readonly good: true; readonly value: Json }
   | { readonly good: false; readonly cause: ExportError };
 
-/** A list's body: the envelope parsed without its records, and these found but not parsed. */
+/** A list's body: the envelope without its records, parsed and as text, and these found but not parsed. */
 export type ListBody =
-  | { readonly good: true; readonly value: Json; readonly records: RecordList | null }
+  | {
+      readonly good: true;
+      readonly value: Json;
+      readonly text: Uint8Array;
+      readonly records: RecordList | null;
+    }
   | { readonly good: false; readonly cause: ExportError };
 
 /** Parses a body. `doing` begins the message, e.g. `reading audit`. */
@@ -40,8 +45,8 @@ export function readList(
   },
 ): ListBody {
   return judged(doing, () => {
-    const { envelope, records } = scanBody(body, items, id, ignore);
-    return { value: envelope, records };
+    const { envelope, ...rest } = scanBody(body, items, id, ignore);
+    return { value: envelope, ...rest };
   });
 }
 

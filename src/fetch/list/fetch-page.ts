@@ -52,10 +52,10 @@ function readPage(
   const { items, style } = pagination;
   const parsed = readList(body, doing, { items, id, ignore });
   if (!parsed.good) return retry(parsed.cause);
-  const { records, value } = parsed;
+  const { records, value, text } = parsed;
   if (records === null) return retry(nonsense(doing, `the answer has no array at ${items}`));
   const isNamed = style === 'cursor' || style === 'shown';
-  const next = isNamed ? nextOf(value, body, pagination.next) : undefined;
+  const next = isNamed ? nextOf(value, text, pagination.next) : undefined;
   if (next === odd) return retry(nonsense(doing, `${pagination.next} is neither text nor null`));
   const total = totalOf(value, pagination.total, headers);
   const more = signOfMore({ ...pagination, value, headers, query, count: records.length });
@@ -68,13 +68,13 @@ const odd = Symbol('odd');
 /** Empty text can be no cursor: servers write it for "no more". A number keeps its digits as they were sent. */
 function nextOf(
   value: Json,
-  body: Uint8Array,
+  text: Uint8Array,
   path: string,
 ): string | null | undefined | typeof odd {
   const next = valueAt(value, path);
   if (next === undefined || next === null) return next;
   if (typeof next === 'string') return next === '' ? null : next;
-  return typeof next === 'number' ? sourceTextAt(body, path) : odd;
+  return typeof next === 'number' ? sourceTextAt(text, path) : odd;
 }
 
 /** The refusal of a page, with what of its request it is about. */

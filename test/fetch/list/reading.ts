@@ -18,7 +18,7 @@ import type { PollResult } from '../../../src/fetch/outcome.ts';
 import type { FoundRecord } from '../../../src/fetch/own-pages.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/sandbox.ts';
-import { cutRecords } from '../../../src/tools/records.ts';
+import { cutRecords } from '../../../src/tools/record-list.ts';
 import { AUDIT } from '../../sandbox/client.ts';
 import { type ManualClock, manualClock } from '../../support/manual-clock.ts';
 import { noLog, settingsOf, upstreamAt } from '../../support/plain-upstream.ts';
