@@ -31,6 +31,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 20_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     // Real brokers and receivers now and then do what another try does not show; the report names what was tried again.
     retry: process.env.CI === 'true' ? 2 : 0,
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],

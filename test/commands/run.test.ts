@@ -76,7 +76,9 @@ describe('run --once', () => {
     const { stderr, exitCode } = await runSluice(['run', '-c', config, '--once']);
 
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^!! audit is halted: .*403.*\n {3}Give the API user read access/m);
+    expect(stderr).toMatch(
+      /^!! Stream audit is halted: .*403.*\n {3}Give the API user read access/m,
+    );
     expect(stderr).toMatch(/^disk: 0 delivered, 0 held, 0 dead letters$/m);
   });
 });
