@@ -9,7 +9,7 @@ import { whyUnreadable } from '../config/references.ts';
 import { UsageError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
 import { factLines, painted } from '../terminal/table.ts';
-import { visibleBytes, visibleJson } from '../terminal/visible.ts';
+import { visibleBytes, visibleJsonLines } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook, readConfigToLook } from './shared/looking.ts';
@@ -46,7 +46,7 @@ export const preview = defineCommand({
       ['stream', stream.name],
       ['uid', stream.kind === 'list' ? event.uid : 'given when a reading finds the change'],
     ]);
-    for (const line of [...facts, ...visibleJson(event.ocsf)]) out(line);
+    for (const line of [...facts, ...visibleJsonLines(event.ocsf)]) out(line);
     for (const sink of sinks) {
       if (wanted !== undefined && wanted !== sink.sink.name) continue;
       for (const line of sinkLines(sink, stream)) out(line);

@@ -15,7 +15,7 @@ import { ExportError, UsageError } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { painted } from '../terminal/table.ts';
-import { textOf, visibleBytes } from '../terminal/visible.ts';
+import { plainTextOf, visibleBytes } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Means, usualConfig } from './shared/command.ts';
 import {
@@ -173,7 +173,7 @@ function sinkFailures(expected: SinkExpectation, got: SinkRehearsal): readonly D
     const found = got.left === 'unrouted' ? 'nothing: not routed' : 'nothing: filtered out';
     return expected === null ? [] : [{ path, expected: 'an event', found }];
   }
-  const text = textOf(got.bytes) ?? visibleBytes(got.bytes).join('\n');
+  const text = plainTextOf(got.bytes) ?? visibleBytes(got.bytes).join('\n');
   if (expected === null) return [{ path, expected: 'nothing', found: shownText(text) }];
   if (typeof expected === 'string') {
     // A YAML block (`|`) ends with a line feed that no format writes.

@@ -6,7 +6,7 @@
 import { visibleText } from '../contracts/text.ts';
 
 /** A value as indented JSON. */
-export function visibleJson(value: unknown): readonly string[] {
+export function visibleJsonLines(value: unknown): readonly string[] {
   return JSON.stringify(value, null, 2).split('\n').map(visibleText);
 }
 
@@ -15,12 +15,12 @@ export function visibleJson(value: unknown): readonly string[] {
  * text beside them.
  */
 export function visibleBytes(bytes: Uint8Array): readonly string[] {
-  const text = textOf(bytes);
+  const text = plainTextOf(bytes);
   return text === null ? hexLines(bytes) : [visibleText(text)];
 }
 
 /** The bytes as text; null where they are no UTF-8 or hold what no text has. */
-export function textOf(bytes: Uint8Array): string | null {
+export function plainTextOf(bytes: Uint8Array): string | null {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return !text.includes('\u0000') && Buffer.from(text).equals(bytes) ? text : null;
 }

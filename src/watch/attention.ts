@@ -11,7 +11,7 @@ import { type Ailment, ailmentsAtOnce } from './health.ts';
 import type { LiveStanding, Matter, Standing } from './standing.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
-export interface Judged
+export interface AttentionFacts
   extends Partial<Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters'>> {
   readonly streams: readonly Pick<Standing['streams'][number], 'name' | 'state' | 'error'>[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
@@ -36,7 +36,7 @@ interface Judging {
 
 /** Everything to look at. */
 export function attentionOf(
-  standing: Judged,
+  standing: AttentionFacts,
   {
     ailments = ailmentsAtOnce(standing),
     now = Date.now(),
@@ -83,7 +83,7 @@ export function attentionLines(
 const mattersShownMax = 12;
 const lengthMax = 500;
 
-function reloadMatters({ reload_refused: refused }: Judged): readonly Matter[] {
+function reloadMatters({ reload_refused: refused }: AttentionFacts): readonly Matter[] {
   if (!refused) return [];
   const what = `as it now stands was not taken at ${refused.at}: what runs is the one before`;
   return [{ mood: 'bad', who: 'The config', what, message: refused.message, next: refused.next }];
@@ -91,7 +91,7 @@ function reloadMatters({ reload_refused: refused }: Judged): readonly Matter[] {
 
 const namesMax = 5;
 
-function ailingMatters(ailments: readonly Ailment[], standing: Judged): readonly Matter[] {
+function ailingMatters(ailments: readonly Ailment[], standing: AttentionFacts): readonly Matter[] {
   const alike = Map.groupBy(ailments, ({ part, reason, error }) =>
     JSON.stringify([part, reason, error?.code, error?.next]),
   );
@@ -124,7 +124,7 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
 };
 
 /** Streams that go on, and yet may show no more than a part; that does not mend itself. */
-function partMatters({ streams }: Judged, ailments: readonly Ailment[]): readonly Matter[] {
+function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
   const told = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
   const parts = streams.flatMap(({ name, error }) =>
     error?.code === 'paging_suspected' && !told.has(name) ? [{ name, error }] : [],
@@ -139,7 +139,7 @@ const fullShare = 0.8;
 /** Sooner than this nobody comes to look by chance. */
 const fullSoonMs = 30 * 60_000;
 
-function spoolMatters(standing: Judged, ailments: readonly Ailment[]): readonly Matter[] {
+function spoolMatters(standing: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
   const { bytes, max_bytes: bytesMax, full_in_ms: fullInMs = null } = standing.spool;
   const isFull = ailments.some(({ reason }) => reason === 'full');
   const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
@@ -151,13 +151,13 @@ function spoolMatters(standing: Judged, ailments: readonly Ailment[]): readonly 
   return [{ mood: 'warn', who: 'The spool', what, message: null, next }];
 }
 
-function makeRoom({ sinks }: Judged): string {
+function makeRoom({ sinks }: AttentionFacts): string {
   const [slowest] = sinks.toSorted((a, b) => b.backlog - a.backlog);
   return `Look why ${slowest?.name ?? 'no sink'} does not take its events, or raise state.max_bytes.`;
 }
 
 function letterMatters(
-  { sinks }: Judged,
+  { sinks }: AttentionFacts,
   command: NonNullable<Judging['command']>,
 ): readonly Matter[] {
   return sinks.flatMap(
@@ -172,7 +172,7 @@ function letterMatters(
   );
 }
 
-function noticeMatters({ sinks }: Judged): readonly Matter[] {
+function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {
   return sinks.flatMap(({ name, notice }): readonly Matter[] =>
     notice === null ? [] : [{ mood: 'warn', who: `Sink ${name}`, message: null, ...notice }],
   );
@@ -181,7 +181,7 @@ function noticeMatters({ sinks }: Judged): readonly Matter[] {
 /** Conditions cannot be acknowledged; after this they are history. */
 const recentMs = 24 * 3_600_000;
 
-function conditionMatters({ conditions = [] }: Judged, now: number): readonly Matter[] {
+function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
   const recent = conditions.filter(({ observed_at: at }) => now - Date.parse(at) < recentMs);
   const alike = Map.groupBy(recent, ({ condition }) => condition);
   return Array.from(alike, ([condition, group]): Matter => {
@@ -195,7 +195,7 @@ function conditionMatters({ conditions = [] }: Judged, now: number): readonly Ma
   });
 }
 
-function filterMatters({ filters = [] }: Judged): readonly Matter[] {
+function filterMatters({ filters = [] }: AttentionFacts): readonly Matter[] {
   return filters.flatMap(({ route, source, failures, why }): readonly Matter[] => {
     if (failures === 0) return [];
     const what = `could not judge ${eventsText(failures)} of ${source} since the start, and let them pass`;
@@ -208,7 +208,7 @@ function filterMatters({ filters = [] }: Judged): readonly Matter[] {
 /** As long before an endpoint goes as a change takes to be planned. */
 const sunsetNoticeMs = 90 * 86_400_000;
 
-function endOfLifeMatters({ upstreams = [] }: Judged, now: number): readonly Matter[] {
+function endOfLifeMatters({ upstreams = [] }: AttentionFacts, now: number): readonly Matter[] {
   return upstreams.flatMap(({ name, end_of_life }) =>
     end_of_life.flatMap(({ endpoint, sunset_at: at }): readonly Matter[] => {
       if (at === null || Date.parse(at) - now > sunsetNoticeMs) return [];

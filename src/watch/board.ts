@@ -8,7 +8,7 @@ import { openHealth, type Patience, usualPatience } from './health.ts';
 import { openHistory, type Sample, stepMs } from './history.ts';
 import type { Moment } from './live.ts';
 import { type Family, metricFamilies } from './metrics.ts';
-import { standingOf, toldTo, type Wish } from './report.ts';
+import { type StreamFilter, standingOf, toldTo } from './report.ts';
 import type { LiveStanding } from './standing.ts';
 import type { EventTap } from './tail.ts';
 
@@ -24,7 +24,7 @@ export interface BoardSettings {
 }
 
 /** What one reader of `/events` asks for. */
-export interface Hearing extends Pick<Wish, 'find'> {
+export interface Hearing extends Pick<StreamFilter, 'find'> {
   /** The latest sample that the reader has, by its time; 0: none. */
   readonly since: number;
 }

@@ -6,7 +6,7 @@
 
 import { roughSpanText } from '../tools/time-text.ts';
 import type { Moment } from './live.ts';
-import type { Failure, LiveSink, LiveStream, Standing } from './standing.ts';
+import type { LastError, LiveSink, LiveStream, Standing } from './standing.ts';
 
 /** One thing that keeps the journey from going on. */
 export interface Ailment {
@@ -25,7 +25,7 @@ export interface Ailment {
   /** What is wrong with it, to be said after its name. */
   readonly what: string;
   /** What was told last. */
-  readonly error: Failure | null;
+  readonly error: LastError | null;
   /** All of it as one sentence for a person. */
   readonly message: string;
 }

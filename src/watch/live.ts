@@ -13,7 +13,7 @@ import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
-import type { Budget, LiveFailure, LiveSink, LiveStanding, LiveStream, Sum } from './standing.ts';
+import type { LiveError, LiveSink, LiveStanding, LiveStream, PathLimit, Sum } from './standing.ts';
 import { backlogOf, type CheckpointFacts, readState, type State } from './state.ts';
 
 /** Where the facts come from. */
@@ -147,7 +147,7 @@ function streamOf(
     textOf,
   }: {
     readonly upstream: string;
-    readonly budget: Budget | null;
+    readonly budget: PathLimit | null;
     readonly checkpoint: CheckpointFacts | null;
     readonly textOf: (ms: number | null) => string | null;
   },
@@ -171,7 +171,7 @@ function streamOf(
     checkpoint_at: textOf(checkpoint?.savedAt ?? null),
     budget,
     waits_for: null,
-    error: failureOf(stream.error),
+    error: liveErrorOf(stream.error),
   };
 }
 
@@ -189,7 +189,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
     retries: sink.retries,
     dead_letters: 0,
     dead_letter_reasons: [],
-    error: failureOf(sink.error),
+    error: liveErrorOf(sink.error),
     notice: sink.notice,
   };
 }
@@ -276,7 +276,7 @@ function momentOf(client: UpstreamClient): Moment['upstreams'][number] {
   };
 }
 
-function failureOf(error: ExportError | null): LiveFailure {
+function liveErrorOf(error: ExportError | null): LiveError {
   if (error === null) return null;
   const { code, message, next, details } = error;
   const named = (key: string) => {

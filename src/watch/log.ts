@@ -17,7 +17,7 @@ export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** How the log is written. */
-export interface LogSettings {
+export interface LogOutput {
   readonly level: LogLevel;
   /** `json`: one object a line with `level`, `time`, `msg` and the fields. `text`: for a person. */
   readonly form: 'json' | 'text';
@@ -28,16 +28,16 @@ export interface LogSettings {
 }
 
 /** The form for a stream: `text` where it is a terminal. */
-export function logForm(stream: { readonly isTTY?: boolean }): LogSettings['form'] {
+export function logForm(stream: { readonly isTTY?: boolean }): LogOutput['form'] {
   return stream.isTTY === true ? 'text' : 'json';
 }
 
 /** Opens the log. pino is loaded only here, and only where it is used. */
-export async function openLog(settings: LogSettings): Promise<Log> {
+export async function openLog(settings: LogOutput): Promise<Log> {
   return settings.form === 'json' ? await jsonLog(settings) : textLog(settings, {});
 }
 
-async function jsonLog({ level, write }: LogSettings): Promise<Log> {
+async function jsonLog({ level, write }: LogOutput): Promise<Log> {
   const { pino, stdTimeFunctions } = await import('pino');
   const logger = pino(
     {
@@ -60,7 +60,7 @@ async function jsonLog({ level, write }: LogSettings): Promise<Log> {
 
 const styles = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;
 
-function textLog(settings: LogSettings, always: ErrorDetails): Log {
+function textLog(settings: LogOutput, always: ErrorDetails): Log {
   const { level, write = toStderr, colours } = settings;
   const style = (format: 'gray' | (typeof styles)[LogLevel], text: string) => {
     if (colours === false) return text;

@@ -8,10 +8,10 @@ import type { Ailment } from './health.ts';
 import type { History } from './history.ts';
 import type { Moment } from './live.ts';
 import {
-  type Budget,
   type LiveSink,
   type LiveStanding,
   type LiveStream,
+  type PathLimit,
   roomInSpool,
   type Sum,
 } from './standing.ts';
@@ -99,7 +99,7 @@ const reasonsMax = 50;
 const mattersMax = 50;
 const throttlesMax = 20;
 
-function left({ remaining }: Budget): number {
+function left({ remaining }: PathLimit): number {
   return remaining ?? Number.MAX_SAFE_INTEGER;
 }
 
@@ -182,7 +182,7 @@ function sumsBy(
 }
 
 /** Which streams a reader is told. */
-export interface Wish {
+export interface StreamFilter {
   /** Part of the name, the state or the error, whatever the case; empty: all. */
   readonly find: string;
   /** Of more than these, those that need attention come first. */
@@ -190,7 +190,7 @@ export interface Wish {
 }
 
 /** The standing for a reader; its streams are in the config's order, unless there are too many. */
-export function toldTo(standing: LiveStanding, { find, streamsMax }: Wish): LiveStanding {
+export function toldTo(standing: LiveStanding, { find, streamsMax }: StreamFilter): LiveStanding {
   const sought = find.trim().toLowerCase();
   const all = standing.streams;
   const found = sought === '' ? all : all.filter((stream) => holds(stream, sought));

@@ -14,10 +14,10 @@ const time = z.iso.datetime().nullable();
 const count = z.number();
 
 /** The last failure of a stream or sink, until it has passed. */
-export const failure = z.object({ code: z.string(), message: z.string(), next: z.string() });
+export const lastError = z.object({ code: z.string(), message: z.string(), next: z.string() });
 
 /** The same with upstream's own words for it, as far as it gave them. */
-const liveFailure = failure
+const liveError = lastError
   .extend({
     upstream_code: z.string().nullable().default(null),
     request_id: z.string().nullable(),
@@ -42,7 +42,7 @@ const stream = z.object({
   /** Past while it waits for its turn; null: it is polled now, or never again. */
   next_poll_at: time.default(null),
   waits_for: z.string().nullable(),
-  error: failure.nullable(),
+  error: lastError.nullable(),
 });
 
 const sink = z.object({
@@ -54,7 +54,7 @@ const sink = z.object({
   backlog: count,
   /** Those that wait for an operator, also of earlier runs. */
   dead_letters: count,
-  error: failure.nullable(),
+  error: lastError.nullable(),
   notice: notice.nullable().default(null),
 });
 
@@ -81,7 +81,7 @@ const filter = z.object({
 
 const standing = z.object({
   /** Why the config as it stands in its file does not run; null: it does. */
-  reload_refused: failure.extend({ at: time }).nullable().default(null),
+  reload_refused: lastError.extend({ at: time }).nullable().default(null),
   streams: many(stream),
   spool,
   sinks: many(sink),
@@ -123,7 +123,7 @@ const liveStream = stream.extend({
   newest_record_at: time,
   /** The tightest of the limits that its requests pass; null: none is known. */
   budget: budget.nullable().default(null),
-  error: liveFailure,
+  error: liveError,
 });
 
 const liveSink = sink.extend({
@@ -136,7 +136,7 @@ const liveSink = sink.extend({
   retries: count,
   /** Why the latest of them were refused, the most frequent reason first; a few. */
   dead_letter_reasons: many(z.object({ reason: z.string(), count, last_at: time })),
-  error: liveFailure,
+  error: liveError,
 });
 
 /** Streams counted together, by source or upstream. */
@@ -221,9 +221,9 @@ export type StoredStream = StoredStanding['streams'][number];
 export type LiveStream = LiveStanding['streams'][number];
 export type LiveSink = LiveStanding['sinks'][number];
 export type Sum = z.output<typeof sum>;
-export type Budget = z.output<typeof budget>;
-export type Failure = z.output<typeof failure>;
-export type LiveFailure = z.output<typeof liveFailure>;
+export type PathLimit = z.output<typeof budget>;
+export type LastError = z.output<typeof lastError>;
+export type LiveError = z.output<typeof liveError>;
 export type Matter = z.output<typeof matter>;
 
 /** What a stream waits for while the spool is full. */

@@ -11,11 +11,11 @@ import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.t
 import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
-import { failure, notice } from './standing.ts';
+import { lastError, notice } from './standing.ts';
 
 const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
-const noted = { state: text, error: failure.nullable().catch(null) };
+const noted = { state: text, error: lastError.nullable().catch(null) };
 
 /**
  * What a stream notes after each poll; a damaged row says nothing, and the others are still worth

@@ -2,7 +2,7 @@
 
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type Failure, roomInSpool, type StoredStanding } from './standing.ts';
+import { type LastError, roomInSpool, type StoredStanding } from './standing.ts';
 import { backlogOf, type State } from './state.ts';
 
 /** What the config says there is. */
@@ -10,7 +10,7 @@ interface Configured {
   readonly plan: Pick<Plan, 'sources' | 'sinks'>;
   readonly state: { readonly dir: string; readonly maxBytes: number };
   /** Why its file does not run; `at` is in epoch milliseconds. */
-  readonly refused: (Failure & { readonly at: number }) | null;
+  readonly refused: (LastError & { readonly at: number }) | null;
 }
 
 /**

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/tools/clock.ts';
 import { timeText } from '../../src/tools/time-text.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
-import type { LiveFailure, LiveSink, LiveStream } from '../../src/watch/standing.ts';
+import type { LiveError, LiveSink, LiveStream } from '../../src/watch/standing.ts';
 import {
   type StatusServer,
   type StatusSettings,
@@ -27,7 +27,7 @@ import { afterThisTest } from '../support/temp.ts';
 export const at: (ms: number | null) => string | null = timeText;
 
 /** A failure with this message. */
-export function aFailure(message = 'it did not work'): NonNullable<LiveFailure> {
+export function aFailure(message = 'it did not work'): NonNullable<LiveError> {
   const ids = { upstream_code: null, request_id: null, trace_id: null };
   return { code: 'sink_unreachable', message, next: 'Look.', ...ids };
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { commandOf } from '../../src/terminal/command-text.ts';
-import { attentionLines, attentionOf, type Judged } from '../../src/watch/attention.ts';
+import { type AttentionFacts, attentionLines, attentionOf } from '../../src/watch/attention.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
@@ -156,7 +156,7 @@ test('attentionOf tells at once what may be read in part, though it goes on', ()
 
 describe('without a history', () => {
   const { streams, spool, sinks } = aMoment();
-  const told = (parts: Partial<Judged>) =>
+  const told = (parts: Partial<AttentionFacts>) =>
     attentionOf({ streams, spool, sinks, ...parts }).map(
       ({ mood, who, what, message }) => `${mood}: ${who} ${what}: ${message}`,
     );

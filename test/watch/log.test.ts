@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type LogSettings, logForm, openLog } from '../../src/watch/log.ts';
+import { type LogOutput, logForm, openLog } from '../../src/watch/log.ts';
 
 /** A log whose lines are kept. */
-async function aLog(settings: Partial<LogSettings>) {
+async function aLog(settings: Partial<LogOutput>) {
   const lines: string[] = [];
   const log = await openLog({
     level: 'info',

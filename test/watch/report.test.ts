@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'vitest';
 import { openHistory } from '../../src/watch/history.ts';
 import type { Moment } from '../../src/watch/live.ts';
-import { type Observed, standingOf, toldTo, type Wish } from '../../src/watch/report.ts';
+import { type Observed, type StreamFilter, standingOf, toldTo } from '../../src/watch/report.ts';
 import type { LiveStream } from '../../src/watch/standing.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
 
-function aReport(moment: Moment, parts: Partial<Observed & Wish> = {}) {
+function aReport(moment: Moment, parts: Partial<Observed & StreamFilter> = {}) {
   const history = openHistory();
   history.observe(moment, now, 0);
   const observed = { moment, history, ailments: [], now, startedAt: now, forms: null, ...parts };

@@ -23,7 +23,7 @@ import { errorCodeOf } from '../../shared/system-error.ts';
 import { directoryMode, fileMode, flushNames, writeAll } from './durable-files.ts';
 import { finishedPath, renameFinished } from './segment-names.ts';
 import { SegmentNote } from './segment-note.ts';
-import { recover, type Standing } from './segment-recovery.ts';
+import { recover, type SegmentReach } from './segment-recovery.ts';
 import type { SegmentFileSettings } from './segment-settings.ts';
 
 /** Lines to append, with what is noted of them. */
@@ -63,7 +63,7 @@ export class SegmentFile {
 
   constructor(
     settings: SegmentFileSettings,
-    { reach, known, active }: Standing & { readonly active: Active | null },
+    { reach, known, active }: SegmentReach & { readonly active: Active | null },
   ) {
     this.#settings = settings;
     this.#note = new SegmentNote(settings.path, settings.flush);

@@ -16,7 +16,7 @@ import { type NotedBatch, type NotedSegment, readNotes } from './segment-note.ts
 import type { SegmentFileSettings } from './segment-settings.ts';
 
 /** What stands in the file. */
-export interface Standing {
+export interface SegmentReach {
   readonly reach: Reach;
   /** What this state knows nothing of, by what is kept of uids. */
   readonly known: Set<string>;
@@ -33,7 +33,7 @@ interface Left {
 /** Looks at the note and the files, and changes neither. */
 export async function recover(
   settings: SegmentFileSettings,
-): Promise<Standing & { readonly left: Left | null }> {
+): Promise<SegmentReach & { readonly left: Left | null }> {
   const { path, mark } = settings;
   const segments = await readNotes(path);
   const last = segments.at(-1);
@@ -85,7 +85,7 @@ async function standingIn(
   { path, numbering }: SegmentFileSettings,
   segments: readonly NotedSegment[],
   file: FileHandle | null,
-): Promise<Standing> {
+): Promise<SegmentReach> {
   const names = await namesBeside(path);
   const seen = new Set<NotedSegment>();
   for (const segment of segments) {
