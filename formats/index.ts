@@ -1,5 +1,5 @@
-// The list of formats. To add one: its file, its line here, its test; the engine, the command line, the reference and
-// the contract suite take it from this list.
+// The list of formats. To add one: its file, its line here, its test; the engine, the command line,
+// the reference and the contract suite take it from this list.
 
 import type { FormatDefinition, SinkDefinition } from '../src/contracts/definition.ts';
 import { cef } from './cef.ts';
@@ -10,7 +10,9 @@ import { syslog } from './syslog.ts';
 /** Every format, in the order of the reference. */
 export const formats: readonly FormatDefinition[] = [json, syslog, cef, otel];
 
-/** Types of the formats that a sink can carry: its usual one, then the others of each shape by name. */
+/**
+ * Types of the formats that a sink can carry: its usual one, then the others of each shape by name.
+ */
 export function formatsOf({
   carries,
   usualFormat,

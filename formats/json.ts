@@ -1,7 +1,8 @@
-// The `json` format: one OCSF event a line, or the record exactly as upstream sent it. The OCSF form is what every
-// other format is a projection of, so it is the one that loses nothing: what the mapping does not place is in
-// `unmapped`, and with `raw_data` the record itself stands beside it. `original` never parses: the bytes go through
-// as they came, save that line breaks between JSON tokens become blanks, since a line must stay a line.
+// The `json` format: one OCSF event a line, or the record exactly as upstream sent it. The OCSF
+// form is what every other format is a projection of, so it is the one that loses nothing: what the
+// mapping does not place is in `unmapped`, and with `raw_data` the record itself stands beside it.
+// `original` never parses: the bytes go through as they came, save that line breaks between JSON
+// tokens become blanks, since a line must stay a line.
 
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
@@ -43,7 +44,9 @@ export const json = defineFormat({
   },
 });
 
-/** The OCSF event with the record as sent in `raw_data` and its length in bytes in `raw_data_size`. */
+/**
+ * The OCSF event with the record as sent in `raw_data` and its length in bytes in `raw_data_size`.
+ */
 export function withRawData(event: Event): object {
   return { ...event.ocsf, raw_data_size: event.raw.byteLength, raw_data: rawText(event) };
 }
@@ -54,7 +57,10 @@ export function rawText(event: Event): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
 }
 
-/** The record's own bytes. CR and LF can only stand between JSON tokens, where a blank means the same. */
+/**
+ * The record's own bytes. CR and LF can only stand between JSON tokens, where a blank means the
+ * same.
+ */
 function originalLine(event: Event): Uint8Array {
   const { raw } = event;
   if (!raw.includes(lineFeed) && !raw.includes(carriageReturn)) return raw;

@@ -1,7 +1,8 @@
-// Log records as an ExportLogsServiceRequest in JSON (OTLP specification, "JSON Protobuf Encoding"), by the OpenTelemetry
-// packages, which take a tenth of a second to load and are of no use to other formats, so they are loaded when such a
-// format is made. They write whole requests only, so a record is cut out of a request of its own: what stands around it
-// is the same for all records, since all have one resource and one scope.
+// Log records as an ExportLogsServiceRequest in JSON (OTLP specification, "JSON Protobuf
+// Encoding"), by the OpenTelemetry packages, which take a tenth of a second to load and are of no
+// use to other formats, so they are loaded when such a format is made. They write whole requests
+// only, so a record is cut out of a request of its own: what stands around it is the same for all
+// records, since all have one resource and one scope.
 
 import { createRequire } from 'node:module';
 import type { HrTime } from '@opentelemetry/api';
@@ -53,7 +54,10 @@ export function jsonDocument(settings: RequestSettings): DocumentForm {
   };
 }
 
-/** What stands before and after the records of a request, seen in requests of one and of two records. */
+/**
+ * What stands before and after the records of a request, seen in requests of one and of two
+ * records.
+ */
 function aroundRecords(
   requestOf: (records: ReadableLogRecord[]) => Uint8Array,
   resource: Resource,
@@ -75,7 +79,10 @@ function aroundRecords(
 
 const instrumentationScope = { name: 'sluice' };
 
-/** Makes records that share one resource and one scope, since serialisers group records by the objects' identity. */
+/**
+ * Makes records that share one resource and one scope, since serialisers group records by the
+ * objects' identity.
+ */
 function recordMaker(
   settings: RequestSettings,
   resource: Resource,

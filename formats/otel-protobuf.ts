@@ -1,8 +1,9 @@
-// Log records as an ExportLogsServiceRequest in protobuf (opentelemetry-proto 1.x, collector/logs/v1 and logs/v1). Each
-// record is written in one pass, with the tag and length that it has within a request; a request is what stands around
-// such records, which all have the same resource and scope. The OpenTelemetry packages, which build a tree of every value first, took nine times as long for the
-// events of `npm run bench` (53 against 6 us an event). What an AnyValue cannot hold is turned into text, as
-// otel-value.ts has it.
+// Log records as an ExportLogsServiceRequest in protobuf (opentelemetry-proto 1.x,
+// collector/logs/v1 and logs/v1). Each record is written in one pass, with the tag and length that
+// it has within a request; a request is what stands around such records, which all have the same
+// resource and scope. The OpenTelemetry packages, which build a tree of every value first, took
+// nine times as long for the events of `npm run bench` (53 against 6 us an event). What an AnyValue
+// cannot hold is turned into text, as otel-value.ts has it.
 
 import type { Event } from '../src/contracts/event.ts';
 import type { DocumentForm, EncodedLines } from '../src/contracts/format.ts';
@@ -26,7 +27,8 @@ export interface RequestSettings {
   readonly raw_data: boolean;
 }
 
-// Tags: the field's number times eight, plus the wire type (0 varint, 1 fixed64, 2 length-delimited).
+// Tags: the field's number times eight, plus the wire type (0 varint, 1 fixed64, 2
+// length-delimited).
 const request = { resourceLogs: 0x0a };
 const resourceLogs = { resource: 0x0a, scopeLogs: 0x12 };
 const resource = { attributes: 0x0a };
@@ -53,7 +55,8 @@ const any = {
 };
 const list = { values: 0x0a };
 
-// Readers recurse; below this depth a value is carried as its JSON text, so that none of it is lost.
+// Readers recurse; below this depth a value is carried as its JSON text, so that none of it is
+// lost.
 const depthMax = 32;
 const firstBytes = 4096;
 

@@ -1,8 +1,8 @@
-// One event as an OpenTelemetry log record. Resource and scope say who emits (sluice); attributes say, under the names
-// of the semantic conventions, what this occurrence is about, so that a back end finds it as it finds any other
-// telemetry; the body holds the whole OCSF event (or, where it is a text, the attribute `ocsf` does), so that nothing is
-// lost. `log.record.uid` is what tells repeats apart:
-// collectors do not deduplicate.
+// One event as an OpenTelemetry log record. Resource and scope say who emits (sluice); attributes
+// say, under the names of the semantic conventions, what this occurrence is about, so that a back
+// end finds it as it finds any other telemetry; the body holds the whole OCSF event (or, where it
+// is a text, the attribute `ocsf` does), so that nothing is lost. `log.record.uid` is what tells
+// repeats apart: collectors do not deduplicate.
 
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Event } from '../src/contracts/event.ts';
@@ -13,13 +13,17 @@ import { anyValue } from './otel-value.ts';
 import { classNameOf, countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
 import { sentence } from './sentence.ts';
 
-/** What the body holds: the event as a map of values, the event as one JSON text, or a sentence for people. */
+/**
+ * What the body holds: the event as a map of values, the event as one JSON text, or a sentence for
+ * people.
+ */
 export type Body = 'map' | 'json' | 'message';
 
 /** The attributes of one record. */
 type RecordAttributes = { [name: string]: AnyValue };
 
-// OCSF levels 0 to 6 as OpenTelemetry severity numbers: unspecified, INFO, INFO2, WARN, ERROR, ERROR2, FATAL.
+// OCSF levels 0 to 6 as OpenTelemetry severity numbers: unspecified, INFO, INFO2, WARN, ERROR,
+// ERROR2, FATAL.
 const severityNumbers: readonly SeverityNumber[] = [0, 9, 10, 13, 17, 18, 21];
 const identityCategory = 3;
 const applicationCategory = 6;
@@ -30,12 +34,18 @@ export function severityNumberOf(event: Event): SeverityNumber {
   return severityNumbers[severityOf(event.ocsf.severity_id)] ?? 0;
 }
 
-/** When the event happened, in epoch milliseconds; 0, which means unknown to OpenTelemetry, where its time is not one. */
+/**
+ * When the event happened, in epoch milliseconds; 0, which means unknown to OpenTelemetry, where
+ * its time is not one.
+ */
 export function happenedMs(event: Event): number {
   return Math.max(0, timeOf(event.ocsf.time) ?? 0);
 }
 
-/** When sluice read the record, else when the event happened: OpenTelemetry asks that it always be set. */
+/**
+ * When sluice read the record, else when the event happened: OpenTelemetry asks that it always be
+ * set.
+ */
 export function observedMs(event: Event): number {
   const read = timeOf(part(event.ocsf.metadata).logged_time);
   return read === undefined ? happenedMs(event) : Math.max(0, read);
@@ -54,7 +64,10 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
   };
 }
 
-/** What stands in the body. As `message` it is the event's own, else one that tells what is known of it. */
+/**
+ * What stands in the body. As `message` it is the event's own, else one that tells what is known of
+ * it.
+ */
 export function bodyOf(event: Event, body: Body): unknown {
   switch (body) {
     case 'map':
@@ -66,7 +79,10 @@ export function bodyOf(event: Event, body: Body): unknown {
   }
 }
 
-/** The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0) where they have a name. */
+/**
+ * The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0) where they have a
+ * name.
+ */
 export function attributesOf(event: Event, rawData: boolean): RecordAttributes {
   const { ocsf } = event;
   const attributes: RecordAttributes = {

@@ -1,12 +1,14 @@
-// Values as OpenTelemetry's AnyValue. The OpenTelemetry serialisers silently lose or spoil what AnyValue cannot hold: a
-// bigint or Date becomes empty, NaN becomes null, an integer beyond 64 bits becomes invalid JSON, a lone surrogate is no
-// UTF-8. Such values are turned into text here. Nearly all content is plain, so it is looked through and handed on as
-// it is; only what holds such a value is copied.
+// Values as OpenTelemetry's AnyValue. The OpenTelemetry serialisers silently lose or spoil what
+// AnyValue cannot hold: a bigint or Date becomes empty, NaN becomes null, an integer beyond 64 bits
+// becomes invalid JSON, a lone surrogate is no UTF-8. Such values are turned into text here. Nearly
+// all content is plain, so it is looked through and handed on as it is; only what holds such a
+// value is copied.
 
 import type { AnyValue } from '@opentelemetry/api';
 import { jsonText } from './json-text.ts';
 
-// The serialisers recurse; below this depth a value is carried as its JSON text, so that none of it is lost.
+// The serialisers recurse; below this depth a value is carried as its JSON text, so that none of it
+// is lost.
 const depthMax = 32;
 
 /** The value as an AnyValue: itself where it is plain, else a copy. Total. */
@@ -50,7 +52,10 @@ function anyList(list: readonly unknown[], depth: number): AnyValue {
   return copy ?? (list as AnyValue[]);
 }
 
-/** Each member is looked at once: looking again at each level would take a time that doubles with the depth. */
+/**
+ * Each member is looked at once: looking again at each level would take a time that doubles with
+ * the depth.
+ */
 function anyMap(map: object, depth: number): AnyValue {
   const members = map as Readonly<Record<string, unknown>>;
   let copy: { [key: string]: AnyValue } | null = null;

@@ -1,6 +1,7 @@
-// How formats read an OCSF event. Its shape is promised by the normaliser, yet a declared mapping may put anything
-// anywhere, and a format must not throw on any event. So attributes are read one step at a time, each step expecting
-// nothing: what is not there, or is of another type, reads as an empty object or as `undefined`.
+// How formats read an OCSF event. Its shape is promised by the normaliser, yet a declared mapping
+// may put anything anywhere, and a format must not throw on any event. So attributes are read one
+// step at a time, each step expecting nothing: what is not there, or is of another type, reads as
+// an empty object or as `undefined`.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
 import { isObject, type JsonObject } from '../src/contracts/json.ts';
@@ -23,7 +24,9 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The whole number from 0, or `undefined`; beyond 2^53 a number is no longer what upstream sent. */
+/**
+ * The whole number from 0, or `undefined`; beyond 2^53 a number is no longer what upstream sent.
+ */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
@@ -46,8 +49,8 @@ export function severityOf(value: unknown): number {
 }
 
 /**
- * A class's name in lower_snake_case, at most 32 characters of printable ASCII, e.g. `api_activity`: fit for a syslog
- * MSGID and for an event name. `undefined` where there is no name.
+ * A class's name in lower_snake_case, at most 32 characters of printable ASCII, e.g.
+ * `api_activity`: fit for a syslog MSGID and for an event name. `undefined` where there is no name.
  */
 export function classNameOf(value: unknown): string | undefined {
   const name = textOf(value);
@@ -60,8 +63,9 @@ export function classNameOf(value: unknown): string | undefined {
 }
 
 /**
- * What was done, in upstream's own word where it is known: what a device decided, the operation called, the event code
- * of an identity event (which names an operation; elsewhere it may be a signature), else the activity.
+ * What was done, in upstream's own word where it is known: what a device decided, the operation
+ * called, the event code of an identity event (which names an operation; elsewhere it may be a
+ * signature), else the activity.
  */
 export function actionOf(ocsf: OcsfEvent): string | undefined {
   return (

@@ -1,10 +1,14 @@
-// Protocol buffers (https://protobuf.dev/programming-guides/encoding/) written in one pass into memory that grows. A
-// message within a message has its length in front, which is known only behind it: a byte is left for it, and the
-// message moves up where it turns out to need more. Nothing is measured first and no tree is built.
+// Protocol buffers (https://protobuf.dev/programming-guides/encoding/) written in one pass into
+// memory that grows. A message within a message has its length in front, which is known only behind
+// it: a byte is left for it, and the message moves up where it turns out to need more. Nothing is
+// measured first and no tree is built.
 
 /** Bytes that a string's UTF-16 unit takes at most. */
 const bytesPerUnitMax = 3;
-/** Shorter strings are written here, longer ones by the engine, whose call costs more than these few characters. */
+/**
+ * Shorter strings are written here, longer ones by the engine, whose call costs more than these few
+ * characters.
+ */
 const shortMax = 40;
 const varintBytesMax = 10;
 const oneByteMax = 0x7f;
@@ -52,7 +56,10 @@ export class ProtobufWriter {
     this.#at += bytes.length;
   }
 
-  /** Bytes of a larger piece as they are; no view of them is made, which would cost more than copying them. */
+  /**
+   * Bytes of a larger piece as they are; no view of them is made, which would cost more than
+   * copying them.
+   */
   part(source: Buffer, start: number, end: number): void {
     if (this.#at + end - start > this.#bytes.length) this.#grow(end - start);
     this.#at += source.copy(this.#bytes, this.#at, start, end);

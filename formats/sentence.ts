@@ -1,5 +1,6 @@
-// One event as a line for people: what happened, who did it, from where, to what, and how it ended. It is the `text`
-// message of a syslog line. It carries no more than a reader takes in at a glance; programs read the other formats.
+// One event as a line for people: what happened, who did it, from where, to what, and how it ended.
+// It is the `text` message of a syslog line. It carries no more than a reader takes in at a glance;
+// programs read the other formats.
 
 import type { Event } from '../src/contracts/event.ts';
 import { actionOf, firstOf, part, statusOf, textOf } from './parts.ts';

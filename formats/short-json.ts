@@ -1,7 +1,8 @@
-// JSON that must not pass a number of bytes, because a syslog receiver would cut the line or drop it. What comes out is
-// always valid JSON, always marked as shortened, and keeps the uid, by which the full record is found. What goes first
-// is what is farthest from the event's meaning: the record as sent, then what the mapping did not place, then the
-// lengths of texts and lists, then all but the base attributes of OCSF.
+// JSON that must not pass a number of bytes, because a syslog receiver would cut the line or drop
+// it. What comes out is always valid JSON, always marked as shortened, and keeps the uid, by which
+// the full record is found. What goes first is what is farthest from the event's meaning: the
+// record as sent, then what the mapping did not place, then the lengths of texts and lists, then
+// all but the base attributes of OCSF.
 
 import type { Event } from '../src/contracts/event.ts';
 import { rawText } from './json.ts';
@@ -24,8 +25,8 @@ const baseAttributes = [
 ];
 
 /**
- * The OCSF event in at most `bytesMax` bytes, with `metadata.is_truncated` and `metadata.untruncated_size` (kilobytes
- * of `full`, the text that was too long).
+ * The OCSF event in at most `bytesMax` bytes, with `metadata.is_truncated` and
+ * `metadata.untruncated_size` (kilobytes of `full`, the text that was too long).
  */
 export function shortOcsf(event: Event, full: string, bytesMax: number): string {
   const { raw_data: _, unmapped, ...mapped } = event.ocsf;
@@ -51,8 +52,8 @@ export function shortOcsf(event: Event, full: string, bytesMax: number): string 
 }
 
 /**
- * A record as sent that is too long: a JSON object with the uid and as much of the record as fits, as a text, since a
- * record cut in two is no JSON.
+ * A record as sent that is too long: a JSON object with the uid and as much of the record as fits,
+ * as a text, since a record cut in two is no JSON.
  */
 export function shortOriginal(event: Event, bytesMax: number): string {
   const raw = rawText(event);
@@ -83,7 +84,8 @@ function bounded(value: unknown, textMax: number, membersMax: number, depth = 0)
   if (Array.isArray(value)) {
     return value.slice(0, membersMax).map((item) => bounded(item, textMax, membersMax, depth + 1));
   }
-  // The event itself keeps its attributes: its meaning is in them, and the schema bounds their number.
+  // The event itself keeps its attributes: its meaning is in them, and the schema bounds their
+  // number.
   const membersKept = depth === 0 ? Number.POSITIVE_INFINITY : membersMax * 4;
   const copy = Object.create(null);
   for (const [key, member] of Object.entries(value).slice(0, membersKept)) {

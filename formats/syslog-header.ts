@@ -1,7 +1,8 @@
-// The header of a syslog line, and for RFC 5424 its structured data. Receivers cut, shift or drop lines whose header
-// fields hold blanks or non-ASCII characters or are too long, so each field is cleaned to what the RFC allows
-// (RFC 5424 section 6). Written on the hot path: what is the same from line to line (facility, host, the day, the
-// stream) is kept ready, and no Date is made but once a day.
+// The header of a syslog line, and for RFC 5424 its structured data. Receivers cut, shift or drop
+// lines whose header fields hold blanks or non-ASCII characters or are too long, so each field is
+// cleaned to what the RFC allows (RFC 5424 section 6). Written on the hot path: what is the same
+// from line to line (facility, host, the day, the stream) is kept ready, and no Date is made but
+// once a day.
 
 import type { Event } from '../src/contracts/event.ts';
 import { classNameOf, severityOf, timeOf } from './parts.ts';
@@ -46,7 +47,8 @@ interface SenderSettings {
   readonly bytesMax: number;
 }
 
-// OCSF levels 0 to 6 as syslog severities. Fatal is alert, not emergency, which makes daemons write to all terminals.
+// OCSF levels 0 to 6 as syslog severities. Fatal is alert, not emergency, which makes daemons write
+// to all terminals.
 const severities = [6, 6, 5, 4, 3, 2, 1];
 const dayMs = 86_400_000;
 const yearEndMs = 253_402_300_800_000;
@@ -82,7 +84,10 @@ export function header5424(sender: SenderSettings): (event: Event) => string {
   };
 }
 
-/** Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` with its blank, in UTC, as RFC 3164 section 4.1 has it. */
+/**
+ * Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` with its blank, in UTC, as RFC 3164 section
+ * 4.1 has it.
+ */
 export function header3164(sender: SenderSettings, tag: string): (event: Event) => string {
   const priorities = prioritiesOf(sender.facility);
   const host = ` ${hostOf(sender)} ${tag}`;
@@ -95,7 +100,10 @@ export function header3164(sender: SenderSettings, tag: string): (event: Event) 
   };
 }
 
-/** The tag of RFC 3164 section 4.1.3: at most 32 characters, none of which ends a tag for known receivers. */
+/**
+ * The tag of RFC 3164 section 4.1.3: at most 32 characters, none of which ends a tag for known
+ * receivers.
+ */
 export function tagOf(appName: string): string {
   return `${appName.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, 32) || 'sluice'}: `;
 }
@@ -135,10 +143,14 @@ function milliseconds(timeMs: number): string {
   return ms >= 100 ? `${ms}` : ms >= 10 ? `0${ms}` : `00${ms}`;
 }
 
-/** Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; the names are written once a run of the same stream. */
+/**
+ * Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; the names are written once a run of the
+ * same stream.
+ */
 function structuredData(sender: SenderSettings): (event: Event) => string {
   const opening = ` [sluice@${sender.enterprise} uid="`;
-  // Names come from the config and are short; this is so that even the longest leave room for a message.
+  // Names come from the config and are short; this is so that even the longest leave room for a
+  // message.
   const nameBytesMax = Math.min(160, Math.floor(sender.bytesMax / 16));
   let source: string | undefined;
   let stream: string | undefined;

@@ -1,6 +1,7 @@
-// What a syslog line carries after its header: another format's text. Each kind knows how to write an event whole and
-// how to write it shorter in a way that its readers still understand; the line decides which of the two is needed.
-// Neither way lets a control character through, since receivers break, escape or drop lines at them.
+// What a syslog line carries after its header: another format's text. Each kind knows how to write
+// an event whole and how to write it shorter in a way that its readers still understand; the line
+// decides which of the two is needed. Neither way lets a control character through, since receivers
+// break, escape or drop lines at them.
 
 import { z } from 'zod';
 import type { Event } from '../src/contracts/event.ts';
@@ -75,7 +76,10 @@ function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoic
   }
 }
 
-/** Between JSON tokens a tab or line break means what a blank does, and in strings JSON has them escaped already. */
+/**
+ * Between JSON tokens a tab or line break means what a blank does, and in strings JSON has them
+ * escaped already.
+ */
 const original: MessageWriter = {
   tagged: false,
   write: (event) => oneLine(visibleJson(rawText(event))),

@@ -1,8 +1,9 @@
-// The `syslog` format: complete syslog lines, RFC 5424 by default and RFC 3164 for receivers that need it, without the
-// framing, which is the sink's. The message is another format's text: JSON, CEF, the record as sent, or a sentence.
-// A line never passes `max_message` bytes: receivers split or drop longer ones (rsyslog emits the rest as further
-// records, syslog-ng drops the line), so it is shortened here, validly, marked, and with its uid. A line holds no
-// control character, so neither framing can be broken by content.
+// The `syslog` format: complete syslog lines, RFC 5424 by default and RFC 3164 for receivers that
+// need it, without the framing, which is the sink's. The message is another format's text: JSON,
+// CEF, the record as sent, or a sentence. A line never passes `max_message` bytes: receivers split
+// or drop longer ones (rsyslog emits the rest as further records, syslog-ng drops the line), so it
+// is shortened here, validly, marked, and with its uid. A line holds no control character, so
+// neither framing can be broken by content.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';

@@ -1,11 +1,14 @@
-// Text on its way into a line: cutting it to a length without splitting a character, and clearing it of the characters
-// that could end a line or steer a terminal. All formats that write lines by hand share these, so that what counts as
-// a control character is said once.
+// Text on its way into a line: cutting it to a length without splitting a character, and clearing
+// it of the characters that could end a line or steer a terminal. All formats that write lines by
+// hand share these, so that what counts as a control character is said once.
 
 const lineBreakers = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 const lineBreakersAll = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
 
-/** The text with every C0 and C1 control character, DEL and Unicode line separator turned into a blank. */
+/**
+ * The text with every C0 and C1 control character, DEL and Unicode line separator turned into a
+ * blank.
+ */
 export function oneLine(text: string): string {
   return lineBreakers.test(text) ? text.replace(lineBreakersAll, ' ') : text;
 }
@@ -29,7 +32,10 @@ export function cutToCodePoints(text: string, codePointsMax: number): string {
   return text.slice(0, at);
 }
 
-/** The longest beginning of the text that takes at most `bytesMax` bytes in UTF-8, in whole code points. */
+/**
+ * The longest beginning of the text that takes at most `bytesMax` bytes in UTF-8, in whole code
+ * points.
+ */
 export function cutToBytes(text: string, bytesMax: number): string {
   if (fits(text, bytesMax)) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytesMax)));
@@ -43,8 +49,8 @@ export function fits(text: string, bytesMax: number): boolean {
 }
 
 /**
- * An escaped text cut so that no escape pair (a backslash and the character after it) is split; blanks that the cut
- * leaves at the end go too.
+ * An escaped text cut so that no escape pair (a backslash and the character after it) is split;
+ * blanks that the cut leaves at the end go too.
  */
 export function cutEscaped(escaped: string, cut: (text: string) => string): string {
   const kept = cut(escaped);

@@ -1,6 +1,6 @@
-// Compression of request bodies (RFC 9110 section 8.4, `Content-Encoding`). Level 1 of either method: on event text it
-// takes most of what there is to gain at a fraction of the default level's time. The work is done on
-// Node's thread pool, so that other sinks go on meanwhile.
+// Compression of request bodies (RFC 9110 section 8.4, `Content-Encoding`). Level 1 of either
+// method: on event text it takes most of what there is to gain at a fraction of the default level's
+// time. The work is done on Node's thread pool, so that other sinks go on meanwhile.
 
 import { promisify } from 'node:util';
 import { constants, gzip, zstdCompress } from 'node:zlib';
@@ -17,7 +17,10 @@ export function compression(byDefault: Compression) {
   return z.enum(['none', 'gzip', 'zstd']).default(byDefault);
 }
 
-/** The body compressed. The caller sends the method's own name as `content-encoding`, none for `none`. */
+/**
+ * The body compressed. The caller sends the method's own name as `content-encoding`, none for
+ * `none`.
+ */
 export async function compressed(body: Uint8Array, method: Compression): Promise<Uint8Array> {
   switch (method) {
     case 'none':

@@ -1,7 +1,8 @@
-// Sending a batch in parts where the receiver says that it is too large. The engine's batches are bounded in bytes, yet
-// only the receiver knows what it takes, so a sink that meets 413 halves the batch itself and sums up what became of
-// the parts in one Delivery. What must stay true: an event ends up delivered, refused, or among those sent again,
-// exactly one of these; and the parts are cut at the same places on each attempt, so that a part can carry an id.
+// Sending a batch in parts where the receiver says that it is too large. The engine's batches are
+// bounded in bytes, yet only the receiver knows what it takes, so a sink that meets 413 halves the
+// batch itself and sums up what became of the parts in one Delivery. What must stay true: an event
+// ends up delivered, refused, or among those sent again, exactly one of these; and the parts are
+// cut at the same places on each attempt, so that a part can carry an id.
 
 import type { ExportError } from '../../src/contracts/errors.ts';
 import type { Uid } from '../../src/contracts/event.ts';
@@ -13,7 +14,10 @@ export interface Range {
   readonly to: number;
 }
 
-/** What became of one part: a Delivery about its events, or that it was more than the receiver takes at once. */
+/**
+ * What became of one part: a Delivery about its events, or that it was more than the receiver takes
+ * at once.
+ */
 export type PartAnswer = Delivery | TooLarge;
 
 /** The receiver takes less at a time. */
@@ -23,10 +27,10 @@ export interface TooLarge {
 }
 
 /**
- * Sends the whole batch, then halves of what is too large, oldest first and one after the other. A single event that is
- * too large is refused. The first part that has to wait or is refused ends it: if nothing was answered before, its
- * answer stands for the batch; otherwise it and all parts behind it are to be sent again, and the engine, sending
- * them, hears the answer again.
+ * Sends the whole batch, then halves of what is too large, oldest first and one after the other. A
+ * single event that is too large is refused. The first part that has to wait or is refused ends it:
+ * if nothing was answered before, its answer stands for the batch; otherwise it and all parts
+ * behind it are to be sent again, and the engine, sending them, hears the answer again.
  */
 export async function sendInHalves(
   batch: Batch,

@@ -1,7 +1,8 @@
-// One POST to a receiver that speaks HTTP, and what its answer means to the engine. The OTLP and HTTP sinks differ in
-// what they put into a body and in how they read a success; everything between is here, so that the same status has
-// the same consequence in both. What must stay true: an answer that leaves any doubt keeps the events held. Only a
-// plain "this content is wrong" (400, 422) may make dead letters; everything else waits or stops the sink.
+// One POST to a receiver that speaks HTTP, and what its answer means to the engine. The OTLP and
+// HTTP sinks differ in what they put into a body and in how they read a success; everything between
+// is here, so that the same status has the same consequence in both. What must stay true: an answer
+// that leaves any doubt keeps the events held. Only a plain "this content is wrong" (400, 422) may
+// make dead letters; everything else waits or stops the sink.
 
 import { z } from 'zod';
 import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
@@ -19,8 +20,9 @@ import type { TooLarge } from './halves.ts';
 import { blotted, receiverWords } from './receiver-words.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-// What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone else: an answer
-// that is longer cannot be read, and the batch would have to be sent again although it arrived.
+// What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone
+// else: an answer that is longer cannot be read, and the batch would have to be sent again although
+// it arrived.
 const answerBytesMax = 4 * 1024 * 1024;
 
 /** Where and how a sink posts; the settings that such sinks share. */
@@ -32,7 +34,10 @@ export interface Receiver {
   readonly timeout: number;
 }
 
-/** One body to post, and the headers that go with it. The receiver's own headers from the config win. */
+/**
+ * One body to post, and the headers that go with it. The receiver's own headers from the config
+ * win.
+ */
 export interface Post {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
@@ -44,7 +49,10 @@ export type PostAnswer =
   | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
   | TooLarge;
 
-/** The setting `url` of a sink that posts. Credentials belong into headers: a URL ends up in too many places. */
+/**
+ * The setting `url` of a sink that posts. Credentials belong into headers: a URL ends up in too
+ * many places.
+ */
 export function postUrl() {
   return z
     .url({ protocol: /^https?$/, error: 'expected a URL such as https://ingest.example/path' })
@@ -67,7 +75,10 @@ export interface PostContext {
   readonly doing: string;
   readonly tools: Tools;
   readonly signal: AbortSignal;
-  /** What a failed answer says of itself, where its kind of receiver has a place for that; bounded, one line. */
+  /**
+   * What a failed answer says of itself, where its kind of receiver has a place for that; bounded,
+   * one line.
+   */
   readonly explain?: (response: HttpResponse) => string;
 }
 
@@ -104,7 +115,10 @@ export async function postOnce(
   }
 }
 
-/** Asks with GET, as `check --connect` does where a POST could leave something behind. Throws what came instead. */
+/**
+ * Asks with GET, as `check --connect` does where a POST could leave something behind. Throws what
+ * came instead.
+ */
 export async function getOnce(receiver: Receiver, context: PostContext): Promise<HttpResponse> {
   const { doing, tools, signal } = context;
   try {
@@ -136,9 +150,10 @@ function revealed(headers: Receiver['headers']): Record<string, string> {
 }
 
 /**
- * What a status means. OTLP counts 408 and 500 among the answers not to try again, and lets an exporter drop; here the
- * events are held and cost nothing but a wait, so every 5xx and 408 is tried again. 409 is what a receiver says that
- * still works on the same Idempotency-Key (draft-ietf-httpapi-idempotency-key-header, section 2.6).
+ * What a status means. OTLP counts 408 and 500 among the answers not to try again, and lets an
+ * exporter drop; here the events are held and cost nothing but a wait, so every 5xx and 408 is
+ * tried again. 409 is what a receiver says that still works on the same Idempotency-Key
+ * (draft-ietf-httpapi-idempotency-key-header, section 2.6).
  */
 function answerMeaning(response: HttpResponse, at: string, context: PostContext): PostAnswer {
   const { status } = response;

@@ -1,6 +1,6 @@
-// Events that stand at a far side already although the state does not know it: it is older than what was delivered, or
-// was lost. Upstream's records come again under other numbers, and each is told by its uid, of which half is kept: 128
-// bits, which nobody meets by chance.
+// Events that stand at a far side already although the state does not know it: it is older than
+// what was delivered, or was lost. Upstream's records come again under other numbers, and each is
+// told by its uid, of which half is kept: 128 bits, which nobody meets by chance.
 
 import type { Event } from '../../src/contracts/event.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
@@ -31,7 +31,10 @@ export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
   };
 }
 
-/** Once what was known has come again it is known no longer: whoever asks for it once more, by a backfill, gets it. */
+/**
+ * Once what was known has come again it is known no longer: whoever asks for it once more, by a
+ * backfill, gets it.
+ */
 export function forget(batch: Batch, known: Set<string>): void {
   if (known.size === 0) return;
   for (const event of batch.events) known.delete(keptUid(event));

@@ -1,6 +1,7 @@
-// What a receiver says of a request that it does not take, for messages and dead letters: its own words are what an
-// operator needs. They are hostile text, and a receiver may repeat what it was sent, so what must stay true is that they
-// are one line, bounded, without characters that do something, and without the values of our own headers.
+// What a receiver says of a request that it does not take, for messages and dead letters: its own
+// words are what an operator needs. They are hostile text, and a receiver may repeat what it was
+// sent, so what must stay true is that they are one line, bounded, without characters that do
+// something, and without the values of our own headers.
 
 import { isObject, type Json } from '../../src/contracts/json.ts';
 import { plainText } from '../../src/contracts/text.ts';
@@ -10,7 +11,10 @@ import type { HttpResponse } from '../../src/contracts/tools.ts';
 const readMax = 64 * 1024;
 const toldMax = 300;
 
-/** Members that hold a message in the answers of common receivers, the plainest first; looked for at any depth of two. */
+/**
+ * Members that hold a message in the answers of common receivers, the plainest first; looked for at
+ * any depth of two.
+ */
 const messageKeys = ['message', 'detail', 'reason', 'text', 'title', 'error_description', 'error'];
 
 /** The receiver's words in one line; empty where it says nothing that can be read. */
@@ -51,9 +55,10 @@ function messageIn(value: Json | undefined, depth: number): string | null {
 const secretLengthMin = 6;
 
 /**
- * The answer with the values of our own headers blotted out, as they were sent and as JSON, an address or Basic
- * authentication would write them, and the path and parameters of the address, which can hold a token. Byte for byte, so
- * that a length in front of a text (protobuf) stays right.
+ * The answer with the values of our own headers blotted out, as they were sent and as JSON, an
+ * address or Basic authentication would write them, and the path and parameters of the address,
+ * which can hold a token. Byte for byte, so that a length in front of a text (protobuf) stays
+ * right.
  */
 export function blotted(
   response: HttpResponse,

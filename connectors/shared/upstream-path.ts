@@ -1,5 +1,6 @@
-// Paths of upstream endpoints with their variable parts. Ids are hostile text: each is encoded as one segment, and one
-// that cannot be a segment is refused, since `..` would lead to another endpoint even when it is encoded.
+// Paths of upstream endpoints with their variable parts. Ids are hostile text: each is encoded as
+// one segment, and one that cannot be a segment is refused, since `..` would lead to another
+// endpoint even when it is encoded.
 
 import { z } from 'zod';
 
@@ -27,7 +28,9 @@ export function isPerCompany(path: string): boolean {
   return path.includes(companyPlaceholder);
 }
 
-/** The path with its variable parts filled and encoded, or null where a value cannot be one segment. */
+/**
+ * The path with its variable parts filled and encoded, or null where a value cannot be one segment.
+ */
 export function filledPath(
   template: string,
   values: Readonly<Record<string, string>>,

@@ -1,7 +1,9 @@
-// Writes events as lines to a file, each once. The active file is exactly `path`; when it is full or old enough it is
-// finished by rename to a name with the spool offset of its first event, and compressed in the background. How each
-// event comes to stand once is told in file/segment-file.ts, and what the file knows of itself in file/segment-note.ts. Age is looked at when a batch comes, so a file that
-// nothing is written to any more stays active: the engine owns the timers, and an old file does no harm.
+// Writes events as lines to a file, each once. The active file is exactly `path`; when it is full
+// or old enough it is finished by rename to a name with the spool offset of its first event, and
+// compressed in the background. How each event comes to stand once is told in file/segment-file.ts,
+// and what the file knows of itself in file/segment-note.ts. Age is looked at when a batch comes,
+// so a file that nothing is written to any more stays active: the engine owns the timers, and an
+// old file does no harm.
 
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
@@ -148,7 +150,10 @@ function stoodThere(name: string): Delivery {
   return { outcome: 'retry', afterMs: 0, cause };
 }
 
-/** A full disk and odd faults pass; what was never allowed does not. Either way the events stay held. */
+/**
+ * A full disk and odd faults pass; what was never allowed does not. Either way the events stay
+ * held.
+ */
 function failureMeaning(error: unknown, doing: string): Delivery {
   if (error instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: error };
   const code = errorCodeOf(error);

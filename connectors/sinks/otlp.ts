@@ -1,7 +1,8 @@
-// Sends events as OpenTelemetry LogRecords to an OTLP/HTTP receiver (OTLP specification 1.x, POST /v1/logs) through
-// sluice's own HTTP client, so that status, Retry-After and partial success are seen, which OTLPLogExporter hides.
-// A request is what that exporter would send. What must stay true: an answered request is never sent again when it
-// was taken in part, and a success counts only when it reads as an OTLP answer.
+// Sends events as OpenTelemetry LogRecords to an OTLP/HTTP receiver (OTLP specification 1.x, POST
+// /v1/logs) through sluice's own HTTP client, so that status, Retry-After and partial success are
+// seen, which OTLPLogExporter hides. A request is what that exporter would send. What must stay
+// true: an answered request is never sent again when it was taken in part, and a success counts
+// only when it reads as an OTLP answer.
 
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, invariant } from '../../src/contracts/errors.ts';
@@ -76,7 +77,8 @@ export const otlpSink = defineSink({
     };
     const plain = { ...settings, compression: 'none' } as const;
     const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
-    // Some receivers find nothing in a request wrong enough for a 400: they were reached, and let us in.
+    // Some receivers find nothing in a request wrong enough for a 400: they were reached, and let
+    // us in.
     if (answer.outcome === 'accepted' || answer.outcome === 'too_large') return;
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     throw answer.cause;
@@ -90,9 +92,10 @@ function overBound(doing: string, bytes: number): PartAnswer {
 }
 
 /**
- * What a success means. A request taken in part must not be sent again, and the receiver does not say which records it
- * rejected. So all events of the request become dead letters, with how many of them were rejected: those that arrived
- * may be replayed with the rest under the same uid, whereas dropping the letters would lose the rejected ones.
+ * What a success means. A request taken in part must not be sent again, and the receiver does not
+ * say which records it rejected. So all events of the request become dead letters, with how many of
+ * them were rejected: those that arrived may be replayed with the rest under the same uid, whereas
+ * dropping the letters would lose the rejected ones.
  */
 function takenOf(
   response: HttpResponse,

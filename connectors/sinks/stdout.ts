@@ -1,8 +1,10 @@
-// Writes events as lines to standard output, for a look at what flows and for pipes into other programs. A batch is one
-// write, so lines of several sinks never mix within a line, and it counts as delivered once the system has taken it.
-// Log lines go to stderr, so stdout holds events only. A reader that has gone away stops this sink, and no other. What must
-// stay true: no event steers a terminal. Characters that could are written as JSON escapes, on a terminal whatever the
-// format; and wherever the format is JSON, which means the same with them, since `sluice run | grep` ends on a terminal too.
+// Writes events as lines to standard output, for a look at what flows and for pipes into other
+// programs. A batch is one write, so lines of several sinks never mix within a line, and it counts
+// as delivered once the system has taken it. Log lines go to stderr, so stdout holds events only. A
+// reader that has gone away stops this sink, and no other. What must stay true: no event steers a
+// terminal. Characters that could are written as JSON escapes, on a terminal whatever the format;
+// and wherever the format is JSON, which means the same with them, since `sluice run | grep` ends
+// on a terminal too.
 
 import { isAscii } from 'node:buffer';
 import { defineSink } from '../../src/contracts/definition.ts';
@@ -52,8 +54,9 @@ export function shownLines(lines: Uint8Array, { contentType, verbatim }: Format)
   return isJson || process.stdout.isTTY ? visibleLines(lines) : lines;
 }
 
-// A reader that stands still keeps the write waiting without holding up the process, as Node's pipes do not block; an
-// abort then leaves the bytes with the stream, which may yet write them: at least once.
+// A reader that stands still keeps the write waiting without holding up the process, as Node's
+// pipes do not block; an abort then leaves the bytes with the stream, which may yet write them: at
+// least once.
 function written(lines: Uint8Array, doing: string, signal: AbortSignal): Promise<Delivery> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

@@ -1,9 +1,10 @@
-// The syslog sink: complete syslog messages over UDP, TCP or TLS. It stands at the end of the journey; formats/syslog.ts
-// has made the messages, here they are framed and sent. Syslog has no acknowledgement, so over TCP and TLS delivery is
-// settled (see syslog/connection.ts): what a receiver has read to the end of a connection that we ended, or, with one
-// that never ends its side, what was on a connection that stayed healthy for `resend_window`. Whatever is younger when a
-// connection breaks goes again with the same uid. Over UDP nothing can be known. What must stay true: a batch is never
-// told delivered because a write succeeded.
+// The syslog sink: complete syslog messages over UDP, TCP or TLS. It stands at the end of the
+// journey; formats/syslog.ts has made the messages, here they are framed and sent. Syslog has no
+// acknowledgement, so over TCP and TLS delivery is settled (see syslog/connection.ts): what a
+// receiver has read to the end of a connection that we ended, or, with one that never ends its
+// side, what was on a connection that stayed healthy for `resend_window`. Whatever is younger when
+// a connection breaks goes again with the same uid. Over UDP nothing can be known. What must stay
+// true: a batch is never told delivered because a write succeeded.
 
 import { lookup } from 'node:dns/promises';
 import { z } from 'zod';
@@ -123,8 +124,9 @@ export const syslogSink = defineSink({
       '# tls: { ca_file: /etc/ssl/siem-ca.pem }',
     ],
   },
-  // A batch stays unresolved for the resend window, so what can be sent in that time must fit. It is in memory only
-  // until it is written: `ready` keeps those from piling up in front of a receiver that takes nothing.
+  // A batch stays unresolved for the resend window, so what can be sent in that time must fit. It
+  // is in memory only until it is written: `ready` keeps those from piling up in front of a
+  // receiver that takes nothing.
   inFlightMax: 4096,
   batch: { events: 1000, bytes: 512 * 1024, waitMs: 20 },
   format: wrapFormat,
@@ -217,7 +219,8 @@ async function openStream(settings: SyslogSettings, { clock, log }: Tools): Prom
   };
 }
 
-// In a function of its own, so that waiting for the fate of a batch does not keep the batch in memory.
+// In a function of its own, so that waiting for the fate of a batch does not keep the batch in
+// memory.
 function waiterFor(
   resolve: (delivery: Delivery) => void,
   reject: (reason: unknown) => void,

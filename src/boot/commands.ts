@@ -1,5 +1,6 @@
-// Which commands there are, in the order in which the help has them. Each one's file is loaded only when it is named, so that
-// a command waits for nothing that others need. Names are what people's scripts rely on: none is ever renamed.
+// Which commands there are, in the order in which the help has them. Each one's file is loaded only
+// when it is named, so that a command waits for nothing that others need. Names are what people's
+// scripts rely on: none is ever renamed.
 
 import type * as commander from 'commander';
 import type { Command, CommandGroup, Means } from '../commands/shared/command.ts';

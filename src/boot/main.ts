@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-// Where the program begins and ends: hands the command line to program.ts, and turns the outcome into an exit code. No
-// other file ends the process. sluice.js has made sure of the runtime before; what still starts this file, as a link or a
-// unit of 0.1.0 does, does without that and its memory flags.
+// Where the program begins and ends: hands the command line to program.ts, and turns the outcome
+// into an exit code. No other file ends the process. sluice.js has made sure of the runtime before;
+// what still starts this file, as a link or a unit of 0.1.0 does, does without that and its memory
+// flags.
 
 import type { ExitCode, Means } from '../commands/shared/command.ts';
 import { runProgram, unexpectedText } from './program.ts';
 
 const unread = new AbortController();
-// Without a listener a reader that goes away (`sluice status | head`) would end the process with a stack trace.
+// Without a listener a reader that goes away (`sluice status | head`) would end the process with a
+// stack trace.
 process.stdout.on('error', () => unread.abort(new Error('whoever read standard output has gone')));
 process.stderr.on('error', () => undefined);
 

@@ -1,5 +1,6 @@
-// One command line from its words to its exit code. Whatever goes wrong on the way is told on stderr in the same form, and
-// what it is decides the code. Exit codes are what people's scripts rely on: none ever changes its meaning.
+// One command line from its words to its exit code. Whatever goes wrong on the way is told on
+// stderr in the same form, and what it is decides the code. Exit codes are what people's scripts
+// rely on: none ever changes its meaning.
 
 import { CommanderError } from 'commander';
 import { type ExitCode, failureText, type Means } from '../commands/shared/command.ts';
@@ -8,7 +9,10 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
 import { commandsFor } from './commands.ts';
 
-/** Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit code. */
+/**
+ * Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit
+ * code.
+ */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
   const means: Means = {
     ...given,

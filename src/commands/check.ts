@@ -1,6 +1,7 @@
-// `sluice check`: whether a config is right, what it makes, and what its author should know about it. With --connect
-// also whether the world answers: each upstream is asked for a token, each source for one record of its first stream,
-// each sink for a connection. Nothing is read into the spool and no event is sent.
+// `sluice check`: whether a config is right, what it makes, and what its author should know about
+// it. With --connect also whether the world answers: each upstream is asked for a token, each
+// source for one record of its first stream, each sink for a connection. Nothing is read into the
+// spool and no event is sent.
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
@@ -137,7 +138,10 @@ function* adviceLines(config: Config): Generator<string> {
   }
 }
 
-/** One after the other, as they answer: what this machine has to give, then upstreams, sources and sinks. */
+/**
+ * One after the other, as they answer: what this machine has to give, then upstreams, sources and
+ * sinks.
+ */
 async function* answersOf(
   config: Config,
   plan: WholePlan,

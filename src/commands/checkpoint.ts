@@ -1,7 +1,8 @@
-// `sluice checkpoint`: where a stream stands, and the two ways to move it by hand. Both are for the rare day when a
-// checkpoint no longer fits: they touch nothing that is held for the sinks, and keep the identities of what was read, so that
-// what is read again is not delivered again; `--forget` is for those who want just that. A process that runs rewinds a stream
-// itself (requests-beside.ts), and has to be stopped for a reset. Cursors are shown by their digest only.
+// `sluice checkpoint`: where a stream stands, and the two ways to move it by hand. Both are for the
+// rare day when a checkpoint no longer fits: they touch nothing that is held for the sinks, and
+// keep the identities of what was read, so that what is read again is not delivered again;
+// `--forget` is for those who want just that. A process that runs rewinds a stream itself
+// (requests-beside.ts), and has to be stopped for a reset. Cursors are shown by their digest only.
 
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
@@ -88,8 +89,8 @@ const reset = defineCommand({
 });
 
 /**
- * Has a list read again: from the newest place before a time where all that was read since stands behind it, else from its
- * beginning.
+ * Has a list read again: from the newest place before a time where all that was read since stands
+ * behind it, else from its beginning.
  */
 const rewind = defineCommand({
   name: 'rewind',
@@ -144,7 +145,9 @@ const rewoundShape = z.object({
   forgotten: z.number().nullable(),
 });
 
-/** Moves a checkpoint while no run can: a runner's memory would overrule what is changed under it. */
+/**
+ * Moves a checkpoint while no run can: a runner's memory would overrule what is changed under it.
+ */
 function locked<T>(config: Config, stream: string, move: () => T): T {
   const lock = takeLock(config.state.dir);
   try {

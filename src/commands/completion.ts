@@ -1,6 +1,7 @@
-// `sluice completion`: a script that completes sluice's commands, options and their values in bash, zsh or fish, also behind
-// `npx`. It is made from the command line's own tree, so that it names what there is. Names of sources, sinks and streams
-// are not completed, since a shell would have to start sluice to learn them.
+// `sluice completion`: a script that completes sluice's commands, options and their values in bash,
+// zsh or fish, also behind `npx`. It is made from the command line's own tree, so that it names
+// what there is. Names of sources, sinks and streams are not completed, since a shell would have to
+// start sluice to learn them.
 
 import type { Argument, Command, Option } from 'commander';
 import { defineCommand, type Means } from './shared/command.ts';

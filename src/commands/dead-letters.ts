@@ -1,7 +1,8 @@
-// `sluice dead-letters`: the events that a sink refused for good. `retry` puts each back into the spool as a page for
-// that sink alone and deletes the letter in the same transaction, so that it is in one of the two places at every
-// moment; a process that runs notices within a second. What would then go nowhere (a sink that left the config, a
-// route that no longer leads to it) stays where it is.
+// `sluice dead-letters`: the events that a sink refused for good. `retry` puts each back into the
+// spool as a page for that sink alone and deletes the letter in the same transaction, so that it is
+// in one of the two places at every moment; a process that runs notices within a second. What would
+// then go nowhere (a sink that left the config, a route that no longer leads to it) stays where it
+// is.
 
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
@@ -33,7 +34,10 @@ const uid = {
 } as const;
 type Choice = Given<{ sink: typeof sink; uid: typeof uid }>;
 
-/** A transaction puts back this many at most, so that a running process is not kept from writing for long. */
+/**
+ * A transaction puts back this many at most, so that a running process is not kept from writing for
+ * long.
+ */
 const lettersAtOnce = 500;
 const reasonLengthMax = 300;
 /** Enough to tell one from another; --json has the whole. */
@@ -62,7 +66,10 @@ export const list = defineCommand({
   },
 });
 
-/** For a person at a terminal why each was refused, then which it is; for a program a table with everything in it. */
+/**
+ * For a person at a terminal why each was refused, then which it is; for a program a table with
+ * everything in it.
+ */
 export function letterLines(
   letters: readonly HeldLetter[],
   onTerminal: boolean,
@@ -170,7 +177,10 @@ function chosenSink({ sink }: Choice, config: Config, store: Store): string | nu
   return sink;
 }
 
-/** Those of the sink and with the uids that were asked for; what is asked for by uid has to be there. */
+/**
+ * Those of the sink and with the uids that were asked for; what is asked for by uid has to be
+ * there.
+ */
 function chosen(choice: Choice, config: Config, store: Store): readonly HeldLetter[] {
   const letters = store.letters.list(chosenSink(choice, config, store));
   const { uid: uids } = choice;

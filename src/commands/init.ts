@@ -1,6 +1,7 @@
-// `sluice init`: a first config from a few answers, asked on a terminal or given as flags. Each answer is checked as it comes,
-// by the config reader itself, so that what is written passes `check`. What must stay true: no file is overwritten unless
-// asked for, and no secret is asked for or written.
+// `sluice init`: a first config from a few answers, asked on a terminal or given as flags. Each
+// answer is checked as it comes, by the config reader itself, so that what is written passes
+// `check`. What must stay true: no file is overwritten unless asked for, and no secret is asked for
+// or written.
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { sinks } from '../../connectors/index.ts';
@@ -78,7 +79,10 @@ export const init = defineCommand({
   },
 });
 
-/** True where flags name what is read and where it goes: nobody is asked for what has a usual answer. */
+/**
+ * True where flags name what is read and where it goes: nobody is asked for what has a usual
+ * answer.
+ */
 export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {
   if (sink === undefined) return false;
   return services === undefined ? unified !== undefined : companies !== undefined;
@@ -231,7 +235,10 @@ function sinkNamed(text: string): SinkDefinition {
   throw new UsageError(unknownText('sink', text, sinkTypes));
 }
 
-/** What is wrong with the answers so far, the rest made up: the first thing that the config reader says of it. */
+/**
+ * What is wrong with the answers so far, the rest made up: the first thing that the config reader
+ * says of it.
+ */
 function flawOf(flag: Question['flag'], answers: Answers, env: Means['env']): string | null {
   const { unified, services, secrets, companies, scope } = answers;
   if (flag === 'services' && unified === null && services === null) {

@@ -1,6 +1,7 @@
-// `sluice preview`: what becomes of a record, before anything runs: the event that it is normalised to, and for each sink
-// whether the event goes there and what exactly is sent for it. Nothing is opened, asked or kept, and secrets need not be
-// at hand. Frames, compression and what a protocol adds around an event are not shown.
+// `sluice preview`: what becomes of a record, before anything runs: the event that it is normalised
+// to, and for each sink whether the event goes there and what exactly is sent for it. Nothing is
+// opened, asked or kept, and secrets need not be at hand. Frames, compression and what a protocol
+// adds around an event are not shown.
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';

@@ -1,6 +1,7 @@
-// What `npm start` runs: the sandbox as upstream, its events on the screen, one readable line each, and whole in a file.
-// It is the ordinary journey with an ordinary config (config/quickstart.yaml). Port and birth of the sandbox are kept
-// beside the state, so that a second start meets the same upstream as it has grown since, resumes, and repeats nothing.
+// What `npm start` runs: the sandbox as upstream, its events on the screen, one readable line each,
+// and whole in a file. It is the ordinary journey with an ordinary config (config/quickstart.yaml).
+// Port and birth of the sandbox are kept beside the state, so that a second start meets the same
+// upstream as it has grown since, resumes, and repeats nothing.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -35,7 +36,9 @@ type World = z.infer<typeof world>;
 /** Few enough to be read on a screen, many enough for several pages. */
 const eventsAtStart = 200;
 const tellEveryMs = 5_000;
-/** Outside the range from which systems give out ports, so that it is still free at the next start. */
+/**
+ * Outside the range from which systems give out ports, so that it is still free at the next start.
+ */
 const portWanted = 18_620;
 
 /** Runs until a signal, then drains. */
@@ -49,7 +52,8 @@ export const quickstart = defineCommand({
     const log = await openLog({ level: logLevel, form: 'text' });
     const tell = (text: string) => means.err(styleText('cyan', text, { stream: process.stderr }));
     const { dir } = configFor(placeholder).state;
-    // Before the sandbox, whose port would be taken as well: who holds the directory is the better message.
+    // Before the sandbox, whose port would be taken as well: who holds the directory is the better
+    // message.
     takeLock(dir).release();
     const sandbox = await openWorld(dir);
     const tools = openTools(log);
@@ -82,7 +86,10 @@ function configFor(env: Environment): Config {
   return readConfig(configFile, { env: { ...env, SANDBOX_STATE_DIR } });
 }
 
-/** The state directory stands in the config, and the sandbox's address is known only from the state directory. */
+/**
+ * The state directory stands in the config, and the sandbox's address is known only from the state
+ * directory.
+ */
 const placeholder: Environment = {
   SANDBOX_UNIFIED_URL: 'http://127.0.0.1:1/v1',
   SANDBOX_SERVICES_URL: 'http://127.0.0.1:1',
@@ -105,7 +112,8 @@ async function openWorld(dir: string): Promise<Sandbox> {
   const known = readWorld(file);
   const serve = (port: number, epochMs: number) =>
     startSandbox({ port, epochMs, seed: 1, events: eventsAtStart });
-  // The port is part of what the checkpoints stand for, so a world that is known is served there or not at all.
+  // The port is part of what the checkpoints stand for, so a world that is known is served there or
+  // not at all.
   if (known !== null) return await started(known.port, () => serve(known.port, known.epochMs));
   const epochMs = Date.now();
   const sandbox = await serve(portWanted, epochMs).catch(() => serve(0, epochMs));

@@ -1,5 +1,5 @@
-// `sluice retry STREAM|SINK`: has a waiting or halted stream or sink asked now, by the process that runs, or by the next one.
-// What the far side has asked to wait is never cut short.
+// `sluice retry STREAM|SINK`: has a waiting or halted stream or sink asked now, by the process that
+// runs, or by the next one. What the far side has asked to wait is never cut short.
 
 import { z } from 'zod';
 import { hasState } from '../hold/database.ts';

@@ -1,7 +1,7 @@
-// `sluice run`: the journey until it is told to stop, or with `--once` until everything there is has been read and
-// delivered. It ends in order: polling stops, what is held goes out to the sinks that take it, the rest stays held and
-// is named. A second signal ends at once, which loses nothing either. SIGHUP, or another content of its file, has the config
-// read again (reload.ts).
+// `sluice run`: the journey until it is told to stop, or with `--once` until everything there is
+// has been read and delivered. It ends in order: polling stops, what is held goes out to the sinks
+// that take it, the rest stays held and is named. A second signal ends at once, which loses nothing
+// either. SIGHUP, or another content of its file, has the config read again (reload.ts).
 
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
@@ -140,7 +140,9 @@ function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight
   };
 }
 
-/** The status page, where the config asks for one; what cannot be watched as asked does not start. */
+/**
+ * The status page, where the config asks for one; what cannot be watched as asked does not start.
+ */
 async function openStatus(running: Running): Promise<StatusServer | null> {
   const { status } = running.config;
   if (status === null) return null;
@@ -174,7 +176,10 @@ function limitOf({ once, timeout }: Options): number | null {
   return parsed.data;
 }
 
-/** Warnings of the runtime and of libraries, which would else stand between the log's lines as plain text. */
+/**
+ * Warnings of the runtime and of libraries, which would else stand between the log's lines as plain
+ * text.
+ */
 function warnThroughLog(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => {

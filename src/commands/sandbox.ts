@@ -1,5 +1,6 @@
-// `sluice sandbox`: both upstream APIs on loopback, to try sluice out and to rehearse faults. It prints what a config
-// needs to read from it, ready to be pasted: the credentials are the sandbox's own and open nothing else.
+// `sluice sandbox`: both upstream APIs on loopback, to try sluice out and to rehearse faults. It
+// prints what a config needs to read from it, ready to be pasted: the credentials are the sandbox's
+// own and open nothing else.
 
 import { readFileSync } from 'node:fs';
 import { whyUnreadable } from '../config/references.ts';

@@ -1,7 +1,7 @@
-// `sluice tap`: events as a sink would see them, on stdout, without touching anything: what the routes let through, without
-// what they redact. While a process runs with the config its spool is followed, read-only. Else the journey is run
-// here, from copies of the checkpoints, into a directory that is removed at the end: what tap shows, the next run fetches
-// again and delivers.
+// `sluice tap`: events as a sink would see them, on stdout, without touching anything: what the
+// routes let through, without what they redact. While a process runs with the config its spool is
+// followed, read-only. Else the journey is run here, from copies of the checkpoints, into a
+// directory that is removed at the end: what tap shows, the next run fetches again and delivers.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,10 @@ import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
-/** Pages are deleted some 50 ms after the last sink has them; what is gone by then is told as having gone by. */
+/**
+ * Pages are deleted some 50 ms after the last sink has them; what is gone by then is told as having
+ * gone by.
+ */
 const lookEveryMs = 10;
 const readBytesMax = 4 * 1024 * 1024;
 const drainMs = 1_000;
@@ -91,7 +94,10 @@ of its own that is removed at the end: the next run fetches the same events agai
   },
 });
 
-/** The routes as if all of them led to one sink: it gets what any sink gets, and no more of it than one of them does. */
+/**
+ * The routes as if all of them led to one sink: it gets what any sink gets, and no more of it than
+ * one of them does.
+ */
 function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {
   return routes.map((route) => ({ ...route, to: [sink] }));
 }

@@ -1,6 +1,7 @@
-// `sluice test`: unit tests for mappings, filters, redaction and formats. A file of tests (config/tests.ts) gives records
-// and says what is to become of them; each goes the way it would go in a run (rehearse.ts), without upstream, spool or
-// sink. Nothing is opened, and secrets need not be at hand.
+// `sluice test`: unit tests for mappings, filters, redaction and formats. A file of tests
+// (config/tests.ts) gives records and says what is to become of them; each goes the way it would go
+// in a run (rehearse.ts), without upstream, spool or sink. Nothing is opened, and secrets need not
+// be at hand.
 
 import type { Path } from '../config/flaws.ts';
 import type { WholePlan } from '../config/plan.ts';
@@ -74,7 +75,10 @@ interface Suite {
   readonly tests: readonly MappingTest[];
 }
 
-/** All files with their plans, each config read once; whatever is wrong with any of them is told together. */
+/**
+ * All files with their plans, each config read once; whatever is wrong with any of them is told
+ * together.
+ */
 async function readSuites(
   files: readonly string[],
   given: string | undefined,

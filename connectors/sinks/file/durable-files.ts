@@ -1,4 +1,5 @@
-// Small file operations that survive a power cut: a name is durable only once its directory has been flushed.
+// Small file operations that survive a power cut: a name is durable only once its directory has
+// been flushed.
 
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -16,7 +17,8 @@ export async function flushNames(path: string): Promise<void> {
   try {
     await directory.sync();
   } catch (error) {
-    // Some network and FUSE file systems cannot flush a directory; they keep names by their own rules.
+    // Some network and FUSE file systems cannot flush a directory; they keep names by their own
+    // rules.
     if (errorCodeOf(error) !== 'EINVAL') throw error;
   } finally {
     await directory.close();

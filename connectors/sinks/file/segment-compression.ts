@@ -1,6 +1,7 @@
-// Compresses finished segments in the background, one after the other. A finished segment never changes, so this can be
-// done at any time and again after a crash: the compressed file appears under its name only once it is whole and
-// durable, and only then does the original go. A failure is told and left for the next start; the segment is safe.
+// Compresses finished segments in the background, one after the other. A finished segment never
+// changes, so this can be done at any time and again after a crash: the compressed file appears
+// under its name only once it is whole and durable, and only then does the original go. A failure
+// is told and left for the next start; the segment is safe.
 
 import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
@@ -42,7 +43,8 @@ async function compressSegment(path: string): Promise<void> {
   const temporary = `${path}.gz.part`;
   await pipeline(
     createReadStream(path, { highWaterMark: 256 * 1024 }),
-    // The default level would cost as much again as fetching, holding and formatting the events did.
+    // The default level would cost as much again as fetching, holding and formatting the events
+    // did.
     createGzip({ level: 1 }),
     createWriteStream(temporary, { mode: fileMode, flush: true }),
   );

@@ -1,5 +1,6 @@
-// A file that events are appended to, each once, although the process may die at any moment and the state may be put back
-// from a copy, damaged or lost. What stands in the file is known from the note beside it (segment-note.ts):
+// A file that events are appended to, each once, although the process may die at any moment and the
+// state may be put back from a copy, damaged or lost. What stands in the file is known from the
+// note beside it (segment-note.ts):
 //
 //   begin    open the file, note that a segment begins in it
 //   append   note the batch, write it, flush both
@@ -8,8 +9,9 @@
 //            only in part, or not at all, but the one before it does: cut that part away, go on
 //            neither (moved, replaced, emptied): cut nothing, begin a segment behind whatever is there
 //
-// What must stay true: only the part of a batch that was never finished is cut; a file that someone moved, replaced,
-// emptied or wrote to while it was open is left as it is, and its last line is ended before ours begins.
+// What must stay true: only the part of a batch that was never finished is cut; a file that someone
+// moved, replaced, emptied or wrote to while it was open is left as it is, and its last line is
+// ended before ours begins.
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -45,7 +47,9 @@ interface Active {
   torn: boolean;
   /** Length that is accounted for. */
   bytes: number;
-  /** True from before a write until it has been flushed: bytes beyond `bytes` are then ours to cut. */
+  /**
+   * True from before a write until it has been flushed: bytes beyond `bytes` are then ours to cut.
+   */
   unsure: boolean;
   /** False until the note says that what follows is of this epoch. */
   noted: boolean;
@@ -72,7 +76,9 @@ export class SegmentFile {
     this.#active = active;
   }
 
-  /** Appends whole lines. Resolves once they are durable; when it rejects, nothing of them stays. */
+  /**
+   * Appends whole lines. Resolves once they are durable; when it rejects, nothing of them stays.
+   */
   async append({ bytes: lines, from, to, uids }: Lines, nowMs: number): Promise<void> {
     await this.#leaveIfChanged();
     if (this.#isFull(lines.length, nowMs)) await this.#finish();
@@ -162,7 +168,10 @@ export class SegmentFile {
   }
 }
 
-/** Opens the file and cuts what was never finished. Rejects with the system's error, or an ExportError. */
+/**
+ * Opens the file and cuts what was never finished. Rejects with the system's error, or an
+ * ExportError.
+ */
 export async function openSegmentFile(settings: SegmentFileSettings): Promise<SegmentFile> {
   const { left, ...standing } = await recover(settings);
   if (left === null) return new SegmentFile(settings, { ...standing, active: null });

@@ -1,8 +1,8 @@
-// The names around a file sink's path. For `out/events.ndjson`: the active segment is that file itself; a finished
-// one is `out/events.0000000000000042.ndjson`, named by the spool offset of its first event, with `.gz` once
-// compressed; `out/.events.ndjson.sluice` is the note about the active segment (segment-note.ts). A name in use is
-// never taken again: where a new spool begins at offset 0 beside an old one's files, its names end in `-2`, `-3` and
-// so on.
+// The names around a file sink's path. For `out/events.ndjson`: the active segment is that file
+// itself; a finished one is `out/events.0000000000000042.ndjson`, named by the spool offset of its
+// first event, with `.gz` once compressed; `out/.events.ndjson.sluice` is the note about the active
+// segment (segment-note.ts). A name in use is never taken again: where a new spool begins at offset
+// 0 beside an old one's files, its names end in `-2`, `-3` and so on.
 
 import { existsSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';

@@ -1,13 +1,15 @@
-// The note beside a file sink's file: what stands in its segments, batch by batch, so that a state which is older, damaged or
-// lost neither cuts nor repeats anything. Lines, each a JSON array, only ever appended:
+// The note beside a file sink's file: what stands in its segments, batch by batch, so that a state
+// which is older, damaged or lost neither cuts nor repeats anything. Lines, each a JSON array, only
+// ever appended:
 //
 //   ["segment", spool, epoch, first, since, inode, base]   from here on batches stand in the active file, from byte `base`
 //   ["batch", from, to, at, bytes, crc, uids]              these events, the bytes `at` to `bytes` with this CRC-32
 //   ["finished", name, bytes]                              the segment has this length, gets this name, never changes again
 //
-// A batch is noted before it is written: the last one may not stand in the file, or only in part. One that begins before
-// the end of another stands in its place. The newest notes are in one file and those before in a second, which goes when
-// the first is full, so that at least the newest 200,000 events are known, and half a million where batches are large.
+// A batch is noted before it is written: the last one may not stand in the file, or only in part.
+// One that begins before the end of another stands in its place. The newest notes are in one file
+// and those before in a second, which goes when the first is full, so that at least the newest
+// 200,000 events are known, and half a million where batches are large.
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';

@@ -1,6 +1,6 @@
-// What stands in a file sink's segments when it is opened, by the note beside them, and what of it this state knows. What must
-// stay true: nothing counts as standing there unless it can be seen to, so that a note that was left behind when its
-// files went keeps nothing from being written again.
+// What stands in a file sink's segments when it is opened, by the note beside them, and what of it
+// this state knows. What must stay true: nothing counts as standing there unless it can be seen to,
+// so that a note that was left behind when its files went keeps nothing from being written again.
 
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -66,7 +66,10 @@ async function finishAgain(
   await renameFinished(settings, join(dirname(settings.path), name));
 }
 
-/** Where to go on in the file; null where it is not the one that was left, or others have written to it since. */
+/**
+ * Where to go on in the file; null where it is not the one that was left, or others have written to
+ * it since.
+ */
 async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | null> {
   const { first, since, inode, base, batches } = segment;
   const { ino, size } = await file.stat();
@@ -80,7 +83,10 @@ async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | n
   return isEnd ? { segment: first, since, bytes } : null;
 }
 
-/** What counts as standing there: batches that are seen in the file, and finished files as long as any file of ours is left. */
+/**
+ * What counts as standing there: batches that are seen in the file, and finished files as long as
+ * any file of ours is left.
+ */
 async function standingIn(
   { path, numbering }: SegmentFileSettings,
   segments: readonly NotedSegment[],
@@ -140,7 +146,10 @@ async function bytesOf(file: FileHandle, from: number, to: number): Promise<Buff
   return buffer.subarray(0, bytesRead);
 }
 
-/** How far the file was accounted for by version 0.1.0, which kept that in the state and noted no batches. */
+/**
+ * How far the file was accounted for by version 0.1.0, which kept that in the state and noted no
+ * batches.
+ */
 const markShape = z.object({
   segment: z.number(),
   since: z.number(),

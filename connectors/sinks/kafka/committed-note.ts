@@ -1,5 +1,5 @@
-// What is kept with the position that a transaction commits: the epoch that gave its number, and, while records stand in the
-// topic that the state knew nothing of, where they do.
+// What is kept with the position that a transaction commits: the epoch that gave its number, and,
+// while records stand in the topic that the state knew nothing of, where they do.
 
 import { z } from 'zod';
 
@@ -14,7 +14,10 @@ const noteBytesMax = 4_000;
 /** By partition: from the first offset to behind the last. */
 export type Ranges = Readonly<z.output<typeof rangesShape>>;
 
-/** `unknown` left out: nothing. `newest`: somewhere among the newest records, in more partitions than a note has room for. */
+/**
+ * `unknown` left out: nothing. `newest`: somewhere among the newest records, in more partitions
+ * than a note has room for.
+ */
 export type CommittedNote = Readonly<z.output<typeof noteShape>>;
 
 /** Reads a note; version 0.1.0 left none, and gave numbers of the epoch 0. */

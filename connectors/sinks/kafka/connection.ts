@@ -1,6 +1,7 @@
-// The life of the sink's producer: made when first used, kept while all goes well, destroyed at the first failure. Each
-// use is bounded in time and ends at once when the engine aborts. What must stay true: a producer that has failed is
-// never used again (port.ts says why), and once fenced no new one is made, since that would fence the other process.
+// The life of the sink's producer: made when first used, kept while all goes well, destroyed at the
+// first failure. Each use is bounded in time and ends at once when the engine aborts. What must
+// stay true: a producer that has failed is never used again (port.ts says why), and once fenced no
+// new one is made, since that would fence the other process.
 
 import { invariant } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
@@ -29,8 +30,8 @@ export class Connection {
   }
 
   /**
-   * Runs `work` with a producer that never failed. Rejects with a KafkaFailure, with the ExportError of a secret that cannot be
-   * read, or with the signal's reason.
+   * Runs `work` with a producer that never failed. Rejects with a KafkaFailure, with the
+   * ExportError of a secret that cannot be read, or with the signal's reason.
    */
   async use<T>(work: (producer: KafkaProducer) => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();

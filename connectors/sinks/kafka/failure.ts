@@ -1,15 +1,16 @@
-// What Kafka's errors mean to the engine. A driver turns whatever its client throws into a KafkaFailure; here a
-// failure becomes a Delivery, so that the same protocol error has the same consequence with every client. What is not
-// known to be final is tried again: an outage, a change of leader or a coordinator that is still loading mends itself.
+// What Kafka's errors mean to the engine. A driver turns whatever its client throws into a
+// KafkaFailure; here a failure becomes a Delivery, so that the same protocol error has the same
+// consequence with every client. What is not known to be final is tried again: an outage, a change
+// of leader or a coordinator that is still loading mends itself.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
 
 /**
- * `passing`: no answer, or one that mends itself. `topic_missing`: mends when someone creates the topic. `untrusted`:
- * a certificate is not accepted, the broker's or ours. `records`: these records are refused for good. `denied`: who we
- * are may not do this. `misfit`: broker and settings do not fit together. `fenced`: someone else uses our
- * transactional id.
+ * `passing`: no answer, or one that mends itself. `topic_missing`: mends when someone creates the
+ * topic. `untrusted`: a certificate is not accepted, the broker's or ours. `records`: these records
+ * are refused for good. `denied`: who we are may not do this. `misfit`: broker and settings do not
+ * fit together. `fenced`: someone else uses our transactional id.
  */
 export type FailureKind =
   | 'passing'
@@ -20,7 +21,8 @@ export type FailureKind =
   | 'misfit'
   | 'fenced';
 
-// Names as in the Kafka protocol guide, "Error codes" (https://kafka.apache.org/protocol.html#protocol_error_codes).
+// Names as in the Kafka protocol guide, "Error codes"
+// (https://kafka.apache.org/protocol.html#protocol_error_codes).
 const kinds: Readonly<Record<string, FailureKind>> = {
   UNKNOWN_TOPIC_OR_PARTITION: 'topic_missing',
   MESSAGE_TOO_LARGE: 'records',
@@ -46,11 +48,15 @@ export function kindOfAnswer(protocolError: string): FailureKind {
   return Object.hasOwn(kinds, protocolError) ? (kinds[protocolError] ?? 'passing') : 'passing';
 }
 
-// Node's TLS errors that are about trust: a certificate or a protocol version that one side does not accept.
+// Node's TLS errors that are about trust: a certificate or a protocol version that one side does
+// not accept.
 const trustCodes =
   /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_OSSL)/;
 
-/** True for the `code` of an error of Node's that is about trust in a certificate or about the TLS version. */
+/**
+ * True for the `code` of an error of Node's that is about trust in a certificate or about the TLS
+ * version.
+ */
 export function isTrustCode(code: string | undefined): boolean {
   return code !== undefined && trustCodes.test(code);
 }

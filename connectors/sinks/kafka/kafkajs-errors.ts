@@ -1,6 +1,7 @@
-// What kafkajs throws, as KafkaFailures. It wraps errors in errors: the protocol error or the socket's error that says
-// what happened is somewhere down the `cause` chain, or survives only in a message. No kafkajs import: its errors are
-// told apart by name and by the protocol error in `type`.
+// What kafkajs throws, as KafkaFailures. It wraps errors in errors: the protocol error or the
+// socket's error that says what happened is somewhere down the `cause` chain, or survives only in a
+// message. No kafkajs import: its errors are told apart by name and by the protocol error in
+// `type`.
 
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 

@@ -1,6 +1,7 @@
-// Which partition of the topic a record goes to. Keyed records go where Kafka's own Java client would put them, so that
-// sluice may share a topic with other producers and per-key order holds; records without a key go to one partition per
-// request, another at the next, which is what compresses best.
+// Which partition of the topic a record goes to. Keyed records go where Kafka's own Java client
+// would put them, so that sluice may share a topic with other producers and per-key order holds;
+// records without a key go to one partition per request, another at the next, which is what
+// compresses best.
 
 import { KafkaFailure } from './failure.ts';
 import type { KafkaRecord } from './port.ts';
@@ -48,7 +49,10 @@ export function behind(base: bigint, partition: number, records: readonly KafkaR
   return base + BigInt(records.filter((record) => record.partition === partition).length);
 }
 
-/** Throws where a record's partition is not among those that have answered: clients take that for success. */
+/**
+ * Throws where a record's partition is not among those that have answered: clients take that for
+ * success.
+ */
 export function checkAnswers(records: readonly KafkaRecord[], answered: Iterable<number>): void {
   const partitions = new Set(answered);
   const missing = records.find(

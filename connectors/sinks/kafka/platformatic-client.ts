@@ -1,6 +1,7 @@
-// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours, asking for partitions as
-// a client may, and with the two requests for a position that belongs to no consumer. Versions of requests are fixed
-// where we send them ourselves: all brokers that the library supports (3.5 and newer) know them.
+// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours,
+// asking for partitions as a client may, and with the two requests for a position that belongs to
+// no consumer. Versions of requests are fixed where we send them ourselves: all brokers that the
+// library supports (3.5 and newer) know them.
 
 import {
   type API,
@@ -30,7 +31,10 @@ import { invariant } from '../../../src/contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
 import type { Committed } from './port.ts';
 
-/** Where a position in the spool is kept: under a consumer group, as the offset of the topic's partition 0. */
+/**
+ * Where a position in the spool is kept: under a consumer group, as the offset of the topic's
+ * partition 0.
+ */
 export interface PositionPlace {
   readonly group: string;
   readonly topic: string;
@@ -94,7 +98,10 @@ export class Client extends Producer {
     });
   }
 
-  /** The position as the last transaction has left it; waits for one whose end is under way. Null: there is none. */
+  /**
+   * The position as the last transaction has left it; waits for one whose end is under way. Null:
+   * there is none.
+   */
   async fetchPosition({ group, topic }: PositionPlace): Promise<Committed | null> {
     const asked = {
       groupId: group,
@@ -129,7 +136,8 @@ export class Client extends Producer {
     answer(this.#anyConnection(attempt), callback);
   }
 
-  // From version 4 on AddPartitionsToTxn is a request between brokers, which asks for rights on the whole cluster.
+  // From version 4 on AddPartitionsToTxn is a request between brokers, which asks for rights on the
+  // whole cluster.
   override [kGetApi]<Asked extends unknown[], Answer>(
     name: string,
     callback: Callback<API<Asked, Answer>>,
@@ -174,7 +182,9 @@ export class Client extends Producer {
     return await this.#connections.to(found);
   }
 
-  /** Asks as the library does: again, after a while, for as long as the error is one that passes. */
+  /**
+   * Asks as the library does: again, after a while, for as long as the error is one that passes.
+   */
   #ask<T>(what: string, request: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle: Callback<T> = (error, result) => {
@@ -194,7 +204,8 @@ export class Client extends Producer {
   }
 }
 
-// What the library throws while it goes on has nobody to catch it: it then shows as an answer that does not come.
+// What the library throws while it goes on has nobody to catch it: it then shows as an answer that
+// does not come.
 function answer<T>(promise: Promise<T>, callback: Callback<T>): void {
   promise
     .then(

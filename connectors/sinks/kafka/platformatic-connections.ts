@@ -1,7 +1,8 @@
-// The connections of a @platformatic/kafka client, in place of the pool that it makes for itself. That pool reads TLS
-// files once and sends no server name to one broker and an address as server name to the next, which Node answers by
-// throwing; it forgets connections that failed before their sockets are gone; and it leaves a connection without a
-// listener for errors, so that the second one ends the process. Here they can also all be cut at once.
+// The connections of a @platformatic/kafka client, in place of the pool that it makes for itself.
+// That pool reads TLS files once and sends no server name to one broker and an address as server
+// name to the next, which Node answers by throwing; it forgets connections that failed before their
+// sockets are gone; and it leaves a connection without a listener for errors, so that the second
+// one ends the process. Here they can also all be cut at once.
 
 import {
   type Broker,
@@ -27,7 +28,10 @@ interface Link {
   readonly ready: Promise<void> | void;
 }
 
-/** At most one connection to each broker. They serve one producer, so a broker that will not have us is not asked again. */
+/**
+ * At most one connection to each broker. They serve one producer, so a broker that will not have us
+ * is not asked again.
+ */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #made = new Set<Connection>();
@@ -39,7 +43,10 @@ export class Connections {
     this.#options = options;
   }
 
-  /** The connection to a broker, authenticated; made when first asked for, and anew once it has failed. */
+  /**
+   * The connection to a broker, authenticated; made when first asked for, and anew once it has
+   * failed.
+   */
   async to(broker: Broker | undefined): Promise<Connection> {
     // A UserError is what the library does not try again.
     if (this.#cut) throw new UserError('the sink has let go of this connection');

@@ -1,6 +1,7 @@
-// What @platformatic/kafka throws, as KafkaFailures. An error of it may hold the errors of all attempts and of all
-// brokers, each with causes: a tree, whose leaves say what happened. No import of the library: its errors are told apart
-// by the protocol error in `apiId` and by the library's codes.
+// What @platformatic/kafka throws, as KafkaFailures. An error of it may hold the errors of all
+// attempts and of all brokers, each with causes: a tree, whose leaves say what happened. No import
+// of the library: its errors are told apart by the protocol error in `apiId` and by the library's
+// codes.
 
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 

@@ -1,7 +1,8 @@
-// The driver for @platformatic/kafka 2.12.1: with the two files beside it the only one that touches the library, loaded
-// when a Kafka sink with `driver: platformatic` opens. What is written around: it would begin a transaction with a
-// producer id of 0, which the broker takes for somebody else's; a failed transaction stays open in it, so one failure
-// ends the producer (port.ts); and it compresses at levels that cost more than they save.
+// The driver for @platformatic/kafka 2.12.1: with the two files beside it the only one that touches
+// the library, loaded when a Kafka sink with `driver: platformatic` opens. What is written around:
+// it would begin a transaction with a producer id of 0, which the broker takes for somebody else's;
+// a failed transaction stays open in it, so one failure ends the producer (port.ts); and it
+// compresses at levels that cost more than they save.
 
 import { constants, zstdCompressSync } from 'node:zlib';
 import { compressionsAlgorithms, ProduceAcks } from '@platformatic/kafka';
@@ -63,7 +64,8 @@ class PlatformaticProducer implements KafkaProducer {
       await this.#client.commitPosition(this.#place, place);
     } catch (error) {
       const failure = failureOf(error);
-      // Else readers wait for the transaction's end until it times out. Whether this works does not matter to us.
+      // Else readers wait for the transaction's end until it times out. Whether this works does not
+      // matter to us.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
@@ -97,7 +99,8 @@ class PlatformaticProducer implements KafkaProducer {
     return { topic, group: transactions.group };
   }
 
-  // The first time it fetches the producer id, which ends what an older user of the transactional id left open.
+  // The first time it fetches the producer id, which ends what an older user of the transactional
+  // id left open.
   async #begin(): Promise<Transaction> {
     this.#options.sasl?.password.reveal();
     this.#transaction ??= await told(this.#client.beginTransaction());
@@ -159,12 +162,14 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
     producer: {
       clientId,
       retries,
-      // From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit.
+      // From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each
+      // commit.
       retryDelay: (_client, _what, attempt) => Math.min(10 * 2 ** attempt, 1_000),
       metadataMaxAge: metadataMsMax,
       autocreateTopics: true,
       idempotent: true,
-      // Both for the broker: how long to wait for replicas, and after how long a transaction is given up.
+      // Both for the broker: how long to wait for replicas, and after how long a transaction is
+      // given up.
       timeout: transactions?.timeoutMs ?? timeoutMs,
       producerId: -1n,
       producerEpoch: -1,
@@ -187,7 +192,8 @@ async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
 
 let prepared = false;
 
-// The levels that other sinks use, for the whole process: gzip on the thread pool, zstd where the library calls it.
+// The levels that other sinks use, for the whole process: gzip on the thread pool, zstd where the
+// library calls it.
 function prepareLibrary(): void {
   if (prepared) return;
   prepared = true;

@@ -1,7 +1,8 @@
-// What the Kafka sink needs of a Kafka client, and no more. A driver (kafkajs.ts, platformatic.ts) is what knows its
-// client; another client is another driver behind this port. A producer lives from its first failure to the next: after
-// a failed request nobody but the broker knows which sequence numbers it has taken, and a client that guesses wrong
-// makes the broker drop new records as repeats. So whatever fails, the sink destroys the producer and makes a new one.
+// What the Kafka sink needs of a Kafka client, and no more. A driver (kafkajs.ts, platformatic.ts)
+// is what knows its client; another client is another driver behind this port. A producer lives
+// from its first failure to the next: after a failed request nobody but the broker knows which
+// sequence numbers it has taken, and a client that guesses wrong makes the broker drop new records
+// as repeats. So whatever fails, the sink destroys the producer and makes a new one.
 
 import type { Offset, Uid } from '../../../src/contracts/event.ts';
 import type { HostPort, Secret } from '../../../src/contracts/settings.ts';
@@ -13,7 +14,10 @@ export interface KafkaRecord {
   readonly key: Buffer | null;
   readonly value: Buffer;
   readonly headers: { readonly uid: Uid };
-  /** Chosen by the driver when first sent, and kept: a repeated request must not put a record elsewhere. */
+  /**
+   * Chosen by the driver when first sent, and kept: a repeated request must not put a record
+   * elsewhere.
+   */
   partition?: number;
 }
 
@@ -63,18 +67,23 @@ export type Written = ReadonlyMap<number, bigint>;
 export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
 
 /**
- * A producer for one topic. It connects and authenticates when it first has to. With transactions, that fences every
- * older user of the transactional id, and waits until a transaction left behind by one is committed or aborted.
- * Everything that fails rejects with a KafkaFailure, or with the ExportError of a secret that cannot be read.
+ * A producer for one topic. It connects and authenticates when it first has to. With transactions,
+ * that fences every older user of the transactional id, and waits until a transaction left behind
+ * by one is committed or aborted. Everything that fails rejects with a KafkaFailure, or with the
+ * ExportError of a secret that cannot be read.
  */
 export interface KafkaProducer {
   /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
   produce(records: readonly KafkaRecord[]): Promise<void>;
-  /** Sends each of `requests` and commits `place` with them, in one transaction: all of it stands, or nothing. */
+  /**
+   * Sends each of `requests` and commits `place` with them, in one transaction: all of it stands,
+   * or nothing.
+   */
   transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<Written>;
   /**
-   * What the last committed transaction of this group left; null if there is none, or if the brokers have
-   * forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set otherwise).
+   * What the last committed transaction of this group left; null if there is none, or if the
+   * brokers have forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set
+   * otherwise).
    */
   committed(): Promise<Committed | null>;
   /** Connects, authenticates and asks for the topic; changes nothing, creates nothing. */

@@ -1,6 +1,7 @@
-// Which records stand in a topic: their uids, read back by kafkajs whatever driver writes, as a consumer of committed records
-// sees them. It is asked only where the state does not know what was sent. What must stay true: whatever was committed
-// by then is read, and nothing else, so that no event is left out that a reader cannot see.
+// Which records stand in a topic: their uids, read back by kafkajs whatever driver writes, as a
+// consumer of committed records sees them. It is asked only where the state does not know what was
+// sent. What must stay true: whatever was committed by then is read, and nothing else, so that no
+// event is left out that a reader cannot see.
 
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka } from 'kafkajs';
@@ -20,8 +21,8 @@ export interface ReadBackOptions {
 }
 
 /**
- * The ranges of what stands in the topic at and after these offsets; of a partition that is not named, the newest records.
- * Rejects with what kafkajs throws, also where there is no such topic.
+ * The ranges of what stands in the topic at and after these offsets; of a partition that is not
+ * named, the newest records. Rejects with what kafkajs throws, also where there is no such topic.
  */
 export async function rangesFrom(
   kafka: Kafka,
@@ -45,7 +46,10 @@ export async function rangesFrom(
   }
 }
 
-/** What is kept of the uids of all that is committed in these ranges. Rejects with what kafkajs throws. */
+/**
+ * What is kept of the uids of all that is committed in these ranges. Rejects with what kafkajs
+ * throws.
+ */
 export async function uidsIn(
   kafka: Kafka,
   ranges: Ranges,
@@ -94,7 +98,8 @@ function reached(
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-    // Told also for batches of which a consumer sees nothing: aborted records and the marks of transactions.
+    // Told also for batches of which a consumer sees nothing: aborted records and the marks of
+    // transactions.
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
       const end = open.get(partition);
       if (end !== undefined && BigInt(lastOffset) + 1n >= end) open.delete(partition);

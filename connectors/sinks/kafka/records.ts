@@ -1,5 +1,6 @@
-// From the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the broker counts them, and
-// cut into requests that it takes. One header only: each costs the client more than the record's key and value.
+// From the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the
+// broker counts them, and cut into requests that it takes. One header only: each costs the client
+// more than the record's key and value.
 
 import type { Event } from '../../../src/contracts/event.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
@@ -9,13 +10,15 @@ import type { KafkaRecord } from './port.ts';
 /** What a record's key is made of. */
 export type KeyChoice = 'stream' | 'uid' | 'source' | 'none';
 
-// A record batch begins with 61 bytes (Kafka protocol guide, "Record Batch"). A record adds at most 5 + 1 + 10 + 5
-// bytes of length, attributes, timestamp and offset, 5 each for the lengths of key and value, and for the header its
-// count, its name and two lengths.
+// A record batch begins with 61 bytes (Kafka protocol guide, "Record Batch"). A record adds at most
+// 5 + 1 + 10 + 5 bytes of length, attributes, timestamp and offset, 5 each for the lengths of key
+// and value, and for the header its count, its name and two lengths.
 const requestOverhead = 61;
 const recordOverhead = 48;
 
-/** Makes records; keeps the few keys that streams and sources have, so that each is encoded once. */
+/**
+ * Makes records; keeps the few keys that streams and sources have, so that each is encoded once.
+ */
 export class RecordMaker {
   readonly #choice: KeyChoice;
   readonly #keys = new Map<string, Buffer>();
@@ -59,7 +62,9 @@ export class RecordMaker {
   }
 }
 
-/** Bytes of a request with this record alone, before compression; at least what the broker counts. */
+/**
+ * Bytes of a request with this record alone, before compression; at least what the broker counts.
+ */
 export function aloneBytes(record: KafkaRecord): number {
   return requestOverhead + recordBytes(record);
 }

@@ -1,6 +1,7 @@
-// The sockets that a Kafka client speaks through. The client asks for them here, and here they can all be cut at once:
-// that is what makes giving up on a dead broker and closing take a bounded time, whatever the client is waiting for.
-// TLS files are read at each connection, so that a renewed certificate is taken up without a restart.
+// The sockets that a Kafka client speaks through. The client asks for them here, and here they can
+// all be cut at once: that is what makes giving up on a dead broker and closing take a bounded
+// time, whatever the client is waiting for. TLS files are read at each connection, so that a
+// renewed certificate is taken up without a restart.
 
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
@@ -26,7 +27,8 @@ export class Sockets {
       this.#tls === undefined
         ? connectTcp({ host, port }, connected)
         : connectTls({ host, port, ...tlsOptions(this.#tls, host) }, connected);
-    // Requests end in a short segment; held back for the answer to the one before it would cost 40 ms each.
+    // Requests end in a short segment; held back for the answer to the one before it would cost 40
+    // ms each.
     socket.setNoDelay(true);
     socket.setKeepAlive(true, keepAliveDelayMs);
     this.#open.add(socket);
@@ -43,7 +45,10 @@ export class Sockets {
   }
 }
 
-/** How to speak TLS to a broker; reads the files. An address goes without server name, as Node insists. */
+/**
+ * How to speak TLS to a broker; reads the files. An address goes without server name, as Node
+ * insists.
+ */
 export function tlsOptions(tls: TlsSettings, host: string): ConnectionOptions {
   const serverName = tls.server_name ?? (isIP(host) === 0 ? host : undefined);
   return {

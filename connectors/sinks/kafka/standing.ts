@@ -1,7 +1,8 @@
-// What a sink with exactly_once knows of its topic. Kafka has how far the sink is, with the epoch that gave the number; where
-// that is further than the state knows (put back from a copy, damaged, lost), or is forgotten, the uids of what stands in
-// the topic are read back, and those events are left out when they come again. What must stay true: until all of them
-// have come again each committed note says where they stand, so that a process that dies leaves them to the next.
+// What a sink with exactly_once knows of its topic. Kafka has how far the sink is, with the epoch
+// that gave the number; where that is further than the state knows (put back from a copy, damaged,
+// lost), or is forgotten, the uids of what stands in the topic are read back, and those events are
+// left out when they come again. What must stay true: until all of them have come again each
+// committed note says where they stand, so that a process that dies leaves them to the next.
 
 import { z } from 'zod';
 import type { Json } from '../../../src/contracts/json.ts';
@@ -19,13 +20,18 @@ import type { Committed, Written } from './port.ts';
 
 /** Reads the topic back. */
 export interface TopicReader {
-  /** Where records stand at and after these offsets, by partition; of one that is not named, the newest. */
+  /**
+   * Where records stand at and after these offsets, by partition; of one that is not named, the
+   * newest.
+   */
   rangesFrom(offsets: Readonly<Record<string, string>>): Promise<Ranges>;
   /** What is kept of the uids of committed records. */
   uidsIn(ranges: Ranges, signal: AbortSignal): Promise<ReadonlySet<string>>;
 }
 
-/** In the state with the position: for each partition, the offset behind what was sent until then. */
+/**
+ * In the state with the position: for each partition, the offset behind what was sent until then.
+ */
 const markShape = z.object({ offsets: z.record(z.string(), z.string()) });
 
 /** What is known from the start. */
@@ -50,7 +56,10 @@ export class TopicStanding {
     this.#offsets = mark.success ? mark.data.offsets : {};
   }
 
-  /** What it means that this is committed; null: nothing is. Reads the topic back the first time, where that is called for. */
+  /**
+   * What it means that this is committed; null: nothing is. Reads the topic back the first time,
+   * where that is called for.
+   */
   async reach(found: Committed | null, signal: AbortSignal): Promise<Reach | null> {
     const { numbering } = this.#settings;
     const note = found === null ? null : readCommittedNote(found.note);

@@ -1,7 +1,8 @@
-// What an OTLP receiver says besides its status: ExportLogsServiceResponse of a 200, and google.rpc.Status of a failure
-// (OTLP specification, "OTLP/HTTP Response"; opentelemetry-proto logs_service.proto). Both come as protobuf or as JSON.
-// Read here by hand, since the OpenTelemetry packages take an answer that they cannot read for a success, and a login
-// page answered with 200 would swallow every event. Text from the receiver is bounded and cannot break a log line.
+// What an OTLP receiver says besides its status: ExportLogsServiceResponse of a 200, and
+// google.rpc.Status of a failure (OTLP specification, "OTLP/HTTP Response"; opentelemetry-proto
+// logs_service.proto). Both come as protobuf or as JSON. Read here by hand, since the OpenTelemetry
+// packages take an answer that they cannot read for a success, and a login page answered with 200
+// would swallow every event. Text from the receiver is bounded and cannot break a log line.
 
 import { isObject } from '../../../src/contracts/json.ts';
 import { plainText } from '../../../src/contracts/text.ts';
@@ -9,13 +10,18 @@ import type { HttpResponse } from '../../../src/contracts/tools.ts';
 
 const textLengthMax = 200;
 
-/** What a 200 says. `rejected` is 0 where all records were taken; `message` may then hold a warning. */
+/**
+ * What a 200 says. `rejected` is 0 where all records were taken; `message` may then hold a warning.
+ */
 export interface ExportLogsAnswer {
   readonly rejected: number;
   readonly message: string;
 }
 
-/** Reads the body of a success; null where it is none that an OTLP receiver gives. Empty: all records were taken. */
+/**
+ * Reads the body of a success; null where it is none that an OTLP receiver gives. Empty: all
+ * records were taken.
+ */
 export function readExportLogsAnswer(response: HttpResponse): ExportLogsAnswer | null {
   if (response.body.length === 0) return { rejected: 0, message: '' };
   try {
@@ -84,9 +90,9 @@ function plain(text: string): string {
 }
 
 /**
- * The fields of one protobuf message by number, the last of each (protobuf encoding guide): varints as they stand, and
- * length-delimited ones as bytes. Fixed-width fields are passed over; the messages read here have none. Throws on bytes
- * that are no message.
+ * The fields of one protobuf message by number, the last of each (protobuf encoding guide): varints
+ * as they stand, and length-delimited ones as bytes. Fixed-width fields are passed over; the
+ * messages read here have none. Throws on bytes that are no message.
  */
 function protoFields(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> {
   const fields = new Map<number, bigint | Uint8Array>();

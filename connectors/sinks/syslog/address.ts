@@ -1,6 +1,7 @@
-// Where a syslog sink sends: `udp://host:port`, `tcp://host:port` or `tls://host:port`. Read once from the config, so
-// that what follows works with parts and not with text. No port is assumed: 514 and 6514 are conventions that many
-// sites do not follow, and a wrong guess would be found out only when events are due.
+// Where a syslog sink sends: `udp://host:port`, `tcp://host:port` or `tls://host:port`. Read once
+// from the config, so that what follows works with parts and not with text. No port is assumed: 514
+// and 6514 are conventions that many sites do not follow, and a wrong guess would be found out only
+// when events are due.
 
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 

@@ -1,15 +1,16 @@
-// One open connection to a syslog receiver and the batches that travel on it. Syslog over TCP has no acknowledgement, so
-// a batch's fate is the connection's. A reset can take away bytes that the far kernel had acknowledged and its program
-// not read; so a batch is settled when we have ended our side and the receiver has then ended its own, having read to
-// the end. With a receiver that never does (habit.ts), once the batch was flushed, the far kernel has acknowledged it
-// (where this machine can tell), and the connection has stayed healthy for the window since. When the connection breaks
-// before, the batch is to be sent again.
+// One open connection to a syslog receiver and the batches that travel on it. Syslog over TCP has
+// no acknowledgement, so a batch's fate is the connection's. A reset can take away bytes that the
+// far kernel had acknowledged and its program not read; so a batch is settled when we have ended
+// our side and the receiver has then ended its own, having read to the end. With a receiver that
+// never does (habit.ts), once the batch was flushed, the far kernel has acknowledged it (where this
+// machine can tell), and the connection has stayed healthy for the window since. When the
+// connection breaks before, the batch is to be sent again.
 //
 //   open ──finish()──▶ finishing ──our FIN, then the receiver's──▶ over   all settled: it has read to the end
 //     └──error, FIN, stall──┴──error, stall, no FIN──▶ over               what is unsettled goes again
 //
-// What must stay true: fates are told in the order of writing, settled ones first; nothing is told twice; large batches
-// wait for the kernel one at a time.
+// What must stay true: fates are told in the order of writing, settled ones first; nothing is told
+// twice; large batches wait for the kernel one at a time.
 
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
@@ -27,9 +28,14 @@ export interface ConnectionEvents {
   room(): void;
   /** `isDue`; told again until `finish`. */
   due(): void;
-  /** Our side is ended, and everything before it at the far kernel; not told of a connection that carried nothing. */
+  /**
+   * Our side is ended, and everything before it at the far kernel; not told of a connection that
+   * carried nothing.
+   */
   ended(): void;
-  /** The connection is gone and every batch has its fate. Called once, with the cause if it broke. */
+  /**
+   * The connection is gone and every batch has its fate. Called once, with the cause if it broke.
+   */
   over(cause: ExportError | null): void;
 }
 
@@ -49,14 +55,16 @@ interface Carried {
   readonly waiter: Waiter;
 }
 
-// One write's callback is the finest sign of progress there is, and large writes cost least (measured: 64 to 192 KiB).
+// One write's callback is the finest sign of progress there is, and large writes cost least
+// (measured: 64 to 192 KiB).
 const writeBytesMax = 128 * 1024;
-// So many bytes may wait for the kernel before the next batch is held back. Counted here: Node tells 'drain' once for
-// each write of a batch, and each would let in another batch.
+// So many bytes may wait for the kernel before the next batch is held back. Counted here: Node
+// tells 'drain' once for each write of a batch, and each would let in another batch.
 const aheadBytesMax = writeBytesMax;
 const drainLookMs = 2;
 const drainLookMsMax = 160;
-// Looking costs up to tens of milliseconds where a machine has many connections: at most one part in so many of the time.
+// Looking costs up to tens of milliseconds where a machine has many connections: at most one part
+// in so many of the time.
 const lookShareMax = 50;
 const notYet = Number.POSITIVE_INFINITY;
 
@@ -127,7 +135,10 @@ export class Connection {
     return this.#clock.monotonic() - this.#writtenMs > this.#habit.settling.windowMs / 2;
   }
 
-  /** Writes a batch's frames, of which there is at least one, and releases them once the kernel has them. */
+  /**
+   * Writes a batch's frames, of which there is at least one, and releases them once the kernel has
+   * them.
+   */
   write({ bytes, release }: Frames, waiter: Waiter): void {
     const writtenMs = this.#clock.monotonic();
     if (this.#carried.length === 0) this.#progressMs = writtenMs;
@@ -151,8 +162,9 @@ export class Connection {
   }
 
   /**
-   * Ends our side and waits for the receiver to end its own, which it does when it has read everything (RFC 9293,
-   * section 3.6). With `withinMs` every batch has its fate after that at the latest; may be called again to set it.
+   * Ends our side and waits for the receiver to end its own, which it does when it has read
+   * everything (RFC 9293, section 3.6). With `withinMs` every batch has its fate after that at the
+   * latest; may be called again to set it.
    */
   finish(withinMs: number | null = null): void {
     if (this.#state === 'over') return;
@@ -175,8 +187,9 @@ export class Connection {
     this.finish();
   }
 
-  // Only once the far kernel has everything does a FIN in answer to ours mean that all was read: a program that closes
-  // before sends a reset instead, and one that closed before our last bytes came never acknowledges them.
+  // Only once the far kernel has everything does a FIN in answer to ours mean that all was read: a
+  // program that closes before sends a reset instead, and one that closed before our last bytes
+  // came never acknowledges them.
   async #endOurSide(): Promise<void> {
     try {
       for (let waitMs = drainLookMs; this.#state === 'finishing'; waitMs *= 2) {
@@ -234,7 +247,8 @@ export class Connection {
     }
   }
 
-  // One loop for as long as anything is unsettled: it settles what is due and notices when nothing moves.
+  // One loop for as long as anything is unsettled: it settles what is due and notices when nothing
+  // moves.
   async #watch(): Promise<void> {
     if (this.#watching) return;
     this.#watching = true;
@@ -243,7 +257,8 @@ export class Connection {
     let tickMs = shortestMs;
     try {
       for (let oldest = this.#carried[0]; oldest !== undefined; oldest = this.#carried[0]) {
-        // All flushed: nothing to see before the oldest is due, and looking has its price (send-queue.ts).
+        // All flushed: nothing to see before the oldest is due, and looking has its price
+        // (send-queue.ts).
         const fromMs = this.#habit.settlesBy === 'close' ? oldest.writtenMs : oldest.flushedMs;
         const idleMs =
           this.#flushed < this.#written ? tickMs : fromMs + windowMs - this.#clock.monotonic();

@@ -1,7 +1,8 @@
-// Syslog over UDP (RFC 5426), one message a datagram, through syslog-client. The library would build RFC 3164 or 5424
-// headers of its own, without structured data and without cleaning what goes into them; since our messages are complete,
-// its one method for that is overridden to send them as they are. Nobody can know whether a datagram arrives: what is
-// told is only what this machine's kernel said to it.
+// Syslog over UDP (RFC 5426), one message a datagram, through syslog-client. The library would
+// build RFC 3164 or 5424 headers of its own, without structured data and without cleaning what goes
+// into them; since our messages are complete, its one method for that is overridden to send them as
+// they are. Nobody can know whether a datagram arrives: what is told is only what this machine's
+// kernel said to it.
 
 import { lookup } from 'node:dns/promises';
 import type { Batch, Delivery, Refusal } from '../../../src/contracts/sink.ts';
@@ -12,8 +13,8 @@ import { connectFailure } from './failures.ts';
 /** Payload of the largest IPv4 datagram. */
 export const datagramBytesMax = 65_507;
 
-// Datagrams handed to the kernel before its answers are awaited: bounds memory, and lets the receiver's small buffer
-// (200 KiB on Linux unless raised) drain between two waves.
+// Datagrams handed to the kernel before its answers are awaited: bounds memory, and lets the
+// receiver's small buffer (200 KiB on Linux unless raised) drain between two waves.
 const waveMax = 64;
 
 /** A sender of datagrams to one receiver. */
@@ -132,7 +133,8 @@ function sizeReason(bytes: Uint8Array): string {
   return `a message of ${bytes.length} bytes is too large for a datagram; lower max_message, or use tcp:// or tls://`;
 }
 
-// The library keeps the text of the system's error, `send ENETUNREACH 192.0.2.1:514`, and drops its code.
+// The library keeps the text of the system's error, `send ENETUNREACH 192.0.2.1:514`, and drops its
+// code.
 function withCode(error: Error): Error & { code: string } {
   const code = /\b(E[A-Z]{3,})\b/.exec(error.message)?.[1] ?? 'unknown';
   return Object.assign(error, { code });

@@ -1,6 +1,7 @@
-// Opens one connection to a syslog receiver, TCP or TLS, bounded in time. For TLS the handshake is done and the
-// receiver's certificate verified before anything else happens; certificates are read from their files at each attempt,
-// so that a rotated one is taken up without a restart. Every failure comes out as an ExportError with its next step.
+// Opens one connection to a syslog receiver, TCP or TLS, bounded in time. For TLS the handshake is
+// done and the receiver's certificate verified before anything else happens; certificates are read
+// from their files at each attempt, so that a rotated one is taken up without a restart. Every
+// failure comes out as an ExportError with its next step.
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -37,7 +38,8 @@ export async function dial(to: Receiver, clock: Clock, signal: AbortSignal): Pro
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: keepAliveIdleMs,
-    // A receiver's end is answered by the connection's owner, who must see it before the socket goes.
+    // A receiver's end is answered by the connection's owner, who must see it before the socket
+    // goes.
     allowHalfOpen: true,
   };
   const socket = secure ? connectTls({ ...options, ...secure }) : connectTcp(options);
@@ -62,12 +64,14 @@ export async function dial(to: Receiver, clock: Clock, signal: AbortSignal): Pro
   }
 }
 
-// How long a receiver may take to say no after a TLS 1.3 handshake; one that says nothing is taken to agree.
+// How long a receiver may take to say no after a TLS 1.3 handshake; one that says nothing is taken
+// to agree.
 const refusalWaitMs = 1_000;
 
 /**
- * Connects, makes sure that the receiver keeps the connection, and lets go again; nothing is sent. With TLS 1.3 the
- * client is done before the receiver has looked at its certificate (RFC 8446, section 2), so a refusal comes later.
+ * Connects, makes sure that the receiver keeps the connection, and lets go again; nothing is sent.
+ * With TLS 1.3 the client is done before the receiver has looked at its certificate (RFC 8446,
+ * section 2), so a refusal comes later.
  */
 export async function tryOut(to: Receiver, clock: Clock, signal: AbortSignal): Promise<void> {
   const socket = await dial(to, clock, signal);

@@ -1,6 +1,7 @@
-// What can go wrong between sluice and a syslog receiver, in the words of an operator. Node and OpenSSL tell failures by
-// codes; only the codes are taken over, since the texts beside them may quote what the far side sent. No failure here
-// loses an event: what is not known to be delivered stays held and is sent again.
+// What can go wrong between sluice and a syslog receiver, in the words of an operator. Node and
+// OpenSSL tell failures by codes; only the codes are taken over, since the texts beside them may
+// quote what the far side sent. No failure here loses an event: what is not known to be delivered
+// stays held and is sent again.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Address } from './address.ts';
@@ -27,7 +28,9 @@ export function connectFailure(address: Address, error: unknown): ExportError {
   });
 }
 
-/** An open connection ended with an error. TLS 1.3 tells of a refused client certificate only here. */
+/**
+ * An open connection ended with an error. TLS 1.3 tells of a refused client certificate only here.
+ */
 export function brokenConnection(address: Address, error: unknown): ExportError {
   const code = codeOf(error);
   if (address.transport === 'tls' && isTlsCode(code)) return connectFailure(address, error);
@@ -90,7 +93,8 @@ const systemReasons: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name service does not answer (EAI_AGAIN)',
 };
 
-// System codes are `E` and a word; what OpenSSL says begins with ERR_ or names the fault of a certificate.
+// System codes are `E` and a word; what OpenSSL says begins with ERR_ or names the fault of a
+// certificate.
 function isTlsCode(code: string): boolean {
   return code === 'EPROTO' || (/^[A-Z0-9_]+$/.test(code) && !/^E(?!RR_)/.test(code));
 }

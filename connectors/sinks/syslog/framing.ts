@@ -1,7 +1,8 @@
-// Puts encoded messages into the frames of a stream (RFC 6587): octet counting, `LEN SP MSG` with LEN in bytes, which
-// no content can break; or newline, where each message ends with LF and therefore may not hold one. The messages come
-// complete from the format. A batch becomes one stretch of bytes, since few large writes cost a fifth of many small
-// ones, in memory that is used again: fresh memory for each batch doubles the cost of an event on its way out (measured,
+// Puts encoded messages into the frames of a stream (RFC 6587): octet counting, `LEN SP MSG` with
+// LEN in bytes, which no content can break; or newline, where each message ends with LF and
+// therefore may not hold one. The messages come complete from the format. A batch becomes one
+// stretch of bytes, since few large writes cost a fifth of many small ones, in memory that is used
+// again: fresh memory for each batch doubles the cost of an event on its way out (measured,
 // 0.9 against 0.45 µs). No frame is ever cut or skipped.
 
 import type { EncodedLines } from '../../../src/contracts/format.ts';
@@ -13,13 +14,17 @@ export type Framing = 'octet_counting' | 'newline';
 /** The frames of a batch, back to back. */
 export interface Frames {
   readonly bytes: Uint8Array;
-  /** To be called once the bytes are no longer needed; not calling it costs memory, and nothing else. */
+  /**
+   * To be called once the bytes are no longer needed; not calling it costs memory, and nothing
+   * else.
+   */
   readonly release: () => void;
 }
 
 /**
- * Frames a batch. Null where `newline` cannot carry a message because it holds an LF: sent, it would be two messages
- * at the receiver. With `newline` the result is a view of `lines.bytes` where the lines lie side by side.
+ * Frames a batch. Null where `newline` cannot carry a message because it holds an LF: sent, it
+ * would be two messages at the receiver. With `newline` the result is a view of `lines.bytes` where
+ * the lines lie side by side.
  */
 export type Framer = (lines: EncodedLines) => Frames | null;
 
@@ -92,7 +97,8 @@ function writeCount(frames: Uint8Array, at: number, count: number): number {
   return end + 1;
 }
 
-// RFC 6587 section 3.4.2. The encoder has put an LF behind each line, so whole lines are frames already.
+// RFC 6587 section 3.4.2. The encoder has put an LF behind each line, so whole lines are frames
+// already.
 function endWithLf(lines: EncodedLines): Frames | null {
   const { buffer, byteOffset, byteLength } = lines.bytes;
   // A Buffer finds a byte in a sixth of the time that a Uint8Array takes.

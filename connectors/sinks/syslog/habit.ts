@@ -1,6 +1,7 @@
-// What is known of one receiver's habits, learnt from its connections: whether it ends its side when we have ended ours,
-// which shows that its program has read everything, and how fast it reads. What must stay true: a receiver that has
-// answered once is one that answers: if it does not answer later, it hangs, and nothing is believed to have arrived.
+// What is known of one receiver's habits, learnt from its connections: whether it ends its side
+// when we have ended ours, which shows that its program has read everything, and how fast it reads.
+// What must stay true: a receiver that has answered once is one that answers: if it does not answer
+// later, it hangs, and nothing is believed to have arrived.
 //
 //   unknown ──answers our FIN──▶ answers      settled by its FIN only
 //      └──says nothing for long, or resets at once each time──▶ silent      settled by the window
@@ -17,7 +18,10 @@ export type Confirm = 'auto' | 'window' | 'close';
 /** When a batch counts as delivered, and how long is waited for that. */
 export interface Settling {
   readonly confirm: Confirm;
-  /** `close`: a connection is ended so long after its first byte. `window`: how long it must stay healthy. */
+  /**
+   * `close`: a connection is ended so long after its first byte. `window`: how long it must stay
+   * healthy.
+   */
   readonly windowMs: number;
   /** A connection on which nothing moves for so long, though something should, is given up. */
   readonly stallMs: number;
@@ -26,12 +30,16 @@ export interface Settling {
 /** Of `stallMs`: how long a receiver may say nothing before it is taken to be silent. */
 const patience = 1.5;
 const askAgainMs = 3_600_000;
-/** A reset that comes so soon after our FIN may be this receiver's way of closing, if it does so each time. */
+/**
+ * A reset that comes so soon after our FIN may be this receiver's way of closing, if it does so
+ * each time.
+ */
 const abruptMs = 1_000;
 const abruptMax = 3;
 
-// What a connection may carry before the receiver has to confirm it. A slow one must be able to read that within
-// `stallMs`, so it begins with little and grows where the answer comes fast. It bounds what is repeated, too.
+// What a connection may carry before the receiver has to confirm it. A slow one must be able to
+// read that within `stallMs`, so it begins with little and grows where the answer comes fast. It
+// bounds what is repeated, too.
 const bytesFirst = 512 * 1024;
 const bytesLeast = 64 * 1024;
 const bytesMost = 256 * 1024 * 1024;

@@ -1,7 +1,8 @@
-// How much of what was written to a TCP connection its far side has not acknowledged yet. A write that the kernel took
-// is not a write that arrived: a receiver whose machine lost power, or that sits behind a firewall which has forgotten
-// the connection, lets the kernel collect megabytes without any error for minutes. Linux shows the length of that queue
-// in /proc/net/tcp (proc(5)); elsewhere it is not known, and only the resend window stands between a batch and its loss.
+// How much of what was written to a TCP connection its far side has not acknowledged yet. A write
+// that the kernel took is not a write that arrived: a receiver whose machine lost power, or that
+// sits behind a firewall which has forgotten the connection, lets the kernel collect megabytes
+// without any error for minutes. Linux shows the length of that queue in /proc/net/tcp (proc(5));
+// elsewhere it is not known, and only the resend window stands between a batch and its loss.
 
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -18,7 +19,10 @@ export class Arrival {
     this.#ports = portsOf(socket);
   }
 
-  /** Bytes that were known to have arrived at the last look, by the far kernel's word or else by our own kernel's. */
+  /**
+   * Bytes that were known to have arrived at the last look, by the far kernel's word or else by our
+   * own kernel's.
+   */
   get bytes(): number {
     return this.#bytes;
   }
@@ -54,8 +58,9 @@ function portsOf(socket: Socket): Ports {
 }
 
 /**
- * Bytes not acknowledged now; null where there is no table, or the connection is not in it. Addresses are not compared:
- * should another connection have the same pair of ports, the longer queue counts, which can only delay.
+ * Bytes not acknowledged now; null where there is no table, or the connection is not in it.
+ * Addresses are not compared: should another connection have the same pair of ports, the longer
+ * queue counts, which can only delay.
  */
 async function sendQueue(ports: Ports): Promise<number | null> {
   let table: string;

@@ -1,16 +1,19 @@
-// The stream of frames to a syslog receiver over TCP or TLS: takes batches in order, connects when there is something to
-// send, and passes batches to the connection as fast as it drains. When a connection cannot be made, whatever waits for
-// it is to be sent again; when and how often is the engine's to say.
+// The stream of frames to a syslog receiver over TCP or TLS: takes batches in order, connects when
+// there is something to send, and passes batches to the connection as fast as it drains. When a
+// connection cannot be made, whatever waits for it is to be sent again; when and how often is the
+// engine's to say.
 //
 //   idle ──a batch──▶ connecting ──made──▶ connected ──over──▶ idle
 //                         └──failed, all waiting go again──▶ idle
 //   connected ──due──▶ connecting a successor ──made──▶ connected, the one before is confirmed meanwhile
-// A connection that breaks sends back what came behind it too, on a later connection as well; one that was finished
-// leaves what waits for the next. Two are open at most: one that is written to, one that is being confirmed.
+// A connection that breaks sends back what came behind it too, on a later connection as well; one
+// that was finished leaves what waits for the next. Two are open at most: one that is written to,
+// one that is being confirmed.
 //
-// What must stay true: batches are written in the order in which they came, and every batch gets one fate. A receiver
-// reads two connections as it likes, so the successor waits a moment for the one before to be confirmed, and only with
-// a receiver that takes longer may later events be seen first.
+// What must stay true: batches are written in the order in which they came, and every batch gets
+// one fate. A receiver reads two connections as it likes, so the successor waits a moment for the
+// one before to be confirmed, and only with a receiver that takes longer may later events be seen
+// first.
 
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
@@ -23,7 +26,10 @@ import type { Habit } from './habit.ts';
 
 /** A batch to send. */
 export interface Outgoing {
-  /** Its frames, made only when they can be written; null where they cannot be: then it has seen to its own fate. */
+  /**
+   * Its frames, made only when they can be written; null where they cannot be: then it has seen to
+   * its own fate.
+   */
   readonly frames: () => Frames | null;
   /** Must not hold on to the batch, which is let go of once its frames are written. */
   readonly waiter: Waiter;
@@ -31,10 +37,16 @@ export interface Outgoing {
 
 // Within `shutdown.timeout`, which is 10 s unless set.
 const finishMs = 5_000;
-/** Batches that may stand in line for the connection; more would only pile up while a receiver takes nothing. */
+/**
+ * Batches that may stand in line for the connection; more would only pile up while a receiver takes
+ * nothing.
+ */
 const waitingMax = 4;
 
-/** Of the window: how long a successor waits. It is what keeping the order may cost where the way is long. */
+/**
+ * Of the window: how long a successor waits. It is what keeping the order may cost where the way is
+ * long.
+ */
 const waitShare = 0.04;
 const waitMsLeast = 50;
 
@@ -88,8 +100,9 @@ export class SyslogStream {
   }
 
   /**
-   * Ends what is open by the closing handshake. Batches on it get their fate by it; what was not written yet is to be
-   * sent again. Resolves when all is told and nothing is open; may be called again.
+   * Ends what is open by the closing handshake. Batches on it get their fate by it; what was not
+   * written yet is to be sent again. Resolves when all is told and nothing is open; may be called
+   * again.
    */
   close(): Promise<void> {
     this.#closed.abort();

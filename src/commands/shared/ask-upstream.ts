@@ -1,5 +1,6 @@
-// What `check --connect` asks of upstream: one record of a list, the first answer of what is read whole. What must stay true:
-// nothing is kept of it, and no more is asked than shows whether the list is read as it is served.
+// What `check --connect` asks of upstream: one record of a list, the first answer of what is read
+// whole. What must stay true: nothing is kept of it, and no more is asked than shows whether the
+// list is read as it is served.
 
 import type { ListEndpoint, Stream } from '../../contracts/source.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';

@@ -1,6 +1,7 @@
-// What a command asks of the process that runs with the config: a row of the state database (requests.ts), which that process
-// looks for each second. What must stay true: what was not carried out while somebody waited for it is taken back, so that
-// nothing is moved long after it was asked for.
+// What a command asks of the process that runs with the config: a row of the state database
+// (requests.ts), which that process looks for each second. What must stay true: what was not
+// carried out while somebody waited for it is taken back, so that nothing is moved long after it
+// was asked for.
 
 import type { Config } from '../../config/config.ts';
 import { type ErrorCode, ExportError } from '../../contracts/errors.ts';
@@ -13,7 +14,10 @@ import { systemClock } from '../../tools/clock.ts';
 const lookEveryMs = 50;
 const patienceMs = 20_000;
 
-/** Has the running process carry out what is asked for; returns its answer. Throws what it failed with. */
+/**
+ * Has the running process carry out what is asked for; returns its answer. Throws what it failed
+ * with.
+ */
 export async function askBeside(config: Config, name: string, wish: Wish): Promise<JsonObject> {
   const { dir } = config.state;
   const clock = systemClock();

@@ -1,6 +1,6 @@
-// A config as the process has it that runs with it, for the commands that look at what runs. What must stay true: while it
-// runs it is found and shown, whatever stands in its file by now and wherever it keeps its state; and who looks is told
-// where that is not what the file says.
+// A config as the process has it that runs with it, for the commands that look at what runs. What
+// must stay true: while it runs it is found and shown, whatever stands in its file by now and
+// wherever it keeps its state; and who looks is told where that is not what the file says.
 
 import { type Config, ConfigError, parseConfig } from '../../config/config.ts';
 import { stateDirOf } from '../../config/state-dir.ts';
@@ -22,8 +22,9 @@ export interface ConfigAtWork extends ConfigToLook {
 }
 
 /**
- * Reads a config as the process has it that runs with it: from wherever that keeps its state, and as it was read when the file
- * is broken since, which `err` is told. Throws a ConfigError where the file is broken and nothing runs with it.
+ * Reads a config as the process has it that runs with it: from wherever that keeps its state, and
+ * as it was read when the file is broken since, which `err` is told. Throws a ConfigError where the
+ * file is broken and nothing runs with it.
  */
 export function readConfigAtWork(file: string, { env, err }: Means): ConfigAtWork {
   let looked: ConfigToLook;

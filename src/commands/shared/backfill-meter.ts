@@ -1,5 +1,5 @@
-// A backfill's progress as people see it: on a terminal a bar that is redrawn in place, with rate and time left; else a line
-// a minute in the log. Both say the same, and nothing that is not known.
+// A backfill's progress as people see it: on a terminal a bar that is redrawn in place, with rate
+// and time left; else a line a minute in the log. Both say the same, and nothing that is not known.
 
 import type { Log } from '../../contracts/tools.ts';
 import type { BackfillProgress } from '../../hold/backfills.ts';
@@ -17,7 +17,10 @@ const eraseLine = '\r\u001b[K';
 /** Shows progress as it comes. */
 export interface Meter {
   show(progress: BackfillProgress): void;
-  /** Takes the bar away, so that a line can stand in its place; it comes back with the next progress. */
+  /**
+   * Takes the bar away, so that a line can stand in its place; it comes back with the next
+   * progress.
+   */
   clear(): void;
 }
 
@@ -87,7 +90,10 @@ function speedOf(): (progress: BackfillProgress, now: number) => Rates {
   };
 }
 
-/** One line, such as `audit [######------] 50%  1200 read, 300 held, 20 to deliver  350/s  1m 20s left`. */
+/**
+ * One line, such as `audit [######------] 50%  1200 read, 300 held, 20 to deliver  350/s  1m 20s
+ * left`.
+ */
 function barText(name: string, progress: BackfillProgress, { perS, leftMs }: Rates): string {
   const { share, read, held, behind, state } = progress;
   const full = Math.round((share ?? 0) * barWidth);

@@ -1,5 +1,5 @@
-// What a config needs of the machine that it is to run on, looked at without leaving a trace: a state directory that can be
-// written, and an address for the status that nobody else listens on.
+// What a config needs of the machine that it is to run on, looked at without leaving a trace: a
+// state directory that can be written, and an address for the status that nobody else listens on.
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';

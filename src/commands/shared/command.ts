@@ -1,14 +1,17 @@
-// What a command is to the program: what it is called, what it takes, and a function from that to an exit code. What a
-// command takes is declared once; its help, its page in docs, what shells complete and the type of what `run` is given all
-// come from there. Commands write through what they are handed and never end the process themselves, so that exit codes
-// stand in one place (main.ts) and what a command prints is whole before the process ends.
+// What a command is to the program: what it is called, what it takes, and a function from that to
+// an exit code. What a command takes is declared once; its help, its page in docs, what shells
+// complete and the type of what `run` is given all come from there. Commands write through what
+// they are handed and never end the process themselves, so that exit codes stand in one place
+// (main.ts) and what a command prints is whole before the process ends.
 
 import { existsSync } from 'node:fs';
 import { type ExportError, UsageError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { logLevels } from '../../watch/log.ts';
 
-/** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use. */
+/**
+ * 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use.
+ */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;
 
 /** What a command is run with. */
@@ -30,8 +33,8 @@ export interface Parameter {
   /** `-c`. */
   readonly short?: string;
   /**
-   * What its value is called in the help; `completion` takes it from there whether that is a file. An option without
-   * one is a switch.
+   * What its value is called in the help; `completion` takes it from there whether that is a file.
+   * An option without one is a switch.
    */
   readonly value?: string;
   readonly choices?: readonly string[];
@@ -134,7 +137,10 @@ export const logLevelOption = {
   choices: logLevels,
 } as const satisfies Parameter;
 
-/** The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null where there is neither. */
+/**
+ * The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null where there is
+ * neither.
+ */
 export function usualConfig({ SLUICE_CONFIG: named = '' }: Means['env']): string | null {
   if (named !== '') return named;
   return existsSync('sluice.yaml') ? 'sluice.yaml' : null;
@@ -147,7 +153,9 @@ export function failureText(error: ExportError): string {
 
 const lineLengthMax = 2_000;
 
-/** Messages of several lines (config errors) keep them; what is within a line cannot make another. */
+/**
+ * Messages of several lines (config errors) keep them; what is within a line cannot make another.
+ */
 function lines(text: string): string {
   return text
     .split('\n')

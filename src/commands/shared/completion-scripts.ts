@@ -1,8 +1,12 @@
-// The scripts that complete a command line, one for each shell, written from what can be typed where. All three find the
-// command that the words before the cursor lead to, and offer what can follow it. What must stay true: a script starts no
-// program, and completes what is not sluice's as it was completed before.
+// The scripts that complete a command line, one for each shell, written from what can be typed
+// where. All three find the command that the words before the cursor lead to, and offer what can
+// follow it. What must stay true: a script starts no program, and completes what is not sluice's as
+// it was completed before.
 
-/** What can follow an option or stand as an argument: one of these, a file, or a text that nobody can guess. */
+/**
+ * What can follow an option or stand as an argument: one of these, a file, or a text that nobody
+ * can guess.
+ */
 export type Follow = { readonly choices: readonly string[] } | 'file' | 'text';
 
 /** A command, and what can be typed behind it. */
@@ -72,8 +76,9 @@ function arm(patterns: readonly string[], then: string): readonly string[] {
 }
 
 /**
- * What bash and zsh share: which command the words lead to, then what can follow. Of the commands with commands below them only
- * `backfill` has options with values: one that reads like such a command would be taken for it.
+ * What bash and zsh share: which command the words lead to, then what can follow. Of the commands
+ * with commands below them only `backfill` has options with values: one that reads like such a
+ * command would be taken for it.
  */
 function walked(
   places: readonly Place[],

@@ -1,5 +1,6 @@
-// What was expected against what was found, as the differences a person mends: one for each value, at its path. An expected
-// mapping names what it is about and says nothing of the rest; a list is compared whole, element by element.
+// What was expected against what was found, as the differences a person mends: one for each value,
+// at its path. An expected mapping names what it is about and says nothing of the rest; a list is
+// compared whole, element by element.
 
 import { isObject, type Json } from '../../contracts/json.ts';
 import { visibleText } from '../../contracts/text.ts';
@@ -13,7 +14,9 @@ export interface Difference {
   readonly found: string;
 }
 
-/** Differences between an expectation and a value. A key may be a dotted path: `actor.user.name`. */
+/**
+ * Differences between an expectation and a value. A key may be a dotted path: `actor.user.name`.
+ */
 export function differences(
   expected: unknown,
   found: Json | undefined,
@@ -39,7 +42,10 @@ export function unwanted(paths: readonly string[], found: Json): readonly Differ
   });
 }
 
-/** The difference between two texts, each cut to the surroundings of where they part; null where they are the same. */
+/**
+ * The difference between two texts, each cut to the surroundings of where they part; null where
+ * they are the same.
+ */
 export function textDifference(expected: string, found: string): Omit<Difference, 'path'> | null {
   if (expected === found) return null;
   let at = 0;

@@ -1,7 +1,8 @@
-// What commands need that only look: the config, also where its secrets are not at hand, and what it makes, with nothing
-// opened. An operator's shell seldom has the secrets of the service, and nobody needs them to say how streams stand or
-// what an event looks like. What must stay true: a config that is wrong in any other way is told as ever, and no
-// stand-in is ever sent to an upstream or a sink.
+// What commands need that only look: the config, also where its secrets are not at hand, and what
+// it makes, with nothing opened. An operator's shell seldom has the secrets of the service, and
+// nobody needs them to say how streams stand or what an event looks like. What must stay true: a
+// config that is wrong in any other way is told as ever, and no stand-in is ever sent to an
+// upstream or a sink.
 
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig, type Surroundings } from '../../config/config.ts';
@@ -18,7 +19,10 @@ export interface ConfigToLook {
   readonly unread: readonly string[];
 }
 
-/** Reads a config; a secret that cannot be read here is no flaw. Throws a ConfigError with every other one. */
+/**
+ * Reads a config; a secret that cannot be read here is no flaw. Throws a ConfigError with every
+ * other one.
+ */
 export function readConfigToLook(file: string, env: Means['env']): ConfigToLook {
   try {
     return { config: readConfig(file, { env }), unread: [] };
@@ -46,8 +50,8 @@ function readWithStandIns(file: string, env: Means['env']): ConfigToLook | null 
 const addressLike = 'https://not-set-here.invalid';
 
 /**
- * Surroundings in which each reference of a config's text can be read; `unread` fills as stand-ins are used. Words of a
- * stand-in are hidden in messages, as a secret's would be.
+ * Surroundings in which each reference of a config's text can be read; `unread` fills as stand-ins
+ * are used. Words of a stand-in are hidden in messages, as a secret's would be.
  */
 export function withStandIns(
   text: string,
@@ -85,7 +89,10 @@ const silent: Log = {
   with: () => silent,
 };
 
-/** What a config makes: its streams, sinks and routes. Nobody is asked for anything, and nothing stays open. */
+/**
+ * What a config makes: its streams, sinks and routes. Nobody is asked for anything, and nothing
+ * stays open.
+ */
 export async function planToLook(config: Config): Promise<WholePlan> {
   const tools = openTools(silent);
   try {

@@ -1,6 +1,7 @@
-// A first config, written from a few answers: what is read, where it goes, and beside each the settings that people change
-// next, as comments. What must stay true: every text that is asked for stands in quotes, so that no answer can become
-// another key; and no secret is ever asked for or written, only where sluice is to find it.
+// A first config, written from a few answers: what is read, where it goes, and beside each the
+// settings that people change next, as comments. What must stay true: every text that is asked for
+// stands in quotes, so that no answer can become another key; and no secret is ever asked for or
+// written, only where sluice is to find it.
 
 import type { SinkDefinition } from '../../contracts/definition.ts';
 

@@ -1,6 +1,7 @@
-// One record's way out, as a run would take it, without spool, network or clock: normalised as its source says, routed,
-// filtered and redacted for each sink, and encoded as that sink gets it. `preview` shows it and `test` compares it. What
-// must stay true: the same code does the work as in a run, so that what is rehearsed is what is delivered.
+// One record's way out, as a run would take it, without spool, network or clock: normalised as its
+// source says, routed, filtered and redacted for each sink, and encoded as that sink gets it.
+// `preview` shows it and `test` compares it. What must stay true: the same code does the work as in
+// a run, so that what is rehearsed is what is delivered.
 
 import { invariant } from '../../contracts/errors.ts';
 import type { Event, PageContext } from '../../contracts/event.ts';
@@ -34,7 +35,9 @@ export interface SinkRehearsal {
   readonly sink: PlannedSink;
   /** The event as this sink is to see it; null where it gets nothing. */
   readonly event: Event | null;
-  /** Exactly what is sent for the event, before framing and compression; null where it gets nothing. */
+  /**
+   * Exactly what is sent for the event, before framing and compression; null where it gets nothing.
+   */
   readonly bytes: Uint8Array | null;
   /** Why it gets nothing: no route leads there, or every route's filter says no. */
   readonly left: 'unrouted' | 'filtered' | null;
@@ -66,7 +69,10 @@ export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Reh
   return { event, sinks: plan.sinks.map((sink) => forSink(plan, sink, event)) };
 }
 
-/** As a run would give it to a record that it meets for the first time; a change's hangs on the reading that found it. */
+/**
+ * As a run would give it to a record that it meets for the first time; a change's hangs on the
+ * reading that found it.
+ */
 function uidOf(stream: Stream, body: Uint8Array): Buffer {
   const { source, company = '', name } = stream;
   const { id, ignore } = stream.kind === 'list' ? stream : { id: null, ignore: [] };

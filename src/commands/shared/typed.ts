@@ -1,4 +1,5 @@
-// What people type as values of options, read where it is right and told with the near word or an example where it is not.
+// What people type as values of options, read where it is right and told with the near word or an
+// example where it is not.
 
 import { hint } from '../../config/nearest.ts';
 import { UsageError } from '../../contracts/errors.ts';
@@ -11,7 +12,10 @@ export function unknownText(what: string, name: string, known: Iterable<string>)
   return `there is no ${what} ${cleanText(name, lengthMax)}${hint(name, known)}`;
 }
 
-/** Throws a UsageError where an option such as `--sink` names one that is not known; left out is well. */
+/**
+ * Throws a UsageError where an option such as `--sink` names one that is not known; left out is
+ * well.
+ */
 export function refuseUnknown(
   option: 'source' | 'stream' | 'sink',
   name: string | undefined,

@@ -1,5 +1,6 @@
-// What the routes of a config do with the newest events that are held: how many pass each filter, which it cannot judge and
-// why, and which redaction finds nothing. It only looks: nothing is sent, and no position moves.
+// What the routes of a config do with the newest events that are held: how many pass each filter,
+// which it cannot judge and why, and which redaction finds nothing. It only looks: nothing is sent,
+// and no position moves.
 
 import type { Config } from '../../config/config.ts';
 import type { WholePlan } from '../../config/plan.ts';
