@@ -174,16 +174,12 @@ export class Generation {
     }
   }
 
-  #firstState(entity: Entity): EntityState {
+  /** Its key and place are no part of it. */
+  #firstState({ key: _, place: __, ...entity }: Entity): EntityState {
     return {
-      kind: entity.kind,
-      id: entity.id,
-      ...(entity.name === undefined ? {} : { name: entity.name }),
-      ...(entity.parentId === undefined ? {} : { parentId: entity.parentId }),
-      ...(entity.list === undefined ? {} : { list: entity.list }),
+      ...entity,
       version: 1,
       hash: contentHash(entity.text, this.#means.reading),
-      text: entity.text,
       pending: null,
       previous: null,
       absent: null,

@@ -39,28 +39,30 @@ export interface Stamp {
 /** Records of one page: a page is what a sink reads at a time. */
 const pageRecordsMax = 500;
 
-/** A change as the record that sinks get. */
-export function changeRecord(change: Change, stamp: Stamp, comparison: Comparison): ChangeRecord {
-  const { state, place, before, after, count } = change;
+/** A change as the record that sinks get; what is undefined is not written. */
+export function changeRecord(
+  { change, state, place, before, after, count }: Change,
+  stamp: Stamp,
+  comparison: Comparison,
+): { readonly [Key in keyof ChangeRecord]: ChangeRecord[Key] | undefined } {
+  const isBoth = before !== undefined && after !== undefined;
   return {
-    change: change.change,
+    change,
     entity_kind: state.kind,
     entity_id: state.id,
-    ...(state.name === undefined ? {} : { entity_name: state.name }),
-    ...(state.parentId === undefined ? {} : { parent_id: state.parentId }),
-    ...(state.list === undefined ? {} : { list: state.list }),
-    ...(place === undefined ? {} : { place }),
+    entity_name: state.name,
+    parent_id: state.parentId,
+    list: state.list,
+    place,
     company_id: stamp.company,
     generation: stamp.generation,
     epoch: stamp.epoch,
     entity_version: state.version,
     observed_at: timeText(stamp.now),
-    ...(before === undefined || after === undefined
-      ? {}
-      : { changed: changedPaths(before, after, comparison) }),
-    ...(before === undefined ? {} : { before: exactly(before) }),
-    ...(after === undefined ? {} : { after: exactly(after) }),
-    ...(count === undefined ? {} : { count }),
+    changed: isBoth ? changedPaths(before, after, comparison) : undefined,
+    before: exactly(before),
+    after: exactly(after),
+    count,
   };
 }
 
@@ -74,13 +76,12 @@ export function recordPages(
   for (let from = 0; from < records.length; from += pageRecordsMax) {
     const to = from + pageRecordsMax;
     // Exact numbers are for writing only: senders parse the body, as they would after a restart.
-    const page = ownPage(context, records.slice(from, to), uids.slice(from, to));
-    pages.push(page);
+    pages.push(ownPage(context, records.slice(from, to), uids.slice(from, to)));
   }
   return pages;
 }
 
 /** To be written, not to be read: its numbers are their source text. */
-function exactly(text: string): Json {
-  return parseExact(text) as unknown as Json;
+function exactly(text: string | undefined): Json | undefined {
+  return text === undefined ? undefined : (parseExact(text) as unknown as Json);
 }
