@@ -34,7 +34,7 @@ export function summaryLines(
   }: { readonly config: Pick<Config, 'file' | 'state'>; readonly stream: NodeJS.WriteStream },
 ): readonly string[] {
   const { state, bytes } = after;
-  const { streams, sinks } = standingOf(summary, state);
+  const { streams, sinks } = attentionFacts(summary, state);
   const isWell = [...streams, ...sinks].every(({ error }) => error === null);
   const hasLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
   const spool = { bytes, max_bytes: config.state.maxBytes };
@@ -61,7 +61,7 @@ export function summaryLines(
  * As the pipeline ended: its senders are closed by now, so that what they refused stands in the
  * summary.
  */
-function standingOf({ failed, behind }: Summary, { streams, sinks }: After['state']) {
+function attentionFacts({ failed, behind }: Summary, { streams, sinks }: After['state']) {
   const states = new Map(streams.map(({ name, state }) => [name, state]));
   return {
     streams: failed.map(({ stream, cause }) => ({

@@ -90,7 +90,8 @@ const standing = z.object({
 
 const names = many(z.string());
 
-const storedStanding = standing.extend({
+/** What `status --json` prints. */
+export const storedStanding = standing.extend({
   /** The process that runs with it; null: none does. */
   running: z.string().nullable(),
   state_dir: z.string(),
@@ -213,7 +214,7 @@ export const liveStanding = standing.extend({
 
 /** What both fillers know. */
 export type Standing = z.output<typeof standing>;
-/** As the database has it: what `status --json` prints. */
+/** As the database has it. */
 export type StoredStanding = z.output<typeof storedStanding>;
 /** As the journey that runs has it. */
 export type LiveStanding = z.output<typeof liveStanding>;

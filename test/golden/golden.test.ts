@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { LiveStanding } from '../../src/watch/standing.ts';
+import { type LiveStanding, liveStanding, storedStanding } from '../../src/watch/standing.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { runHere, startSluice } from '../support/cli.ts';
 import { freePort, waitUntil } from '../support/temp.ts';
@@ -39,6 +39,9 @@ test('a journey is told in the same form as ever', async () => {
   await sluice.kill();
   const stopped = await asJson();
 
+  // Both schemas know every key, at every depth.
+  expect(liveStanding.parse(report)).toEqual(report);
+  expect(storedStanding.parse(JSON.parse(running))).toEqual(JSON.parse(running));
   const named = (text: string) => steady(text.replaceAll(dir, '<dir>'));
   await expect(named(unread)).toMatchFileSnapshot('status-unread.json');
   await expect(named(running)).toMatchFileSnapshot('status-running.json');
