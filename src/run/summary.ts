@@ -57,10 +57,7 @@ export function summaryLines(
   ];
 }
 
-/**
- * As the pipeline ended: its senders are closed by now, so that what they refused stands in the
- * summary.
- */
+/** As the pipeline ended: its senders are closed, so what they refused stands in the summary. */
 function attentionFacts({ failed, behind }: Summary, { streams, sinks }: After['state']) {
   const states = new Map(streams.map(({ name, state }) => [name, state]));
   return {

@@ -49,10 +49,7 @@ export function factLines(facts: readonly (readonly [name: string, value: string
   );
 }
 
-/**
- * What a stream or sink is in, with the mood of it; `error` is its last failure that has not
- * passed.
- */
+/** What a stream or sink is in, with its mood; `error` is its last failure that has not passed. */
 export function stateCell(state: string, error: unknown): Cell {
   switch (state) {
     case 'halted':
@@ -73,10 +70,7 @@ export function errorCell(error: { readonly message: string } | null): Cell {
   return error === null ? '-' : { text: error.message, mood: 'bad' };
 }
 
-/**
- * Rows in the order in which they want to be seen: what has stopped, what fails, the rest as it
- * was.
- */
+/** Rows as they want to be seen: what has stopped, what fails, the rest as it was. */
 export function urgentFirst<
   Row extends { readonly state: string; readonly error: unknown; readonly dead_letters?: number },
 >(rows: readonly Row[]): readonly Row[] {

@@ -15,10 +15,7 @@ export function fingerprintOf(value: unknown): string {
 
 const lookEveryMs = 1_000;
 
-/**
- * Looks once a second, and resolves when the fingerprint is another than this one. Rejects when
- * aborted.
- */
+/** Looks once a second, and resolves when the fingerprint is another one. Rejects when aborted. */
 export async function otherThan(
   known: string,
   { fingerprint, clock }: { readonly fingerprint: () => string; readonly clock: Clock },

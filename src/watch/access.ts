@@ -23,10 +23,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
-/**
- * True where a browser or client addressed this machine as such: `localhost:8686`, `127.0.0.1`,
- * `[::1]:1`.
- */
+/** True where a client addressed this machine as such: `localhost:8686`, `127.0.0.1`, `[::1]:1`. */
 export function namesLoopback(hostHeader: string | undefined): boolean {
   const match = /^(?:\[([0-9a-f:]+)\]|([^:[\]]+))(?::\d{1,5})?$/i.exec(hostHeader ?? '');
   const host = match?.[1] ?? match?.[2];
@@ -76,10 +73,7 @@ export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials
   }
 }
 
-/**
- * What a reader who is turned away is told to bring. Only for a name and a password does a browser
- * ask by itself.
- */
+/** What to bring, for who is turned away. Only for name and password does a browser ask itself. */
 export function challengeOf({ basicAuth }: Credentials): string {
   return basicAuth === null ? 'Bearer realm="sluice"' : 'Basic realm="sluice", charset="UTF-8"';
 }

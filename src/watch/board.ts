@@ -32,10 +32,7 @@ export interface Hearing extends Pick<StreamFilter, 'find'> {
 const tellMs = 1_000;
 /** Looking and telling take no more than this share of the time. */
 const shareMax = 0.1;
-/**
- * Cheaper looks are taken whenever someone asks; between dearer ones the last one serves for a
- * while.
- */
+/** Cheaper looks are taken whenever someone asks; a dearer one serves for a while. */
 const dearLookMs = 5;
 /** Readers of `/events`; each gets a report a second. */
 const readersMax = 16;

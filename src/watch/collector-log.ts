@@ -123,10 +123,7 @@ class Ledger {
     this.#beside = beside;
   }
 
-  /**
-   * Whether the queue has room for one more, which is counted; the processor would drop it without
-   * a word.
-   */
+  /** Whether the queue has room for one more: the processor would drop it without a word. */
   takes(): boolean {
     if (this.#waiting >= queueMax) {
       this.lost += 1;

@@ -34,10 +34,7 @@ export class EventStream {
     response.flushHeaders();
   }
 
-  /**
-   * True while the reader has yet to take what it was sent: what is said again anyway can be left
-   * out.
-   */
+  /** True while the reader has yet to take what was sent: what is told again anyway can wait. */
   get isBehind(): boolean {
     return this.#response.writableNeedDrain;
   }

@@ -54,9 +54,7 @@ export interface Patience {
   readonly silentSinkMs: number;
 }
 
-/**
- * Long enough for what mends itself: a restart of the far side, a renewed token, one refused page.
- */
+/** Long enough for what mends itself: a restarted far side, a renewed token, one refused page. */
 export const usualPatience: Patience = {
   intervals: 5,
   streamMs: 60_000,
@@ -144,10 +142,7 @@ export function openHealth(patience: Patience = usualPatience): Health {
 
 type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'>;
 
-/**
- * What is wrong as far as one look shows it: what fails is told, since nobody knows for how long it
- * has.
- */
+/** What is wrong as far as one look shows: what fails is told, since nobody knows for how long. */
 export function ailmentsAtOnce({
   streams,
   sinks,

@@ -29,10 +29,7 @@ export interface Sights {
   readonly log: Log;
 }
 
-/**
- * A standing as one look shows it: what takes more than one to know, such as a rate, is what it is
- * at rest.
- */
+/** A standing as one look shows it: what takes more than one, such as a rate, is as at rest. */
 export interface Moment
   extends Pick<
     LiveStanding,

@@ -78,9 +78,7 @@ interface Point {
 /** How one number is had from each of many; null: there is none now. */
 type Reading<T> = readonly [name: string, help: string, value: (one: T) => number | null];
 
-/**
- * Labels are written once for all families: with thousands of streams they are most of the work.
- */
+/** Labels are written once for all families: with thousands of streams they are most of it. */
 function familiesOf<T>(
   all: readonly T[],
   labelsOf: (one: T) => Labels,

@@ -112,10 +112,7 @@ function msUntil(distance: number, perSecond: number): number | null {
   return ms > foreseenMsMax ? null : ms;
 }
 
-/**
- * How long a sink needs for its backlog as it goes now; null: nothing to do, or it does not get
- * less.
- */
+/** How long a sink needs for its backlog at its pace; null: nothing to do, or it gets no less. */
 function drainedInMs({ name, backlog }: LiveSink, history: History): number | null {
   const passed = history.sinkRate(name);
   // What it takes in a few seconds is under way, and says nothing about more or less.

@@ -66,10 +66,7 @@ const spool = z.object({
   oldest_at: time,
 });
 
-/**
- * The filter of a route, as it does with the events of one source; what it could not judge has
- * passed.
- */
+/** A route's filter, as it does with one source's events; what it could not judge has passed. */
 const filter = z.object({
   /** `routes[0]`. */
   route: z.string(),

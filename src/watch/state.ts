@@ -17,10 +17,7 @@ const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
 const noted = { state: text, error: lastError.nullable().catch(null) };
 
-/**
- * What a stream notes after each poll; a damaged row says nothing, and the others are still worth
- * seeing.
- */
+/** What a stream notes after each poll; a damaged row says nothing, the others still do. */
 const streamNote = z.object({ source: text, caught_up_at: number, next_poll_at: number, ...noted });
 
 /** What a sink notes now and then. */
@@ -36,10 +33,7 @@ export interface CheckpointFacts {
   readonly savedAt: number;
   /** How the list is ordered, as far as it is known; null for a collection. */
   readonly order: string | null;
-  /**
-   * `the first page`, `record 1200`, or the cursor's digest; null where there is nothing to resume
-   * at.
-   */
+  /** `the first page`, `record 1200`, or the cursor's digest; null where it resumes at nothing. */
   readonly resume: string | null;
   /** Latest time of a record read; null when none had one. */
   readonly watermark: number | null;
@@ -83,10 +77,7 @@ interface Searched {
   readonly state: { readonly dir: string; readonly places: readonly string[] };
 }
 
-/**
- * Where there is no state, that this may be why nothing is found, to follow what is not; else
- * nothing.
- */
+/** Where there is no state, that this may be why nothing is found, to follow that; else nothing. */
 export function notHere({ state: { dir, places } }: Searched): string {
   if (hasState(dir)) return '';
   return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
@@ -110,9 +101,7 @@ export function backlogOf(
   return end - Math.max(position ?? 0, oldest);
 }
 
-/**
- * A backfill's memory stands where streams have theirs (backfill-requests.ts), and is no stream's.
- */
+/** A backfill's memory stands where streams have theirs (run/backfill.ts), and is none's. */
 const ofBackfill = /#backfill-[0-9a-f-]+$/;
 
 function streamsOf(store: Store): ReadonlyMap<string, StreamState> {

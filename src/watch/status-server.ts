@@ -19,9 +19,7 @@ import { readPageFiles } from './page-files.ts';
 import type { EventTap } from './tail.ts';
 import { pushMetrics, type Telemetry } from './telemetry.ts';
 
-/**
- * What a status server is made with. On any address but loopback `token` or `basicAuth` is needed.
- */
+/** What it is made with. On any address but loopback `token` or `basicAuth` is needed. */
 export interface StatusSettings {
   readonly host: string;
   /** 0: any free one. */
@@ -49,10 +47,7 @@ export interface StatusServer {
   close(): Promise<void>;
 }
 
-/**
- * Whoever has said nothing, or reads nothing, for this long is let go; below 5 s with Node's own
- * delays.
- */
+/** Who has said or read nothing for so long is let go; below 5 s with Node's own delays. */
 const silenceMsMax = 3_000;
 const stalledMsMax = 10_000;
 /** How often Node looks whose time is over. */

@@ -40,19 +40,13 @@ export interface TailTake {
 
 /** One reader's view of the newest events. */
 export interface TailView {
-  /**
-   * Waits for an event, then tells what has come; the first time at once, with the latest that are
-   * held.
-   */
+  /** Waits for an event, then tells what has come; at first what is held, at once. */
   take(signal: AbortSignal): Promise<TailTake>;
 }
 
 /** Where events can be looked at. */
 export interface EventTap {
-  /**
-   * What events can be shown as: formats, and sinks as `sink NAME`. Another list after a reload of
-   * the config.
-   */
+  /** Formats, and sinks as `sink NAME`. Another list after a reload of the config. */
   readonly forms: readonly string[];
   /** Throws an ExportError where there is no such form or `where` cannot be used. */
   open(wish: TailWish): TailView;
@@ -64,10 +58,7 @@ const pauseMs = 500;
 /** How a reader is told. */
 interface TailMeans {
   readonly clock: Clock;
-  /**
-   * False as soon as events look otherwise: the view ends, and its reader comes back for another
-   * one.
-   */
+  /** False once events look otherwise: the view ends, and its reader comes back for another one. */
   readonly isCurrent: () => boolean;
   readonly signal: AbortSignal;
 }

@@ -30,10 +30,7 @@ interface Numbers {
 const timeoutMs = 10_000;
 const answerBytesMax = 64 * 1024;
 
-/**
- * Pushes until `over` aborts. Never rejects: what fails is logged once, and so is that it works
- * again.
- */
+/** Pushes until `over` aborts. Never rejects: failures are logged once, and so is their end. */
 export async function pushMetrics(
   { url, headers, tls, everyMs, http, instance }: Telemetry,
   { board, clock, log }: { readonly board: Numbers; readonly clock: Clock; readonly log: Log },

@@ -17,10 +17,7 @@ import { spanText } from '../../tools/time-text.ts';
 import { attentionLines } from '../../watch/attention.ts';
 import type { LiveStanding } from '../../watch/standing.ts';
 
-/**
- * Sinks are few and streams may be thousands, so that streams get what room is left, and this much
- * at least.
- */
+/** Sinks are few and streams may be thousands: they get the room that is left, at least this. */
 const streamRowsMin = 3;
 /** What needs attention takes a third of the screen at most, with two lines each. */
 const rowsPerMatter = 6;
