@@ -16,7 +16,10 @@ export type PollResult =
       readonly againMs?: number;
       readonly doubt?: ExportError;
     }
-  | (Failure & { readonly advanced?: boolean });
+  | FailedPoll;
+
+/** A poll that came to no end, in the Answer's words. */
+export type FailedPoll = Failure & { readonly advanced?: boolean };
 
 /**
  * A refusal that has lasted for so long is taken for one. A gateway answers 404 or a redirect in the upstream's place while

@@ -3,12 +3,12 @@
 // short, but not what upstream asked for. One poll at a time per stream, and no more than a fixed number over all streams.
 // A stream that fails, fails alone.
 
-import type { Failure, Wait } from '../contracts/answer.ts';
+import type { Wait } from '../contracts/answer.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { backOff, lastingBackOff } from '../tools/back-off.ts';
-import { type PollResult, passingMsMax } from './outcome.ts';
+import { type FailedPoll, type PollResult, passingMsMax } from './outcome.ts';
 import type { Timetable } from './schedule.ts';
 import type { Turns } from './turns.ts';
 
@@ -231,31 +231,16 @@ export class StreamRunner {
   /** What a poll's end means for the stream, and for how long it waits. */
   #observe(result: PollResult, begunAt: number): Wait {
     const { clock, timetable } = this.#settings;
-    switch (result.outcome) {
-      case 'done': {
-        this.#records += result.fresh;
-        if (!result.more) this.#caughtUpAt = clock.now();
-        this.#doubt(result.doubt ?? null);
-        this.#state = 'waiting';
-        if (result.fresh > 0 || !result.more) this.#beginWaitsAnew();
-        // A list that goes on and on without a record must not become a hot loop.
-        if (result.more) return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
-        const ms = result.againMs ?? timetable.untilNext(begunAt);
-        return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
-      }
-      case 'retry': {
-        if (result.advanced === true) this.#beginWaitsAnew();
-        this.#state = result.isDefinite === true ? 'halted' : 'retrying';
-        return this.#failed(result, () => this.#failures.next());
-      }
-      default: {
-        if (result.advanced === true) this.#beginWaitsAnew();
-        const { lastedMs, waitMs } = this.#refusals.next(waitMsMax[result.outcome]);
-        const isLasting = result.isDefinite === true || lastedMs >= passingMsMax;
-        this.#state = isLasting ? 'halted' : 'retrying';
-        return this.#failed(result, () => waitMs);
-      }
-    }
+    if (result.outcome !== 'done') return this.#failed(result);
+    this.#records += result.fresh;
+    if (!result.more) this.#caughtUpAt = clock.now();
+    this.#doubt(result.doubt ?? null);
+    this.#state = 'waiting';
+    if (result.fresh > 0 || !result.more) this.#beginWaitsAnew();
+    // A list that goes on and on without a record must not become a hot loop.
+    if (result.more) return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
+    const ms = result.againMs ?? timetable.untilNext(begunAt);
+    return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
   }
 
   /** What was read to its end and may yet be no more than a part. */
@@ -275,9 +260,15 @@ export class StreamRunner {
   }
 
   /** A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again and again it grows. */
-  #failed({ cause, wait = notDecided }: Failure, growing: () => number): Wait {
+  #failed({ outcome, cause, wait = notDecided, isDefinite, advanced }: FailedPoll): Wait {
+    if (advanced === true) this.#beginWaitsAnew();
+    const lasting = outcome === 'retry' ? null : this.#refusals.next(waitMsMax[outcome]);
+    const isHalted = isDefinite === true || (lasting?.lastedMs ?? 0) >= passingMsMax;
+    this.#state = isHalted ? 'halted' : 'retrying';
     this.#error = cause;
-    const decided = wait.ms >= retryWaitMsMin ? wait : { ...notDecided, ...wait, ms: growing() };
+    const isDecided = wait.ms >= retryWaitMsMin;
+    const growing = () => lasting?.waitMs ?? this.#failures.next();
+    const decided = isDecided ? wait : { ...notDecided, ...wait, ms: growing() };
     const { code, message, next, details } = cause;
     const ours = { code, error: message, next };
     // First for who reads, and last since no detail may go by one of these names.

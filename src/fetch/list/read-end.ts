@@ -118,6 +118,6 @@ function checkEnd(
   const ignored = checkHeeded(reader, identified, isFirst);
   if (ignored !== null || !checkpoint.memory.nameless || overlap > 0) return ignored;
   const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
-  const known = reader.countKnown(identified) - met;
+  const known = reader.memory.countKnown(identified) - met;
   return known * 2 > identified.count - met ? ignoredCursor(reader.means.stream) : null;
 }

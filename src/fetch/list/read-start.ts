@@ -20,7 +20,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   if (failed !== null || poll.more) return failed;
   if (hasPaused) {
     // It was in the midst of empty pages, and is through now: the next poll looks at the start again.
-    reader.anchorAll();
+    reader.memory.anchorAll();
     await poll.commit({ start: { openWalk: null } });
     return null;
   }
@@ -47,7 +47,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const walked = await poll.follow({ ...whole, passed: nonePassed }, growth);
   if (walked.outcome !== 'ok') return walked;
   if (poll.more) return null;
-  reader.anchorAll();
+  reader.memory.anchorAll();
   await poll.commit(
     { ...atEnd, start: { openWalk: null }, ...(deep ? { looked: { rewoundAt: begunAt } } : {}) },
     gapBefore(reach, name, watermark),

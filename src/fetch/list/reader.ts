@@ -19,7 +19,6 @@ import {
   violation,
 } from '../own-pages.ts';
 import {
-  byOldVersion,
   type CheckpointChange,
   freshCheckpoint,
   joined,
@@ -28,18 +27,13 @@ import {
   readCheckpoint,
   roundWanted,
 } from './checkpoint.ts';
-import { Drift } from './drift.ts';
 import { Group } from './group.ts';
 import { remember } from './horizon.ts';
-import { type Identified, Identifier } from './identity.ts';
-import { judge, type Question, type WalkCounts } from './judge.ts';
-import { KeyTable } from './key-table.ts';
-import type { Page, Place } from './page.ts';
-import { samePlace } from './page.ts';
+import type { Identified } from './identity.ts';
+import { type Page, type Place, samePlace } from './page.ts';
 import { type Asked, PageAsker } from './page-asker.ts';
-import { timeSpan } from './record-time.ts';
-import { asWords, identityWords, Repeats } from './repeats.ts';
-import type { Taken } from './stage.ts';
+import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
+import { latestOn, type Taken } from './stage.ts';
 
 /** What a list stream is read with. */
 export interface ListMeans {
@@ -61,14 +55,8 @@ export interface ListMeans {
 /** Reads one list stream. */
 export class ListReader {
   readonly means: ListMeans;
+  readonly memory: RecordMemory;
   readonly #asker: PageAsker;
-  readonly #identifier: Identifier;
-  #repeats = new Repeats();
-  #drift: Drift;
-  /** Latest event time met, also where it is one to come. */
-  #latest = Number.NEGATIVE_INFINITY;
-  /** What is known of each walk, by what it counts. */
-  #walks = new WeakMap<WalkCounts, { readonly readUpTo: number; readonly met: KeyTable }>();
   #checkpoint: ListCheckpoint | null = null;
   /** Something was judged as new and is neither staged nor held. */
   #unsaved = false;
@@ -80,12 +68,9 @@ export class ListReader {
 
   constructor(means: ListMeans) {
     this.means = means;
-    const { stream } = means;
+    this.memory = new RecordMemory(means);
     this.#asker = new PageAsker(means);
     this.#group = new Group(means.clock);
-    const { source, company = '', name } = stream;
-    this.#identifier = new Identifier({ source, company, stream: name });
-    this.#drift = this.#driftFrom(null);
   }
 
   get checkpoint(): ListCheckpoint {
@@ -108,6 +93,7 @@ export class ListReader {
     if (this.#checkpoint !== null) return this.#checkpoint;
     const { stream, spool, clock, log, order, start } = this.means;
     const memory = await spool.recall(stream.name);
+    const ignore = (stream.ignore ?? []).toSorted();
     const newest = memory.identities.at(-1)?.block ?? 0;
     const held =
       memory.checkpoint === null
@@ -116,28 +102,16 @@ export class ListReader {
             epoch: randomUUID(),
             order: order === 'auto' ? 'unknown' : order,
             since: start === 'beginning' ? null : start === 'now' ? clock.now() : start,
-            ignore: this.#ignore,
+            ignore,
             olderUpTo: newest,
           })
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
-    const checkpoint = underIgnore(held, this.#ignore, newest);
+    const checkpoint = underIgnore(held, ignore, newest);
     if (parseCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
       log.info('the paging has changed: reading the list again from its start, repeats left out');
     }
-    const {
-      start: { openWalk },
-      memory: { olderUpTo, drift },
-    } = checkpoint;
-    const repeats = new Repeats();
-    for (const { block, bytes } of memory.identities) {
-      const isAnchored = openWalk === null || block < openWalk.block;
-      if (block <= olderUpTo) repeats.addOlder(asWords(bytes), isAnchored);
-      else repeats.addAll(asWords(bytes), isAnchored);
-    }
     this.#block = newest;
-    this.#repeats = repeats;
-    this.#drift = this.#driftFrom(drift);
-    this.#walks = new WeakMap();
+    this.memory.load(memory.identities, checkpoint);
     this.#unsaved = false;
     const { limitMax, hasNext, endsWithNull } = checkpoint.server;
     this.#asker.traits = { limitMax, hasNext, endsWithNull };
@@ -146,14 +120,6 @@ export class ListReader {
     const pinned = order === 'auto' ? growth.order : order;
     this.#checkpoint = { ...checkpoint, growth: { ...growth, order: pinned } };
     return this.#checkpoint;
-  }
-
-  #driftFrom(state: ListCheckpoint['memory']['drift']): Drift {
-    return new Drift(state, this.means.patienceMs, this.#ignore);
-  }
-
-  get #ignore(): string[] {
-    return (this.means.stream.ignore ?? []).toSorted();
   }
 
   /** Forgets what was judged and not committed, so that the next poll starts from what is durable. */
@@ -172,9 +138,8 @@ export class ListReader {
   /** The page at a place, of which `overlap` rows were read before. */
   ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<Asked>> {
     const { end, server } = this.checkpoint;
-    const { unsorted } = server;
     const isEnd = end.atEnd && samePlace(place, end.resume);
-    return this.#asker.ask({ place, overlap, isEnd, unsorted }, signal);
+    return this.#asker.ask({ place, overlap, isEnd, unsorted: server.unsorted }, signal);
   }
 
   /** Records a page that are asked for; null: upstream is not told. */
@@ -184,75 +149,22 @@ export class ListReader {
 
   /** The keys of a page's records. */
   identify(page: Page): Identified {
-    return this.#identifier.identify(page.records);
-  }
-
-  /** How many of a page's records look like ones that are held. */
-  countKnown({ count, words }: Identified): number {
-    let known = 0;
-    for (let i = 0; i < count; i += 1) {
-      if (this.#repeats.value(words, i * identityWords) >= 0) known += 1;
-    }
-    return known;
+    return this.memory.identifier.identify(page.records);
   }
 
   /** Tells what on a page is new. */
-  take(
-    page: Page,
-    identified: Identified,
-    how: Pick<Question, 'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage'> & {
-      /** Records up to this event time count as known. */
-      readonly horizon: number | null;
-    },
-  ): Taken {
-    const { since, standingBefore } = this.checkpoint.wanted;
-    const { time } = this.means.stream;
-    const now = this.means.clock.now();
-    const readBefore = this.#readBefore(how);
-    const question: Question = {
-      page,
-      identified,
-      time,
-      since,
-      standingBefore,
-      readBefore,
-      now,
-      ...how,
-    };
-    const judged = judge(question, {
-      identifier: this.#identifier,
-      repeats: this.#repeats,
-      drift: this.#drift,
-    });
-    this.#unsaved ||= judged.identities.length > 0;
-    const span = timeSpan(page.records, time);
-    this.#latest = Math.max(this.#latest, span?.latest ?? this.#latest);
-    return { page, judged, at: now, span };
-  }
-
-  /** What of a page was read before; null: nothing was. */
-  #readBefore({ reading, counts }: Pick<Question, 'reading' | 'counts'>): Question['readBefore'] {
-    const { whole, end, memory } = this.checkpoint;
-    const { watermark } = memory;
-    const latest = Math.max(this.#latest, watermark ?? this.#latest);
-    const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
-    const walk = this.#walks.get(counts) ?? { readUpTo, met: new KeyTable() };
-    this.#walks.set(counts, walk);
-    const isUnread = reading === 'onward' || (reading === 'resume' && !end.atEnd);
-    return whole.swept && !isUnread ? walk : null;
+  take(page: Page, identified: Identified, how: HowRead): Taken {
+    const taken = this.memory.take(page, identified, { ...how, checkpoint: this.checkpoint });
+    this.#unsaved ||= taken.judged.identities.length > 0;
+    return taken;
   }
 
   /** True where a step would change the checkpoint. */
   differs(change: CheckpointChange): boolean {
     const now = this.checkpoint;
-    if (this.#drift.isClear || this.#drift.state !== now.memory.drift) return true;
+    if (this.memory.drift.isClear || this.memory.drift.state !== now.memory.drift) return true;
     // Fields keep their places when they are changed.
     return JSON.stringify(joined(now, change)) !== JSON.stringify(now);
-  }
-
-  /** A walk has joined up with what was known. */
-  anchorAll(): void {
-    this.#repeats.anchorAll();
   }
 
   /** Commits findings and changed parts of the checkpoint, in one transaction with what is staged. */
@@ -272,13 +184,15 @@ export class ListReader {
     const known = fresh + (taken?.judged.standing ?? 0);
     const findings = [...told, ...this.#findingsOf(taken)];
     const { memory } = this.checkpoint;
-    const isLetGo = memory.drift?.isHeld === true && !this.#drift.isHeld;
+    const latest = latestOn(taken);
+    const isLetGo = memory.drift?.isHeld === true && !this.memory.drift.isHeld;
     const learned = joined(this.checkpoint, {
       server: this.#asker.traits,
       memory: {
-        drift: this.#drift.state,
-        watermark: this.#watermark(taken),
-        ...(known === 0 ? {} : remember(memory, known, this.#latestOn(taken))),
+        drift: this.memory.drift.state,
+        watermark:
+          latest === null ? memory.watermark : Math.max(memory.watermark ?? latest, latest),
+        ...(known === 0 ? {} : remember(memory, known, latest)),
       },
     });
     const wish = isLetGo ? { looked: { sweptAt: roundWanted } } : {};
@@ -294,9 +208,7 @@ export class ListReader {
       ...(identities === undefined || identities.length === 0
         ? {}
         : { identities: new Uint8Array(identities.buffer, 0, identities.byteLength) }),
-      ...(trail === null
-        ? {}
-        : { trail: [{ cursor: trail, at: this.#latestOn(taken) ?? clock.now() }] }),
+      ...(trail === null ? {} : { trail: [{ cursor: trail, at: latest ?? clock.now() }] }),
     });
     this.#checkpoint = checkpoint;
     this.#unsaved = false;
@@ -334,32 +246,20 @@ export class ListReader {
   /** What is still to be told at the end of a poll. */
   untold(): readonly Finding[] {
     const { stream, clock } = this.means;
-    return this.#drift.isUntold ? [this.#drift.tell(stream.name, clock.now())] : [];
+    return this.memory.drift.isUntold ? [this.memory.drift.tell(stream.name, clock.now())] : [];
   }
 
   /** What the sinks are to be told with a step, and of its page. */
   #findingsOf(taken: Taken | null): readonly Finding[] {
     const { stream, clock } = this.means;
     const findings: Finding[] = [];
-    if (this.#drift.isClear) findings.push(this.#drift.tell(stream.name, clock.now()));
+    if (this.memory.drift.isClear) findings.push(this.memory.drift.tell(stream.name, clock.now()));
     if (taken !== null && stream.immutable) {
       const { changed, uids } = taken.judged;
       const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
       for (const at of changed) findings.push(violation(uidOf(at)));
     }
     return findings;
-  }
-
-  #watermark(taken: Taken | null): number | null {
-    const { watermark } = this.checkpoint.memory;
-    const latest = this.#latestOn(taken);
-    return latest === null ? watermark : Math.max(watermark ?? latest, latest);
-  }
-
-  /** Time of a page's latest record, never in the future: how far a walk has come in the time of events. */
-  #latestOn(taken: Taken | null): number | null {
-    const span = taken?.span ?? null;
-    return taken === null || span === null ? null : Math.min(span.latest, taken.at);
   }
 
   #newPage({ page, judged, at }: Taken): NewPage {
@@ -379,7 +279,10 @@ export class ListReader {
     this.#found.push(...records);
     const { epoch } = this.checkpoint;
     const uids = findings.map(({ condition, message, about }, index) =>
-      this.#identifier.ownUid([condition, ...(about ? [about] : [epoch, now, index, message])]),
+      this.memory.identifier.ownUid([
+        condition,
+        ...(about ? [about] : [epoch, now, index, message]),
+      ]),
     );
     return ownPage(this.#context(now, true), records, uids);
   }
@@ -394,19 +297,4 @@ export class ListReader {
       fetchedAt,
     };
   }
-}
-
-/** The checkpoint where records are known by what is not ignored now. */
-function underIgnore(held: ListCheckpoint, ignore: string[], newest: number): ListCheckpoint {
-  const { memory } = held;
-  if (JSON.stringify(memory.ignore) === JSON.stringify(ignore)) {
-    const isOld = memory.olderUpTo === byOldVersion && newest > 0;
-    // Read in its order, the first content met under an id is the one that was delivered; but what may be forgotten
-    // is not read as if it were new.
-    const anew = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
-    return joined(held, { memory: { olderUpTo: Math.min(memory.olderUpTo, newest) }, ...anew });
-  }
-  // Those without ids were counted by what was not ignored then.
-  const anew = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
-  return joined(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
 }

@@ -20,6 +20,11 @@ export interface Taken {
   readonly span: TimeSpan | null;
 }
 
+/** Time of a page's latest record, never in the future: how far a walk has come in the time of events. */
+export function latestOn(taken: Taken | null): number | null {
+  return taken === null || taken.span === null ? null : Math.min(taken.span.latest, taken.at);
+}
+
 /** What a walk has seen before a page. */
 export interface Seen {
   /** No page with records. */
