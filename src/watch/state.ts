@@ -101,7 +101,7 @@ export function backlogOf(
   return end - Math.max(position ?? 0, oldest);
 }
 
-/** A backfill's memory stands where streams have theirs (run/backfill.ts), and is none's. */
+/** A backfill's memory stands where streams have theirs (hold/backfills.ts), and is none's. */
 const ofBackfill = /#backfill-[0-9a-f-]+$/;
 
 function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
