@@ -15,12 +15,12 @@ import { count, duration, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Tools } from '../../src/contracts/tools.ts';
 import { type Address, parseAddress } from './syslog/address.ts';
-import type { Waiter } from './syslog/connection.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
 import type { Receiver } from './syslog/dial.ts';
 import { connectFailure } from './syslog/failures.ts';
 import { type Framer, type Frames, framerFor } from './syslog/framing.ts';
 import { Habit } from './syslog/habit.ts';
+import type { Waiter } from './syslog/unsettled.ts';
 
 const facilities = [
   ...['kern', 'user', 'mail', 'daemon', 'auth', 'syslog', 'lpr', 'news', 'uucp', 'cron'],

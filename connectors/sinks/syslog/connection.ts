@@ -14,13 +14,13 @@
 
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
-import type { Delivery } from '../../../src/contracts/sink.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
 import type { Address } from './address.ts';
 import { broken, brokenConnection } from './failures.ts';
 import type { Frames } from './framing.ts';
 import type { Habit } from './habit.ts';
 import { Arrival } from './send-queue.ts';
+import { type Carried, Unsettled, type Waiter } from './unsettled.ts';
 
 /** What the owner of a connection is told. */
 export interface ConnectionEvents {
@@ -39,22 +39,6 @@ export interface ConnectionEvents {
   over(cause: ExportError | null): void;
 }
 
-/** Who waits for a batch's fate. */
-export interface Waiter {
-  /** Told once. */
-  readonly tell: (delivery: Delivery) => void;
-  /** Once aborted nobody waits any more. */
-  readonly signal: AbortSignal;
-}
-
-interface Carried {
-  /** Bytes written up to and with this batch. */
-  readonly end: number;
-  readonly writtenMs: number;
-  flushedMs: number;
-  readonly waiter: Waiter;
-}
-
 // One write's callback is the finest sign of progress there is, and large writes cost least
 // (measured: 64 to 192 KiB).
 const writeBytesMax = 128 * 1024;
@@ -66,7 +50,6 @@ const drainLookMsMax = 160;
 // Looking costs up to tens of milliseconds where a machine has many connections: at most one part
 // in so many of the time.
 const lookShareMax = 50;
-const notYet = Number.POSITIVE_INFINITY;
 
 /** See the head of this file. */
 export class Connection {
@@ -77,7 +60,7 @@ export class Connection {
   readonly #events: ConnectionEvents;
   readonly #arrival: Arrival;
   readonly #ended = new AbortController();
-  readonly #carried: Carried[] = [];
+  readonly #carried = new Unsettled();
   #state: 'open' | 'finishing' | 'over' = 'open';
   #watching = false;
   #written = 0;
@@ -120,7 +103,7 @@ export class Connection {
   /** Whether the receiver should be asked, by `finish`, to confirm what it has read. */
   get isDue(): boolean {
     if (this.#state !== 'open') return false;
-    const [oldest] = this.#carried;
+    const { oldest } = this.#carried;
     const nowMs = this.#clock.monotonic();
     const { settling, settlesBy, bytesMax, ageMsMax } = this.#habit;
     if (settlesBy === 'window') return nowMs - this.#openedMs >= ageMsMax;
@@ -141,11 +124,10 @@ export class Connection {
    */
   write({ bytes, release }: Frames, waiter: Waiter): void {
     const writtenMs = this.#clock.monotonic();
-    if (this.#carried.length === 0) this.#progressMs = writtenMs;
+    if (this.#carried.oldest === undefined) this.#progressMs = writtenMs;
     this.#writtenMs = writtenMs;
     this.#written += bytes.length;
-    const carried: Carried = { end: this.#written, writtenMs, flushedMs: notYet, waiter };
-    this.#carried.push(carried);
+    const carried = this.#carried.add({ end: this.#written, writtenMs, waiter });
     for (let start = 0; start < bytes.length; start += writeBytesMax) {
       const part = bytes.subarray(start, start + writeBytesMax);
       this.#socket.write(part, (error) => {
@@ -170,7 +152,7 @@ export class Connection {
     if (this.#state === 'over') return;
     if (this.#state === 'open') {
       this.#state = 'finishing';
-      if (this.#carried.every(({ waiter }) => waiter.signal.aborted)) {
+      if (this.#carried.isForsaken) {
         if (this.#flushed < this.#written) this.#socket.destroy();
         else this.#socket.destroySoon();
         this.#end(null);
@@ -178,12 +160,12 @@ export class Connection {
       }
       void this.#endOurSide();
     }
-    if (withinMs !== null) void this.#endWithin(withinMs);
+    if (withinMs !== null) this.#endWithin(withinMs);
   }
 
   /** Tells what it carries to be sent again, for a fault that is not its own, and ends. */
   giveUp(cause: ExportError): void {
-    this.#sendBack(cause);
+    this.#carried.sendBack(cause);
     this.finish();
   }
 
@@ -209,24 +191,15 @@ export class Connection {
 
   #unanswered(): void {
     const waitMs = this.#habit.answerMsMax;
-    switch (this.#habit.unanswered()) {
-      case 'delivered':
-        this.#settle(this.#carried.length);
-        this.#letGo();
-        break;
-      case 'retry':
-        this.#break(() => this.#notClosed(waitMs));
-        break;
-    }
+    if (this.#habit.unanswered() === 'delivered') this.#letGo();
+    else this.#break(() => this.#notClosed(waitMs));
   }
 
-  async #endWithin(waitMs: number): Promise<void> {
-    try {
-      await this.#clock.sleep(waitMs, this.#ended.signal);
-    } catch {
-      return; // over: everything has its fate
-    }
-    this.#break(() => this.#notClosed(waitMs));
+  #endWithin(waitMs: number): void {
+    this.#clock.sleep(waitMs, this.#ended.signal).then(
+      () => this.#break(() => this.#notClosed(waitMs)),
+      () => undefined, // over: everything has its fate
+    );
   }
 
   #notClosed(waitMs: number): ExportError {
@@ -242,7 +215,6 @@ export class Connection {
     } else if (this.#state === 'finishing') {
       const nowMs = this.#clock.monotonic();
       this.#habit.answered(nowMs - (this.#finMs ?? nowMs), this.#written);
-      this.#settle(this.#carried.length);
       this.#letGo();
     }
   }
@@ -252,11 +224,12 @@ export class Connection {
   async #watch(): Promise<void> {
     if (this.#watching) return;
     this.#watching = true;
+    const carried = this.#carried;
     const { windowMs, stallMs } = this.#habit.settling;
     const shortestMs = Math.max(5, Math.min(windowMs, stallMs) / 4);
     let tickMs = shortestMs;
     try {
-      for (let oldest = this.#carried[0]; oldest !== undefined; oldest = this.#carried[0]) {
+      for (let { oldest } = carried; oldest !== undefined; oldest = carried.oldest) {
         // All flushed: nothing to see before the oldest is due, and looking has its price
         // (send-queue.ts).
         const fromMs = this.#habit.settlesBy === 'close' ? oldest.writtenMs : oldest.flushedMs;
@@ -299,16 +272,13 @@ export class Connection {
     const { windowMs } = this.#habit.settling;
     const isSettled = ({ end, flushedMs }: Carried) =>
       end <= this.#arrival.bytes && Math.max(flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
-    const firstOpen = this.#carried.findIndex((batch) => !isSettled(batch));
-    this.#settle(firstOpen === -1 ? this.#carried.length : firstOpen);
-    if (this.#state === 'finishing' && this.#carried.length === 0) this.#letGo();
+    this.#carried.settle(isSettled);
+    if (this.#state === 'finishing' && this.#carried.oldest === undefined) this.#letGo();
   }
 
-  #settle(count: number): void {
-    for (const batch of this.#carried.splice(0, count)) batch.waiter.tell({ outcome: 'delivered' });
-  }
-
+  /** All of it was read. */
   #letGo(): void {
+    this.#carried.settle();
     this.#socket.destroy();
     this.#end(null);
   }
@@ -318,12 +288,8 @@ export class Connection {
     this.#socket.destroy();
     const why = cause();
     if (this.#finMs !== null) this.#habit.broke(this.#clock.monotonic() - this.#finMs);
-    this.#sendBack(why);
+    this.#carried.sendBack(why);
     this.#end(why);
-  }
-
-  #sendBack(cause: ExportError): void {
-    for (const { waiter } of this.#carried.splice(0)) waiter.tell({ outcome: 'retry', cause });
   }
 
   #end(cause: ExportError | null): void {

@@ -18,11 +18,12 @@
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
-import { Connection, type Waiter } from './connection.ts';
+import { Connection } from './connection.ts';
 import { dial, type Receiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';
 import type { Frames } from './framing.ts';
 import type { Habit } from './habit.ts';
+import type { Waiter } from './unsettled.ts';
 
 /** A batch to send. */
 export interface Outgoing {
