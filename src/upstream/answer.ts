@@ -18,7 +18,7 @@ import {
 } from './problem.ts';
 
 /** What an answer was the answer to. */
-export interface Asked {
+export interface Sent {
   /** Upstream's name in the config. */
   readonly upstream: string;
   /** Without query. */
@@ -32,9 +32,9 @@ export interface Asked {
 const disguiseBytesMax = 16 * 1024;
 
 /** Judges a whole answer; `wait`: what upstream asks for with it. */
-export function judge(response: HttpResponse, asked: Asked, wait: Wait | undefined): Answer<Body> {
+export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body> {
   const { status } = response;
-  if (status === 200) return judgeBody(response, asked, wait);
+  if (status === 200) return readBody(response, asked, wait);
   const problem = readProblem(response.body, asked.hidden);
   const failure = (code: ExportError['code'], next: string) =>
     errorOf(code, asked, {
@@ -78,7 +78,7 @@ export function judge(response: HttpResponse, asked: Asked, wait: Wait | undefin
 }
 
 /** The answer that never came whole. */
-export function judgeFailure(failure: HttpFailure, asked: Asked): Failure {
+export function failureOf(failure: HttpFailure, asked: Sent): Failure {
   const tooLarge = failure.reason === 'too_large';
   const cause = new ExportError(
     tooLarge || failure.reason === 'encoding' ? 'upstream_nonsense' : 'upstream_unreachable',
@@ -94,7 +94,7 @@ export function judgeFailure(failure: HttpFailure, asked: Asked): Failure {
   return { outcome: 'retry', cause };
 }
 
-function judgeBody(response: HttpResponse, asked: Asked, wait: Wait | undefined): Answer<Body> {
+function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body> {
   const { status, headers, body } = response;
   const first = firstByte(body);
   if (first !== 0x7b && first !== 0x5b) {
@@ -141,11 +141,11 @@ function firstByte(body: Uint8Array): number {
   return -1;
 }
 
-function retry(cause: ExportError, wait: Wait | undefined): Failure {
+function retry(cause: ExportError, wait?: Wait): Failure {
   return { outcome: 'retry', ...(wait === undefined ? {} : { wait }), cause };
 }
 
-function nonsense(what: string, status: number, asked: Asked, problem: Problem = {}): ExportError {
+function nonsense(what: string, status: number, asked: Sent, problem: Problem = {}): ExportError {
   return errorOf('upstream_nonsense', asked, {
     what: `upstream answered ${what}`,
     next: 'It is asked again by itself, and never taken for the end of the data; check base_url and path if it lasts.',
@@ -154,7 +154,7 @@ function nonsense(what: string, status: number, asked: Asked, problem: Problem =
   });
 }
 
-function deniedCause(status: number, asked: Asked, problem: Problem): ExportError {
+function deniedCause(status: number, asked: Sent, problem: Problem): ExportError {
   const { asked: wanted = 'none', granted } = asked.scopes;
   const scopes =
     status === 403 ? `; scope asked for: ${wanted}, granted: ${granted ?? 'not said'}` : '';
@@ -166,7 +166,7 @@ function deniedCause(status: number, asked: Asked, problem: Problem): ExportErro
   return errorOf('upstream_refused', asked, { what, next, status, problem });
 }
 
-function redirectCause(response: HttpResponse, asked: Asked): ExportError {
+function redirectCause(response: HttpResponse, asked: Sent): ExportError {
   const target = URL.parse(response.headers.location ?? '')?.host ?? 'elsewhere';
   return errorOf('upstream_refused', asked, {
     what: `upstream answered ${response.status}, a redirect to ${cleanText(target, 100)}, which is not followed`,
@@ -183,7 +183,7 @@ interface Telling {
   readonly problem: Problem;
 }
 
-function errorOf(code: ExportError['code'], asked: Asked, telling: Telling): ExportError {
+function errorOf(code: ExportError['code'], asked: Sent, telling: Telling): ExportError {
   return new ExportError(code, `${doing(asked)}: ${telling.what}`, {
     next: telling.next,
     details: {
@@ -196,6 +196,6 @@ function errorOf(code: ExportError['code'], asked: Asked, telling: Telling): Exp
   });
 }
 
-function doing(asked: Asked): string {
+function doing(asked: Sent): string {
   return `asking ${asked.upstream} for ${asked.path}`;
 }

@@ -17,7 +17,7 @@ import {
 } from '../contracts/tools.ts';
 import type { Body, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import type { TokenAnswer } from './access-token.ts';
-import { type Asked, judge, judgeFailure } from './answer.ts';
+import { failureOf, readAnswer, type Sent } from './answer.ts';
 import { type EndOfLife, EndOfLifeWatch } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
@@ -100,7 +100,7 @@ export function openUpstream(
     for (let renewed = false; ; renewed = true) {
       const pass = await ticket(lane, signal);
       if (pass.outcome !== 'ok') return pass;
-      const asked: Asked = {
+      const asked: Sent = {
         upstream: name,
         path,
         hidden: [pass.token, ...secretsOf(request)],
@@ -111,10 +111,10 @@ export function openUpstream(
         const asking = requestFor(request, settings, { token: pass.token, tls });
         response = await tools.http.request(asking, signal);
       } catch (error) {
-        if (error instanceof HttpFailure) return judgeFailure(error, asked);
+        if (error instanceof HttpFailure) return failureOf(error, asked);
         throw error;
       }
-      const answer = judge(response, asked, learn(lane, response, request.query));
+      const answer = readAnswer(response, asked, learn(lane, response, request.query));
       if (showsCredentialTaken(response)) {
         source.accepted(pass.token);
         source.suspicion.accept(suspectPath(lane));

@@ -13,7 +13,7 @@ import { nonePassed } from '../list/end-watch.ts';
 import { follow } from '../list/follow.ts';
 import { type Identified, Identifier } from '../list/identity.ts';
 import { firstPlace, isFirst, type Page, type Place } from '../list/page.ts';
-import { type Asked, PageAsker } from '../list/page-asker.ts';
+import { type FetchedPage, PageAsker } from '../list/page-asker.ts';
 import type { Resume } from '../list/pager.ts';
 import type { Stage, Taken } from '../list/stage.ts';
 import type { Walked, WalkReader } from '../list/walk.ts';
@@ -146,7 +146,7 @@ export class WholeList implements WalkReader {
     return this.#asker.limit;
   }
 
-  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<Asked>> {
+  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     return this.#asker.ask({ place, overlap, isEnd: false, unsorted: false }, signal);
   }
 

@@ -10,10 +10,10 @@ import { CircleWatch, type Sameness } from './circle.ts';
 import { EndWatch, type Last, nonePassed, notKnown } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
-import type { Reading } from './judge.ts';
+import type { PageRole } from './judge.ts';
 import { keysOf, overlapEnd, sameEnd } from './keys.ts';
 import { firstPlace, isFirst, type Page, type Place } from './page.ts';
-import type { Asked } from './page-asker.ts';
+import type { FetchedPage } from './page-asker.ts';
 import { overlapMax, type Pager, pagerFor } from './pager.ts';
 import { isOneSecond } from './record-time.ts';
 import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
@@ -74,7 +74,7 @@ class Following {
   readonly #circle: CircleWatch;
   readonly #tail: TailWatch;
   readonly #end: EndWatch;
-  #reading: Reading;
+  #reading: PageRole;
   #left: string | null;
   /** No page with records was met so far. */
   #isFirst = true;
@@ -147,7 +147,7 @@ class Following {
   }
 
   /** Takes what is new on a page, and tells where the walk goes on. */
-  #read(place: Place, { page, hidden }: Asked): Read | Failure | 'shifted' {
+  #read(place: Place, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
     const identified = this.#reader.identify(page);
     const isFull = this.#isFull(identified);
     const heeded = this.#end.isHeeded(place, page, { identified, isFull });
@@ -181,9 +181,9 @@ class Following {
    * whether its cursor leads on, the place is asked once more.
    */
   async #arrival(
-    upcoming: Promise<Answer<Asked>>,
-    askAgain: () => Promise<Answer<Asked>>,
-  ): Promise<Answer<Asked>> {
+    upcoming: Promise<Answer<FetchedPage>>,
+    askAgain: () => Promise<Answer<FetchedPage>>,
+  ): Promise<Answer<FetchedPage>> {
     if (await this.#reader.isLate(upcoming)) await this.#flush();
     const asked = await upcoming;
     if (asked.outcome !== 'ok' || !this.#tail.doubts(asked.page)) return asked;

@@ -5,7 +5,7 @@
 import type { ListCheckpoint } from './checkpoint.ts';
 
 /** Of a checkpoint: what is remembered, a stretch of records each, and the horizon. */
-export type Memory = Pick<ListCheckpoint['memory'], 'remembered' | 'horizon'>;
+export type Remembered = Pick<ListCheckpoint['memory'], 'remembered' | 'horizon'>;
 
 /** Records of one stretch. */
 const stretchMax = 100_000;
@@ -17,10 +17,10 @@ export const noHorizon = Number.MAX_SAFE_INTEGER;
 
 /** The memory with some records more; `latest` is the event time of the last of them, null where they have none. */
 export function remember(
-  { remembered, horizon }: Memory,
+  { remembered, horizon }: Remembered,
   count: number,
   latest: number | null,
-): Memory {
+): Remembered {
   const last = remembered.at(-1);
   const time = latest ?? noHorizon;
   if (last !== undefined && last.count < stretchMax) {

@@ -23,7 +23,7 @@ import { timeOf } from './record-time.ts';
 import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
 
 /** What a page is to the walk that reads it. */
-export type Reading = 'resume' | 'onward' | 'known';
+export type PageRole = 'resume' | 'onward' | 'known';
 
 /** What one walk has counted of records without ids. */
 export type WalkCounts = Map<string, number>;
@@ -32,7 +32,7 @@ export type WalkCounts = Map<string, number>;
 export interface Question {
   readonly page: Page;
   readonly identified: Identified;
-  readonly reading: Reading;
+  readonly reading: PageRole;
   readonly counts: WalkCounts;
   /** Leading records that overlap with the page before, and so are known. */
   readonly overlap: number;
@@ -73,14 +73,14 @@ export interface Judged {
 }
 
 /** What a stream goes by. */
-export interface Memory {
+export interface JudgeMeans {
   readonly identifier: Identifier;
   readonly repeats: Repeats;
   readonly drift: Drift;
 }
 
 /** Tells new records from repeats. */
-export function judge(question: Question, memory: Memory): Judged {
+export function judge(question: Question, memory: JudgeMeans): Judged {
   const { identified, since, horizon, standingBefore } = question;
   const { identifier, repeats, drift } = memory;
   const { words, named } = identified;
@@ -158,7 +158,7 @@ export function judge(question: Question, memory: Memory): Judged {
 function meet(
   identified: Identified,
   index: number,
-  { identifier, repeats }: Memory,
+  { identifier, repeats }: JudgeMeans,
 ): 'known' | 'adopted' | 'version' | 'new' {
   const { words, records } = identified;
   const at = index * identityWords;
@@ -178,7 +178,11 @@ function meet(
 }
 
 /** How many records like this one, which has no id, are held. */
-function heldLike(identified: Identified, index: number, { identifier, repeats }: Memory): number {
+function heldLike(
+  identified: Identified,
+  index: number,
+  { identifier, repeats }: JudgeMeans,
+): number {
   const held = repeats.value(identified.words, index * identityWords);
   if (held >= 0 || !repeats.hasOlder) return Math.max(0, held);
   const older = identifier.older(identified, index);
@@ -186,7 +190,7 @@ function heldLike(identified: Identified, index: number, { identifier, repeats }
 }
 
 /** Has the drift weigh what of the page is read again, before any of it is judged. */
-function weigh(question: Question, memory: Memory): void {
+function weigh(question: Question, memory: JudgeMeans): void {
   const { identified, readBefore, now } = question;
   const { drift } = memory;
   const { words, named } = identified;

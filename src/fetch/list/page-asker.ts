@@ -27,7 +27,7 @@ interface Wanted {
 }
 
 /** A whole page. */
-export interface Asked {
+export interface FetchedPage {
   readonly page: Page;
   /** Why the row behind the page's last one is not shown, where that is so. */
   readonly hidden: ExportError | null;
@@ -71,7 +71,7 @@ export class PageAsker {
    * The page at a place. Waits for room in the spool. A refusal is about `sort` where upstream answers only without the
    * sorting: from then on that is left out, and the list is another one.
    */
-  async ask(wanted: Wanted, signal: AbortSignal): Promise<Answer<Asked>> {
+  async ask(wanted: Wanted, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const before = this.traits;
     const asked = await this.#ask(wanted, signal);
     if (asked.outcome !== 'refused') return asked;
@@ -102,7 +102,7 @@ export class PageAsker {
   async #ask(
     { place, overlap, isEnd, unsorted }: Wanted,
     signal: AbortSignal,
-  ): Promise<Answer<Asked>> {
+  ): Promise<Answer<FetchedPage>> {
     let mayEnd = isEnd;
     let smaller: number | null = null;
     let blocked: Failure | null = null;

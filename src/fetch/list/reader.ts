@@ -31,7 +31,7 @@ import { Group } from './group.ts';
 import { remember } from './horizon.ts';
 import type { Identified } from './identity.ts';
 import { type Page, type Place, samePlace } from './page.ts';
-import { type Asked, PageAsker } from './page-asker.ts';
+import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
 import { latestOn, type Taken } from './stage.ts';
 
@@ -136,7 +136,7 @@ export class ListReader {
   }
 
   /** The page at a place, of which `overlap` rows were read before. */
-  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<Asked>> {
+  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const { end, server } = this.checkpoint;
     const isEnd = end.atEnd && samePlace(place, end.resume);
     return this.#asker.ask({ place, overlap, isEnd, unsorted: server.unsorted }, signal);

@@ -5,7 +5,7 @@ import type { ListEndpoint } from '../../contracts/source.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
-import type { Reading } from './judge.ts';
+import type { PageRole } from './judge.ts';
 import type { Place } from './page.ts';
 import type { Resume } from './pager.ts';
 import type { Verdicts } from './paging-doubt.ts';
@@ -34,7 +34,7 @@ export type WalkReader = Pick<
 export interface Walk {
   readonly from: Resume;
   /** What the first page is; the pages after a `resume` page are `onward`. */
-  readonly reading: Reading;
+  readonly reading: PageRole;
   /** False while what the walk finds is not anchored until it has joined up with what was known. */
   readonly anchored: boolean;
   /** It aims at the list's end, so that its cursors are places to step back to. */
