@@ -171,9 +171,11 @@ async function carryOut(doing: Doing): Promise<ExitCode> {
     );
     const progress = stop.aborted ? await stopThere(doing, asked, last) : last;
     if (alone === null) return tellEnd(doing, asked, progress);
-    const behind = await alone.end({ delivers: progress?.state === 'failed' });
+    const { read, behind } = await alone.end({ delivers: progress?.state === 'failed' });
     const held = Math.max(0, ...behind.map((sink) => sink.held));
-    const code = tellEnd(doing, asked, progress && { ...progress, behind: held });
+    // What is cancelled is no longer written down.
+    const come = requestNow(doing, asked) === undefined ? read : progress;
+    const code = tellEnd(doing, asked, come && { ...come, behind: held });
     for (const line of behindLines(behind)) means.err(line);
     return code;
   } finally {

@@ -4,7 +4,7 @@
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
-import type { BackfillRequest } from '../hold/backfills.ts';
+import type { BackfillProgress, BackfillRequest } from '../hold/backfills.ts';
 import { backlog, type Summary } from '../pipeline.ts';
 import { delivered } from './backfill.ts';
 import { timeToGiveUp } from './give-up.ts';
@@ -23,8 +23,16 @@ export interface AloneMeans {
 export interface RunningAlone {
   /** Aborts when nothing moves any more. */
   readonly stuck: AbortSignal;
-  /** Ends it, with all that is held delivered first if told so; resolves with the sinks that do not have everything. */
-  end(how: { readonly delivers: boolean }): Promise<Summary['behind']>;
+  /** Ends it, with all that is held delivered first if told so. */
+  end(how: { readonly delivers: boolean }): Promise<AloneEnd>;
+}
+
+/** How it ended. */
+export interface AloneEnd {
+  /** How far the reading came; null where it had not begun. */
+  readonly read: BackfillProgress | null;
+  /** Sinks that do not have everything. */
+  readonly behind: Summary['behind'];
 }
 
 /** Runs it. */
@@ -49,14 +57,15 @@ export function runAlone(
       const live = () => pipeline.state;
       if (delivers) await delivered({ ...means, live }, stuck.signal).catch(() => undefined);
       over.abort(new Error('the backfill is over'));
-      await serving;
+      const read = await serving;
       await running;
       const { end } = spool.gauge;
-      return pipeline.state.sinks
+      const behind = pipeline.state.sinks
         .filter(({ position }) => position < end)
         .map(({ name, position, error }) => ({
           ...{ sink: name, held: backlog(end, position), cause: error },
         }));
+      return { read, behind };
     },
   };
 }

@@ -28,12 +28,12 @@ export interface BackfillReading {
   readonly isOver: boolean;
   /** Stops it: it is not wanted any more. */
   drop(): void;
-  /** Resolves when nothing of it is under way. */
-  readonly ended: Promise<void>;
+  /** Resolves when nothing of it is under way, with how far it has come. */
+  readonly ended: Promise<BackfillProgress>;
 }
 
 const lookEveryMs = 100;
-const noteEveryMs = 1_000;
+const noteEveryMs = 500;
 
 /** The source with its lists alone, null where it has none: a configuration that is read whole has no past to be read. */
 export function listsOf(source: PlannedSource | undefined): PlannedSource | null {
@@ -107,6 +107,7 @@ export function readBackfill(
     })
     .then(() => {
       isOver = true;
+      return progress();
     });
   return {
     row,

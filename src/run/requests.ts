@@ -4,7 +4,7 @@
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
-import { backfillsAmong } from '../hold/backfills.ts';
+import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type BackfillReading, type ReadingMeans, readBackfill } from './backfill.ts';
@@ -19,8 +19,14 @@ export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
 
 const lookEveryMs = 250;
 
-/** Carries requests out until stopped; then a backfill that is read stops where it is. Never rejects. */
-export async function serveRequests(means: RequestMeans, stop: AbortSignal): Promise<void> {
+/**
+ * Carries requests out until stopped; then a backfill that is read stops where it is, which is what this resolves with. Never
+ * rejects.
+ */
+export async function serveRequests(
+  means: RequestMeans,
+  stop: AbortSignal,
+): Promise<BackfillProgress | null> {
   const { tools } = means;
   let reading: BackfillReading | null = null;
   while (!stop.aborted) {
@@ -32,7 +38,7 @@ export async function serveRequests(means: RequestMeans, stop: AbortSignal): Pro
     }
     await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
-  await reading?.ended;
+  return (await reading?.ended) ?? null;
 }
 
 /** Looks once; returns the backfill that is read from then on. */
@@ -49,7 +55,7 @@ async function look(
     return last;
   }
   const next = backfillsAmong(pending).find(({ row }) => reads(row));
-  if (next === undefined) return null;
+  if (next === undefined) return last;
   return readBackfill(next, { ...means, live: () => pipeline.state }, stop);
 }
 
