@@ -7,7 +7,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Epoch } from '../contracts/numbering.ts';
 import { identityBytes } from '../contracts/spool.ts';
-import { isDamage, storeError } from './database.ts';
+import { isDamage, openToLook, storeError } from './database.ts';
 import type { DeliveredCopy } from './delivered.ts';
 import { epochsFrom } from './epochs.ts';
 import { isWhole, rowsOf, wholeRow } from './held-page.ts';
@@ -24,7 +24,7 @@ const versionMax = 1_000;
 export function findDamage(path: string, copy: DeliveredCopy | null): string | null {
   const header = headerOf(path);
   try {
-    const database = new DatabaseSync(path, { readOnly: true });
+    const database = openToLook(path);
     try {
       return flawIn(database, header, copy);
     } finally {

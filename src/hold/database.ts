@@ -35,7 +35,7 @@ export interface DatabaseSettings {
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   const path = join(settings.dir, settings.name ?? databaseName);
   try {
-    if (settings.readOnly) return new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
+    if (settings.readOnly) return openToLook(path);
     makePrivateDirectory(settings.dir);
     makePrivateFile(path);
     const database = new DatabaseSync(path, { timeout: busyMsMax });
@@ -51,6 +51,11 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   } catch (error) {
     throw storeError(error, `opening the state database ${path}`);
   }
+}
+
+/** Opens a database that stays as it is, also while another process makes it good after a crash. */
+export function openToLook(path: string): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
 }
 
 /** How many migrations a database has seen; asked before anything is changed in it. */
@@ -88,7 +93,7 @@ export function hasState(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
   try {
-    const database = new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
+    const database = openToLook(path);
     try {
       return Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0) > 0;
     } finally {

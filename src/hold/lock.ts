@@ -9,13 +9,14 @@ import { ExportError } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 
 const sqliteBusy = 5;
-/** The journal is kept in memory, so that a full disk has room for it. A look by `status` holds the lock for an instant. */
+/** The journal is kept in memory, so that a full disk has room for it. */
 const exclusive = `
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = MEMORY;
-PRAGMA busy_timeout = 250;
 BEGIN EXCLUSIVE;
 `;
+/** Who looks whether it is held (`status`, a backfill that is followed) holds it for an instant, which is longer under load. */
+const lookMsMax = 1_000;
 
 /** Held until `release`, or until the process ends. */
 export interface Lock {
@@ -30,7 +31,7 @@ export function takeLock(dir: string): Lock {
     makePrivateDirectory(dir);
     const path = join(dir, 'lock.db');
     makePrivateFile(path);
-    database = new DatabaseSync(path);
+    database = new DatabaseSync(path, { timeout: lookMsMax });
     database.exec(exclusive);
   } catch (error) {
     database?.close();
@@ -66,9 +67,10 @@ function nameOwner(dir: string): void {
 export function holderOf(dir: string): string | null {
   const path = join(dir, 'lock.db');
   if (!existsSync(path)) return null;
-  const database = new DatabaseSync(path);
+  const database = new DatabaseSync(path, { readOnly: true });
   try {
-    database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE; ROLLBACK;');
+    // Two who look do not take each other for the holder: what they read waits for an exclusive lock alone.
+    database.prepare('SELECT count(*) FROM sqlite_master').get();
     return null;
   } catch {
     return holder(dir);

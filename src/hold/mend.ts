@@ -12,12 +12,12 @@
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
 import type { Epoch } from '../contracts/numbering.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { findDamage, identityIn } from './damage.ts';
-import { openDatabase, storeError } from './database.ts';
+import { openDatabase, openToLook, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';
 import { takeLock } from './lock.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
@@ -226,7 +226,7 @@ function readInto(fresh: DatabaseSync, path: string): Found {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return nothing;
   let damaged: DatabaseSync | null = null;
   try {
-    damaged = new DatabaseSync(path, { readOnly: true });
+    damaged = openToLook(path);
     return { salvaged: salvage(damaged, fresh), ...identityIn(damaged) };
   } finally {
     damaged?.close();

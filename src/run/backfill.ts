@@ -3,6 +3,7 @@
 // beside its live streams or a command alone. What must stay true: whatever goes wrong with it, the journey goes on.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Log } from '../contracts/tools.ts';
 import type { BackfillState } from '../fetch/backfill.ts';
 import { type PlannedSource, Polling } from '../fetch/polling.ts';
 import { type BackfillProgress, type BackfillRequest, memoryOf } from '../hold/backfills.ts';
@@ -21,17 +22,6 @@ export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
   readonly tools: BootTools;
 }
 
-/** A backfill being read. */
-export interface BackfillReading {
-  readonly row: number;
-  /** Nothing of it is under way any more. */
-  readonly isOver: boolean;
-  /** Stops it: it is not wanted any more. */
-  drop(): void;
-  /** Resolves when nothing of it is under way, with how far it has come. */
-  readonly ended: Promise<BackfillProgress>;
-}
-
 const lookEveryMs = 100;
 const noteEveryMs = 500;
 
@@ -41,82 +31,103 @@ export function listsOf(source: PlannedSource | undefined): PlannedSource | null
   return source === undefined || streams.length === 0 ? null : { ...source, streams };
 }
 
-/** Reads on, until all is delivered, it is dropped, or the process is to stop. */
-export function readBackfill(
-  request: BackfillRequest,
-  means: ReadingMeans,
-  stop: AbortSignal,
-): BackfillReading {
-  const { row, id } = request;
-  const { clock, random, ...tools } = means.tools;
-  const log = tools.log.with({ backfill: id });
-  const polling = new Polling(
-    { ...means, tools: { ...tools, clock, log }, random, found: means.findings.add },
-    1,
-  );
-  const unwanted = new AbortController();
-  const signal = AbortSignal.any([stop, unwanted.signal]);
-  let state: BackfillProgress['state'] = 'reading';
-  let error: ExportError | null = null;
-  let isOver = false;
-  const progress = (): BackfillProgress => ({
-    version: 1,
-    state,
-    at: clock.now(),
-    ...together(polling.backfills),
-    behind: behindMost(means),
-    error: error === null ? null : { message: error.message, next: error.next },
-  });
-  const over = new AbortController();
-  const noting = (async () => {
-    while (!over.signal.aborted) {
-      // On a full disk, say, it is worth no more than another try.
-      await means.spool.noteRequest(row, { ...progress() }).catch(() => undefined);
-      await clock.sleep(noteEveryMs, over.signal).catch(() => undefined);
-    }
-  })();
-  const read = async () => {
-    log.info('a backfill begins, or goes on', factsOf(request));
-    polling.add([pastOf(request, means)]);
-    const [failed] = await polling.once(signal);
-    signal.throwIfAborted();
-    if (failed !== undefined) throw failed.cause;
-    state = 'delivering';
-    await delivered(means, signal);
-    state = 'done';
-    log.info('the backfill is done: every sink has all of it');
-  };
-  const ended = read()
-    .catch((failure) => {
-      if (signal.aborted) {
-        log.info('the backfill stops where it is');
-        return;
-      }
-      error = asExportError(failure, 'backfilling');
-      state = 'failed';
-      log.error('the backfill has failed', { error: error.message, next: error.next });
-    })
-    .then(async () => {
-      over.abort(new Error('ended'));
-      await noting;
-      await means.spool.leave(request, progress());
-    })
-    .catch((failure) => {
+/** A backfill being read: until all is delivered, it is dropped, or the process is to stop. */
+export class BackfillReading {
+  /** Resolves when nothing of it is under way, with how far it has come. */
+  readonly ended: Promise<BackfillProgress>;
+  readonly #request: BackfillRequest;
+  readonly #means: ReadingMeans;
+  readonly #log: Log;
+  readonly #polling: Polling;
+  readonly #unwanted = new AbortController();
+  readonly #signal: AbortSignal;
+  #state: BackfillProgress['state'] = 'reading';
+  #error: ExportError | null = null;
+  #isOver = false;
+
+  constructor(request: BackfillRequest, means: ReadingMeans, stop: AbortSignal) {
+    const { random, ...tools } = means.tools;
+    const log = tools.log.with({ backfill: request.id });
+    const found = means.findings.add;
+    this.#request = request;
+    this.#means = means;
+    this.#log = log;
+    this.#polling = new Polling({ ...means, tools: { ...tools, log }, random, found }, 1);
+    this.#signal = AbortSignal.any([stop, this.#unwanted.signal]);
+    this.ended = this.#run();
+  }
+
+  get row(): number {
+    return this.#request.row;
+  }
+
+  /** Nothing of it is under way any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Stops it: it is not wanted any more. */
+  drop(): void {
+    this.#unwanted.abort(new Error('not wanted'));
+  }
+
+  async #run(): Promise<BackfillProgress> {
+    const over = new AbortController();
+    const noting = this.#note(over.signal);
+    await this.#read().catch((failure) => this.#fail(failure));
+    over.abort(new Error('ended'));
+    await noting;
+    await this.#means.spool.leave(this.#request, this.#progress).catch((failure) => {
       // A full disk, say. The request is looked at again, and what was read is not read twice.
-      log.debug('leaving a backfill', { error: String(failure) });
-    })
-    .then(() => {
-      isOver = true;
-      return progress();
+      this.#log.debug('leaving a backfill', { error: String(failure) });
     });
-  return {
-    row,
-    ended,
-    drop: () => unwanted.abort(new Error('not wanted')),
-    get isOver() {
-      return isOver;
-    },
-  };
+    this.#isOver = true;
+    return this.#progress;
+  }
+
+  async #read(): Promise<void> {
+    this.#log.info('a backfill begins, or goes on', factsOf(this.#request));
+    this.#polling.add([pastOf(this.#request, this.#means)]);
+    const [failed] = await this.#polling.once(this.#signal);
+    this.#signal.throwIfAborted();
+    if (failed !== undefined) throw failed.cause;
+    this.#state = 'delivering';
+    await delivered(this.#means, this.#signal);
+    this.#state = 'done';
+    this.#log.info('the backfill is done: every sink has all of it');
+  }
+
+  #fail(failure: unknown): void {
+    if (this.#signal.aborted) {
+      this.#log.info('the backfill stops where it is');
+      return;
+    }
+    const error = asExportError(failure, 'backfilling');
+    this.#error = error;
+    this.#state = 'failed';
+    this.#log.error('the backfill has failed', { error: error.message, next: error.next });
+  }
+
+  /** Notes how far it is. On a full disk, say, that is worth no more than another try. */
+  async #note(over: AbortSignal): Promise<void> {
+    const { spool, tools } = this.#means;
+    while (!over.aborted) {
+      await spool.noteRequest(this.row, { ...this.#progress }).catch(() => undefined);
+      await tools.clock.sleep(noteEveryMs, over).catch(() => undefined);
+    }
+  }
+
+  get #progress(): BackfillProgress {
+    const { live, spool, tools } = this.#means;
+    const { end } = spool.gauge;
+    const behind = live().sinks.map(({ position }) => backlog(end, position));
+    const error = this.#error && { message: this.#error.message, next: this.#error.next };
+    return {
+      ...{ version: 1, state: this.#state, at: tools.clock.now() },
+      ...together(this.#polling.backfills),
+      ...{ behind: Math.max(0, ...behind), error },
+    };
+  }
 }
 
 function pastOf(request: BackfillRequest, means: ReadingMeans): PlannedSource {
@@ -137,12 +148,6 @@ function pastOf(request: BackfillRequest, means: ReadingMeans): PlannedSource {
       paceFor(stream, { ...means, ...made, clock, random }),
   };
   return { ...lists, past };
-}
-
-/** Events that the slowest sink still has to get. */
-function behindMost({ spool, live }: Pick<ReadingMeans, 'spool' | 'live'>): number {
-  const { end } = spool.gauge;
-  return Math.max(0, ...live().sinks.map(({ position }) => backlog(end, position)));
 }
 
 /** Waits until each sink has what is held now; at a start they are not all there yet. */

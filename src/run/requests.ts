@@ -7,7 +7,7 @@ import type { Json } from '../contracts/json.ts';
 import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type BackfillReading, type ReadingMeans, readBackfill } from './backfill.ts';
+import { BackfillReading, type ReadingMeans } from './backfill.ts';
 import { rewindStream } from './checkpoint-moves.ts';
 
 /** What requests are carried out with. */
@@ -56,7 +56,7 @@ async function look(
   }
   const next = backfillsAmong(pending).find(({ row }) => reads(row));
   if (next === undefined) return last;
-  return readBackfill(next, { ...means, live: () => pipeline.state }, stop);
+  return new BackfillReading(next, { ...means, live: () => pipeline.state }, stop);
 }
 
 async function carryOut(request: Request, means: RequestMeans, stop: AbortSignal): Promise<void> {
