@@ -26,7 +26,7 @@ import { retryAfterMs } from './retry-after.ts';
 const answerBytesMax = 4 * 1024 * 1024;
 
 /** Where and how a sink posts; the settings that such sinks share. */
-export interface Receiver {
+export interface HttpReceiver {
   readonly url: string;
   readonly headers?: Readonly<Record<string, Secret>> | undefined;
   readonly tls?: TlsSettings | undefined;
@@ -63,7 +63,7 @@ export function postUrl() {
 }
 
 /** What is wrong with a receiver's settings together; null if nothing. */
-export function receiverFlaw(settings: Receiver): string | null {
+export function receiverFlaw(settings: HttpReceiver): string | null {
   return settings.tls !== undefined && settings.url.startsWith('http:')
     ? 'tls is set, but url begins with http://; write https://, or leave tls out'
     : null;
@@ -86,7 +86,7 @@ const heldNext = 'Nothing was lost: the events stay held and are sent again by t
 
 /** Posts once. Rejects only when `signal` aborts. */
 export async function postOnce(
-  receiver: Receiver,
+  receiver: HttpReceiver,
   post: Post,
   context: PostContext,
 ): Promise<PostAnswer> {
@@ -119,7 +119,7 @@ export async function postOnce(
  * Asks with GET, as `check --connect` does where a POST could leave something behind. Throws what
  * came instead.
  */
-export async function getOnce(receiver: Receiver, context: PostContext): Promise<HttpResponse> {
+export async function getOnce(receiver: HttpReceiver, context: PostContext): Promise<HttpResponse> {
   const { doing, tools, signal } = context;
   try {
     return await tools.http.request(
@@ -133,7 +133,7 @@ export async function getOnce(receiver: Receiver, context: PostContext): Promise
 }
 
 function requestParts(
-  receiver: Receiver,
+  receiver: HttpReceiver,
 ): Pick<HttpRequest, 'url' | 'timeoutMs' | 'bodyBytesMax' | 'tls'> {
   return {
     url: receiver.url,
@@ -143,7 +143,7 @@ function requestParts(
   };
 }
 
-function revealed(headers: Receiver['headers']): Record<string, string> {
+function revealed(headers: HttpReceiver['headers']): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value.reveal()]),
   );

@@ -9,7 +9,7 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import { asExportError, ExportError } from '../../src/contracts/errors.ts';
 import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
 import type { Clock, Tools } from '../../src/contracts/tools.ts';
-import { Connection } from './kafka/connection.ts';
+import { ProducerConnection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext, KafkaFailure } from './kafka/failure.ts';
 import type { KafkaDriver, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
 import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
@@ -190,10 +190,10 @@ async function connect(
   settings: KafkaSettings,
   tools: Tools,
   transactions?: KafkaTransactions,
-): Promise<Connection> {
+): Promise<ProducerConnection> {
   const make = await driverOf(settings.driver);
   const options = optionsOf(settings, tools, transactions);
-  return new Connection({
+  return new ProducerConnection({
     make: () => make(options),
     clock: tools.clock,
     timeoutMs: settings.timeout,

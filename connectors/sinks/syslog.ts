@@ -16,7 +16,7 @@ import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Tools } from '../../src/contracts/tools.ts';
 import { type Address, parseAddress } from './syslog/address.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
-import type { Receiver } from './syslog/dial.ts';
+import type { SyslogReceiver } from './syslog/dial.ts';
 import { connectFailure } from './syslog/failures.ts';
 import { type Framer, type Frames, framerFor } from './syslog/framing.ts';
 import { Habit } from './syslog/habit.ts';
@@ -189,7 +189,7 @@ function flaw(settings: SyslogSettings): string | null {
     : null;
 }
 
-function receiver(settings: SyslogSettings): Receiver {
+function receiver(settings: SyslogSettings): SyslogReceiver {
   const { address, connect_timeout } = settings;
   return { address, tls: settings.tls ?? {}, connectTimeoutMs: connect_timeout };
 }

@@ -25,7 +25,8 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   tap: async () => (await import('../commands/tap.ts')).tap,
   sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,
   quickstart: async () => (await import('../commands/quickstart.ts')).quickstart,
-  completion: async () => (await import('../commands/completion.ts')).completion(wholeCommandLine),
+  completion: async () =>
+    (await import('../commands/completion.ts')).shellCompletion(wholeCommandLine),
 };
 
 /** The command of that name; all, where there is none. */

@@ -38,7 +38,7 @@ const lookEveryMs = 100;
 const idLength = 8;
 
 /** Prints what was begun, oldest first. */
-export const list = defineCommand({
+export const backfillList = defineCommand({
   name: 'list',
   about: 'what was begun, how far it is, and how to go on',
   options: { config: configOption, json: { about: 'one JSON object a line' } },

@@ -28,7 +28,7 @@ import { type BootTools, openTools } from '../run/tools.ts';
 import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
-import { cancel, list } from './backfill-list.ts';
+import { backfillList, cancel } from './backfill-list.ts';
 import { whereItRuns } from './shared/at-work.ts';
 import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
 import {
@@ -72,7 +72,7 @@ const start = defineCommand({
 export const backfill: CommandGroup = {
   name: 'backfill',
   about: 'deliver the events of a past time, beside the running process or alone',
-  commands: [list, cancel],
+  commands: [backfillList, cancel],
   alone: start,
   more: `Where a process runs with this config it does it beside its live streams, and the command follows it;
 else the command does it alone, and holds the state directory meanwhile. Ctrl-C stops it; the same

@@ -5,10 +5,10 @@
 
 import type { Argument, Command, Option } from 'commander';
 import { defineCommand, type Means } from './shared/command.ts';
-import { type Follow, type Place, scripts } from './shared/completion-scripts.ts';
+import { type CompletionPlace, type Follow, scripts } from './shared/completion-scripts.ts';
 
 /** Prints the script for a shell that completes this command line. */
-export function completion(program: (means: Means) => Promise<Command>) {
+export function shellCompletion(program: (means: Means) => Promise<Command>) {
   return defineCommand({
     name: 'completion',
     about: 'print a script that completes commands and options in a shell',
@@ -20,11 +20,11 @@ export function completion(program: (means: Means) => Promise<Command>) {
   });
 }
 
-function placesOf(command: Command, names: readonly string[]): readonly Place[] {
+function placesOf(command: Command, names: readonly string[]): readonly CompletionPlace[] {
   const help = command.createHelp();
   const commands = help.visibleCommands(command);
   const [argument] = command.registeredArguments;
-  const place: Place = {
+  const place: CompletionPlace = {
     path: names.join(' '),
     commands: commands.map((one) => ({ text: one.name(), about: one.description() })),
     options: help.visibleOptions(command).map((option) => ({

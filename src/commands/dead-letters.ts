@@ -44,7 +44,7 @@ const reasonLengthMax = 300;
 const uidLengthShown = 12;
 
 /** Prints the letters. */
-export const list = defineCommand({
+export const letterList = defineCommand({
   name: 'list',
   about: 'what was refused, and why',
   options: { config, sink, json: { about: 'one JSON object a line' } },
@@ -155,7 +155,7 @@ const drop = defineCommand({
 export const deadLetters: CommandGroup = {
   name: 'dead-letters',
   about: 'events that a sink refused for good: list, send again, or drop',
-  commands: [list, retry, drop],
+  commands: [letterList, retry, drop],
 };
 
 /** Asks whoever sits at the terminal; where nobody does, nobody agrees. */

@@ -14,7 +14,7 @@ import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { withStandIns } from './shared/looking.ts';
-import { type Answers, configText } from './shared/new-config.ts';
+import { configText, type InitAnswers } from './shared/new-config.ts';
 import { isAsked, onTerminal } from './shared/prompt.ts';
 import { unknownText } from './shared/typed.ts';
 
@@ -104,8 +104,8 @@ interface Question {
   /** What an empty answer means, and what is taken where nobody can be asked. */
   readonly usual: string | null;
   /** False where the answers so far leave nothing to ask. */
-  readonly asked: (answers: Answers) => boolean;
-  readonly take: (answers: Answers, text: string) => Answers;
+  readonly asked: (answers: InitAnswers) => boolean;
+  readonly take: (answers: InitAnswers, text: string) => InitAnswers;
 }
 
 const none = (text: string) => (text === '' ? null : text);
@@ -169,7 +169,7 @@ const questions: readonly Question[] = [
   },
 ];
 
-const nothing: Answers = {
+const nothing: InitAnswers = {
   unified: null,
   services: null,
   companies: [],
@@ -184,7 +184,7 @@ export async function answersTo(
   options: InitOptions,
   asker: Asker,
   means: Pick<Means, 'env' | 'err'>,
-): Promise<Answers> {
+): Promise<InitAnswers> {
   let answers = nothing;
   for (const question of questions) {
     if (!question.asked(answers)) continue;
@@ -199,7 +199,11 @@ interface Asking {
   readonly means: Pick<Means, 'env' | 'err'>;
 }
 
-async function settle(question: Question, before: Answers, asking: Asking): Promise<Answers> {
+async function settle(
+  question: Question,
+  before: InitAnswers,
+  asking: Asking,
+): Promise<InitAnswers> {
   const { options, asker, means } = asking;
   const { flag, usual } = question;
   for (;;) {
@@ -219,13 +223,13 @@ async function settle(question: Question, before: Answers, asking: Asking): Prom
   }
 }
 
-function promptOf({ flag, text, usual }: Question, { sink, to }: Answers): string {
+function promptOf({ flag, text, usual }: Question, { sink, to }: InitAnswers): string {
   const asked = flag === 'to' ? (sink.sample.to?.what ?? '') : text;
   const shown = flag === 'to' ? to : (usual ?? '');
   return `${asked}\n${shown === '' ? '' : `[${shown}] `}> `;
 }
 
-function usually(sink: SinkDefinition): Pick<Answers, 'sink' | 'to'> {
+function usually(sink: SinkDefinition): Pick<InitAnswers, 'sink' | 'to'> {
   return { sink, to: sink.sample.to?.usual ?? '' };
 }
 
@@ -239,7 +243,7 @@ function sinkNamed(text: string): SinkDefinition {
  * What is wrong with the answers so far, the rest made up: the first thing that the config reader
  * says of it.
  */
-function flawOf(flag: Question['flag'], answers: Answers, env: Means['env']): string | null {
+function flawOf(flag: Question['flag'], answers: InitAnswers, env: Means['env']): string | null {
   const { unified, services, secrets, companies, scope } = answers;
   if (flag === 'services' && unified === null && services === null) {
     return 'one of the two APIs has to be read: give this, or --unified';

@@ -20,11 +20,11 @@ import { plainTextOf, visibleBytes } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Means, usualConfig } from './shared/command.ts';
 import {
-  type Difference,
   differences,
   shownText,
   textDifference,
   unwanted,
+  type ValueDifference,
 } from './shared/expected.ts';
 import { planToLook, readConfigToLook } from './shared/looking.ts';
 import { type Rehearsal, rehearse, type SinkRehearsal } from './shared/rehearse.ts';
@@ -156,10 +156,10 @@ interface Look {
   readonly without?: readonly string[] | undefined;
 }
 
-function lookFailures(look: Look, ocsf: OcsfEvent, path: Path): readonly Difference[] {
+function lookFailures(look: Look, ocsf: OcsfEvent, path: Path): readonly ValueDifference[] {
   // An event is JSON but for its type, which names attributes.
   const found = ocsf as unknown as Json;
-  const under = (key: string) => (difference: Difference) => ({
+  const under = (key: string) => (difference: ValueDifference) => ({
     ...difference,
     path: [...path, key, ...difference.path],
   });
@@ -171,7 +171,7 @@ function lookFailures(look: Look, ocsf: OcsfEvent, path: Path): readonly Differe
 
 type SinkExpectation = MappingTest['settings']['sinks'][string];
 
-function sinkFailures(expected: SinkExpectation, got: SinkRehearsal): readonly Difference[] {
+function sinkFailures(expected: SinkExpectation, got: SinkRehearsal): readonly ValueDifference[] {
   const path = ['sinks', got.sink.name];
   if (got.event === null || got.bytes === null) {
     const found = got.left === 'unrouted' ? 'nothing: not routed' : 'nothing: filtered out';

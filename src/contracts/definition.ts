@@ -22,12 +22,12 @@ export interface FormatChoice {
 }
 
 /** What encoded events are made of: lines of text, or log records of OTLP. A sink carries the formats of its shapes. */
-export type Shape = 'lines' | 'otlp';
+export type FormatShape = 'lines' | 'otlp';
 
 /** A format as its author writes it. */
 export interface FormatSpec<F extends Fields> {
   readonly type: string;
-  readonly shape: Shape;
+  readonly shape: FormatShape;
   /** One sentence for the reference page. */
   readonly summary: string;
   readonly fields: F;
@@ -37,7 +37,7 @@ export interface FormatSpec<F extends Fields> {
 /** A format as the engine sees it. */
 export interface FormatDefinition {
   readonly type: string;
-  readonly shape: Shape;
+  readonly shape: FormatShape;
   readonly summary: string;
   readonly fields: Fields;
   make(settings: FormatChoice): Format;
@@ -71,7 +71,7 @@ export interface SinkSpec<F extends Fields> {
   /** The sink's own keys; `type`, `format`, `batch` and `retry` are the engine's. */
   readonly fields: F;
   /** Shapes of the formats it can carry (formats/index.ts says which those are). */
-  readonly carries: readonly Shape[];
+  readonly carries: readonly FormatShape[];
   /** Type of the format that it has where the config names none. */
   readonly usualFormat: string;
   readonly sample: SinkSample;

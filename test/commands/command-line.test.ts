@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { wholeCommandLine } from '../../src/boot/commands.ts';
-import { completion } from '../../src/commands/completion.ts';
+import { shellCompletion } from '../../src/commands/completion.ts';
 import { heard } from '../run/heard.ts';
 import { runProgram } from '../support/children.ts';
 import { tempDir } from '../support/temp.ts';
@@ -17,7 +17,7 @@ const commandFile = /^src\/commands\/[^/]+$/;
 const mainFile = join(import.meta.dirname, '../../src/boot/sluice.js');
 
 async function scriptFor(shell: 'bash' | 'zsh' | 'fish'): Promise<string> {
-  const { out } = await heard((means) => completion(wholeCommandLine).run({ shell }, means));
+  const { out } = await heard((means) => shellCompletion(wholeCommandLine).run({ shell }, means));
   const file = join(tempDir(), `sluice.${shell}`);
   writeFileSync(file, out.join('\n'));
   return file;
@@ -82,7 +82,9 @@ describe('completion', () => {
   test('each shell’s script names every command and option there is', async () => {
     const texts = await Promise.all(
       (['bash', 'zsh', 'fish'] as const).map(async (shell) => {
-        const { out } = await heard((means) => completion(wholeCommandLine).run({ shell }, means));
+        const { out } = await heard((means) =>
+          shellCompletion(wholeCommandLine).run({ shell }, means),
+        );
         return out.join('\n');
       }),
     );

@@ -4,9 +4,9 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { list as backfills } from '../../src/commands/backfill-list.ts';
+import { backfillList } from '../../src/commands/backfill-list.ts';
 import { show } from '../../src/commands/checkpoint.ts';
-import { letterLines, list as letters } from '../../src/commands/dead-letters.ts';
+import { letterLines, letterList } from '../../src/commands/dead-letters.ts';
 import { explain } from '../../src/commands/explain.ts';
 import type { ExitCode, Means } from '../../src/commands/shared/command.ts';
 import { status } from '../../src/commands/status.ts';
@@ -32,8 +32,8 @@ const commands: readonly [string, (config: string, means: Means) => Promise<Exit
   ['status', (config, means) => status.run({ config }, means)],
   ['explain', (config, means) => explain.run({ stream: 'audit', config }, means)],
   ['checkpoint show', (config, means) => show.run({ config, stream: 'audit' }, means)],
-  ['dead-letters list', (config, means) => letters.run({ config }, means)],
-  ['backfill list', (config, means) => backfills.run({ config }, means)],
+  ['dead-letters list', (config, means) => letterList.run({ config }, means)],
+  ['backfill list', (config, means) => backfillList.run({ config }, means)],
 ];
 
 test.each(commands)('%s says where it has looked', async (_, command) => {

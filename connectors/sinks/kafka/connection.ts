@@ -19,7 +19,7 @@ export interface ConnectionOptions {
 }
 
 /** A producer that is there when needed. One use at a time. */
-export class Connection {
+export class ProducerConnection {
   readonly #options: ConnectionOptions;
   #producer: KafkaProducer | null = null;
   #fenced: KafkaFailure | null = null;

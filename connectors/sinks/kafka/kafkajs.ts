@@ -28,7 +28,7 @@ import type {
   KafkaProducer,
   KafkaRecord,
   KafkaSasl,
-  Written,
+  WrittenOffsets,
 } from './port.ts';
 import { rangesFrom, uidsIn } from './read-back.ts';
 import { Sockets } from './sockets.ts';
@@ -84,7 +84,7 @@ class KafkajsProducer implements KafkaProducer {
   async transact(
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,
-  ): Promise<Written> {
+  ): Promise<WrittenOffsets> {
     await this.#connect();
     const { topic, transactions } = this.#options;
     const transaction = this.#transaction;

@@ -18,7 +18,7 @@ import type {
   KafkaProducer,
   KafkaRecord,
   KafkaSasl,
-  Written,
+  WrittenOffsets,
 } from './port.ts';
 
 const connectTimeoutMsMax = 10_000;
@@ -56,7 +56,7 @@ class PlatformaticProducer implements KafkaProducer {
   async transact(
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,
-  ): Promise<Written> {
+  ): Promise<WrittenOffsets> {
     const transaction = await this.#begin();
     const written = new Map<number, bigint>();
     try {

@@ -61,7 +61,7 @@ export interface Committed {
 }
 
 /** By partition, the offset behind the records of ours. */
-export type Written = ReadonlyMap<number, bigint>;
+export type WrittenOffsets = ReadonlyMap<number, bigint>;
 
 /** Makes a producer, without I/O. */
 export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
@@ -79,7 +79,10 @@ export interface KafkaProducer {
    * Sends each of `requests` and commits `place` with them, in one transaction: all of it stands,
    * or nothing.
    */
-  transact(requests: readonly (readonly KafkaRecord[])[], place: Committed): Promise<Written>;
+  transact(
+    requests: readonly (readonly KafkaRecord[])[],
+    place: Committed,
+  ): Promise<WrittenOffsets>;
   /**
    * What the last committed transaction of this group left; null if there is none, or if the
    * brokers have forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set

@@ -16,7 +16,7 @@ import type { Batch } from '../../../src/contracts/sink.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { forget, withoutKnown } from '../../shared/known-events.ts';
 import { type Ranges, readCommittedNote, writtenNote } from './committed-note.ts';
-import type { Committed, Written } from './port.ts';
+import type { Committed, WrittenOffsets } from './port.ts';
 
 /** Reads the topic back. */
 export interface TopicReader {
@@ -97,7 +97,7 @@ export class TopicStanding {
   }
 
   /** A batch stands in the topic; returns the mark for the state. */
-  delivered(batch: Batch, written: Written): Json {
+  delivered(batch: Batch, written: WrittenOffsets): Json {
     forget(batch, this.#known);
     const offsets = Array.from(written, ([partition, next]) => [partition, String(next)]);
     this.#offsets = { ...this.#offsets, ...Object.fromEntries(offsets) };

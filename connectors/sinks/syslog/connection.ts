@@ -52,7 +52,7 @@ const drainLookMsMax = 160;
 const lookShareMax = 50;
 
 /** See the head of this file. */
-export class Connection {
+export class SyslogConnection {
   readonly #socket: Socket;
   readonly #address: Address;
   readonly #habit: Habit;

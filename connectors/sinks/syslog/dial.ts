@@ -17,7 +17,7 @@ import type { Address } from './address.ts';
 import { connectFailure, tlsFileFailure, turnedAway } from './failures.ts';
 
 /** Whom to connect to, and how. */
-export interface Receiver {
+export interface SyslogReceiver {
   readonly address: Address;
   readonly tls: TlsSettings;
   /** Bound on connecting, TLS handshake included. */
@@ -28,7 +28,7 @@ export interface Receiver {
 const keepAliveIdleMs = 30_000;
 
 /** An open connection. Rejects with an ExportError, or with the signal's reason when aborted. */
-export async function dial(to: Receiver, clock: Clock, signal: AbortSignal): Promise<Socket> {
+export async function dial(to: SyslogReceiver, clock: Clock, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const secure = to.address.transport === 'tls' ? await tlsOptions(to) : null;
   signal.throwIfAborted();
@@ -73,7 +73,7 @@ const refusalWaitMs = 1_000;
  * With TLS 1.3 the client is done before the receiver has looked at its certificate (RFC 8446,
  * section 2), so a refusal comes later.
  */
-export async function tryOut(to: Receiver, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function tryOut(to: SyslogReceiver, clock: Clock, signal: AbortSignal): Promise<void> {
   const socket = await dial(to, clock, signal);
   const over = new AbortController();
   const both = AbortSignal.any([over.signal, signal]);
@@ -97,7 +97,7 @@ export async function tryOut(to: Receiver, clock: Clock, signal: AbortSignal): P
   }
 }
 
-async function tlsOptions(to: Receiver): Promise<ConnectionOptions> {
+async function tlsOptions(to: SyslogReceiver): Promise<ConnectionOptions> {
   const { ca_file, cert_file, key_file, min_version, server_name } = to.tls;
   const [ca, cert, key] = await Promise.all([
     readPem('ca_file', ca_file),

@@ -18,8 +18,8 @@
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
-import { Connection } from './connection.ts';
-import { dial, type Receiver } from './dial.ts';
+import { SyslogConnection } from './connection.ts';
+import { dial, type SyslogReceiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';
 import type { Frames } from './framing.ts';
 import type { Habit } from './habit.ts';
@@ -53,7 +53,7 @@ const waitMsLeast = 50;
 
 /** See the head of this file. */
 export class SyslogStream {
-  readonly #to: Receiver;
+  readonly #to: SyslogReceiver;
   readonly #habit: Habit;
   readonly #clock: Clock;
   readonly #waiting: Outgoing[] = [];
@@ -61,14 +61,14 @@ export class SyslogStream {
   #relief = Promise.withResolvers<void>();
   #connecting = false;
   /** The one that is written to. */
-  #connection: Connection | null = null;
+  #connection: SyslogConnection | null = null;
   /** The one before, until the receiver has confirmed it. */
-  #confirming: Connection | null = null;
+  #confirming: SyslogConnection | null = null;
   /** The successor waits. */
   #holding = false;
   readonly #idle = Promise.withResolvers<void>();
 
-  constructor(to: Receiver, habit: Habit, clock: Clock) {
+  constructor(to: SyslogReceiver, habit: Habit, clock: Clock) {
     this.#to = to;
     this.#habit = habit;
     this.#clock = clock;
@@ -147,7 +147,7 @@ export class SyslogStream {
     this.#pump();
   }
 
-  #connectionOn(socket: Socket): Connection {
+  #connectionOn(socket: Socket): SyslogConnection {
     const events = {
       room: () => this.#pump(),
       due: () => this.#rotate(),
@@ -155,7 +155,7 @@ export class SyslogStream {
       over: (cause: ExportError | null) => this.#over(connection, cause),
     };
     const to = { address: this.#to.address, habit: this.#habit };
-    const connection = new Connection(socket, to, { clock: this.#clock, events });
+    const connection = new SyslogConnection(socket, to, { clock: this.#clock, events });
     return connection;
   }
 
@@ -176,7 +176,7 @@ export class SyslogStream {
   }
 
   // Until then the receiver has enough to read.
-  async #letGoOn(confirming: Connection): Promise<void> {
+  async #letGoOn(confirming: SyslogConnection): Promise<void> {
     const waitMs = Math.max(waitMsLeast, this.#habit.settling.windowMs * waitShare);
     await this.#clock.sleep(waitMs);
     if (this.#confirming !== confirming) return;
@@ -185,7 +185,7 @@ export class SyslogStream {
   }
 
   // What stands behind a batch that goes again goes again too, so that the order of events holds.
-  #over(ended: Connection, cause: ExportError | null): void {
+  #over(ended: SyslogConnection, cause: ExportError | null): void {
     const wasFirst = ended === this.#confirming;
     if (wasFirst) {
       this.#confirming = null;

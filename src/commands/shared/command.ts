@@ -49,7 +49,7 @@ export interface Parameter {
 }
 
 /** Options or arguments in the order in which the help has them. */
-export type Parameters = Readonly<Record<string, Parameter>>;
+type ParameterList = Readonly<Record<string, Parameter>>;
 
 type Sure = { needed: true } | { usual: unknown } | { found: unknown };
 
@@ -60,7 +60,7 @@ type ValueOf<P extends Parameter> = P extends { several: true }
     : string;
 
 /** What `run` is given of options: a switch that is left out is not there. */
-export type Given<Options extends Parameters> = {
+export type Given<Options extends ParameterList> = {
   readonly [Name in keyof Options as Options[Name] extends Sure ? Name : never]: ValueOf<
     Options[Name]
   >;
@@ -79,8 +79,8 @@ export interface Command {
   readonly name: string;
   /** A sentence without its full stop. */
   readonly about: string;
-  readonly arguments: Parameters;
-  readonly options: Parameters;
+  readonly arguments: ParameterList;
+  readonly options: ParameterList;
   /** What its help says below the options. */
   readonly more?: string;
   /** Stands in no help. */
@@ -101,8 +101,8 @@ export interface CommandGroup {
 
 /** A command of its own file; the list of all is boot/commands.ts. */
 export function defineCommand<
-  const Arguments extends Parameters = Record<never, never>,
-  const Options extends Parameters = Record<never, never>,
+  const Arguments extends ParameterList = Record<never, never>,
+  const Options extends ParameterList = Record<never, never>,
 >(
   command: Omit<Command, 'arguments' | 'options' | 'run'> & {
     readonly arguments?: Arguments;

@@ -10,7 +10,7 @@
 export type Follow = { readonly choices: readonly string[] } | 'file' | 'text';
 
 /** A command, and what can be typed behind it. */
-export interface Place {
+export interface CompletionPlace {
   /** Names from the top, such as `dead-letters list`; empty: sluice itself. */
   readonly path: string;
   readonly commands: readonly Word[];
@@ -35,17 +35,20 @@ interface Word {
 export const scripts = { bash, zsh, fish } as const;
 
 /** Commands, and arguments that are one of a few. */
-function wordsAt({ commands, argument }: Place): readonly Word[] {
+function wordsAt({ commands, argument }: CompletionPlace): readonly Word[] {
   const choices = isChoice(argument) ? argument.choices : [];
   return [...commands, ...choices.map((text) => ({ text, about: '' }))];
 }
 
-function optionsAt({ options }: Place): readonly Word[] {
+function optionsAt({ options }: CompletionPlace): readonly Word[] {
   return options.flatMap(({ flags, about }) => flags.map((text) => ({ text, about })));
 }
 
 /** `PATH:OPTION` of each option that takes a value, by what that is. */
-function valued(places: readonly Place[], wanted: (value: Follow) => boolean): readonly string[] {
+function valued(
+  places: readonly CompletionPlace[],
+  wanted: (value: Follow) => boolean,
+): readonly string[] {
   return places.flatMap(({ path, options }) =>
     options.flatMap(({ flags, value }) =>
       value !== null && wanted(value) ? flags.map((flag) => `${path}:${flag}`) : [],
@@ -61,7 +64,7 @@ function isChoice(value: Follow | null): value is Exclude<Follow, string> {
 }
 
 /** Paths of all commands. */
-function paths(places: readonly Place[]): readonly string[] {
+function paths(places: readonly CompletionPlace[]): readonly string[] {
   return places.flatMap(({ path }) => (path === '' ? [] : [path]));
 }
 
@@ -81,13 +84,13 @@ function arm(patterns: readonly string[], then: string): readonly string[] {
  * command would be taken for it.
  */
 function walked(
-  places: readonly Place[],
+  places: readonly CompletionPlace[],
   shell: {
     readonly words: string;
     readonly current: string;
     readonly files: string;
     readonly choices: (choices: readonly string[]) => string;
-    readonly at: (place: Place) => string;
+    readonly at: (place: CompletionPlace) => string;
   },
 ): readonly string[] {
   const { words, current, files, choices, at } = shell;
@@ -118,7 +121,7 @@ function walked(
   ];
 }
 
-function bash(places: readonly Place[]): string {
+function bash(places: readonly CompletionPlace[]): string {
   const offer = (words: readonly string[]) => `_sluice_words ${quoted(words.join(' '))}`;
   return [
     '# bash completion of sluice. In ~/.bashrc: source <(npx sluice completion bash)',
@@ -150,7 +153,7 @@ function bash(places: readonly Place[]): string {
   ].join('\n');
 }
 
-function zsh(places: readonly Place[]): string {
+function zsh(places: readonly CompletionPlace[]): string {
   const described = ({ text, about }: Word) =>
     quoted(`${text.replaceAll(':', '\\:')}${about === '' ? '' : `:${about}`}`);
   const offer = (what: string, words: readonly Word[]) =>
@@ -185,7 +188,7 @@ function zsh(places: readonly Place[]): string {
   ].join('\n');
 }
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly CompletionPlace[]): string {
   const lines = places.flatMap((place) => {
     const at = `-n "__sluice_at '${place.path}'"`;
     return [
@@ -213,7 +216,7 @@ function fish(places: readonly Place[]): string {
   ].join('\n');
 }
 
-function fishOption({ flags, about, value }: Place['options'][number]): string {
+function fishOption({ flags, about, value }: CompletionPlace['options'][number]): string {
   const names = flags.map((flag) =>
     flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
   );

@@ -7,7 +7,7 @@ import { visibleText } from '../../contracts/text.ts';
 import { valueAt } from '../../tools/records.ts';
 
 /** One value that is not as expected. */
-export interface Difference {
+export interface ValueDifference {
   /** Keys and list positions as the expectation writes them. */
   readonly path: readonly (string | number)[];
   readonly expected: string;
@@ -20,8 +20,8 @@ export interface Difference {
 export function differences(
   expected: unknown,
   found: Json | undefined,
-  path: Difference['path'] = [],
-): readonly Difference[] {
+  path: ValueDifference['path'] = [],
+): readonly ValueDifference[] {
   if (isObject(expected) && isObject(found)) {
     return Object.entries(expected).flatMap(([key, value]) =>
       differences(value, valueAt(found, key), [...path, key]),
@@ -34,7 +34,7 @@ export function differences(
 }
 
 /** A difference for each path at which there is a value where there should be none. */
-export function unwanted(paths: readonly string[], found: Json): readonly Difference[] {
+export function unwanted(paths: readonly string[], found: Json): readonly ValueDifference[] {
   return paths.flatMap((path, i) => {
     const value = valueAt(found, path);
     if (value === undefined) return [];
@@ -46,7 +46,10 @@ export function unwanted(paths: readonly string[], found: Json): readonly Differ
  * The difference between two texts, each cut to the surroundings of where they part; null where
  * they are the same.
  */
-export function textDifference(expected: string, found: string): Omit<Difference, 'path'> | null {
+export function textDifference(
+  expected: string,
+  found: string,
+): Omit<ValueDifference, 'path'> | null {
   if (expected === found) return null;
   let at = 0;
   while (at < expected.length && expected[at] === found[at]) at += 1;

@@ -6,7 +6,7 @@
 import type { SinkDefinition } from '../../contracts/definition.ts';
 
 /** What a config is written from. */
-export interface Answers {
+export interface InitAnswers {
   /** Base addresses; null: that API is not read. */
   readonly unified: string | null;
   readonly services: string | null;
@@ -22,7 +22,7 @@ export interface Answers {
 }
 
 /** The config's text. */
-export function configText(answers: Answers): string {
+export function configText(answers: InitAnswers): string {
   const { type, sample } = answers.sink;
   const lines = [
     '# Written by `sluice init`. For completion in an editor: npx sluice schema > schema.json, and as the first line here',
@@ -53,7 +53,7 @@ export function configText(answers: Answers): string {
   return `${lines.join('\n')}\n`;
 }
 
-function unifiedUpstream(answers: Answers, url: string): readonly string[] {
+function unifiedUpstream(answers: InitAnswers, url: string): readonly string[] {
   return [
     '  edge:',
     '    api: unified',
@@ -65,7 +65,7 @@ function unifiedUpstream(answers: Answers, url: string): readonly string[] {
   ];
 }
 
-function servicesUpstream(answers: Answers, url: string): readonly string[] {
+function servicesUpstream(answers: InitAnswers, url: string): readonly string[] {
   return [
     '  ops:',
     '    api: services',
@@ -94,7 +94,7 @@ function authLines(upstream: 'edge' | 'ops', directory: string | null): readonly
   return ['auth:', reference('client_id'), reference('client_secret')];
 }
 
-function sourceLines({ unified, services, logs }: Answers): readonly string[] {
+function sourceLines({ unified, services, logs }: InitAnswers): readonly string[] {
   const audit = [
     '  audit: # every action of an admin or agent',
     '    type: audit_events',
