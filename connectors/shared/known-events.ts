@@ -2,7 +2,7 @@
 // what was delivered, or was lost. Upstream's records come again under other numbers, and each is
 // told by its uid, of which half is kept: 128 bits, which nobody meets by chance.
 
-import type { Event } from '../../src/contracts/event.ts';
+import type { Event, Offset } from '../../src/contracts/event.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 
 /** What is kept of a uid: hexadecimal digits. */
@@ -33,9 +33,13 @@ export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
 
 /**
  * Once what was known has come again it is known no longer: whoever asks for it once more, by a
- * backfill, gets it.
+ * backfill, gets it. Not so an event that the state held before `heldBefore`, when this epoch began:
+ * a state that was mended reads again what it still holds.
  */
-export function forget(batch: Batch, known: Set<string>): void {
+export function forget(batch: Batch, known: Set<string>, heldBefore: Offset = 0): void {
   if (known.size === 0) return;
-  for (const event of batch.events) known.delete(keptUid(event));
+  for (const event of batch.events) {
+    if (event.offset < heldBefore) known.add(keptUid(event));
+    else known.delete(keptUid(event));
+  }
 }

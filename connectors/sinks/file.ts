@@ -11,6 +11,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
+import { epochBegin } from '../../src/contracts/numbering.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import type { Log } from '../../src/contracts/tools.ts';
@@ -89,7 +90,7 @@ export const fileSink = defineSink({
             const { start: from, end: to } = batch;
             await file.append({ bytes, from, to, uids }, tools.clock.now());
           }
-          forget(batch, file.known);
+          forget(batch, file.known, epochBegin(numbering));
           return { outcome: 'delivered' };
         } catch (error) {
           return failureMeaning(error, `sending to ${name}: writing to ${settings.path}`);

@@ -49,3 +49,8 @@ export function reachOf(place: Place, { spool, epochs }: Numbering): Reach {
 export function presentEpoch({ epochs }: Numbering): number {
   return epochs.at(-1)?.id ?? 0;
 }
+
+/** Where the present epoch began: what has a smaller number was held by then. */
+export function epochBegin({ epochs }: Numbering): Offset {
+  return epochs.at(-2)?.until ?? 0;
+}
