@@ -1,8 +1,9 @@
-// `npx node bench/chart.ts`: draws what `bench/results/` holds as charts for the README and docs/performance.md, into
-// `docs/assets/`. Bars with their figures beside them, in plain SVG; colours follow the reader's light or dark scheme, and a title
-// and a description say in words what the bars show.
+// `npx node bench/chart.ts`: puts what `bench/results/` holds into the tables of docs/performance.md,
+// and draws it as charts for them and the README, into `docs/assets/`. Bars with their figures beside
+// them, in plain SVG; colours follow the reader's light or dark scheme, and a title and a description
+// say in words what the bars show.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Circumstances, readResults } from './results.ts';
 
 interface Bar {
@@ -94,6 +95,21 @@ function write(name: string, svg: string): void {
   writeFileSync(here(`../docs/assets/${name}.svg`), svg);
 }
 
+const page = here('../docs/performance.md');
+
+/** Replaces the rows below the line that begins a table. */
+function fill(header: string, rows: readonly (readonly (string | number)[])[]): void {
+  const text = readFileSync(page, 'utf8');
+  const begin = text.indexOf(`${header}\n|---|`);
+  if (begin < 0) throw new Error(`docs/performance.md has no table ${header}`);
+  const from = text.indexOf('\n', begin + header.length + 1) + 1;
+  const after = text.indexOf('\n\n', from) + 1;
+  const lines = rows.map((row) => `| ${row.join(' | ')} |\n`).join('');
+  writeFileSync(page, text.slice(0, from) + lines + text.slice(after));
+}
+
+const thousands = (n: number) => (Math.round(n / 1_000) * 1_000).toLocaleString('en');
+
 const jobs = readResults<{ rows: readonly Row[] }>(here('./results/jobs.json'));
 if (jobs !== null) {
   const groups = jobs.rows.map((row) => ({
@@ -103,6 +119,18 @@ if (jobs !== null) {
       { label: 'floor', us: Number(row['floor us/event']), own: false },
     ],
   }));
+  fill(
+    '| job | CPU µs an event | floor | times | events a CPU second | RSS at most | loop delay p99 |',
+    jobs.rows.map((row) => [
+      String(row.job),
+      Number(row['CPU us/event']).toFixed(1),
+      Number(row['floor us/event']).toFixed(1),
+      Number(row['times the floor']).toFixed(1),
+      thousands(Number(row['events/CPU-second'])),
+      `${row['RSS peak MB']} MB`,
+      `${Math.round(Number(row['loop delay p99 ms']))} ms`,
+    ]),
+  );
   write('jobs', draw('CPU microseconds an event, and the floor under it', told(jobs), groups));
 }
 
@@ -118,5 +146,14 @@ if (peers !== null) {
       }))
       .toSorted((a, b) => a.us - b.us),
   }));
+  fill(
+    '| job | program | CPU µs an event | times sluice |',
+    peers.rows.map((row) => [
+      String(row.job),
+      String(row.program),
+      Number(row['CPU us/event']).toFixed(1),
+      row.program === 'sluice' ? '1' : Number(row['times sluice']).toFixed(2),
+    ]),
+  );
   write('peers', draw('CPU microseconds an event, from source to receiver', told(peers), groups));
 }

@@ -23,9 +23,9 @@ export interface Job {
 }
 
 const cef = ({ tcp }: FarSides) =>
-  `siem: { type: syslog, address: "tcp://127.0.0.1:${tcp}", resend_window: 100ms, format: cef }`;
+  `siem: { type: syslog, address: "tcp://127.0.0.1:${tcp}", resend_window: 500ms, format: cef }`;
 const json = ({ tcp }: FarSides) =>
-  `text: { type: syslog, address: "tcp://127.0.0.1:${tcp}", resend_window: 100ms, format: json }`;
+  `text: { type: syslog, address: "tcp://127.0.0.1:${tcp}", resend_window: 500ms, format: json }`;
 const original = ({ dir }: FarSides) =>
   `disk: { type: file, path: ${dir}/events.ndjson, format: { type: json, schema: original } }`;
 const otlp = ({ http }: FarSides) =>
