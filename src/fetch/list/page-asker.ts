@@ -51,19 +51,13 @@ interface PageMeans {
 /** Asks for the pages of one stream. */
 export class PageAsker {
   traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
-  readonly #stream: ListEndpoint;
-  readonly #spool: Pick<Spool, 'room'>;
-  readonly #log: Log;
-  readonly #clock: Clock;
+  readonly #means: PageMeans;
   /** When a limit above the learned one is tried again; with each refusal in twice the time. */
   #tryMoreAt: number;
   #tryMoreMs = tryMoreMsMin;
 
   constructor(means: PageMeans) {
-    this.#stream = means.stream;
-    this.#spool = means.spool;
-    this.#log = means.log;
-    this.#clock = means.clock;
+    this.#means = means;
     this.#tryMoreAt = means.clock.monotonic() + tryMoreMsMin;
   }
 
@@ -89,13 +83,13 @@ export class PageAsker {
     if (again.outcome !== 'refused') return again;
     this.traits = traits;
     const { message } = asked.cause;
-    this.#log.warn('upstream refuses the sorting; asking without it', { error: message });
+    this.#means.log.warn('upstream refuses the sorting; asking without it', { error: message });
     return { ...asked, about: 'sort' };
   }
 
   /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
   #maybeSort({ place, unsorted }: Wanted, { about, status }: Failure): boolean {
-    if (this.#stream.sorting.length === 0 || unsorted) return false;
+    if (this.#means.stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
   }
 
@@ -108,12 +102,12 @@ export class PageAsker {
     let blocked: Failure | null = null;
     for (;;) {
       const limit: number | null = smaller ?? this.#limit(place);
-      await this.#spool.room(signal);
+      await this.#means.spool.room(signal);
       const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
-      const fetched = await fetchPage(this.#stream, query, signal);
+      const fetched = await fetchPage(this.#means.stream, query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
-        const { style } = this.#stream.pagination;
+        const { style } = this.#means.stream.pagination;
         const isPaged = style === 'cursor' || style === 'offset';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
         if (smaller === 0 && place.by === 'cursor') return fetched;
@@ -143,15 +137,15 @@ export class PageAsker {
 
   /** Records a page that upstream is known to take; null: the parameter is left out. */
   get limit(): number | null {
-    const asked = this.#stream.pageLimit;
+    const asked = this.#means.stream.pageLimit;
     const { limitMax } = this.traits;
     if (asked === null || limitMax === null) return asked;
     return limitMax === 0 ? null : Math.min(asked, limitMax);
   }
 
   #limit(place: Place): number | null {
-    const triesMore = isFirst(place) && this.#clock.monotonic() >= this.#tryMoreAt;
-    return triesMore ? this.#stream.pageLimit : this.limit;
+    const triesMore = isFirst(place) && this.#means.clock.monotonic() >= this.#tryMoreAt;
+    return triesMore ? this.#means.stream.pageLimit : this.limit;
   }
 
   /** The next smaller limit, which is kept; where upstream has not named the limit, others are tried again later. */
@@ -160,14 +154,17 @@ export class PageAsker {
     if (lower === undefined) return false;
     this.#tryMoreAt = isNamed
       ? Number.POSITIVE_INFINITY
-      : this.#clock.monotonic() + this.#tryMoreMs;
+      : this.#means.clock.monotonic() + this.#tryMoreMs;
     const known = this.traits.limitMax;
     // It was tried again, and is known.
     if (known !== null && limit !== null && limit > known) {
       this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
       return true;
     }
-    this.#log.warn('upstream refuses the page limit; asking for less', { limit, instead: lower });
+    this.#means.log.warn('upstream refuses the page limit; asking for less', {
+      limit,
+      instead: lower,
+    });
     this.traits = { ...this.traits, limitMax: lower };
     return true;
   }
@@ -176,7 +173,10 @@ export class PageAsker {
   #noteTaken(limit: number | null): void {
     const { limitMax } = this.traits;
     if (limitMax === null || limit === null || limit <= limitMax) return;
-    this.#log.info('upstream takes a larger page limit again', { limit, instead_of: limitMax });
+    this.#means.log.info('upstream takes a larger page limit again', {
+      limit,
+      instead_of: limitMax,
+    });
     this.traits = { ...this.traits, limitMax: null };
     this.#tryMoreMs = tryMoreMsMin;
   }
@@ -186,7 +186,7 @@ export class PageAsker {
    * null it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
    */
   #hasNext(place: Place, { next }: Page): boolean {
-    if (this.#stream.pagination.style === 'none' || place.by === 'offset') return true;
+    if (this.#means.stream.pagination.style === 'none' || place.by === 'offset') return true;
     if (next === undefined) return !this.traits.hasNext;
     const endsWithNull = this.traits.endsWithNull || next === null;
     this.traits = { ...this.traits, hasNext: true, endsWithNull };
@@ -195,7 +195,7 @@ export class PageAsker {
 
   #withoutNext(): ExportError {
     const what = 'the answer has no next cursor, which it had before';
-    return new ExportError('upstream_nonsense', `reading ${this.#stream.name}: ${what}`, {
+    return new ExportError('upstream_nonsense', `reading ${this.#means.stream.name}: ${what}`, {
       next: 'It is asked again by itself; the checkpoint stays where it is.',
     });
   }

@@ -1,6 +1,7 @@
 // One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have found.
 
 import type { Answer } from '../../contracts/answer.ts';
+import type { ListReading } from '../../contracts/definition.ts';
 import type { Finding } from '../own-pages.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import { follow } from './follow.ts';
@@ -14,12 +15,7 @@ import type { EmptyRuns } from './tail.ts';
 import type { Walk, Walked } from './walk.ts';
 
 /** The times that a list is read by, and what to do when its cursor has died. */
-export interface ListSettings {
-  readonly lookbackMs: number;
-  readonly rewindEveryMs: number;
-  readonly reconcileEveryMs: number;
-  readonly onCursorInvalid: 'rewalk' | 'halt' | 'from_now';
-}
+export type ListSettings = Omit<ListReading, 'order' | 'start'>;
 
 /** What is remembered from poll to poll, and found out again after a restart. */
 export interface PollMemory {
