@@ -1,6 +1,7 @@
-// `sluice backfill list` and `cancel`: what was begun and how far it is, and how one that is not wanted any more is forgotten.
-// Both work while another process runs, which looks at the requests. What must stay true: the
-// live streams' memory is not touched, and what a backfill has held for the sinks is delivered like all that is held.
+// `sluice backfill list` and `cancel`: what was begun and how far it is, and how one that is not
+// wanted any more is forgotten. Both work while another process runs, which looks at the requests.
+// What must stay true: the live streams' memory is not touched, and what a backfill has held for
+// the sinks is delivered like all that is held.
 
 import { type Config, readConfig } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';

@@ -1,7 +1,8 @@
-// `sluice backfill`: the events of a past time, delivered to every sink. Where a process runs with the config it is asked
-// to do it beside its live streams, and followed; else it is done here. Either way the same command line goes on where
-// it was cut short. What must stay true: an event comes with the uid that the live stream gives it, so that a receiver
-// can tell what it has already, and whoever asks is told that it does come again.
+// `sluice backfill`: the events of a past time, delivered to every sink. Where a process runs with
+// the config it is asked to do it beside its live streams, and followed; else it is done here.
+// Either way the same command line goes on where it was cut short. What must stay true: an event
+// comes with the uid that the live stream gives it, so that a receiver can tell what it has
+// already, and whoever asks is told that it does come again.
 
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
@@ -54,7 +55,9 @@ type Options = Given<typeof options>;
 
 /** How often is looked at what the process that runs has come to. */
 const lookEveryMs = 250;
-/** It looks several times a second: who has not taken a backfill up by then does not do so at all. */
+/**
+ * It looks several times a second: who has not taken a backfill up by then does not do so at all.
+ */
 const takenWithinMs = 15_000;
 /** How long a process that is restarted may be away. */
 const awayMsMax = 60_000;
@@ -68,7 +71,9 @@ const start = defineCommand({
   run: backfilled,
 });
 
-/** Asks for one; has been typed without a word behind it since there was nothing else to be asked. */
+/**
+ * Asks for one; has been typed without a word behind it since there was nothing else to be asked.
+ */
 export const backfill: CommandGroup = {
   name: 'backfill',
   about: 'deliver the events of a past time, beside the running process or alone',

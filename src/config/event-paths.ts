@@ -1,7 +1,7 @@
-// Paths within events, as filters and redactions name them, against what the events of a route's sources can have: the
-// attributes of the OCSF classes that they become. What must stay true: no path that an event can have is refused, and a
-// slip of the pen never passes, since a filter that fails lets everything through, and so does a redaction that finds
-// nothing.
+// Paths within events, as filters and redactions name them, against what the events of a route's
+// sources can have: the attributes of the OCSF classes that they become. What must stay true: no
+// path that an event can have is refused, and a slip of the pen never passes, since a filter that
+// fails lets everything through, and so does a redaction that finds nothing.
 
 import { setBySluice } from '../normalise/mapping.ts';
 import {
@@ -34,7 +34,10 @@ function listClasses(mapped: string | undefined, isLog: boolean): readonly Class
   return classNames.filter((name) => name === mapped);
 }
 
-/** How a path is read: a redaction goes into each element of a list, a filter has to name one, or loop. */
+/**
+ * How a path is read: a redaction goes into each element of a list, a filter has to name one, or
+ * loop.
+ */
 type Lists = 'each' | 'named';
 
 /** What is wrong with a path; null: nothing. */
@@ -60,13 +63,18 @@ export function pathFlaw(
   return `no event of these sources has ${pathText(upTo)}${near}`;
 }
 
-/** True where a path's value cannot be used as true or false: it is a text, a number or an object. */
+/**
+ * True where a path's value cannot be used as true or false: it is a text, a number or an object.
+ */
 export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolean {
   const { place } = walk(path, classes, 'named');
   return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);
 }
 
-/** What is wrong with comparing what stands at a path with a value: it is of another kind, which CEL calls unequal; null: nothing. */
+/**
+ * What is wrong with comparing what stands at a path with a value: it is of another kind, which CEL
+ * calls unequal; null: nothing.
+ */
 export function valueFlaw(
   path: EventPath,
   value: Comparison['value'],

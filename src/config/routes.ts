@@ -1,5 +1,6 @@
-// The `routes` of a config: names that must exist, filters that must parse and look at what events have, and redactions
-// that must reach what they are to hide. A source or sink that no route names is allowed, and told as a notice, since it may be an oversight.
+// The `routes` of a config: names that must exist, filters that must parse and look at what events
+// have, and redactions that must reach what they are to hide. A source or sink that no route names
+// is allowed, and told as a notice, since it may be an oversight.
 
 import type { ClassName } from '../normalise/schema.ts';
 import { filterParts } from '../send/filter.ts';

@@ -1,5 +1,6 @@
-// Directories for who writes files. Node makes those above as well when told so, but never ends where none can be made, such as
-// below /proc: there each attempt says that something is missing. So they are made here one by one.
+// Directories for who writes files. Node makes those above as well when told so, but never ends
+// where none can be made, such as below /proc: there each attempt says that something is missing.
+// So they are made here one by one.
 
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -1,6 +1,7 @@
-// The spool as a backfill's reader sees it: memory under a key of the backfill's own, and of each page only the records of
-// the time asked for. The live stream's checkpoint and what it knows of repeats are neither asked nor changed. What must stay
-// true: a record whose time cannot be read is held rather than left out; what is counted becomes durable with its page.
+// The spool as a backfill's reader sees it: memory under a key of the backfill's own, and of each
+// page only the records of the time asked for. The live stream's checkpoint and what it knows of
+// repeats are neither asked nor changed. What must stay true: a record whose time cannot be read is
+// held rather than left out; what is counted becomes durable with its page.
 
 import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
@@ -75,7 +76,8 @@ export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
       ...entry,
       stream: key,
       pages: pages.flatMap(({ reduced }) => (reduced === null ? [] : [reduced])),
-      // Beside an entity a checkpoint is none that a damaged state could go back to: it would begin anew, and may be deleted.
+      // Beside an entity a checkpoint is none that a damaged state could go back to: it would begin
+      // anew, and may be deleted.
       entities: { put: [[countsKey, JSON.stringify(next)]], drop: [] },
     };
     const block = await spool.append(chosen);

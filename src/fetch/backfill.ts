@@ -1,7 +1,8 @@
-// Events of a past time, read for the sinks once more or for the first time. Upstream documents no time filter, so the list
-// is walked from its start by cursor or offset, and records outside the time asked for are left out on their way into
-// the spool (backfill-spool.ts). What must stay true: an event has the uid and the context that the live stream gives it,
-// and a walk that was cut short goes on where its last page was committed, with the same command.
+// Events of a past time, read for the sinks once more or for the first time. Upstream documents no
+// time filter, so the list is walked from its start by cursor or offset, and records outside the
+// time asked for are left out on their way into the spool (backfill-spool.ts). What must stay true:
+// an event has the uid and the context that the live stream gives it, and a walk that was cut short
+// goes on where its last page was committed, with the same command.
 
 import type { Failure } from '../contracts/answer.ts';
 import type { ListReading } from '../contracts/definition.ts';
@@ -89,7 +90,9 @@ export class Backfill {
     return { ...counts, share: this.#share() };
   }
 
-  /** Reads on, to the end of the list or of the time asked for. Never throws for what upstream did. */
+  /**
+   * Reads on, to the end of the list or of the time asked for. Never throws for what upstream did.
+   */
   async poll(signal: AbortSignal): Promise<PollResult> {
     try {
       const { whole } = await this.#reader.load();
@@ -143,8 +146,9 @@ export class Backfill {
   }
 
   /**
-   * A list whose order is known is past the time asked for once it is so by more than records come late. What is known
-   * of the order may be wrong or long ago, so the walk itself has to have gone that way.
+   * A list whose order is known is past the time asked for once it is so by more than records come
+   * late. What is known of the order may be wrong or long ago, so the walk itself has to have gone
+   * that way.
    */
   #isPast({ span: met }: Taken, begunAt: number | null): boolean {
     const { span, list } = this.#means;
@@ -167,7 +171,10 @@ export class Backfill {
     return parseCheckpoint(checkpoint)?.growth.order ?? 'unknown';
   }
 
-  /** A place that upstream no longer takes costs no more than a walk from the list's start, repeats left out. */
+  /**
+   * A place that upstream no longer takes costs no more than a walk from the list's start, repeats
+   * left out.
+   */
   async #failed(failure: Failure): Promise<PollResult> {
     this.#reader.discard();
     const { resume } = (await this.#reader.load()).end;
@@ -203,7 +210,10 @@ export class Backfill {
     return Math.min(1, Math.max(0, (reachedAt - firstAt) / (goal - firstAt)));
   }
 
-  /** The time at which the walk ends; null where nobody knows: a list goes back as far as upstream keeps it. */
+  /**
+   * The time at which the walk ends; null where nobody knows: a list goes back as far as upstream
+   * keeps it.
+   */
   #goal(isForward: boolean): number | null {
     const { span, list, clock } = this.#means;
     const isKnown = this.#order !== 'unknown';

@@ -1,5 +1,5 @@
-// Version 0.1.0 kept backfills that are asked for as files in the state directory. They are taken over once, as rows of the
-// database; what was read for them stands there already.
+// Version 0.1.0 kept backfills that are asked for as files in the state directory. They are taken
+// over once, as rows of the database; what was read for them stands there already.
 
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

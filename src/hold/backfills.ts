@@ -1,6 +1,7 @@
-// Backfills that are asked for, as requests in the state database: a command says what is wanted, whoever reads it notes how
-// far it is, and its answer is how it ended: `done`, `failed`, or `stopped` to go on another time, when it is asked for again.
-// One that is done is kept a while, to be looked at; one that is cancelled goes as soon as whoever reads it has let go.
+// Backfills that are asked for, as requests in the state database: a command says what is wanted,
+// whoever reads it notes how far it is, and its answer is how it ended: `done`, `failed`, or
+// `stopped` to go on another time, when it is asked for again. One that is done is kept a while, to
+// be looked at; one that is cancelled goes as soon as whoever reads it has let go.
 
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../contracts/errors.ts';
@@ -65,7 +66,9 @@ export function backfillsIn(dir: string): readonly BackfillRequest[] {
   return lookInto(dir, [], ({ requests }) => backfillsAmong(requests.all()));
 }
 
-/** How far one has come, as it was written down; null where no version like this one has written it. */
+/**
+ * How far one has come, as it was written down; null where no version like this one has written it.
+ */
 export function readProgress(written: JsonObject | null): BackfillProgress | null {
   // Who writes that version writes all of it.
   return written?.version === 1 ? (written as unknown as BackfillProgress) : null;

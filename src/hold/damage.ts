@@ -1,7 +1,8 @@
-// Whether a state database is what was written into it, found out before anything relies on it: the file's structure by
-// SQLite's own check, the tables by the version that the file names, pages by their checksums, and numbers by each other.
-// It takes about a second for each GiB that is held. What it cannot tell is a changed bit within a checkpoint or a
-// position that still makes sense; a checkpoint that makes none halts its own stream (fetch/checkpoint.ts).
+// Whether a state database is what was written into it, found out before anything relies on it: the
+// file's structure by SQLite's own check, the tables by the version that the file names, pages by
+// their checksums, and numbers by each other. It takes about a second for each GiB that is held.
+// What it cannot tell is a changed bit within a checkpoint or a position that still makes sense; a
+// checkpoint that makes none halts its own stream (fetch/checkpoint.ts).
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -18,8 +19,9 @@ const sqliteError = 1;
 const versionMax = 1_000;
 
 /**
- * What is wrong with the database in this file; null where nothing is. The file is not changed. It must not be open in
- * this process, and no other may write to it. Throws where it cannot be read for another reason than damage.
+ * What is wrong with the database in this file; null where nothing is. The file is not changed. It
+ * must not be open in this process, and no other may write to it. Throws where it cannot be read
+ * for another reason than damage.
  */
 export function findDamage(path: string, copy: DeliveredCopy | null): string | null {
   const header = headerOf(path);
@@ -105,7 +107,10 @@ function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string 
   return gone === undefined ? null : `the checkpoint of ${gone} is gone`;
 }
 
-/** Which spool the database holds, the number of its next event, and its epochs, where they can be read. */
+/**
+ * Which spool the database holds, the number of its next event, and its epochs, where they can be
+ * read.
+ */
 export function identityIn(database: DatabaseSync): {
   readonly spool: string | null;
   readonly end: number | null;
@@ -138,12 +143,17 @@ function headerOf(path: string): Buffer {
   }
 }
 
-/** In another mode SQLite would not look at the log, and what is in it would be gone without a word. */
+/**
+ * In another mode SQLite would not look at the log, and what is in it would be gone without a word.
+ */
 function isInWalMode(header: Buffer): boolean {
   return header[18] === 2 && header[19] === 2;
 }
 
-/** All statements here are right for a database of ours, and its numbers fit: where not, it is no longer ours. */
+/**
+ * All statements here are right for a database of ours, and its numbers fit: where not, it is no
+ * longer ours.
+ */
 function isDoneToDatabase(error: unknown): boolean {
   const isSqlites = typeof error === 'object' && error !== null && 'errcode' in error;
   return !isSqlites || error.errcode === sqliteError || isDamage(storeError(error, 'looking'));

@@ -1,5 +1,6 @@
-// Opening the state database: made where there is none, brought up to date where it is older, refused where it is newer,
-// and looked at without a change where that is all that is wanted. And what SQLite's failures mean to an operator.
+// Opening the state database: made where there is none, brought up to date where it is older,
+// refused where it is newer, and looked at without a change where that is all that is wanted. And
+// what SQLite's failures mean to an operator.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -14,8 +15,8 @@ const sqliteCorrupt = 11;
 const sqliteFull = 13;
 const sqliteNotADatabase = 26;
 /**
- * How long is waited for another connection, which makes the database, say, or puts its log away: from the first statement
- * on, so that no pragma can say it.
+ * How long is waited for another connection, which makes the database, say, or puts its log away:
+ * from the first statement on, so that no pragma can say it.
  */
 const busyMsMax = 5_000;
 /** No room for the index of the log. */
@@ -31,7 +32,10 @@ export interface DatabaseSettings {
   readonly name?: string;
 }
 
-/** Opens the database of a state directory and brings it up to date. Throws an ExportError, the database untouched. */
+/**
+ * Opens the database of a state directory and brings it up to date. Throws an ExportError, the
+ * database untouched.
+ */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   const path = join(settings.dir, settings.name ?? databaseName);
   try {
@@ -73,7 +77,9 @@ function versionOf(database: DatabaseSync): number {
   return version;
 }
 
-/** In one transaction, so that who looks meanwhile sees the tables of one version and all of them. */
+/**
+ * In one transaction, so that who looks meanwhile sees the tables of one version and all of them.
+ */
 function migrate(database: DatabaseSync): void {
   database.exec('BEGIN IMMEDIATE');
   // Another connection may have been quicker.
@@ -88,7 +94,10 @@ function migrate(database: DatabaseSync): void {
   database.exec('COMMIT');
 }
 
-/** True where there is a database with its tables; false while another process is making it. Throws `state_damaged`. */
+/**
+ * True where there is a database with its tables; false while another process is making it. Throws
+ * `state_damaged`.
+ */
 export function hasState(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
@@ -118,7 +127,9 @@ export function isDamage(error: unknown): boolean {
   return error instanceof ExportError && error.details.damaged === true;
 }
 
-/** A failure of SQLite as one of ours: a full disk mends itself once there is room, damage does not. */
+/**
+ * A failure of SQLite as one of ours: a full disk mends itself once there is room, damage does not.
+ */
 export function storeError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = error instanceof Error ? error.message : String(error);

@@ -1,7 +1,8 @@
-// A second copy of what matters most, beside the database: for each stream, its checkpoint as of a moment by which every
-// sink had passed all that was read until then. Where the database is damaged beyond reading, streams go on from there.
-// What must stay true: it may be old, which only repeats events, but it is never ahead of what was delivered. A stream
-// with entities has no place here: its checkpoint means nothing without them.
+// A second copy of what matters most, beside the database: for each stream, its checkpoint as of a
+// moment by which every sink had passed all that was read until then. Where the database is damaged
+// beyond reading, streams go on from there. What must stay true: it may be old, which only repeats
+// events, but it is never ahead of what was delivered. A stream with entities has no place here:
+// its checkpoint means nothing without them.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +14,10 @@ import { replacePrivateFile } from './private-files.ts';
 /** Where a stream had come when everything until then was delivered. */
 export interface DeliveredPlace {
   readonly checkpoint: Json;
-  /** The newest block of identities by then: later ones are of records that may not have been delivered. */
+  /**
+   * The newest block of identities by then: later ones are of records that may not have been
+   * delivered.
+   */
   readonly block: number;
   /** When that was so, epoch milliseconds. */
   readonly at: number;
@@ -21,7 +25,10 @@ export interface DeliveredPlace {
 
 /** The copy as it is written. */
 export interface DeliveredCopy {
-  /** The spool that it belongs to, and how far that had come: of a database that is behind it, it says nothing. */
+  /**
+   * The spool that it belongs to, and how far that had come: of a database that is behind it, it
+   * says nothing.
+   */
   readonly spool: string;
   readonly end: Offset;
   readonly streams: Readonly<Record<string, DeliveredPlace>>;
@@ -46,7 +53,10 @@ export function writeDelivered(dir: string, copy: DeliveredCopy): void {
   replacePrivateFile(join(dir, fileName), `${text}\n${crc32(text)}\n`, true);
 }
 
-/** Takes a stream out of the copy: an operator has moved its checkpoint, and what was delivered no longer says where it is. */
+/**
+ * Takes a stream out of the copy: an operator has moved its checkpoint, and what was delivered no
+ * longer says where it is.
+ */
 export function forgetDelivered(dir: string, stream: string): void {
   const copy = readDelivered(dir);
   if (copy === null || !Object.hasOwn(copy.streams, stream)) return;
@@ -60,7 +70,10 @@ interface Step {
   readonly place: DeliveredPlace;
 }
 
-/** A stream's delivered place, and the two steps after it that are watched: the next one and the latest. */
+/**
+ * A stream's delivered place, and the two steps after it that are watched: the next one and the
+ * latest.
+ */
 interface Track {
   delivered: DeliveredPlace | null;
   next: Step | null;
@@ -88,7 +101,10 @@ export class Delivered {
     }
   }
 
-  /** A stream's place, which counts as delivered once every sink has passed `end`. Its block is 0 where it brings none. */
+  /**
+   * A stream's place, which counts as delivered once every sink has passed `end`. Its block is 0
+   * where it brings none.
+   */
   note(stream: string, end: Offset, place: DeliveredPlace): void {
     this.#newestBlock = Math.max(this.#newestBlock, place.block);
     const track = this.#tracks.get(stream) ?? { delivered: null, next: null, latest: null };
@@ -115,7 +131,10 @@ export class Delivered {
     }
   }
 
-  /** Writes the copy where it has changed, not more often than once a minute unless it has to be now. */
+  /**
+   * Writes the copy where it has changed, not more often than once a minute unless it has to be
+   * now.
+   */
   save(end: Offset, now: number, must = false): void {
     if (!this.#changed || (!must && now - this.#savedAt < saveEveryMs)) return;
     const places = [...this.#tracks].flatMap(([stream, { delivered }]) =>

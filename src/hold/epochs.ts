@@ -1,5 +1,6 @@
-// The epochs of the numbers that a state database gives to events (contracts/numbering.ts), kept in its table `meta`. What
-// must stay true: no number is given before the epoch that it belongs to is durable, and no two starts share one.
+// The epochs of the numbers that a state database gives to events (contracts/numbering.ts), kept in
+// its table `meta`. What must stay true: no number is given before the epoch that it belongs to is
+// durable, and no two starts share one.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Epoch } from '../contracts/numbering.ts';
@@ -17,7 +18,10 @@ export function epochsFrom(text: string | null): readonly Epoch[] {
   }
 }
 
-/** The last epoch ends at `end`, and another begins. One in which no number was given need not be known. */
+/**
+ * The last epoch ends at `end`, and another begins. One in which no number was given need not be
+ * known.
+ */
 export function nextEpoch(epochs: readonly Epoch[], end: Offset, now: number): readonly Epoch[] {
   const last = epochs.at(-1);
   const before = epochs.at(-2)?.until ?? 0;

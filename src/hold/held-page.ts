@@ -1,7 +1,8 @@
-// A held page as a row of the state database and back. Each row carries a checksum over all that it says: SQLite keeps
-// none of its own, so a byte that a disk has changed would else be delivered as if upstream had sent it. The body of a
-// large page stands in rows of its own, since SQLite has a row three times in memory while it writes it. What must stay
-// true: a page that is read is, byte for byte, the page that was appended, or reading it fails.
+// A held page as a row of the state database and back. Each row carries a checksum over all that it
+// says: SQLite keeps none of its own, so a byte that a disk has changed would else be delivered as
+// if upstream had sent it. The body of a large page stands in rows of its own, since SQLite has a
+// row three times in memory while it writes it. What must stay true: a page that is read is, byte
+// for byte, the page that was appended, or reading it fails.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
@@ -102,7 +103,10 @@ export function heldPage(row: Record<string, unknown>): HeldPage {
   };
 }
 
-/** True where a row is as it was written. A row that an older version wrote has no checksum: then it has to make sense. */
+/**
+ * True where a row is as it was written. A row that an older version wrote has no checksum: then it
+ * has to make sense.
+ */
 export function isWhole(row: Record<string, unknown>): boolean {
   const { crc = null, ...rest } = row;
   const { uids, body } = row;

@@ -1,4 +1,5 @@
-// The dead letters in the state database: events that a sink refused for good, kept until an operator decides.
+// The dead letters in the state database: events that a sink refused for good, kept until an
+// operator decides.
 
 import type { PageContext } from '../contracts/event.ts';
 import type { DeadLetter } from '../contracts/spool.ts';

@@ -1,5 +1,6 @@
-// One writer per state directory. The lock is an SQLite database of its own held in an exclusive transaction: the
-// operating system lets go of it when the process ends, however it ends, so there is never a stale lock to remove.
+// One writer per state directory. The lock is an SQLite database of its own held in an exclusive
+// transaction: the operating system lets go of it when the process ends, however it ends, so there
+// is never a stale lock to remove.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -15,7 +16,10 @@ PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = MEMORY;
 BEGIN EXCLUSIVE;
 `;
-/** Who looks whether it is held (`status`, a backfill that is followed) holds it for an instant, which is longer under load. */
+/**
+ * Who looks whether it is held (`status`, a backfill that is followed) holds it for an instant,
+ * which is longer under load.
+ */
 const lookMsMax = 1_000;
 
 /** Held until `release`, or until the process ends. */
@@ -23,7 +27,10 @@ export interface Lock {
   release(): void;
 }
 
-/** Takes the state directory, making it if need be; throws `state_locked`, naming the holder, or `state_damaged`. */
+/**
+ * Takes the state directory, making it if need be; throws `state_locked`, naming the holder, or
+ * `state_damaged`.
+ */
 export function takeLock(dir: string): Lock {
   const doing = `opening the state directory ${dir}`;
   let database: DatabaseSync | null = null;
@@ -69,7 +76,8 @@ export function holderOf(dir: string): string | null {
   if (!existsSync(path)) return null;
   const database = new DatabaseSync(path, { readOnly: true });
   try {
-    // Two who look do not take each other for the holder: what they read waits for an exclusive lock alone.
+    // Two who look do not take each other for the holder: what they read waits for an exclusive
+    // lock alone.
     database.prepare('SELECT count(*) FROM sqlite_master').get();
     return null;
   } catch {
@@ -86,7 +94,8 @@ function holder(dir: string): string {
       return `process ${String(owner.pid)} on ${String(owner.host)}`;
     }
   } catch {
-    // The holder has not written its name yet, or cannot: that it holds the lock is known all the same.
+    // The holder has not written its name yet, or cannot: that it holds the lock is known all the
+    // same.
   }
   return 'another process';
 }

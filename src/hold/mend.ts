@@ -1,14 +1,16 @@
-// A damaged state database is set aside and another made in its place, before anything else opens it:
+// A damaged state database is set aside and another made in its place, before any other opens it:
 //
 //   look       damage.ts says whether there is damage; most starts end here
 //   save       `sluice.db.partial` is filled with all that can be read (salvage.ts)
-//   go back    where an event that was not delivered may be missing, every stream goes back to the last place by which
-//              all was delivered (delivered.ts), or to its start, and its sinks are told so
-//   replace    the partial file becomes `sluice.db.mended`, the damaged one goes into a directory of its own, where it
-//              stays, and the mended one takes its name
+//   go back    where an event that was not delivered may be missing, every stream goes back to the
+//              last place by which all was delivered (delivered.ts), or to its start, and its sinks
+//              are told so
+//   replace    the partial file becomes `sluice.db.mended`, the damaged one goes into a directory of
+//              its own, where it stays, and the mended one takes its name
 //
-// What must stay true: an event that is not held in the new database, and that some sink has not passed, is read again;
-// a start that is cut off anywhere in between is made good by the next; and nothing that was found is ever deleted.
+// What must stay true: an event that is not held in the new database, and that some sink has not
+// passed, is read again; a start that is cut off anywhere in between is made good by the next; and
+// nothing that was found is ever deleted.
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,9 +43,15 @@ export interface MendSettings {
 /** A stream that went back. */
 export interface StreamReset {
   readonly stream: string;
-  /** It goes on from where everything had been delivered at this time, epoch milliseconds; null: from its start. */
+  /**
+   * It goes on from where everything had been delivered at this time, epoch milliseconds; null:
+   * from its start.
+   */
   readonly deliveredAt: number | null;
-  /** Damaged: what could not be read is read again. Older: it is not damaged, and what was read since is read again. */
+  /**
+   * Damaged: what could not be read is read again. Older: it is not damaged, and what was read
+   * since is read again.
+   */
   readonly reason: 'state_damaged' | 'state_older';
 }
 
@@ -67,8 +75,9 @@ const mended = `${databaseName}.mended`;
 const suffixes = ['', '-wal', '-shm', '-journal'];
 
 /**
- * Looks the state database over and mends it where it has to be; null where it is sound, or there is none. Throws
- * `state_locked` while another process holds the directory, and `disk_full`, the damaged database untouched.
+ * Looks the state database over and mends it where it has to be; null where it is sound, or there
+ * is none. Throws `state_locked` while another process holds the directory, and `disk_full`, the
+ * damaged database untouched.
  */
 export function mendDatabase(settings: MendSettings): Mended | null {
   const { dir } = settings;
@@ -100,7 +109,9 @@ function lookAndMend(settings: MendSettings): Mended | null {
   }
 }
 
-/** A file that is empty or gone is a database not made yet, unless a copy says that there was one. */
+/**
+ * A file that is empty or gone is a database not made yet, unless a copy says that there was one.
+ */
 function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
   const path = join(dir, databaseName);
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? null;
@@ -109,7 +120,10 @@ function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
   return findDamage(path, copy);
 }
 
-/** Puts the mended database in the place of the damaged one; also where an earlier start was cut off while at it. */
+/**
+ * Puts the mended database in the place of the damaged one; also where an earlier start was cut off
+ * while at it.
+ */
 function replace(dir: string): string | null {
   const aside = setAside(dir);
   renameSync(join(dir, mended), join(dir, databaseName));
@@ -117,7 +131,10 @@ function replace(dir: string): string | null {
   return aside;
 }
 
-/** The file itself goes first: as long as it is there, the next start begins anew. Its log must not outstay it. */
+/**
+ * The file itself goes first: as long as it is there, the next start begins anew. Its log must not
+ * outstay it.
+ */
 function setAside(dir: string): string | null {
   const names = suffixes.map((suffix) => databaseName + suffix);
   const found = names.filter((name) => existsSync(join(dir, name)));
@@ -152,7 +169,10 @@ interface Rebuilt {
   readonly report: Pick<Mended, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
 }
 
-/** Makes the new database. It goes on as the same spool in an epoch of its own: what sinks know of lost numbers is void. */
+/**
+ * Makes the new database. It goes on as the same spool in an epoch of its own: what sinks know of
+ * lost numbers is void.
+ */
 function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
   const { dir, sync, sinks } = settings;
   const found = saveWhatCanBeRead(dir, sync, copy);
@@ -248,7 +268,8 @@ interface GoingBack {
 function goBack(store: Store, { streams, places, tell }: GoingBack): readonly StreamReset[] {
   const now = Date.now();
   return store.transaction(() => {
-    // Numbers of forgotten blocks must not be given anew: a walk that is open would take later blocks for earlier ones.
+    // Numbers of forgotten blocks must not be given anew: a walk that is open would take later
+    // blocks for earlier ones.
     const newest = Math.max(0, ...Object.values(places).map(({ block }) => block));
     store.streams.reserveBlocks(newest);
     return Array.from(streams, (stream) => {

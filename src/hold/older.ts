@@ -1,6 +1,7 @@
-// Whether a state database that is sound is older than what was delivered from it: put back from a copy, or its log was cut,
-// emptied or removed. What lies beside it says so: how far the sinks had come, and the second copy of checkpoints. Sinks
-// that can look find out by themselves; here it is found before anything is read, and for those that cannot.
+// Whether a state database that is sound is older than what was delivered from it: put back from a
+// copy, or its log was cut, emptied or removed. What lies beside it says so: how far the sinks had
+// come, and the second copy of checkpoints. Sinks that can look find out by themselves; here it is
+// found before anything is read, and for those that cannot.
 
 import { type Numbering, reachOf } from '../contracts/numbering.ts';
 import { hasState } from './database.ts';
@@ -20,8 +21,9 @@ export interface Older {
 }
 
 /**
- * Looks whether the state is older, and tells the sinks so for each stream that has been read; null where it is not, or there is
- * none. Nothing goes back: checkpoints, positions and what is held are of one moment.
+ * Looks whether the state is older, and tells the sinks so for each stream that has been read; null
+ * where it is not, or there is none. Nothing goes back: checkpoints, positions and what is held are
+ * of one moment.
  */
 export function findOlder(settings: MendSettings): Older | null {
   const { dir, sync, tell } = settings;

@@ -1,6 +1,6 @@
-// The pages in the state database: events numbered without end, added at one side and deleted at the other once every
-// sink has passed them. What must stay true: `end` in memory is the one on disk whenever no transaction is open, and a
-// number is given to one event only.
+// The pages in the state database: events numbered without end, added at one side and deleted at
+// the other once every sink has passed them. What must stay true: `end` in memory is the one on
+// disk whenever no transaction is open, and a number is given to one event only.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
@@ -12,7 +12,10 @@ import type { Statements } from './statements.ts';
 export interface PageRetention {
   /** For replay. */
   readonly keepMs: number;
-  /** The bound on all pages: passed ones go earlier than `keepMs` where polling would else have to stop for them. */
+  /**
+   * The bound on all pages: passed ones go earlier than `keepMs` where polling would else have to
+   * stop for them.
+   */
   readonly bytesMax?: number;
 }
 
@@ -22,7 +25,10 @@ export interface PageMark {
   readonly bytes: number;
 }
 
-/** Pages deleted in one transaction, so that a long backlog passed at once does not hold up what others write. */
+/**
+ * Pages deleted in one transaction, so that a long backlog passed at once does not hold up what
+ * others write.
+ */
 const pruneMax = 512;
 /** Pages kept for replay may fill the spool to this share of its bound. */
 const keptShareMax = 0.8;
@@ -100,7 +106,10 @@ export class Pages {
     return pages;
   }
 
-  /** Deletes what lies before `passed` and `keepMs` no longer wants, oldest first. True where there may be more to do. */
+  /**
+   * Deletes what lies before `passed` and `keepMs` no longer wants, oldest first. True where there
+   * may be more to do.
+   */
   prune(passed: Offset, now: number): boolean {
     const { keepMs, bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
     let bytes = this.#bytes;

@@ -1,5 +1,5 @@
-// Files and directories that only their owner may look into, whatever the umask: what is held is security events, and
-// checkpoints hold cursors, which are credentials of a kind.
+// Files and directories that only their owner may look into, whatever the umask: what is held is
+// security events, and checkpoints hold cursors, which are credentials of a kind.
 
 import { chmodSync, closeSync, existsSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { makeDirectory } from '../contracts/directory.ts';
@@ -14,16 +14,21 @@ export function makePrivateDirectory(path: string): void {
 
 /** Makes an empty file, or closes one that is there to others, as after a restore. */
 export function makePrivateFile(path: string): void {
-  // Never opened where it is there: closing it would let go of each lock that this process has on it (fcntl(2)).
+  // Never opened where it is there: closing it would let go of each lock that this process has on
+  // it (fcntl(2)).
   if (!existsSync(path)) closeSync(openSync(path, 'a', fileMode));
   try {
     chmodSync(path, fileMode);
   } catch {
-    // Someone else's file, which this process may write to all the same: its owner decides who may read it.
+    // Someone else's file, which this process may write to all the same: its owner decides who may
+    // read it.
   }
 }
 
-/** Replaces a file as a whole: at each moment there is the old one or the new one. `durable`: also through a power cut. */
+/**
+ * Replaces a file as a whole: at each moment there is the old one or the new one. `durable`: also
+ * through a power cut.
+ */
 export function replacePrivateFile(path: string, text: string, durable = false): void {
   const next = `${path}.next`;
   makePrivateFile(next);

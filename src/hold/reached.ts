@@ -1,7 +1,8 @@
-// How far each sink has come, noted beside the database the moment that its far side has answered: a write to a place in a
-// small file, which costs microseconds and outlives the process, though not a power cut. The database has the same some
-// milliseconds later, durably. So a killed process sends again only what was under way, and a database that has lost
-// what it held is noticed. What must stay true: it is written for what was settled only, and believed by numbering.ts.
+// How far each sink has come, noted beside the database the moment that its far side has answered:
+// a write to a place in a small file, which costs microseconds and outlives the process, though not
+// a power cut. The database has the same some milliseconds later, durably. So a killed process
+// sends again only what was under way, and a database that has lost what it held is noticed. What
+// must stay true: it is written for what was settled only, and believed by numbering.ts.
 
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ import { type Numbering, type Place, presentEpoch, reachOf } from '../contracts/
 import { makePrivateFile } from './private-files.ts';
 
 const fileName = 'reached';
-/** `0000000000000042 3f2a90c1` and a line end: the number of the next event, and a check over it and the sink's name. */
+/**
+ * `0000000000000042 3f2a90c1` and a line end: the number of the next event, and a check over it and
+ * the sink's name.
+ */
 const numberLength = 16;
 const lineLength = numberLength + 10;
 
@@ -74,7 +78,10 @@ export class Reached {
     }
   }
 
-  /** Writes the file anew for these sinks. What others have reached stays in it for as long as it stays true. */
+  /**
+   * Writes the file anew for these sinks. What others have reached stays in it for as long as it
+   * stays true.
+   */
   keep(sinks: readonly string[]): void {
     this.close();
     const names = [...new Set([...sinks, ...this.#positions.keys()])];

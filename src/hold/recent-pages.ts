@@ -1,7 +1,7 @@
-// Pages lately appended or read, by offset, within a bound on their bodies' bytes that follows their size. Readers that
-// stand at the same place get the same page object, so what is computed from it (parsed records, events, encoded lines) is
-// shared.
-// What must stay true: a page in here is on disk already, and forgetting one costs only a read.
+// Pages lately appended or read, by offset, within a bound on their bodies' bytes that follows
+// their size. Readers that stand at the same place get the same page object, so what is computed
+// from it (parsed records, events, encoded lines) is shared. What must stay true: a page in here is
+// on disk already, and forgetting one costs only a read.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage } from '../contracts/spool.ts';
@@ -79,8 +79,8 @@ export class RecentPages {
   }
 
   /**
-   * A page read back from disk: the remembered one where there is one. Pages from behind are kept apart, since a sink
-   * with a long backlog would else push out what the others are about to read.
+   * A page read back from disk: the remembered one where there is one. Pages from behind are kept
+   * apart, since a sink with a long backlog would else push out what the others are about to read.
    */
   addCold(page: HeldPage): HeldPage {
     const known = this.#find(page.first) ?? this.#cold.get(page.first);
@@ -95,7 +95,10 @@ export class RecentPages {
     return page;
   }
 
-  /** Pages in a row from the one that holds `from`, up to about `bytesMax`; empty where it is not remembered. */
+  /**
+   * Pages in a row from the one that holds `from`, up to about `bytesMax`; empty where it is not
+   * remembered.
+   */
   from(from: Offset, bytesMax: number): readonly HeldPage[] {
     const found: HeldPage[] = [];
     let bytes = 0;

@@ -1,14 +1,16 @@
-// What an operator asks of the process that runs in a state directory, as rows of its database: a command writes one, the
-// process carries it out and writes the answer, the command reads that and takes the row away. Where no process runs the row
-// stays for the next one. A backfill's row stays longer (backfills.ts).
+// What an operator asks of the process that runs in a state directory, as rows of its database: a
+// command writes one, the process carries it out and writes the answer, the command reads that and
+// takes the row away. Where no process runs the row stays for the next one. A backfill's row stays
+// longer (backfills.ts).
 
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Row, Statements } from './statements.ts';
 
 /**
- * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a stream read again from where
- * it was at `to` (epoch milliseconds); `forget`: and deliver what was read since again. `backfill`: read a source's events
- * from `from` on, before `to`; not `isBounded`: no end was given, and `to` is when it was asked for.
+ * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a
+ * stream read again from where it was at `to` (epoch milliseconds); `forget`: and deliver what was
+ * read since again. `backfill`: read a source's events from `from` on, before `to`; not
+ * `isBounded`: no end was given, and `to` is when it was asked for.
  */
 export type Wish =
   | { readonly what: 'retry' }

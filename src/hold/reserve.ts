@@ -1,7 +1,8 @@
-// Disk space set aside in the state directory, so that sluice can work its way out of a full disk by itself. SQLite needs
-// room even to note a position or to delete a page; without any, nothing could ever be freed, however much sinks take.
-// So when a write finds the disk full this file is removed: what frees space (positions, deletions) then has room, and
-// pages are refused until there is room again for the file. What must stay true: a page never uses this space.
+// Disk space set aside in the state directory, so that sluice can work its way out of a full disk
+// by itself. SQLite needs room even to note a position or to delete a page; without any, nothing
+// could ever be freed, however much sinks take. So when a write finds the disk full this file is
+// removed: what frees space (positions, deletions) then has room, and pages are refused until there
+// is room again for the file. What must stay true: a page never uses this space.
 
 import { closeSync, existsSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ import { makePrivateFile } from './private-files.ts';
 const bytesMax = 32 * 1024 * 1024;
 /** Of a small disk, only this share is set aside. */
 const diskShareMax = 0.25;
-/** It is set aside anew only where there is so much more room than it takes, so that it does not come and go. */
+/**
+ * It is set aside anew only where there is so much more room than it takes, so that it does not
+ * come and go.
+ */
 const roomShare = 1.25;
 const chunkBytes = 1024 * 1024;
 

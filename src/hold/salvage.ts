@@ -1,5 +1,6 @@
-// What can still be read of a damaged database, copied into a new one. Keys are listed from both ends of a table, since a
-// broken page in the middle ends a listing there; rows are then read one by one, since a broken one costs only itself.
+// What can still be read of a damaged database, copied into a new one. Keys are listed from both
+// ends of a table, since a broken page in the middle ends a listing there; rows are then read one
+// by one, since a broken one costs only itself.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { isWhole, rowsOf, wholeRow } from './held-page.ts';
@@ -34,7 +35,10 @@ export const nothingSalvaged = Object.fromEntries(
 /** Rows that are committed together: whole pages are among them. */
 const rowsAtOnce = 256;
 
-/** Copies what can be read. The new database has the tables of this version; those of the old one may be older. */
+/**
+ * Copies what can be read. The new database has the tables of this version; those of the old one
+ * may be older.
+ */
 export function salvage(from: DatabaseSync, to: DatabaseSync): Salvaged {
   return Object.fromEntries(
     tables.map((table) => [table.name, copyTable(from, to, table)]),

@@ -1,6 +1,7 @@
-// The tables of the state database, `sluice.db` in the state directory, and how an older one is brought up to date.
-// Operators may open it with any SQLite tool; the names are part of what we promise. `user_version` counts migrations:
-// a migration is never edited once released, only followed by another.
+// The tables of the state database, `sluice.db` in the state directory, and how an older one is
+// brought up to date. Operators may open it with any SQLite tool; the names are part of what we
+// promise. `user_version` counts migrations: a migration is never edited once released, only
+// followed by another.
 
 /** The state database's name within the state directory. */
 export const databaseName = 'sluice.db';
@@ -72,9 +73,9 @@ ALTER TABLE request ADD COLUMN progress TEXT;
 export const migrations: readonly string[] = [version1, version2, version3, version4];
 
 /**
- * Run on each connection. Page size and auto-vacuum must come before the first table, and an older database keeps its own.
- * The log takes whole pages of SQLite's: of larger ones a commit with few records writes more, of smaller ones it takes a
- * commit with many records more calls.
+ * Run on each connection. Page size and auto-vacuum must come before the first table, and an older
+ * database keeps its own. The log takes whole pages of SQLite's: of larger ones a commit with few
+ * records writes more, of smaller ones it takes a commit with many records more calls.
  */
 export function pragmas(sync: 'full' | 'normal'): string {
   return `

@@ -1,6 +1,7 @@
-// What the spool and its worker thread say to each other, several questions or answers in one message since each message
-// has its price. Every question gets one answer with the same id, after the commit that covers it; id 0 is the worker's own
-// word that the database is open. What can be asked is the worker's table of operations.
+// What the spool and its worker thread say to each other, several questions or answers in one
+// message since each message has its price. Every question gets one answer with the same id, after
+// the commit that covers it; id 0 is the worker's own word that the database is open. What can be
+// asked is the worker's table of operations.
 
 import type { ErrorCode } from '../contracts/errors.ts';
 import type { Numbering } from '../contracts/numbering.ts';
@@ -37,7 +38,10 @@ export interface Answer {
   readonly memory?: readonly ArrayBuffer[];
 }
 
-/** What the worker says after a commit: the answers that it covers, and how full the spool is by then. */
+/**
+ * What the worker says after a commit: the answers that it covers, and how full the spool is by
+ * then.
+ */
 export interface Answers {
   readonly answers: readonly Answer[];
   readonly gauge?: SpoolGauge;
@@ -45,6 +49,8 @@ export interface Answers {
   readonly numbering?: Numbering;
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
-  /** The database is damaged: nothing can be relied on any more until the next start has mended it. */
+  /**
+   * The database is damaged: nothing can be relied on any more until the next start has mended it.
+   */
   readonly damage?: ToldError;
 }

@@ -1,6 +1,7 @@
-// The spool's way to its worker thread: questions out, answers back, and pages' bodies with them. Positions and notes, which
-// nobody waits for, wait themselves a little for an append to share its message and its commit with. What must stay true: every
-// question gets its answer, or an error once the thread is gone.
+// The spool's way to its worker thread: questions out, answers back, and pages' bodies with them.
+// Positions and notes, which nobody waits for, wait themselves a little for an append to share its
+// message and its commit with. What must stay true: every question gets its answer, or an error
+// once the thread is gone.
 
 import { Worker } from 'node:worker_threads';
 import { ExportError } from '../contracts/errors.ts';
@@ -9,7 +10,10 @@ import type { Answer, Answers, Question, WorkerSettings } from './spool-messages
 import type { Operations } from './spool-worker.ts';
 import type { Landed } from './store.ts';
 
-/** What positions and notes wait for company: as much more may be sent again after a power cut, beside what was under way then. */
+/**
+ * What positions and notes wait for company: as much more may be sent again after a power cut,
+ * beside what was under way then.
+ */
 const lingerMs = 50;
 /** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
 const sparesMax = 4;
@@ -44,7 +48,10 @@ export class SpoolThread {
   /** Memory to copy pages into on their way to the worker. */
   readonly #spare: ArrayBuffer[] = [];
   readonly #unanswered = new Map<number, Waiter>();
-  /** What waits for company. All of it can be cloned, so that it never keeps others from being posted. */
+  /**
+   * What waits for company. All of it can be cloned, so that it never keeps others from being
+   * posted.
+   */
   #lingering: Question[] = [];
   #linger: NodeJS.Timeout | undefined;
   #listener: ThreadListener = { heard: () => undefined, failed: () => undefined };
@@ -77,11 +84,6 @@ export class SpoolThread {
     this.#listener = listener;
   }
 
-  /** Why nothing can be asked any more; null: it can. */
-  get over(): Error | null {
-    return this.#over;
-  }
-
   ask<K extends keyof Operations>(
     op: K,
     ...args: Parameters<Operations[K]>
@@ -91,8 +93,8 @@ export class SpoolThread {
   }
 
   /**
-   * Appends pages, whose bodies stay in use here: large ones go to the worker and come back. `landed` is told of it at once,
-   * with the bodies, before anybody hears of the new end.
+   * Appends pages, whose bodies stay in use here: large ones go to the worker and come back.
+   * `landed` is told of it at once, with the bodies, before anybody hears of the new end.
    */
   append(
     entry: Append,
@@ -143,7 +145,10 @@ export class SpoolThread {
     });
   }
 
-  /** Posts what waits for company, and the questions after it. Throws where one of these cannot be cloned. */
+  /**
+   * Posts what waits for company, and the questions after it. Throws where one of these cannot be
+   * cloned.
+   */
   #post(questions: readonly Question[], transfer: ArrayBuffer[] = []): void {
     this.#worker.postMessage([...this.#lingering, ...questions], transfer);
     this.#lingering = [];
@@ -152,8 +157,8 @@ export class SpoolThread {
   }
 
   /**
-   * A copy to be handed to the worker while the original stays in use here. It is made in memory that the worker has
-   * handed back, since fresh memory costs more than the copying.
+   * A copy to be handed to the worker while the original stays in use here. It is made in memory
+   * that the worker has handed back, since fresh memory costs more than the copying.
    */
   #lend(body: Uint8Array): Uint8Array {
     const last = this.#spare.pop();
@@ -198,8 +203,8 @@ function canLinger({ op, args }: Question): boolean {
 }
 
 /**
- * True for a body so large that a copy would count: it goes to the worker itself, and comes back with the answer. Bodies of
- * this size have memory to themselves.
+ * True for a body so large that a copy would count: it goes to the worker itself, and comes back
+ * with the answer. Bodies of this size have memory to themselves.
  */
 export function travels(body: Uint8Array): boolean {
   return body.length > spareBytesMax && body.byteOffset === 0;

@@ -1,10 +1,12 @@
-// The worker thread that owns the state database, so that an fsync or a WAL checkpoint never stalls the event loop.
-// Writes that arrive while one transaction is being committed share the next one (group commit): the cost of an
-// fsync is spread over whatever is waiting. With each commit go the pages that every sink has passed, so that the next
-// ones take their place while all of it is in the log: moving the log into the database then costs as much as is held,
-// not as much as was. An answer is posted only after the commit that covers it, and all answers of a commit together.
-// What must stay true: a write that fails (a page for which the disk has no room) fails alone; but
-// once the database turns out to be damaged, everybody is told, since only the next start can mend it (mend.ts).
+// The worker thread that owns the state database, so that an fsync or a WAL checkpoint never stalls
+// the event loop. Writes that arrive while one transaction is being committed share the next one
+// (group commit): the cost of an fsync is spread over whatever is waiting. With each commit go the
+// pages that every sink has passed, so that the next ones take their place while all of it is in
+// the log: moving the log into the database then costs as much as is held, not as much as was. An
+// answer is posted only after the commit that covers it, and all answers of a commit together. What
+// must stay true: a write that fails (a page for which the disk has no room) fails alone; but once
+// the database turns out to be damaged, everybody is told, since only the next start can mend it
+// (mend.ts).
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
@@ -30,7 +32,10 @@ let tidiedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
 let notes = new Map<string, (now: number) => void>();
 
-/** A page had to be refused for want of room: not told before, so that a stream tries, and its operator hears of it. */
+/**
+ * A page had to be refused for want of room: not told before, so that a stream tries, and its
+ * operator hears of it.
+ */
 let refusing = false;
 
 /** Why nothing that is read or written can be relied on any more. */
@@ -38,13 +43,7 @@ let damage: ToldError | null = null;
 
 const { store, reserve, delivered } = open();
 
-interface Opened {
-  readonly store: Store;
-  readonly reserve: Reserve;
-  readonly delivered: Delivered;
-}
-
-function open(): Opened {
+function open() {
   try {
     const opened = withReserve(settings.dir, () => {
       const store = new Store(settings);
@@ -57,17 +56,16 @@ function open(): Opened {
     // From now on a database that is gone is known to have been there.
     copy.save(opened.end, Date.now(), true);
     const space = new Reserve(settings.dir);
-    // What is in the log has to fit into the reserve, twice over, to be moved into the database on a full disk.
+    // What is in the log has to fit into the reserve, twice over, to be moved into the database on
+    // a full disk.
     opened.boundLog(space.bytes / 2);
     const { numbering } = opened;
     const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering };
     port.postMessage(told);
     return { store: opened, reserve: space, delivered: copy };
   } catch (error) {
-    const told: Answers = {
-      answers: [{ id: 0, error: described(error, 'opening the state database') }],
-    };
-    port.postMessage(told);
+    const told = described(error, 'opening the state database');
+    port.postMessage({ answers: [{ id: 0, error: told }] } satisfies Answers);
     process.exit(0);
   }
 }
@@ -86,7 +84,8 @@ function flush(): void {
   waiting = [];
   const now = Date.now();
   for (const { op, args } of questions) if (op === 'note') run(op, args);
-  // Also before an end, so that nothing delivered is left lying in a state directory that is not in use.
+  // Also before an end, so that nothing delivered is left lying in a state directory that is not in
+  // use.
   const ending = questions.some((question) => question.op === 'close');
   const tidying = ending || now - tidiedAt >= tidyEveryMs || settings.eager === true;
   const jobs: Job[] = questions.filter(isWrite).map(({ id, op, args }) => ({
@@ -114,8 +113,9 @@ interface Job {
 }
 
 /**
- * Runs all in one transaction. Where that fails each gets one of its own, so that what can be written is: on a full
- * disk a page may find no room while a position does, and passed pages can still be deleted.
+ * Runs all in one transaction. Where that fails each gets one of its own, so that what can be
+ * written is: on a full disk a page may find no room while a position does, and passed pages can
+ * still be deleted.
  */
 function commit(jobs: readonly Job[]): readonly Answer[] {
   if (jobs.length === 0) return [];

@@ -1,9 +1,10 @@
-// The spool: what stands between upstream and the sinks, and why nothing is lost. This is its face on the main
-// thread; the database is in a worker thread (spool-thread.ts, spool-worker.ts, store.ts). Pages that were just appended or read are
-// remembered here with their parsed records, within a bound, so that sinks that keep up never read from disk and
-// share one parsed page. A page is remembered only after its commit: no sink ever sees what a power cut could undo.
-// Positions are written a little later (spool-thread.ts); what a sink has reached is noted beside the database meanwhile
-// (reached.ts).
+// The spool: what stands between upstream and the sinks, and why nothing is lost. This is its face
+// on the main thread; the database is in a worker thread (spool-thread.ts, spool-worker.ts,
+// store.ts). Pages that were just appended or read are remembered here with their parsed records,
+// within a bound, so that sinks that keep up never read from disk and share one parsed page. A page
+// is remembered only after its commit: no sink ever sees what a power cut could undo. Positions are
+// written a little later (spool-thread.ts); what a sink has reached is noted beside the database
+// meanwhile (reached.ts).
 
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
@@ -33,13 +34,19 @@ import { Watchers } from './watchers.ts';
 export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
   /** Polling pauses while the pages held are larger than this. */
   readonly bytesMax: number;
-  /** Bodies remembered in memory, in bytes, also where pages are large; left out: as many as suit their size. */
+  /**
+   * Bodies remembered in memory, in bytes, also where pages are large; left out: as many as suit
+   * their size.
+   */
   readonly recentBytesMax?: number;
 }
 
 /** The spool as who has opened it sees it. */
 export interface OwnSpool extends Spool {
-  /** Names the sinks anew whose positions hold pages back; resolves when no page goes by the names of before. */
+  /**
+   * Names the sinks anew whose positions hold pages back; resolves when no page goes by the names
+   * of before.
+   */
   retainFor(sinks: readonly string[]): Promise<void>;
   /** What operators have asked for. */
   requests(): Promise<readonly Request[]>;
@@ -58,11 +65,14 @@ const recentBytesDefault = 3 * 1024 * 1024;
 const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
-/** A sink that has not read for this long is not at work: it waits for its far side, and polling does not wait for it. */
+/**
+ * A sink that has not read for this long is not at work: it waits for its far side, and polling
+ * does not wait for it.
+ */
 const atWorkMs = 200;
 /**
- * Making way never slows polling below this many bytes a millisecond: about 8,000 events of 600 bytes a second, so that
- * a sink that is slow for good does not set the pace.
+ * Making way never slows polling below this many bytes a millisecond: about 8,000 events of 600
+ * bytes a second, so that a sink that is slow for good does not set the pace.
  */
 const pollBytesPerMsMin = 5_000;
 /** As much where pages are so large that memory holds few of them. */
@@ -70,22 +80,19 @@ const largeBytesPerMsMin = 2_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
-/** Takes the state directory's lock and opens its database. Throws `state_locked`, `state_damaged`, `disk_full`. */
+/**
+ * Takes the state directory's lock and opens its database. Throws `state_locked`, `state_damaged`,
+ * `disk_full`.
+ */
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir);
   try {
     const thread = new SpoolThread(settings);
-    return new WorkerSpool(settings, { thread, lock, opened: await thread.opened() });
+    return new WorkerSpool(settings, thread, lock, await thread.opened());
   } catch (error) {
     lock.release();
     throw error;
   }
-}
-
-interface Parts {
-  readonly thread: SpoolThread;
-  readonly lock: Lock;
-  readonly opened: Answers;
 }
 
 class WorkerSpool implements OwnSpool {
@@ -107,7 +114,7 @@ class WorkerSpool implements OwnSpool {
   #diskFull = false;
   #closed = false;
 
-  constructor(settings: SpoolSettings, { thread, lock, opened }: Parts) {
+  constructor(settings: SpoolSettings, thread: SpoolThread, lock: Lock, opened: Answers) {
     this.#settings = settings;
     this.#sinks = settings.sinks;
     this.#thread = thread;
@@ -125,7 +132,8 @@ class WorkerSpool implements OwnSpool {
       heard: (answers) => this.#measure(answers),
       failed: (error) => this.#watchers.end(error),
     });
-    // Another process can put dead letters back, and free space returns to the disk when nothing else goes on.
+    // Another process can put dead letters back, and free space returns to the disk when nothing
+    // else goes on.
     this.#tick = setInterval(() => {
       this.#watchers.wake();
       thread.ask('tick').catch(() => undefined);
@@ -148,11 +156,14 @@ class WorkerSpool implements OwnSpool {
     return block;
   }
 
-  /** Large pages come one after the other: a moment for the sinks, so that not all of them stand in memory. */
+  /**
+   * Large pages come one after the other: a moment for the sinks, so that not all of them stand in
+   * memory.
+   */
   async #passed(): Promise<void> {
     const courtesy = AbortSignal.timeout(Math.ceil(this.#pageBytes / largeBytesPerMsMin));
     const isRoom = () => this.#recent.bytes <= recentLargeBytesMax;
-    await this.#until(isRoom, courtesy).catch(() => undefined);
+    await this.#watchers.until(isRoom, courtesy).catch(() => undefined);
   }
 
   #remember(entry: Append, bodies: readonly Uint8Array[], { firsts }: Landed): void {
@@ -182,7 +193,10 @@ class WorkerSpool implements OwnSpool {
     this.#watchers.wake();
   }
 
-  /** A sink at work has fallen behind what is remembered, or is about to: more pages would have to be read back for it. */
+  /**
+   * A sink at work has fallen behind what is remembered, or is about to: more pages would have to
+   * be read back for it.
+   */
   #crowded(): boolean {
     const { oldest, bytes, bytesMax } = this.#recent;
     const brimming = bytes >= bytesMax * crowdedShare;
@@ -194,15 +208,17 @@ class WorkerSpool implements OwnSpool {
   }
 
   async arrival(from: Offset, signal: AbortSignal): Promise<void> {
-    await this.#until(() => this.#gauge.end > from, signal);
+    await this.#watchers.until(() => this.#gauge.end > from, signal);
   }
 
   async room(signal: AbortSignal): Promise<void> {
-    await this.#until(() => !this.#full && !this.#diskFull, signal);
+    await this.#watchers.until(() => !this.#full && !this.#diskFull, signal);
     if (!this.#crowded()) return;
     const courtesyMs = Math.ceil(this.#pageBytes / pollBytesPerMsMin);
     const courtesy = AbortSignal.any([signal, AbortSignal.timeout(courtesyMs)]);
-    await this.#until(() => !this.#crowded(), courtesy).catch(() => signal.throwIfAborted());
+    await this.#watchers
+      .until(() => !this.#crowded(), courtesy)
+      .catch(() => signal.throwIfAborted());
   }
 
   requests(): Promise<readonly Request[]> {
@@ -280,11 +296,5 @@ class WorkerSpool implements OwnSpool {
     const cap = this.#settings.bytesMax;
     this.#full = wasFull ? gauge.bytes > cap * resumeShare : gauge.bytes >= cap;
     if (grown || wasFull !== this.#full) this.#watchers.wake();
-  }
-
-  #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
-    const { over } = this.#thread;
-    if (over !== null && !signal.aborted) return Promise.reject(over);
-    return this.#watchers.until(holds, signal);
   }
 }

@@ -1,4 +1,5 @@
-// Statements on one database, each prepared once and kept. What SQLite throws leaves here as an ExportError.
+// Statements on one database, each prepared once and kept. What SQLite throws leaves here as an
+// ExportError.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { storeError } from './database.ts';

@@ -1,7 +1,8 @@
-// The state database, synchronously. It runs in a worker thread (spool-worker.ts) so that an fsync never stalls the
-// event loop, and in the commands that look at or mend the state while nothing else writes. Writes are made inside
-// `transaction`, which commits many of them with one fsync. Pages and streams have their tables in files of their own
-// (pages.ts, streams.ts, letters.ts, requests.ts); positions and notes are here. No statement stands outside src/hold.
+// The state database, synchronously. It runs in a worker thread (spool-worker.ts) so that an fsync
+// never stalls the event loop, and in the commands that look at or mend the state while nothing
+// else writes. Writes are made inside `transaction`, which commits many of them with one fsync.
+// Pages and streams have their tables in files of their own (pages.ts, streams.ts, letters.ts,
+// requests.ts); positions and notes are here. No statement stands outside src/hold.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
@@ -42,7 +43,10 @@ export interface StoreAppend {
   readonly entities?: EntityChange;
 }
 
-/** Where an append has landed: the first offset of each page, and the block of its identities (0: none). */
+/**
+ * Where an append has landed: the first offset of each page, and the block of its identities (0:
+ * none).
+ */
 export interface Landed {
   readonly firsts: readonly Offset[];
   readonly block: number;
@@ -117,7 +121,10 @@ export class Store {
     return this.#pages.add(page, now);
   }
 
-  /** Holds a dead letter for its sink alone, and no longer as one. False where another process was quicker. */
+  /**
+   * Holds a dead letter for its sink alone, and no longer as one. False where another process was
+   * quicker.
+   */
   putBack({ id, sink, uid, context }: HeldLetter, now: number): boolean {
     const record = this.letters.record(id);
     if (record === null) return false;
@@ -141,7 +148,10 @@ export class Store {
     for (const letter of step.deadLetters ?? []) this.letters.add(sink, letter, now);
   }
 
-  /** Deletes what every sink has passed and `keep` no longer wants, oldest first. True where there may be more to do. */
+  /**
+   * Deletes what every sink has passed and `keep` no longer wants, oldest first. True where there
+   * may be more to do.
+   */
   prune(now: number): boolean {
     return this.#pages.prune(this.passed(), now);
   }
@@ -192,7 +202,10 @@ export class Store {
     this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /** Gives free pages of the file back to the file system, a bounded number at a time; some stay for what comes next. */
+  /**
+   * Gives free pages of the file back to the file system, a bounded number at a time; some stay for
+   * what comes next.
+   */
   shrink(): void {
     const free = Number(this.#statements.row('PRAGMA freelist_count')?.freelist_count ?? 0);
     if (free > freeMax) this.#database.exec(`PRAGMA incremental_vacuum(${shrinkMax})`);
@@ -257,7 +270,10 @@ export class Store {
   }
 }
 
-/** Looks into a state directory while others may write to it; `nothing` where no run has left anything. Throws `state_damaged`. */
+/**
+ * Looks into a state directory while others may write to it; `nothing` where no run has left
+ * anything. Throws `state_damaged`.
+ */
 export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
   if (!hasState(dir)) return nothing;
   const store = openForLooking(dir);

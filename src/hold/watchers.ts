@@ -1,4 +1,5 @@
-// Who waits for something in the spool to become true: looked at again whenever something has changed there.
+// Who waits for something in the spool to become true: looked at again whenever something has
+// changed there.
 
 interface Watcher {
   readonly look: () => void;
@@ -8,10 +9,12 @@ interface Watcher {
 /** All that wait. */
 export class Watchers {
   readonly #watchers = new Set<Watcher>();
+  #ended: Error | null = null;
 
   /** Resolves once it holds; rejects when the signal aborts, or all are told to end. */
   until(holds: () => boolean, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
+    if (this.#ended !== null) return Promise.reject(this.#ended);
     if (holds()) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const finish = () => {
@@ -42,6 +45,7 @@ export class Watchers {
 
   /** Nothing will change any more. */
   end(error: Error): void {
+    this.#ended = error;
     for (const watcher of [...this.#watchers]) watcher.reject(error);
   }
 }

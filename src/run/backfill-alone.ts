@@ -1,6 +1,7 @@
-// The journey of a backfill where no process runs with the config: without its live streams, for the one backfill that a command
-// has asked for. What must stay true: the state directory is held meanwhile like by any other run, so that a run that starts
-// beside it is refused and nothing is mixed.
+// The journey of a backfill where no process runs with the config: without its live streams, for
+// the one backfill that a command has asked for. What must stay true: the state directory is held
+// meanwhile like by any other run, so that a run that starts beside it is refused and nothing is
+// mixed.
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';

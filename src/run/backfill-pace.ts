@@ -1,7 +1,8 @@
-// How a backfill stays below the live streams beside it: before each of its requests it looks what they and the sinks need.
-// It asks at most half of the time, takes at most half of each ceiling, leaves half of what upstream says is left, never
-// queues where a request has to wait, and holds no more in the spool than the sinks take, so that a sink that is down
-// never makes polling stop for the sake of the past. What must stay true: where nobody else asks it goes on.
+// How a backfill stays below the live streams beside it: before each of its requests it looks what
+// they and the sinks need. It asks at most half of the time, takes at most half of each ceiling,
+// leaves half of what upstream says is left, never queues where a request has to wait, and holds no
+// more in the spool than the sinks take, so that a sink that is down never makes polling stop for
+// the sake of the past. What must stay true: where nobody else asks it goes on.
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
@@ -36,7 +37,10 @@ const lookEveryMs = 100;
 const behindMax = 20_000;
 /** Share of the spool that the past may fill. */
 const spoolShareMax = 0.5;
-/** What a live stream or a stale word of upstream's can hold up a request by, so that a backfill always gets on. */
+/**
+ * What a live stream or a stale word of upstream's can hold up a request by, so that a backfill
+ * always gets on.
+ */
 const courtesyMsMax = 5_000;
 /** A backfill asks for this share of the time at most. */
 const askingShareMax = 0.5;

@@ -1,6 +1,7 @@
-// One backfill being read: its source's lists as streams that have an end, in the spool of an open journey, paced so that
-// the live streams come first; and then waited for until every sink has all of it. The same whether a running process does it
-// beside its live streams or a command alone. What must stay true: whatever goes wrong with it, the journey goes on.
+// One backfill being read: its source's lists as streams that have an end, in the spool of an open
+// journey, paced so that the live streams come first; and then waited for until every sink has all
+// of it. The same whether a running process does it beside its live streams or a command alone.
+// What must stay true: whatever goes wrong with it, the journey goes on.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Log } from '../contracts/tools.ts';
@@ -15,7 +16,10 @@ import type { BootTools } from './tools.ts';
 
 /** What it is read with. */
 export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
-  /** What runs: it may be another after a reload. A backfill goes on with the one that it began with. */
+  /**
+   * What runs: it may be another after a reload. A backfill goes on with the one that it began
+   * with.
+   */
   readonly made: () => Pick<PaceMeans, 'config' | 'plan'>;
   readonly spool: OwnSpool;
   readonly findings: Findings;
@@ -25,7 +29,10 @@ export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
 const lookEveryMs = 100;
 const noteEveryMs = 500;
 
-/** The source with its lists alone, null where it has none: a configuration that is read whole has no past to be read. */
+/**
+ * The source with its lists alone, null where it has none: a configuration that is read whole has
+ * no past to be read.
+ */
 export function listsOf(source: PlannedSource | undefined): PlannedSource | null {
   const streams = (source?.streams ?? []).filter(({ kind }) => kind === 'list');
   return source === undefined || streams.length === 0 ? null : { ...source, streams };

@@ -1,6 +1,7 @@
-// The two ways to move a stream's checkpoint by hand, as one transaction on the state database while nothing of the stream
-// is under way: what it remembers would overrule what is changed under it. What must stay true: nothing is touched that is
-// held for the sinks, and identities are forgotten only where that is asked for.
+// The two ways to move a stream's checkpoint by hand, as one transaction on the state database
+// while nothing of the stream is under way: what it remembers would overrule what is changed under
+// it. What must stay true: nothing is touched that is held for the sinks, and identities are
+// forgotten only where that is asked for.
 
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
@@ -17,15 +18,19 @@ export type Rewind = Extract<Wish, { what: 'rewind' }>;
 
 /** What came of it. */
 export interface Rewound {
-  /** When it was there (epoch milliseconds), and the cursor's digest; null: it is read from its start. */
+  /**
+   * When it was there (epoch milliseconds), and the cursor's digest; null: it is read from its
+   * start.
+   */
   readonly place: { readonly at: number; readonly digest: string } | null;
   /** Records that are forgotten; null where none were to be. */
   readonly forgotten: number | null;
 }
 
 /**
- * Has a list read again: from the newest place before a time where all that was read since stands behind it, else from its
- * beginning. Throws `checkpoint_mismatch` where it cannot be; then nothing was changed.
+ * Has a list read again: from the newest place before a time where all that was read since stands
+ * behind it, else from its beginning. Throws `checkpoint_mismatch` where it cannot be; then nothing
+ * was changed.
  */
 export function rewindStream(
   config: Config,
@@ -45,7 +50,10 @@ export function rewindStream(
   });
 }
 
-/** Deletes the checkpoint, so that the stream is read from its start; returns how many records are forgotten. */
+/**
+ * Deletes the checkpoint, so that the stream is read from its start; returns how many records are
+ * forgotten.
+ */
 export function resetStream(config: Config, stream: string, isForgotten: boolean): number | null {
   return changing(config, ({ streams }) => {
     streams.reset(stream);
@@ -57,7 +65,10 @@ function changing<T>({ state }: Config, work: (store: Store) => T): T {
   return changeIn(state, (store) => store.transaction(() => work(store)));
 }
 
-/** Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones for old. */
+/**
+ * Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones
+ * for old.
+ */
 function openWalkAfter(store: Store, { start: { openWalk } }: ListCheckpoint) {
   if (openWalk === null) return null;
   return { ...openWalk, block: Math.min(openWalk.block, store.streams.nextBlock) };
@@ -86,7 +97,8 @@ function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheck
 }
 
 /**
- * The newest place of before a time, where the list goes on behind it and repeats are told by their ids. Null: there is none.
+ * The newest place of before a time, where the list goes on behind it and repeats are told by their
+ * ids. Null: there is none.
  */
 function placeBefore(
   store: Store,

@@ -1,7 +1,8 @@
-// The newest events in the spool, for the live tail of the status page: read by a reader of its own that moves no position
-// and holds nothing back, then normalised, filtered and formatted for this reader alone. What must stay true: one look
-// takes a bounded time whatever the flow and whatever the filter, since everything else waits meanwhile; so events are
-// looked at newest first, and those that the time does not suffice for are counted as missed.
+// The newest events in the spool, for the live tail of the status page: read by a reader of its own
+// that moves no position and holds nothing back, then normalised, filtered and formatted for this
+// reader alone. What must stay true: one look takes a bounded time whatever the flow and whatever
+// the filter, since everything else waits meanwhile; so events are looked at newest first, and
+// those that the time does not suffice for are counted as missed.
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
@@ -89,7 +90,9 @@ class SpoolView implements TailView {
     return { ...look, lines: look.lines.toReversed() };
   }
 
-  /** The pages from an offset on, and where they end; pages that every sink has passed may be gone. */
+  /**
+   * The pages from an offset on, and where they end; pages that every sink has passed may be gone.
+   */
   async #pages(from: Offset): Promise<{ pages: readonly HeldPage[]; upTo: Offset }> {
     const { spool } = this.#means;
     const { end } = spool.gauge;

@@ -1,6 +1,6 @@
-// When `run --once` has no bound of time: it goes on for as long as anything moves, and ends when nothing has for a
-// minute and whoever should move keeps failing. A stream that upstream has told to wait is not failing, and neither is
-// a sink that is still working on its first answer.
+// When `run --once` has no bound of time: it goes on for as long as anything moves, and ends when
+// nothing has for a minute and whoever should move keeps failing. A stream that upstream has told
+// to wait is not failing, and neither is a sink that is still working on its first answer.
 
 import type { Clock } from '../contracts/tools.ts';
 import type { PipelineState } from '../pipeline.ts';
@@ -17,7 +17,9 @@ export interface Watched {
 export const patienceMs = 60_000;
 const lookEveryMs = 500;
 
-/** Resolves when it is time to give up; rejects with the signal's reason when that aborts before. */
+/**
+ * Resolves when it is time to give up; rejects with the signal's reason when that aborts before.
+ */
 export async function timeToGiveUp(
   { clock, state, end }: Watched,
   signal: AbortSignal,
@@ -42,7 +44,10 @@ function progressOf({ streams, sinks }: PipelineState, end: number): string {
   return [end, finished, ...delivered].join(' ');
 }
 
-/** Nobody is left who could move by itself: every sink that is behind fails, or else every unfinished stream. */
+/**
+ * Nobody is left who could move by itself: every sink that is behind fails, or else every
+ * unfinished stream.
+ */
 function isFailing({ streams, sinks }: PipelineState, end: number): boolean {
   const behind = sinks.filter((sink) => sink.position < end);
   if (behind.length > 0) return behind.every((sink) => sink.error !== null);

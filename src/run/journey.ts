@@ -1,6 +1,7 @@
-// The whole journey opened and closed in one place, for every command that runs it: state directory looked over and mended
-// where it is damaged, locked, spool opened, pipeline made. What must stay true: the state is looked at before anything
-// is opened, so that a run can say what it resumes from; and closing settles the spool before the lock is let go.
+// The whole journey opened and closed in one place, for every command that runs it: state directory
+// looked over and mended where it is damaged, locked, spool opened, pipeline made. What must stay
+// true: the state is looked at before anything is opened, so that a run can say what it resumes
+// from; and closing settles the spool before the lock is let go.
 
 import type { Config } from '../config/config.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
@@ -23,7 +24,10 @@ export interface Journey {
   close(): Promise<void>;
 }
 
-/** Opens spool and pipeline, which polls no stream of the plan if told so. Throws `state_locked`, `state_damaged` or `disk_full`; then nothing is left open. */
+/**
+ * Opens spool and pipeline, which polls no stream of the plan if told so. Throws `state_locked`,
+ * `state_damaged` or `disk_full`; then nothing is left open.
+ */
 export async function openJourney(
   plan: Plan,
   state: Config['state'],
@@ -43,7 +47,8 @@ export async function openJourney(
       bytesMax: state.maxBytes,
       sinks: plan.sinks.map((sink) => sink.name),
     });
-    // The spool's thread works meanwhile. Where this fails the first request does too, and tells it.
+    // The spool's thread works meanwhile. Where this fails the first request does too, and tells
+    // it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));

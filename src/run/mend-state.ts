@@ -1,6 +1,7 @@
-// What an operator and the sinks are told when the state database was damaged and has been mended (hold/mend.ts), or is older
-// than what was delivered from it (hold/older.ts). Streams
-// that went back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read anew.
+// What an operator and the sinks are told when the state database was damaged and has been mended
+// (hold/mend.ts), or is older than what was delivered from it (hold/older.ts). Streams that went
+// back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read
+// anew.
 
 import type { Config } from '../config/config.ts';
 import type { ConditionRecord } from '../contracts/change.ts';
@@ -22,7 +23,10 @@ export interface MendMeans {
   readonly found: (condition: ConditionRecord) => void;
 }
 
-/** Looks the state database over and mends it where it has to be. Throws `state_locked`, `state_damaged` or `disk_full`. */
+/**
+ * Looks the state database over and mends it where it has to be. Throws `state_locked`,
+ * `state_damaged` or `disk_full`.
+ */
 export function mendState(plan: Plan, state: Config['state'], means: MendMeans): void {
   const streams = new Map(
     plan.sources.flatMap((source) => source.streams.map((stream) => [stream.name, stream])),

@@ -1,5 +1,6 @@
-// The log of a run: on stderr, and at a collector too where the config names one. What must stay true: nothing of that
-// is loaded where it does not, and the end of a run waits for a collector no longer than it may take as a whole.
+// The log of a run: on stderr, and at a collector too where the config names one. What must stay
+// true: nothing of that is loaded where it does not, and the end of a run waits for a collector no
+// longer than it may take as a whole.
 
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.ts';
@@ -15,7 +16,9 @@ export interface OwnLog {
   readonly instance: string;
   /** Lines that the collector never got; null: there is none. */
   readonly lost: () => number | null;
-  /** Ends it; `stopMs`: when the run was told to stop, on the monotonic clock, null if it was not. */
+  /**
+   * Ends it; `stopMs`: when the run was told to stop, on the monotonic clock, null if it was not.
+   */
   close(stopMs: number | null): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
-// What differs between two configs, part by part: a stream with what its upstream, its source and its schedule say; a sink
-// with its block and all that leads to it, routes and mappings. What must stay true: parts are compared by what the config
-// gives them, references read now on both sides, so that a secret that was only rotated in its place restarts nothing:
-// it is read anew at each use anyway. Nothing of a value leaves this file but a digest.
+// What differs between two configs, part by part: a stream with what its upstream, its source and
+// its schedule say; a sink with its block and all that leads to it, routes and mappings. What must
+// stay true: parts are compared by what the config gives them, references read now on both sides,
+// so that a secret that was only rotated in its place restarts nothing: it is read anew at each use
+// anyway. Nothing of a value leaves this file but a digest.
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
@@ -50,8 +51,8 @@ function fixedPart({ config }: Made, key: 'state' | 'status' | 'shutdown' | 'log
 }
 
 /**
- * Digests by upstream. Those with one credential share its token and its limits, so that they have one digest: what changes
- * one of them changes all. Companies are left out: each has its streams.
+ * Digests by upstream. Those with one credential share its token and its limits, so that they have
+ * one digest: what changes one of them changes all. Companies are left out: each has its streams.
  */
 export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, string> {
   const byCredential = Map.groupBy(Object.entries(upstreams), ([, { auth, ...settings }]) =>
@@ -74,7 +75,8 @@ function streamDigests({ config, plan }: Made): ReadonlyMap<string, string> {
   const upstreams = upstreamDigests(config);
   return new Map(
     plan.sources.flatMap(({ name, streams, schedule }) => {
-      // How its records are read concerns the sinks that get them; and the schedule says when, however that is written.
+      // How its records are read concerns the sinks that get them; and the schedule says when,
+      // however that is written.
       const own = { ...config.sources[name]?.settings };
       const {
         mapping: _,
@@ -117,7 +119,10 @@ function waysTo(sink: string, { sources, routes }: Plan): ReadonlyMap<string, st
   );
 }
 
-/** A source that is added or removed changes no sink: sinks that are kept follow the routes of the new plan. */
+/**
+ * A source that is added or removed changes no sink: sinks that are kept follow the routes of the
+ * new plan.
+ */
 function isSameSink(before: SinkDigests, after: SinkDigests): boolean {
   if (before.own !== after.own) return false;
   return [...before.ways].every(([source, way]) => (after.ways.get(source) ?? way) === way);

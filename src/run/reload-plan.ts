@@ -1,6 +1,7 @@
-// The plan of a config that is to run in place of another one. Upstreams that have not changed go on with the token and the
-// limits that they have; for one that has, both begin anew, since a changed credential or ceiling must not meet what was
-// learnt under the old one. Nothing is asked of anyone yet.
+// The plan of a config that is to run in place of another one. Upstreams that have not changed go
+// on with the token and the limits that they have; for one that has, both begin anew, since a
+// changed credential or ceiling must not meet what was learnt under the old one. Nothing is asked
+// of anyone yet.
 
 import type { Config } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
@@ -46,7 +47,10 @@ export function sharedAfter(
   );
 }
 
-/** Makes the plan, each upstream with what it shares. Throws an ExportError when a secret cannot be read. */
+/**
+ * Makes the plan, each upstream with what it shares. Throws an ExportError when a secret cannot be
+ * read.
+ */
 export function planWith(config: Config, shared: SharedByUpstream, tools: BootTools): WholePlan {
   const without = { ...config, upstreams: {}, sources: {} };
   const { sinks, routes } = planFrom(without, tools);

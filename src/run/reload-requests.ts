@@ -1,6 +1,8 @@
-// When the config is to be read again: at SIGHUP, and when what stands in its file has changed. The content is looked at and
-// not its time, so that it does not matter whether an editor writes it, renames another file over it, or a link above
-// it is turned, as Kubernetes does. A terminal that closes sends SIGHUP too, and means the end. What must stay true: a change is told once it has stood still, never half-written.
+// When the config is to be read again: at SIGHUP, and when what stands in its file has changed. The
+// content is looked at and not its time, so that it does not matter whether an editor writes it,
+// renames another file over it, or a link above it is turned, as Kubernetes does. A terminal that
+// closes sends SIGHUP too, and means the end. What must stay true: a change is told once it has
+// stood still, never half-written.
 
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';

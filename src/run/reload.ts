@@ -1,7 +1,8 @@
-// A running config changed for another one: read and checked as `check` does, compared part by part with the one that runs,
-// and put in its place with no more than the parts restarted that differ. What must stay true: whatever is wrong with the
-// new config, the old one goes on and the log says why; nothing that was read is lost, and nothing is dropped from a
-// running config by an oversight: that has to be allowed at the start.
+// A running config changed for another one: read and checked as `check` does, compared part by part
+// with the one that runs, and put in its place with no more than the parts restarted that differ.
+// What must stay true: whatever is wrong with the new config, the old one goes on and the log says
+// why; nothing that was read is lost, and nothing is dropped from a running config by an oversight:
+// that has to be allowed at the start.
 
 import { type Config, ConfigError, flawText, readConfig } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';

@@ -1,6 +1,7 @@
-// Carries out what operators ask of the process that holds the state directory, looked for several times a second: streams and
-// sinks that wait are asked now, a stream is rewound while nothing of it is under way, and backfills are read one after
-// the other. What must stay true: whatever goes wrong with a request, it gets an answer, and the journey goes on.
+// Carries out what operators ask of the process that holds the state directory, looked for several
+// times a second: streams and sinks that wait are asked now, a stream is rewound while nothing of
+// it is under way, and backfills are read one after the other. What must stay true: whatever goes
+// wrong with a request, it gets an answer, and the journey goes on.
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
@@ -20,8 +21,8 @@ export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
 const lookEveryMs = 250;
 
 /**
- * Carries requests out until stopped; then a backfill that is read stops where it is, which is what this resolves with. Never
- * rejects.
+ * Carries requests out until stopped; then a backfill that is read stops where it is, which is what
+ * this resolves with. Never rejects.
  */
 export async function serveRequests(
   means: RequestMeans,

@@ -1,7 +1,8 @@
-// The config that a process runs with, kept in its state directory for the commands that look: `running.json` says which
-// file it came from, what stood in it then (without its secrets), and whether what stands there now was refused. So a file
-// that is broken since blinds nobody, and a process is found whose state directory a shell does not know, because it
-// has another environment or stands elsewhere. What must stay true: only a process that still runs is shown, and nothing
+// The config that a process runs with, kept in its state directory for the commands that look:
+// `running.json` says which file it came from, what stood in it then (without its secrets), and
+// whether what stands there now was refused. So a file that is broken since blinds nobody, and a
+// process is found whose state directory a shell does not know, because it has another environment
+// or stands elsewhere. What must stay true: only a process that still runs is shown, and nothing
 // that cannot be read or written here is ever in the way of the journey.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -64,7 +65,9 @@ export function runningIn(dir: string): RunningConfig | null {
   }
 }
 
-/** What a process runs that was started with this file, whichever directory it keeps its state in. */
+/**
+ * What a process runs that was started with this file, whichever directory it keeps its state in.
+ */
 export function runningWith(file: string, places: readonly string[]): RunningConfig | null {
   const isOf = (found: RunningConfig | null) => found?.file === resolve(file);
   for (const dir of new Set([...places, resolve(dirname(file), 'state')])) {

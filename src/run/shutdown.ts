@@ -1,8 +1,9 @@
-// How the program is asked to end. The first SIGTERM or SIGINT asks for an orderly end: polling stops, what is held
-// goes out as far as sinks take it, the rest stays held. The second one means now, and ending at once is safe: nothing
-// is acknowledged before it is delivered, and nothing is committed by halves. Where npm started the program, that npm is
-// gone counts as a signal: the shell that npm puts between may have taken the signal and kept it to itself, and nobody
-// would know of a program that goes on and holds the state directory.
+// How the program is asked to end. The first SIGTERM or SIGINT asks for an orderly end: polling
+// stops, what is held goes out as far as sinks take it, the rest stays held. The second one means
+// now, and ending at once is safe: nothing is acknowledged before it is delivered, and nothing is
+// committed by halves. Where npm started the program, that npm is gone counts as a signal: the
+// shell that npm puts between may have taken the signal and kept it to itself, and nobody would
+// know of a program that goes on and holds the state directory.
 
 /** Listening for signals. */
 export interface Shutdown {
@@ -15,8 +16,8 @@ export interface Shutdown {
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * A signal this soon after the first is the same one come twice: Ctrl-C reaches npm and us, and npm passes it on; a
- * service manager that ends a whole group does the same.
+ * A signal this soon after the first is the same one come twice: Ctrl-C reaches npm and us, and npm
+ * passes it on; a service manager that ends a whole group does the same.
  */
 const echoMs = 250;
 /** How often is looked whether npm is still there. */

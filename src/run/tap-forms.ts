@@ -1,7 +1,8 @@
-// What events of the live tail can be shown as, and which of them. Forms are a line for people, the formats with their
-// defaults, and what each sink gets: its format, behind its routes, without what they redact. The filter is a route's
-// `where`, so that one can be tried here before it is written down. It comes from whoever may read the status, so what
-// could take long on one event is not let in.
+// What events of the live tail can be shown as, and which of them. Forms are a line for people, the
+// formats with their defaults, and what each sink gets: its format, behind its routes, without what
+// they redact. The filter is a route's `where`, so that one can be tried here before it is written
+// down. It comes from whoever may read the status, so what could take long on one event is not let
+// in.
 
 import { z } from 'zod';
 import { formats } from '../../formats/index.ts';
@@ -84,7 +85,10 @@ const dear = /\bmatches\b/;
 const loops = /\b(?:all|exists|exists_one|filter|map|sortBy)\b/g;
 const loopsMax = 1;
 
-/** Compiles a `where`; empty: everything passes. Throws an ExportError where it is no CEL, or could take too long. */
+/**
+ * Compiles a `where`; empty: everything passes. Throws an ExportError where it is no CEL, or could
+ * take too long.
+ */
 export function judgeOf(where: string): Judge {
   if (where.trim() === '') return () => 'passes';
   if (where.length > whereLengthMax) {

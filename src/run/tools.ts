@@ -1,6 +1,6 @@
-// The tools of the program, opened once and shared by all: the clock, the HTTP client with its connections, the
-// throttles by credential and path, and the tokens. Two config blocks with one credential share its limits and its
-// token only because there is one of each.
+// The tools of the program, opened once and shared by all: the clock, the HTTP client with its
+// connections, the throttles by credential and path, and the tokens. Two config blocks with one
+// credential share its limits and its token only because there is one of each.
 
 import type { Log, Tools } from '../contracts/tools.ts';
 import { systemClock } from '../tools/clock.ts';
@@ -17,7 +17,10 @@ export interface BootTools extends Tools {
   readonly random: () => number;
 }
 
-/** Opens the tools. `http.close()` must be called at the end: a token's renewal would else hold the process. */
+/**
+ * Opens the tools. `http.close()` must be called at the end: a token's renewal would else hold the
+ * process.
+ */
 export function openTools(log: Log): BootTools {
   const clock = systemClock();
   const random = Math.random;

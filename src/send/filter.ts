@@ -1,7 +1,8 @@
-// Filters: CEL expressions over the OCSF event (https://cel.dev), with the event's source and stream beside it. Here they are
-// compiled, and taken apart into the paths of the event that they look at, so that a path that no event has is told
-// before anything runs: in CEL it is a failure, and an event on which a filter fails passes. This is the only file that
-// knows the CEL library, which is loaded by the first filter: most configs have none, and start sooner without it.
+// Filters: CEL expressions over the OCSF event (https://cel.dev), with the event's source and
+// stream beside it. Here they are compiled, and taken apart into the paths of the event that they
+// look at, so that a path that no event has is told before anything runs: in CEL it is a failure,
+// and an event on which a filter fails passes. This is the only file that knows the CEL library,
+// which is loaded by the first filter: most configs have none, and start sooner without it.
 
 import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
@@ -14,7 +15,10 @@ export type Filter = (event: Event) => boolean;
 /** Names from the event down; null stands for any element of a list. */
 export type EventPath = readonly (string | null)[];
 
-/** A value that an expression compares what stands at a path with, or the name of the event's source. */
+/**
+ * A value that an expression compares what stands at a path with, or the name of the event's
+ * source.
+ */
 export interface Comparison {
   readonly place: EventPath | 'source';
   readonly value: string | number | bigint | boolean;
@@ -24,7 +28,10 @@ export interface Comparison {
 export interface FilterParts {
   /** Each path that is looked at, with those that lead to it. */
   readonly paths: readonly EventPath[];
-  /** Those whose value has to be true or false: the whole expression, or what is negated, joined or chosen by. */
+  /**
+   * Those whose value has to be true or false: the whole expression, or what is negated, joined or
+   * chosen by.
+   */
   readonly flags: readonly EventPath[];
   readonly comparisons: readonly Comparison[];
 }
@@ -33,8 +40,9 @@ const cel = () =>
   createRequire(import.meta.url)('@marcbachmann/cel-js') as typeof import('@marcbachmann/cel-js');
 
 /**
- * Compiles a `where`. Throws with what is wrong in its message when it is not CEL, names what there is not, is neither true
- * nor false, or holds a regular expression that is not bounded. `failed` is told why of each event that it cannot judge.
+ * Compiles a `where`. Throws with what is wrong in its message when it is not CEL, names what there
+ * is not, is neither true nor false, or holds a regular expression that is not bounded. `failed` is
+ * told why of each event that it cannot judge.
  */
 export function compileFilter(expression: string, failed: (why: string) => void): Filter {
   const evaluate = parsed(expression);
@@ -86,7 +94,10 @@ interface Parts extends FilterParts {
 /** Variables that stand for a place in the event. */
 type Scope = ReadonlyMap<string, EventPath>;
 
-/** Where in the event a value stands, null where it is none of the event's own. What it looks at is added to `parts`. */
+/**
+ * Where in the event a value stands, null where it is none of the event's own. What it looks at is
+ * added to `parts`.
+ */
 function placeOf(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
   const place = ownPlace(node, scope, parts);
   if (place !== null) parts.paths.push(place);
@@ -179,9 +190,10 @@ function below(place: EventPath | null, step: string | null): EventPath | null {
 }
 
 /**
- * `matches` runs JavaScript's regular expressions, on which an event's text could go back and forth for hours. So V8 is told to go
- * on with its linear engine where one does, and a pattern that this engine cannot run (look-ahead, back references, vast
- * repetitions) is refused, as RE2 does, whose patterns CEL means. A pattern taken from an event is refused as well.
+ * `matches` runs JavaScript's regular expressions, on which an event's text could go back and forth
+ * for hours. So V8 is told to go on with its linear engine where one does, and a pattern that this
+ * engine cannot run (look-ahead, back references, vast repetitions) is refused, as RE2 does, whose
+ * patterns CEL means. A pattern taken from an event is refused as well.
  */
 function boundPatterns(node: ASTNode): void {
   if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches') {
