@@ -18,7 +18,7 @@ import type { SegmentFileSettings } from './segment-settings.ts';
 /** What stands in the file. */
 export interface SegmentReach {
   readonly reach: Reach;
-  /** What this state knows nothing of, by what is kept of uids. */
+  /** What stands there and this state may know nothing of, by what is kept of uids. */
   readonly known: Set<string>;
 }
 
@@ -104,16 +104,15 @@ async function standingIn(
   const counted = segments.filter(
     (segment) => seen.has(segment) || (segment.finished !== null && seen.size > 0),
   );
-  const standing = nothingStands();
-  for (const { place, uids } of counted.flatMap(({ batches }) => batches)) {
-    const { position, ahead } = reachOf(place, numbering);
-    standing.reach = { position: Math.max(position, standing.reach.position), ahead };
-    if (!ahead) continue;
-    for (let at = 0; at < uids.length; at += keptDigits) {
-      standing.known.add(uids.slice(at, at + keptDigits));
-    }
+  const batches = counted.flatMap((segment) => segment.batches);
+  const reaches = batches.map(({ place }) => reachOf(place, numbering));
+  const position = Math.max(0, ...reaches.map((reach) => reach.position));
+  const known = new Set<string>();
+  // A state that is older or damaged may have forgotten any record, and so reads it again.
+  for (const { uids } of reaches.some(({ ahead }) => ahead) ? batches : []) {
+    for (let at = 0; at < uids.length; at += keptDigits) known.add(uids.slice(at, at + keptDigits));
   }
-  return standing;
+  return { reach: { position, ahead: reaches.at(-1)?.ahead ?? false }, known };
 }
 
 /** Whether what is noted stands in the file; but for the last batch, which then is taken away. */
