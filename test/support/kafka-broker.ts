@@ -236,6 +236,10 @@ const singleNodeSettings: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.min.isr': '1',
   'min.insync.replicas': '1',
   'auto.create.topics.enable': 'true',
+  // Shut down in order, a lone broker takes the leaders from its partitions while transactions still end. For want of a
+  // leader it then skips the marks of one that it has answered as committed: its records are aborted at the next
+  // start, and the group's offset stays unstable for ever. That is Kafka's to mend; without this it stops no less cleanly.
+  'controlled.shutdown.enable': 'false',
   // A broker that crashed may register again only once its old session has run out; default 9 s.
   'broker.session.timeout.ms': '3000',
   'broker.heartbeat.interval.ms': '500',
