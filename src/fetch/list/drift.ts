@@ -59,16 +59,22 @@ export class Drift {
     return this.#state?.isHeld ?? false;
   }
 
-  /** Weighs how many of a page's records that are read again are as they were seen last, and how many are not. */
+  /**
+   * Weighs how many of a page's records that are read again are as they were seen last, and how many
+   * are not; below zero where more of what was weighed before is as it was.
+   */
   weigh(same: number, moved: number, now: number): void {
-    const total = this.#same + this.#moved + same + moved;
-    if (same + moved === 0) return;
+    if (same === 0 && moved === 0) return;
+    this.#moved = Math.max(0, this.#moved + moved);
+    this.#same += same;
+    const total = this.#same + this.#moved;
     const share = Math.min(1, recordsMax / total);
-    this.#same = (this.#same + same) * share;
-    this.#moved = (this.#moved + moved) * share;
+    this.#same *= share;
+    this.#moved *= share;
     const state = this.#state;
     if (total >= recordsMin && this.#moved > this.#same) this.#hold(now);
-    else if (state?.isHeld === true && now - state.at >= state.patienceMs) {
+    // Ids that stay as they were after all are shared: what else they said is let go with the next reading.
+    else if (state?.isHeld === true && (moved < 0 || now - state.at >= state.patienceMs)) {
       this.#state = { ...state, isHeld: false };
       this.#seen = new KeyTable();
     }
@@ -158,6 +164,36 @@ export class Drift {
   }
 }
 
+/**
+ * How many ids more seem to have moved in a walk, by the rows of a page whose content stands and those
+ * with another one; below zero where ids of pages before had not moved after all. `moved` is the
+ * walk's: the ids that were counted, with 0 those that were taken back.
+ */
+export function movedIn(
+  words: Uint32Array,
+  { standing, versions }: { readonly standing: number[]; readonly versions: number[] },
+  moved: KeyTable,
+): number {
+  if (versions.length === 0 && moved.size === 0) return 0;
+  const before = moved.size;
+  const stands = new KeyTable();
+  let stayed = 0;
+  for (const i of standing) {
+    const id = idKey(words, i * identityWords);
+    stands.set(id, 0, 1);
+    const slot = moved.find(id, 0);
+    if (slot < 0 || moved.value(slot) === 0) continue;
+    moved.set(id, 0, 0);
+    stayed += 1;
+  }
+  for (const i of versions) {
+    const id = idKey(words, i * identityWords);
+    if (!stands.has(id, 0) && !moved.has(id, 0)) moved.set(id, 0, 1);
+  }
+  return moved.size - before - stayed;
+}
+
+/** The key of an id by itself, whatever its content. */
 function idKey(words: Uint32Array, at: number): Uint32Array {
   return Uint32Array.of(words[at] ?? 0, words[at + 1] ?? 0, 0, 0);
 }

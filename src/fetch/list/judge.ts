@@ -14,7 +14,7 @@
 // Judging adds to the stream's memory at once; when the commit that should follow fails, the memory is loaded anew.
 
 import { uidBytes } from '../../contracts/spool.ts';
-import type { Drift } from './drift.ts';
+import { type Drift, movedIn } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
 import type { KeyTable } from './key-table.ts';
 import { olderCheck } from './older-check.ts';
@@ -27,6 +27,16 @@ export type PageRole = 'resume' | 'onward' | 'known';
 
 /** What one walk has counted of records without ids. */
 export type WalkCounts = Map<string, number>;
+
+/** What a walk goes by in pages of which some was read before. */
+export interface WalkSoFar {
+  /** The latest event time that was read before the walk. */
+  readonly readUpTo: number;
+  /** Keys of what it has taken for new. */
+  readonly met: KeyTable;
+  /** The ids that seem to have moved; with 0 those whose content of before has come after all. */
+  readonly moved: KeyTable;
+}
 
 /** What is asked about a page. */
 export interface Question {
@@ -51,7 +61,7 @@ export interface Question {
    * Null where nothing of the page was read before. What looks like another version is a record of its own there, and
    * elsewhere where it happened after `readUpTo`, or where the walk itself has met its id first.
    */
-  readonly readBefore: { readonly readUpTo: number; readonly met: KeyTable } | null;
+  readonly readBefore: WalkSoFar | null;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -189,27 +199,33 @@ function heldLike(
   return older === null ? 0 : Math.max(0, repeats.value(older, 0));
 }
 
-/** Has the drift weigh what of the page is read again, before any of it is judged. */
+/**
+ * Has the drift weigh what of the page is read again, before any of it is judged. An id whose content
+ * of before stands there as well is one that records share: what else it says is no drift, and no id
+ * counts more than once in a walk.
+ */
 function weigh(question: Question, memory: JudgeMeans): void {
   const { identified, readBefore, now } = question;
   const { drift } = memory;
   const { words, named } = identified;
   const last = named.lastIndexOf(1);
+  const standing: number[] = [];
+  const versions: number[] = [];
   let same = 0;
-  let moved = 0;
   let isLastNew = last >= 0;
   for (let i = 0; i <= last && readBefore !== null; i += 1) {
     if (named[i] !== 1) continue;
     const met = meet(identified, i, memory);
     isLastNew = met === 'new';
-    if (met === 'known') same += 1;
+    if (met === 'known') standing.push(i);
     if (met !== 'version' || !isReadAgain(question, i)) continue;
     drift.compare(identified, i);
     if (drift.isHeld && drift.isAsSeen(words, i * identityWords)) same += 1;
-    else moved += 1;
+    else versions.push(i);
   }
   if (last >= 0 && (isLastNew || !drift.hasSample)) drift.keep(identified, last);
-  drift.weigh(same, moved, now);
+  const moved = readBefore === null ? 0 : movedIn(words, { standing, versions }, readBefore.moved);
+  drift.weigh(same + standing.length, moved, now);
 }
 
 /** False for what looks like another version of a record and yet was never read before. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../contracts/tools.ts';
 import { byOldVersion, joined, type ListCheckpoint } from './checkpoint.ts';
 import { Drift } from './drift.ts';
 import { type Identified, Identifier } from './identity.ts';
-import { judge, type Question, type WalkCounts } from './judge.ts';
+import { judge, type Question, type WalkCounts, type WalkSoFar } from './judge.ts';
 import { KeyTable } from './key-table.ts';
 import type { Page } from './page.ts';
 import { timeSpan } from './record-time.ts';
@@ -35,7 +35,7 @@ export class RecordMemory {
   /** Latest event time met, also where it is one to come. */
   #latest = Number.NEGATIVE_INFINITY;
   /** What is known of each walk, by what it counts. */
-  #walks = new WeakMap<WalkCounts, { readonly readUpTo: number; readonly met: KeyTable }>();
+  #walks = new WeakMap<WalkCounts, WalkSoFar>();
 
   constructor(means: MemoryMeans) {
     const { source, company = '', name } = means.stream;
@@ -102,7 +102,11 @@ export class RecordMemory {
   ): Question['readBefore'] {
     const latest = Math.max(this.#latest, memory.watermark ?? this.#latest);
     const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
-    const walk = this.#walks.get(counts) ?? { readUpTo, met: new KeyTable() };
+    const walk = this.#walks.get(counts) ?? {
+      readUpTo,
+      met: new KeyTable(),
+      moved: new KeyTable(),
+    };
     this.#walks.set(counts, walk);
     const isUnread = reading === 'onward' || (reading === 'resume' && !end.atEnd);
     return whole.swept && !isUnread ? walk : null;

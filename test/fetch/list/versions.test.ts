@@ -227,6 +227,22 @@ test('a field that differs at each reading redelivers nothing, is told once, and
   });
 });
 
+test.each([5, 200])(
+  'records that share ids are no drift, however many come between two readings; pages of %i',
+  async (limit) => {
+    const rows = Array.from({ length: 200 }, (_, n) => ({ id: `r${n % 40}`, n })).toReversed();
+    let count = 40;
+    const newestFirst = await aListOf(() => rows.slice(-count), { limit });
+    await newestFirst.read(2);
+
+    newestFirst.restart();
+    count = 200;
+    await newestFirst.read(30);
+
+    expect((await textsOf(newestFirst)).toSorted()).toEqual(texts(rows).toSorted());
+  },
+);
+
 test('with ignore such a field makes no version, a change beside it does, and setting it delivers nothing twice', async () => {
   const next = counter();
   let state = 'open';
