@@ -1,7 +1,7 @@
-// fetch -> hold -> send, joined here and nowhere else. The pipeline polls the streams of a plan and sends to its sinks around
-// one spool, changes to another plan while it runs, and ends them in order: first polling stops, then what is held goes
-// out to the sinks that take it, then what is under way is settled. What must stay true: a stage knows the others only
-// through the spool.
+// fetch -> hold -> send, joined here and nowhere else. The pipeline polls the streams of a plan and
+// sends to its sinks around one spool, changes to another plan while it runs, and ends them in
+// order: first polling stops, then what is held goes out to the sinks that take it, then what is
+// under way is settled. What must stay true: a stage knows the others only through the spool.
 
 import { invariant } from './contracts/errors.ts';
 import {
@@ -26,7 +26,10 @@ export interface Plan {
   readonly routes: readonly Route[];
 }
 
-/** What a change of plan leaves as it is, by name: streams and sinks that it would make no differently. */
+/**
+ * What a change of plan leaves as it is, by name: streams and sinks that it would make no
+ * differently.
+ */
 export interface Kept {
   readonly streams: ReadonlySet<string>;
   readonly sinks: ReadonlySet<string>;
@@ -60,15 +63,24 @@ export interface Summary {
 /** What was asked now. */
 export interface Asked {
   readonly part: 'stream' | 'sink';
-  /** Epoch milliseconds until which the far side has asked to wait, which nobody cuts short; null: it is asked now. */
+  /**
+   * Epoch milliseconds until which the far side has asked to wait, which nobody cuts short; null:
+   * it is asked now.
+   */
   readonly waitsUntil: number | null;
 }
 
 /** How often sinks' states are noted for `status`. */
 const noteEveryMs = 2_000;
-/** How long the sinks may take to catch up before a stop settles for what is under way: this share of the time given. */
+/**
+ * How long the sinks may take to catch up before a stop settles for what is under way: this share
+ * of the time given.
+ */
 const catchUpShare = 0.5;
-/** A sink that is not in the middle of trying again has this many chances a second to be seen at the spool's end. */
+/**
+ * A sink that is not in the middle of trying again has this many chances a second to be seen at the
+ * spool's end.
+ */
 const catchUpLookMs = 20;
 
 /** The whole journey. */
@@ -98,7 +110,10 @@ export class Pipeline {
     };
   }
 
-  /** Runs until `stop` aborts, then drains within `drainMs`. Resolves when everything is settled or given up. */
+  /**
+   * Runs until `stop` aborts, then drains within `drainMs`. Resolves when everything is settled or
+   * given up.
+   */
   async run(stop: AbortSignal, drainMs: number): Promise<void> {
     const opening = this.#send();
     opening.catch((error) => this.#opened.reject(error));
@@ -126,7 +141,10 @@ export class Pipeline {
     }
   }
 
-  /** Reads every stream up to its tail once and delivers everything held, unless `limit` aborts first. */
+  /**
+   * Reads every stream up to its tail once and delivers everything held, unless `limit` aborts
+   * first.
+   */
   async once(limit: AbortSignal, drainMs: number): Promise<Summary> {
     const sending = await this.#send();
     this.#opened.resolve();
@@ -146,9 +164,9 @@ export class Pipeline {
   }
 
   /**
-   * Changes to another plan while `run` runs: what is not kept ends as at a stop, sinks within `withinMs`, and what the
-   * plan has instead starts from checkpoint and position. Where a sink of it cannot be opened, all is as before, and that
-   * is thrown.
+   * Changes to another plan while `run` runs: what is not kept ends as at a stop, sinks within
+   * `withinMs`, and what the plan has instead starts from checkpoint and position. Where a sink of
+   * it cannot be opened, all is as before, and that is thrown.
    */
   async change(plan: Plan, kept: Kept, withinMs: number): Promise<void> {
     await this.#opened.promise;

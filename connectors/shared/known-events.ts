@@ -33,8 +33,8 @@ export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
 
 /**
  * Once what was known has come again it is known no longer: whoever asks for it once more, by a
- * backfill, gets it. Not so an event that the state held before `heldBefore`, when this epoch began:
- * a state that was mended reads again what it still holds.
+ * backfill, gets it. Not so an event that the state held before `heldBefore`, when this epoch
+ * began: a state that was mended reads again what it still holds.
  */
 export function forget(batch: Batch, known: Set<string>, heldBefore: Offset = 0): void {
   if (known.size === 0) return;

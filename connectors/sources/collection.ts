@@ -1,6 +1,7 @@
-// What every source has in common that reads collections of a company, each served whole and told as its changes. The
-// documents do not say how such lists are paged, so they are asked for without parameters, of which none can be refused,
-// and followed as they show themselves to be paged. A source says where its collections are and what is in them.
+// What every source has in common that reads collections of a company, each served whole and told
+// as its changes. The documents do not say how such lists are paged, so they are asked for without
+// parameters, of which none can be refused, and followed as they show themselves to be paged. A
+// source says where its collections are and what is in them.
 
 import { z } from 'zod';
 import {
@@ -22,7 +23,10 @@ import { filledPath } from '../shared/upstream-path.ts';
 
 const paths = () => z.array(z.string().min(1));
 
-/** The keys that all collections have: when a change or an absence is believed, and what is compared. */
+/**
+ * The keys that all collections have: when a change or an absence is believed, and what is
+ * compared.
+ */
 export const collectionFields = {
   confirm_after: duration()
     .prefault('30s')

@@ -1,7 +1,8 @@
-// The firewall configuration of a company: objects, policies and each policy's rules, read whole and told as changes.
-// The document shows the three endpoints and not their fields, so entities are known by their ids alone. Shared objects
-// stand in each company's list. A removed policy is asked for by its id; there is nothing to read an object by its id
-// with, so that its removal rests on complete readings alone.
+// The firewall configuration of a company: objects, policies and each policy's rules, read whole
+// and told as changes. The document shows the three endpoints and not their fields, so entities are
+// known by their ids alone. Shared objects stand in each company's list. A removed policy is asked
+// for by its id; there is nothing to read an object by its id with, so that its removal rests on
+// complete readings alone.
 
 import { z } from 'zod';
 import { type CollectionFacts, collectionFields, defineCollections } from './collection.ts';

@@ -1,6 +1,7 @@
-// What every source has in common that reads list endpoints: the config keys that say where the records stand, how the
-// endpoint is paged and how the engine is to read it; and its streams, one or, where the path says so, one per company.
-// What the upstream documents leave open has a default that is right under most servers, and a key for the rest.
+// What every source has in common that reads list endpoints: the config keys that say where the
+// records stand, how the endpoint is paged and how the engine is to read it; and its streams, one
+// or, where the path says so, one per company. What the upstream documents leave open has a default
+// that is right under most servers, and a key for the rest.
 
 import { z } from 'zod';
 import {
@@ -149,7 +150,8 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
       return { id, time, ...(mapping && { mapping }) };
     },
     list: (settings) => ({
-      // A server may take the sorting and not heed it: what order the records are in shows in the records.
+      // A server may take the sorting and not heed it: what order the records are in shows in the
+      // records.
       order: sortingOf(settings).length > 0 ? 'auto' : settings.order,
       start: settings.start,
       lookbackMs: settings.lookback,

@@ -1,6 +1,7 @@
-// Logs: any list endpoint of either API. The services document names a logs API and shows none of its endpoints, so
-// everything about one is declared: path, paging, sorting, where id and time stand, and what the fields mean (`mapping`).
-// With `{company_id}` in the path there is one stream per company of the upstream.
+// Logs: any list endpoint of either API. The services document names a logs API and shows none of
+// its endpoints, so everything about one is declared: path, paging, sorting, where id and time
+// stand, and what the fields mean (`mapping`). With `{company_id}` in the path there is one stream
+// per company of the upstream.
 
 import { z } from 'zod';
 import { endpointPath } from '../shared/upstream-path.ts';

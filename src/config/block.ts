@@ -1,6 +1,7 @@
-// One block of a config against its declaration: parsed by zod, every complaint turned into a sentence with a place,
-// secrets tied to the references they were written as. Text that came through a reference becomes a number or a flag
-// where the declaration wants one, since an environment holds nothing but text.
+// One block of a config against its declaration: parsed by zod, every complaint turned into a
+// sentence with a place, secrets tied to the references they were written as. Text that came
+// through a reference becomes a number or a flag where the declaration wants one, since an
+// environment holds nothing but text.
 
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
@@ -52,8 +53,8 @@ function foundOf({ value, template }: Written): Found {
 }
 
 /**
- * A message about values that are right by themselves, fit to be shown: words that came through a reference below
- * `written` are taken out of it.
+ * A message about values that are right by themselves, fit to be shown: words that came through a
+ * reference below `written` are taken out of it.
  */
 export function withoutReferences(message: string, written: Written): string {
   const said = new Set<string>();
@@ -161,7 +162,10 @@ function stepsOf(path: readonly PropertyKey[]): Path {
 
 type UnionIssue = Extract<z.core.$ZodIssue, { code: 'invalid_union' }>;
 
-/** The complaints of the branch that was meant: the one that took the value's kind and came furthest. */
+/**
+ * The complaints of the branch that was meant: the one that took the value's kind and came
+ * furthest.
+ */
 function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z.core.$ZodIssue[] {
   const { errors } = issue;
   if (found?.value === undefined) return [];
@@ -178,7 +182,9 @@ function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z
   return isText && wordLists.length === 1 ? (wordLists[0] ?? []) : [];
 }
 
-/** Turns referenced texts into numbers and flags where zod wants such; false when there was none. */
+/**
+ * Turns referenced texts into numbers and flags where zod wants such; false when there was none.
+ */
 function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean {
   let changed = false;
   for (const issue of issues) {
@@ -201,7 +207,10 @@ function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean 
   return changed;
 }
 
-/** A scalar of the YAML core schema (YAML 1.2.2, section 10.3.2); undefined where the text is none of that type. */
+/**
+ * A scalar of the YAML core schema (YAML 1.2.2, section 10.3.2); undefined where the text is none
+ * of that type.
+ */
 function typedAs(expected: string, text: string): number | boolean | undefined {
   switch (expected) {
     case 'number':
@@ -245,7 +254,8 @@ function readerOf(template: Template, around: Surroundings): () => string {
   return () => {
     const text = fill(template, around);
     if (text !== '') return text;
-    // A file caught between being emptied and written again: asking upstream with it could lock the account.
+    // A file caught between being emptied and written again: asking upstream with it could lock the
+    // account.
     throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {
       next: 'Put the secret back; sluice reads it again by itself, and nothing was lost.',
     });

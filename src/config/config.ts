@@ -1,6 +1,7 @@
-// A config file, checked and turned into what the rest of sluice works with. Nothing is opened here and no one is
-// asked: text, environment and named files go in; a Config comes out, or a ConfigError with all that is wrong. What must
-// stay true: whatever the text, nothing else is thrown, and no secret gets into a message.
+// A config file, checked and turned into what the rest of sluice works with. Nothing is opened here
+// and no one is asked: text, environment and named files go in; a Config comes out, or a
+// ConfigError with all that is wrong. What must stay true: whatever the text, nothing else is
+// thrown, and no secret gets into a message.
 
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
@@ -65,7 +66,10 @@ export interface Config {
   readonly log: { readonly level: LogLevel; readonly otlp: Collector | null };
   /** The same as it was written, without its secrets, for who looks at what runs. */
   readonly kept: Json;
-  /** What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to show. */
+  /**
+   * What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to
+   * show.
+   */
   readonly notices: readonly Flaw[];
 }
 

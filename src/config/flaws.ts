@@ -1,6 +1,7 @@
-// What is wrong with a config, collected with its places, so that an author sees all of it at once and can go straight
-// to each line. Every check of this folder adds here and goes on; only when all have looked is a ConfigError thrown.
-// No message holds the value of a secret or of anything that came through a reference.
+// What is wrong with a config, collected with its places, so that an author sees all of it at once
+// and can go straight to each line. Every check of this folder adds here and goes on; only when all
+// have looked is a ConfigError thrown. No message holds the value of a secret or of anything that
+// came through a reference.
 
 import type { LineCounter } from 'yaml';
 import { ExportError } from '../contracts/errors.ts';
@@ -19,7 +20,10 @@ export interface Flaw {
   readonly message: string;
 }
 
-/** A config that cannot be used. The message has a line `FILE:LINE:COLUMN PATH: MESSAGE` for each flaw. */
+/**
+ * A config that cannot be used. The message has a line `FILE:LINE:COLUMN PATH: MESSAGE` for each
+ * flaw.
+ */
 export class ConfigError extends ExportError {
   readonly flaws: readonly Flaw[];
 
@@ -75,8 +79,9 @@ export class Flaws {
 }
 
 /**
- * A path as people write it: `sinks.lake.brokers[0]`. A key is shown as far as it is made of what keys are made of: in
- * `{ api_key:hunter2 }` the blank is missing, and the secret is part of the key.
+ * A path as people write it: `sinks.lake.brokers[0]`. A key is shown as far as it is made of what
+ * keys are made of: in `{ api_key:hunter2 }` the blank is missing, and the secret is part of the
+ * key.
  */
 function pathText(path: Path): string {
   return path

@@ -1,5 +1,6 @@
-// zod's complaints in the words of someone who writes YAML. A sentence says what is expected and what kind of value
-// was found; it never holds the value itself unless the caller has said that it may be shown.
+// zod's complaints in the words of someone who writes YAML. A sentence says what is expected and
+// what kind of value was found; it never holds the value itself unless the caller has said that it
+// may be shown.
 
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';

@@ -1,6 +1,7 @@
-// A config as it is kept beside the state while it runs: as it was written, references and all, but for secrets that stand
-// in it in plain text. What must stay true: read again it is the same config, and no secret that unlocks anything but
-// the status is in it. That one stays: who may read the state directory may read all that the status tells.
+// A config as it is kept beside the state while it runs: as it was written, references and all, but
+// for secrets that stand in it in plain text. What must stay true: read again it is the same
+// config, and no secret that unlocks anything but the status is in it. That one stays: who may read
+// the state directory may read all that the status tells.
 
 import type { Json } from '../contracts/json.ts';
 import type { Reference, Template } from './references.ts';

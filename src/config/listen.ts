@@ -1,5 +1,5 @@
-// Where the status is served, and whether that is safe: on loopback it may be open, anywhere else readers bring a token,
-// since the page tells of sources, sinks and their failures.
+// Where the status is served, and whether that is safe: on loopback it may be open, anywhere else
+// readers bring a token, since the page tells of sources, sinks and their failures.
 
 import { type HostPort, parseHostPort } from '../contracts/settings.ts';
 import { isLoopback } from '../watch/access.ts';

@@ -1,5 +1,6 @@
-// From a config to the objects that the pipeline runs on: upstream clients are made, sources asked for their streams,
-// formats made once per distinct choice. Nothing is connected yet, and no sink is opened: that is the pipeline's.
+// From a config to the objects that the pipeline runs on: upstream clients are made, sources asked
+// for their streams, formats made once per distinct choice. Nothing is connected yet, and no sink
+// is opened: that is the pipeline's.
 
 import { formats } from '../../formats/index.ts';
 import type { FormatChoice } from '../contracts/definition.ts';
@@ -18,7 +19,10 @@ export interface PlanMeans extends Tools {
   readonly tokens: Tokens;
 }
 
-/** The pipeline's plan, and the upstream clients behind it by name, for `check --connect` and `status`. */
+/**
+ * The pipeline's plan, and the upstream clients behind it by name, for `check --connect` and
+ * `status`.
+ */
 export interface WholePlan extends Plan {
   readonly upstreams: ReadonlyMap<string, UpstreamClient>;
 }

@@ -1,7 +1,7 @@
-// References in a config: `${env:NAME}`, `${env:NAME:-default}` and `${file:/path}`, anywhere in a text. A text is
-// split into its parts once; the parts are put together when the config is read and again each time a secret is used,
-// so that a rotated secret is taken up without a restart. `$${` is a literal `${`. What a reference gives never stands
-// in a message; how it is written does.
+// References in a config: `${env:NAME}`, `${env:NAME:-default}` and `${file:/path}`, anywhere in a
+// text. A text is split into its parts once; the parts are put together when the config is read and
+// again each time a secret is used, so that a rotated secret is taken up without a restart. `$${`
+// is a literal `${`. What a reference gives never stands in a message; how it is written does.
 
 import { readFileSync } from 'node:fs';
 import { ExportError } from '../contracts/errors.ts';
@@ -85,7 +85,10 @@ export function templateText(template: Template): string {
   return first === undefined || typeof first === 'string' ? '' : referenceText(first);
 }
 
-/** The template as text, every reference read now. Throws an ExportError that names the one that cannot be. */
+/**
+ * The template as text, every reference read now. Throws an ExportError that names the one that
+ * cannot be.
+ */
 export function fill(template: Template, surroundings: Surroundings): string {
   let text = '';
   for (const part of template) text += typeof part === 'string' ? part : read(part, surroundings);
@@ -136,7 +139,10 @@ function unreadable(what: string, next: string): ExportError {
   return new ExportError('config_invalid', what, { next });
 }
 
-/** Why a file could not be read, without its content: the system's own code, in words where it is a usual one. */
+/**
+ * Why a file could not be read, without its content: the system's own code, in words where it is a
+ * usual one.
+ */
 export function whyUnreadable(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
@@ -152,14 +158,17 @@ export function whyUnreadable(error: unknown): string {
   }
 }
 
-/** One reference, or an escaped one, as the text between its braces may be without being YAML's quoting. */
+/**
+ * One reference, or an escaped one, as the text between its braces may be without being YAML's
+ * quoting.
+ */
 const inText = /\$+\{[^{}"'\\\r\n]*\}/g;
 const shieldBase = 0xdc00;
 
 /**
- * The text with references in a guise that YAML leaves alone, each character for one, so that places stay the same:
- * `{ id: ${env:ID} }` would else begin a mapping at the second brace. The guise is lone low surrogates, which
- * no well-formed text holds.
+ * The text with references in a guise that YAML leaves alone, each character for one, so that
+ * places stay the same: `{ id: ${env:ID} }` would else begin a mapping at the second brace. The
+ * guise is lone low surrogates, which no well-formed text holds.
  */
 export function shield(text: string): string {
   return text.replace(inText, (reference) =>

@@ -1,5 +1,6 @@
-// When a source is read: `every`, or `schedule` with `timezone`. Both at once would say two things, and a cron expression or
-// zone that is wrong would be found out only at night, so all is looked at here.
+// When a source is read: `every`, or `schedule` with `timezone`. Both at once would say two things,
+// and a cron expression or zone that is wrong would be found out only at night, so all is looked at
+// here.
 
 import { nodeCron, type Schedule } from '../fetch/schedule.ts';
 import { type BlockReading, shown, withoutReferences } from './block.ts';

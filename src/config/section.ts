@@ -1,6 +1,6 @@
-// `upstreams`, `sources` and `sinks` are alike: mappings from names to blocks. Here the mapping and its names are
-// looked at; the blocks are each section's own. An entry that is wrong stays known by its name, so that whoever refers
-// to it is not told that it does not exist.
+// `upstreams`, `sources` and `sinks` are alike: mappings from names to blocks. Here the mapping and
+// its names are looked at; the blocks are each section's own. An entry that is wrong stays known by
+// its name, so that whoever refers to it is not told that it does not exist.
 
 import { type BlockReading, locate, shown, withoutReferences } from './block.ts';
 import type { Path } from './flaws.ts';
@@ -38,7 +38,10 @@ export class Section<T> {
 
 const singular = { upstreams: 'upstream', sources: 'source', sinks: 'sink' } as const;
 
-/** The blocks of a section, unread; tells of a section that is missing or is no mapping, and of names. */
+/**
+ * The blocks of a section, unread; tells of a section that is missing or is no mapping, and of
+ * names.
+ */
 export function readSection(
   top: Written,
   key: keyof typeof singular,
@@ -73,7 +76,9 @@ export function readSection(
   return new Section(entries);
 }
 
-/** Adds what a block's own `flaw` says, at the key that it begins with where there is such a key. */
+/**
+ * Adds what a block's own `flaw` says, at the key that it begins with where there is such a key.
+ */
 export function tellBlockFlaw(
   message: string,
   { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,

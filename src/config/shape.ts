@@ -1,6 +1,6 @@
-// The shape of a config: the engine's own keys, and every source, sink and format from the lists, put together to the
-// zod types that blocks are parsed with and to the JSON Schema that editors use. Both are made from the same
-// declarations, so what an editor accepts is what sluice accepts.
+// The shape of a config: the engine's own keys, and every source, sink and format from the lists,
+// put together to the zod types that blocks are parsed with and to the JSON Schema that editors
+// use. Both are made from the same declarations, so what an editor accepts is what sluice accepts.
 
 import { z } from 'zod';
 import { sinks } from '../../connectors/index.ts';
@@ -16,7 +16,10 @@ import { count, duration, headers, secret, size, tls } from '../contracts/settin
 import { upstreamFields } from '../upstream/settings.ts';
 import { needsToken, parseListen } from './listen.ts';
 
-/** What a source, sink or upstream may be called: its name stands in stream names, files and header values. */
+/**
+ * What a source, sink or upstream may be called: its name stands in stream names, files and header
+ * values.
+ */
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
 const dayMs = 86_400_000;
@@ -215,14 +218,19 @@ export const formatBlock = onceEach((definition: FormatDefinition) => {
   return z.strictObject({ type, ...definition.fields });
 });
 
-/** A sink's block of this type; `format` is looked at apart, since what may stand in it hangs on its type. */
+/**
+ * A sink's block of this type; `format` is looked at apart, since what may stand in it hangs on its
+ * type.
+ */
 export const sinkBlock = onceEach((definition: SinkDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
   const format = z.unknown().optional();
   return z.strictObject({ type, ...definition.fields, format, ...sinkKeys });
 });
 
-/** zod compiles a block when it first parses with it, so each is made when first needed and kept. */
+/**
+ * zod compiles a block when it first parses with it, so each is made when first needed and kept.
+ */
 function onceEach<D extends object, B>(make: (definition: D) => B): (definition: D) => B {
   const made = new WeakMap<D, B>();
   return (definition) => {

@@ -1,5 +1,6 @@
-// The `sinks` of a config: each block by its type's declaration, with the format that it is to carry, the bounds of its
-// batches and its waits. A format that a sink cannot carry is told here, before anything is opened.
+// The `sinks` of a config: each block by its type's declaration, with the format that it is to
+// carry, the bounds of its batches and its waits. A format that a sink cannot carry is told here,
+// before anything is opened.
 
 import { sinks } from '../../connectors/index.ts';
 import { formats, formatsOf } from '../../formats/index.ts';
@@ -166,7 +167,10 @@ function checkWhole(
   checkTlsFiles(at.entry, reading, flaw === null);
 }
 
-/** Two sinks on one file would cut off each other's lines; with one transactional id they would put each other off. */
+/**
+ * Two sinks on one file would cut off each other's lines; with one transactional id they would put
+ * each other off.
+ */
 function tellShared(section: Section<ConfiguredSink>, { flaws }: BlockReading): void {
   const owners = new Map<string, string>();
   for (const { name, written, path, settings: sink } of section.entries.values()) {

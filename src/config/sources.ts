@@ -1,5 +1,5 @@
-// The `sources` of a config: each block by its type's declaration, and what it says together with its upstream. A source
-// that names no schedule is read every 30 seconds.
+// The `sources` of a config: each block by its type's declaration, and what it says together with
+// its upstream. A source that names no schedule is read every 30 seconds.
 
 import { sources } from '../../connectors/sources/index.ts';
 import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
@@ -34,7 +34,8 @@ export function readSources(
     if (upstream) checkApi({ entry, definition, upstream }, reading);
     const parsed = parseBlock(sourceBlock(definition), entry, reading)?.settings;
     if (parsed === undefined) return null;
-    // The engine's own keys are settings as well: only the connector's declaration is typed by its fields.
+    // The engine's own keys are settings as well: only the connector's declaration is typed by its
+    // fields.
     const settings: SourceSettings = parsed;
     const schedule = readSchedule(parsed, entry, reading);
     checkWhole({ entry, definition, settings, upstream }, reading);

@@ -1,8 +1,9 @@
-// Which directory the state is in. As given it is relative to the config file, so that every command finds it from
-// wherever it is typed; left out, it is where systemd keeps a service's state, else beside the config. Before 0.2.0
-// both were relative to the working directory: a state that lies there alone is used where it is, and so is that
-// place where the new one cannot be written (a config that is mounted read-only). What must stay true: who upgrades
-// never starts with an empty state beside a full one.
+// Which directory the state is in. As given it is relative to the config file, so that every
+// command finds it from wherever it is typed; left out, it is where systemd keeps a service's
+// state, else beside the config. Before 0.2.0 both were relative to the working directory: a state
+// that lies there alone is used where it is, and so is that place where the new one cannot be
+// written (a config that is mounted read-only). What must stay true: who upgrades never starts with
+// an empty state beside a full one.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -1,5 +1,6 @@
-// A file of tests for mappings, filters, redaction and formats: records, and what is to become of them. It is read as a
-// config is, with every flaw told at its place, and each expectation keeps its place for the case that it does not hold.
+// A file of tests for mappings, filters, redaction and formats: records, and what is to become of
+// them. It is read as a config is, with every flaw told at its place, and each expectation keeps
+// its place for the case that it does not hold.
 //
 //   config: ./sluice.yaml                 which config is tested; relative to this file
 //   tests:
@@ -85,8 +86,8 @@ export interface TestableNames {
 }
 
 /**
- * Reads a file of tests. Throws `config_invalid` with a line `FILE:LINE:COLUMN PATH: MESSAGE` for each flaw. The names in
- * it are looked at by `nameFlaws`, once its config is known.
+ * Reads a file of tests. Throws `config_invalid` with a line `FILE:LINE:COLUMN PATH: MESSAGE` for
+ * each flaw. The names in it are looked at by `nameFlaws`, once its config is known.
  */
 export function readTests(file: string, around: Surroundings): TestsFile {
   const lines = new LineCounter();
@@ -129,7 +130,8 @@ export function nameFlaws(
   return [...strange, ...unknown, ...absenceFlaws({ settings, place })];
 }
 
-// That something is missing holds of whatever is misspelt, so the path has to be one that events can have.
+// That something is missing holds of whatever is misspelt, so the path has to be one that events
+// can have.
 function absenceFlaws({ settings, place }: Pick<MappingTest, 'settings' | 'place'>) {
   const wanted: (readonly [Path, readonly string[] | undefined])[] = [
     [['without'], settings.without],

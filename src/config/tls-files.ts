@@ -1,5 +1,5 @@
-// The files that a block's `tls` names: looked at when the config is checked, since a certificate that cannot be read
-// would else show as a connection that never comes up.
+// The files that a block's `tls` names: looked at when the config is checked, since a certificate
+// that cannot be read would else show as a connection that never comes up.
 
 import { type BlockReading, shown } from './block.ts';
 import { readFile, whyUnreadable } from './references.ts';
@@ -7,7 +7,10 @@ import type { Entry } from './section.ts';
 
 const fileKeys = ['ca_file', 'cert_file', 'key_file'] as const;
 
-/** Tells of files that cannot be read, and, unless the block has told itself, of a certificate without its key. */
+/**
+ * Tells of files that cannot be read, and, unless the block has told itself, of a certificate
+ * without its key.
+ */
 export function checkTlsFiles(
   { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
   { flaws, around }: BlockReading,

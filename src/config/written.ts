@@ -1,6 +1,7 @@
-// A config as it is written: YAML 1.2 read into plain values, each with its place in the file and with the references
-// it came from. This is the only file that knows the YAML library; whatever checks the config after it works with
-// values and offsets. Whatever the text holds, the outcome is a tree or flaws, never an exception.
+// A config as it is written: YAML 1.2 read into plain values, each with its place in the file and
+// with the references it came from. This is the only file that knows the YAML library; whatever
+// checks the config after it works with values and offsets. Whatever the text holds, the outcome is
+// a tree or flaws, never an exception.
 
 import {
   type Document,
@@ -48,7 +49,9 @@ const textLengthMax = 4 * 1024 * 1024;
 const depthMax = 40;
 const valuesMax = 200_000;
 
-/** The file's values, or null where it cannot be read as YAML; either way flaws say what is wrong. */
+/**
+ * The file's values, or null where it cannot be read as YAML; either way flaws say what is wrong.
+ */
 export function readWritten(
   text: string,
   reading: { readonly lines: LineCounter; readonly flaws: Flaws; readonly around: Surroundings },
@@ -82,7 +85,8 @@ function parse(text: string, lines: LineCounter): Document.Parsed | null {
       uniqueKeys: false,
     });
   } catch {
-    // The parser calls itself for what is nested; deeper than the stack it has no other way to say so.
+    // The parser calls itself for what is nested; deeper than the stack it has no other way to say
+    // so.
     return null;
   }
 }

@@ -1,5 +1,6 @@
-// What is wrong with a text that is not YAML, in the author's words and at the place where they have slipped, which is seldom
-// where the parser gives up: a quote that is not closed runs on to the end of the file.
+// What is wrong with a text that is not YAML, in the author's words and at the place where they
+// have slipped, which is seldom where the parser gives up: a quote that is not closed runs on to
+// the end of the file.
 
 import { type Document, type ErrorCode, type LineCounter, visit, type YAMLError } from 'yaml';
 import type { Flaws } from './flaws.ts';
@@ -43,8 +44,8 @@ export function tellSyntax(
   let readable = true;
   let lineBefore = 0;
   for (const error of [...document.errors, ...document.warnings]) {
-    // One slip makes a chain of errors: the first of a line is the one to mend, and once the parser has lost its
-    // way, what it does not expect further on says nothing.
+    // One slip makes a chain of errors: the first of a line is the one to mend, and once the parser
+    // has lost its way, what it does not expect further on says nothing.
     const { at, message } = slipOf(error, document, text);
     const { line } = lines.linePos(at);
     const follows = line === lineBefore || (!readable && error.code === 'UNEXPECTED_TOKEN');
@@ -74,7 +75,10 @@ function slipOf({ code, pos, message }: YAMLError, document: Document.Parsed, te
   return { at: pos[0], message: syntaxMessages[code] };
 }
 
-/** Where the innermost bracket or quote begins that ends there without having been closed; null: there is none. */
+/**
+ * Where the innermost bracket or quote begins that ends there without having been closed; null:
+ * there is none.
+ */
 function unclosedBefore(end: number, document: Document.Parsed, text: string): number | null {
   let begin: number | null = null;
   visit(document, {
@@ -89,7 +93,9 @@ function unclosedBefore(end: number, document: Document.Parsed, text: string): n
   return begin;
 }
 
-/** Where a line begins that makes a mapping of the value above it; null where nothing there is that. */
+/**
+ * Where a line begins that makes a mapping of the value above it; null where nothing there is that.
+ */
 function deeperLine(from: number, { errors }: Document.Parsed, text: string): number | null {
   const here = errors.filter(({ pos }) => pos[0] === from);
   const lines = here.find(({ code }) => code === 'MULTILINE_IMPLICIT_KEY');

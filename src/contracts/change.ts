@@ -1,12 +1,16 @@
-// The two records that sluice itself makes. A ChangeRecord tells one difference between two readings of a
-// configuration (firewall objects, policies, rules); a ConditionRecord tells something about a source that its reader
-// should know, such as a suspected gap. Both are held in the spool like any record and delivered like any event.
+// The two records that sluice itself makes. A ChangeRecord tells one difference between two
+// readings of a configuration (firewall objects, policies, rules); a ConditionRecord tells
+// something about a source that its reader should know, such as a suspected gap. Both are held in
+// the spool like any record and delivered like any event.
 
 import type { Json } from './json.ts';
 
 /** One difference between two readings of a collection. */
 export interface ChangeRecord {
-  /** `baseline`: the first generation in one summary; `state`: an entity of the first generation, told in full. */
+  /**
+   * `baseline`: the first generation in one summary; `state`: an entity of the first generation,
+   * told in full.
+   */
   readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';
   /** `object`, `policy` or `rule`; for a baseline the resource it sums up. */
   readonly entity_kind: string;
@@ -14,7 +18,9 @@ export interface ChangeRecord {
   readonly entity_name?: string;
   /** The policy a rule belongs to. */
   readonly parent_id?: string;
-  /** The policy's list that a rule stands in, as upstream calls it: `forward_rules`, `nat_rules`. */
+  /**
+   * The policy's list that a rule stands in, as upstream calls it: `forward_rules`, `nat_rules`.
+   */
   readonly list?: string;
   /** Where in that list a rule stands, from 1; left out where it is gone. */
   readonly place?: number;

@@ -1,9 +1,13 @@
-// Every failure that a user can meet is an ExportError with a code from one closed table. The code's `fault`
-// decides the exit code and who is asked to act; `next` is the one sentence an operator needs at three in the
-// morning. Whether to try again is never a property of an error: it is an outcome (see source.ts and sink.ts).
-// Messages hold no secret, no token, no cursor value and no body.
+// Every failure that a user can meet is an ExportError with a code from one closed table. The
+// code's `fault` decides the exit code and who is asked to act; `next` is the one sentence an
+// operator needs at three in the morning. Whether to try again is never a property of an error: it
+// is an outcome (see source.ts and sink.ts). Messages hold no secret, no token, no cursor value and
+// no body.
 
-/** Who has to act: the author of the config, upstream, the sink's far side, this machine's disk, or we. */
+/**
+ * Who has to act: the author of the config, upstream, the sink's far side, this machine's disk, or
+ * we.
+ */
 export type Fault = 'config' | 'upstream' | 'downstream' | 'disk' | 'bug';
 
 /** The closed table of error codes. A code never changes its meaning; users alert on it. */
@@ -67,7 +71,10 @@ export class ExportError extends Error {
   }
 }
 
-/** The failure as an ExportError: itself, or wrapped as `broken_invariant` since nothing else should escape. */
+/**
+ * The failure as an ExportError: itself, or wrapped as `broken_invariant` since nothing else should
+ * escape.
+ */
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = error instanceof Error ? error.message : String(error);
@@ -77,7 +84,10 @@ export function asExportError(error: unknown, doing: string): ExportError {
   });
 }
 
-/** Stops when a thing that must be true is not; used at the borders of stages, on both sides of the disk. */
+/**
+ * Stops when a thing that must be true is not; used at the borders of stages, on both sides of the
+ * disk.
+ */
 export function invariant(condition: boolean, what: string): asserts condition {
   if (!condition) {
     throw new ExportError('broken_invariant', `an invariant does not hold: ${what}`, {

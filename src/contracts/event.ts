@@ -1,14 +1,20 @@
-// An event is one record on its way out: the bytes as upstream sent them, an identity that never changes, and the
-// OCSF form made from the record when a format first asks for it. Formats and sinks read events; only send/ makes them.
-// What must stay true: the same upstream record has the same uid however often it is read, and nothing in an event
-// is ever changed once made, since sinks share it.
+// An event is one record on its way out: the bytes as upstream sent them, an identity that never
+// changes, and the OCSF form made from the record when a format first asks for it. Formats and
+// sinks read events; only send/ makes them. What must stay true: the same upstream record has the
+// same uid however often it is read, and nothing in an event is ever changed once made, since sinks
+// share it.
 
 import type { Json, JsonObject } from './json.ts';
 
-/** 64 lower-case hex characters: SHA-256 over source, tenant, stream and the record's own identity. */
+/**
+ * 64 lower-case hex characters: SHA-256 over source, tenant, stream and the record's own identity.
+ */
 export type Uid = string;
 
-/** A place in the spool: the number of events held before it since the spool was made. Grows for ever. */
+/**
+ * A place in the spool: the number of events held before it since the spool was made. Grows for
+ * ever.
+ */
 export type Offset = number;
 
 /** What a held page holds, which decides how its records are normalised. */
@@ -32,8 +38,8 @@ export interface Event {
 }
 
 /**
- * An OCSF 1.8.0 event (https://schema.ocsf.io). Required base attributes are typed, as are the objects that formats
- * read; any other attribute of a class is reached by name.
+ * An OCSF 1.8.0 event (https://schema.ocsf.io). Required base attributes are typed, as are the
+ * objects that formats read; any other attribute of a class is reached by name.
  */
 export interface OcsfEvent {
   readonly activity_id: number;
@@ -123,7 +129,10 @@ export interface OcsfEndpoint {
   readonly [attribute: string]: unknown;
 }
 
-/** What is known of a held page's records besides their bytes; the same for the whole page, and stored with it. */
+/**
+ * What is known of a held page's records besides their bytes; the same for the whole page, and
+ * stored with it.
+ */
 export interface PageContext {
   readonly source: string;
   readonly stream: string;

@@ -1,10 +1,14 @@
-// What a format is to sluice: a pure, total function from an event to text or bytes. It has no I/O, no clock and no
-// state that shows. It must not throw on any event, and no content of an event may end the line, the field or the
-// frame that it stands in. The engine encodes an event once per distinct format, however many sinks want it.
+// What a format is to sluice: a pure, total function from an event to text or bytes. It has no I/O,
+// no clock and no state that shows. It must not throw on any event, and no content of an event may
+// end the line, the field or the frame that it stands in. The engine encodes an event once per
+// distinct format, however many sinks want it.
 
 import type { Event } from './event.ts';
 
-/** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is an LF. */
+/**
+ * Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is
+ * an LF.
+ */
 export interface EncodedLines {
   readonly bytes: Uint8Array;
   readonly starts: Uint32Array;
@@ -20,16 +24,25 @@ export interface Format {
   readonly contentType: string;
   /** One event, without CR or LF where the format's shape is lines. Pure and total. */
   encode(event: Event): string | Uint8Array;
-  /** True where the line is the record's own bytes, in which a program that reads them expects no other escapes. */
+  /**
+   * True where the line is the record's own bytes, in which a program that reads them expects no
+   * other escapes.
+   */
   readonly verbatim?: boolean;
   /** Many events in one document, for formats that have such a form (OTLP). */
   readonly document?: DocumentForm;
 }
 
-/** Documents are put together from events that were encoded one by one, so that cutting, halving and retrying only copy. */
+/**
+ * Documents are put together from events that were encoded one by one, so that cutting, halving and
+ * retrying only copy.
+ */
 export interface DocumentForm {
   readonly contentType: string;
-  /** One event as it stands in a document. Pure and total; bytes may be overwritten by the next call. */
+  /**
+   * One event as it stands in a document. Pure and total; bytes may be overwritten by the next
+   * call.
+   */
   encode(event: Event): string | Uint8Array;
   /** The document of the records `from` up to, not including, `to`. */
   join(records: EncodedLines, range: { readonly from: number; readonly to: number }): Uint8Array;

@@ -1,12 +1,16 @@
-// What a spool's numbers stand for, over restarts and over states that were put back from a copy. Each start begins an
-// epoch, and a number counts only with its epoch: from a copy the same numbers would come again for other events. What
-// must stay true: a number is believed only as far as this state gave it, in this epoch or in one that it came from.
+// What a spool's numbers stand for, over restarts and over states that were put back from a copy.
+// Each start begins an epoch, and a number counts only with its epoch: from a copy the same numbers
+// would come again for other events. What must stay true: a number is believed only as far as this
+// state gave it, in this epoch or in one that it came from.
 
 import type { Offset } from './event.ts';
 
 /** The time between two starts. */
 export interface Epoch {
-  /** Grows from epoch to epoch; unique, since it is when the epoch began, in epoch milliseconds. 0: before there were epochs. */
+  /**
+   * Grows from epoch to epoch; unique, since it is when the epoch began, in epoch milliseconds. 0:
+   * before there were epochs.
+   */
   readonly id: number;
   /** The first number that was not given by its end; null: it goes on. */
   readonly until: Offset | null;
@@ -36,8 +40,8 @@ export interface Reach {
 }
 
 /**
- * How far a place reaches in this numbering. Of an epoch that the state has not come through it holds as much as of the
- * one before: there the two have parted.
+ * How far a place reaches in this numbering. Of an epoch that the state has not come through it
+ * holds as much as of the one before: there the two have parted.
  */
 export function reachOf(place: Place, { spool, epochs }: Numbering): Reach {
   const shared = epochs.findLast(({ id }) => id <= place.epoch);

@@ -1,6 +1,7 @@
-// The kinds of setting that config keys are declared with, so that every duration, size, secret and TLS block in
-// sluice reads, fails and is documented alike. Used by connectors to declare their fields with zod; the declaration
-// is at once validation, type, default, error text and JSON Schema.
+// The kinds of setting that config keys are declared with, so that every duration, size, secret and
+// TLS block in sluice reads, fails and is documented alike. Used by connectors to declare their
+// fields with zod; the declaration is at once validation, type, default, error text and JSON
+// Schema.
 
 import { inspect } from 'node:util';
 import { z } from 'zod';
@@ -43,8 +44,9 @@ export function size() {
 }
 
 /**
- * A value that is never printed. It is read anew at each use, so a secret rotated in its file or environment is
- * taken up without a restart. Turning it into text or JSON, or inspecting it, gives `[secret]`.
+ * A value that is never printed. It is read anew at each use, so a secret rotated in its file or
+ * environment is taken up without a restart. Turning it into text or JSON, or inspecting it, gives
+ * `[secret]`.
  */
 export class Secret {
   #read: () => string;

@@ -1,6 +1,7 @@
-// What a sink is to sluice, for the person who writes one. The engine owns every loop, wait, retry and limit: a sink
-// sends one batch once and tells what the far side answered. It keeps nothing between calls but its connection.
-// Order of calls: open, then send (at most `inFlightMax` unresolved at a time, in spool order), then close.
+// What a sink is to sluice, for the person who writes one. The engine owns every loop, wait, retry
+// and limit: a sink sends one batch once and tells what the far side answered. It keeps nothing
+// between calls but its connection. Order of calls: open, then send (at most `inFlightMax`
+// unresolved at a time, in spool order), then close.
 
 import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
@@ -14,9 +15,15 @@ export interface Batch {
   /** The same for each attempt at the same events. */
   readonly id: string;
   readonly events: readonly Event[];
-  /** The events encoded by the sink's format, same order; where the sink asked for `documents`, by the format's `document`. */
+  /**
+   * The events encoded by the sink's format, same order; where the sink asked for `documents`, by
+   * the format's `document`.
+   */
   readonly lines: EncodedLines;
-  /** Where the first event stands, and the offset that the sink has reached once this batch is delivered. */
+  /**
+   * Where the first event stands, and the offset that the sink has reached once this batch is
+   * delivered.
+   */
   readonly start: Offset;
   readonly end: Offset;
 }
@@ -28,10 +35,11 @@ export interface Refusal {
 }
 
 /**
- * The far side's answer, a closed union. `delivered`: the position moves. `partly`: `refused` become dead letters,
- * `again` are sent again, the rest was delivered. `retry`: nothing is known to be delivered; the engine waits (`afterMs`
- * or its own back-off) and sends the same batch again. `refused`: for good; of a `batch`, it is cut in halves until
- * the guilty event is found and becomes a dead letter; of the `sink`, the sink stops and says so, its events stay held.
+ * The far side's answer, a closed union. `delivered`: the position moves. `partly`: `refused`
+ * become dead letters, `again` are sent again, the rest was delivered. `retry`: nothing is known to
+ * be delivered; the engine waits (`afterMs` or its own back-off) and sends the same batch again.
+ * `refused`: for good; of a `batch`, it is cut in halves until the guilty event is found and
+ * becomes a dead letter; of the `sink`, the sink stops and says so, its events stay held.
  */
 export type Delivery =
   | { readonly outcome: 'delivered'; readonly mark?: Json }
@@ -45,17 +53,21 @@ export type Delivery =
 
 /** An open sink. */
 export interface Sink {
-  /** Sends once. Never throws for what the far side did; that is a Delivery. Rejects only when `signal` aborts. */
+  /**
+   * Sends once. Never throws for what the far side did; that is a Delivery. Rejects only when
+   * `signal` aborts.
+   */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**
-   * For a sink with several batches in flight: resolves when one more would not pile up here. Asked before a batch is
-   * cut; never rejects but with the signal's reason.
+   * For a sink with several batches in flight: resolves when one more would not pile up here. Asked
+   * before a batch is cut; never rejects but with the signal's reason.
    */
   ready?(signal: AbortSignal): Promise<void>;
   /**
-   * For a sink that can look how far its far side is (Kafka transactions, files): what that means in this numbering, or
-   * null where nothing is known. Asked after open and before a batch is sent again, since an answer can be lost. Where
-   * the far side is ahead the sink leaves out what stands there when it comes again.
+   * For a sink that can look how far its far side is (Kafka transactions, files): what that means
+   * in this numbering, or null where nothing is known. Asked after open and before a batch is sent
+   * again, since an answer can be lost. Where the far side is ahead the sink leaves out what stands
+   * there when it comes again.
    */
   committed?(signal: AbortSignal): Promise<Reach | null>;
   /** What an operator should know though events go there; null: nothing. */
@@ -64,7 +76,10 @@ export interface Sink {
   close(): Promise<void>;
 }
 
-/** Something of the far side that an operator should know, and what to do about it. Sentences of ours. */
+/**
+ * Something of the far side that an operator should know, and what to do about it. Sentences of
+ * ours.
+ */
 export interface Notice {
   readonly what: string;
   readonly next: string;
@@ -75,7 +90,10 @@ export interface SinkOpening {
   /** Name of the sink in the config. */
   readonly name: string;
   readonly format: Format;
-  /** What offsets stand for; a new state directory has a new one, and each start an epoch of its own. */
+  /**
+   * What offsets stand for; a new state directory has a new one, and each start an epoch of its
+   * own.
+   */
   readonly numbering: Numbering;
   /** The offset this sink has reached, and the mark that it handed in with a delivery. */
   readonly position: Offset;
@@ -84,7 +102,8 @@ export interface SinkOpening {
 }
 
 /**
- * What is known about a delivered event: `answered` (the far side said so), `settled` (flushed, and the connection stayed
- * healthy for a while), `once` (each event stands there once), `none` (nobody can know).
+ * What is known about a delivered event: `answered` (the far side said so), `settled` (flushed, and
+ * the connection stayed healthy for a while), `once` (each event stands there once), `none` (nobody
+ * can know).
  */
 export type Assurance = 'once' | 'answered' | 'settled' | 'none';

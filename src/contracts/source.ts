@@ -1,5 +1,6 @@
-// What a source is to sluice, for the person who writes one. A source says which streams it has, what is asked for, and
-// where in an answer the records stand. The engine asks: it owns order, cursors, repeats, waits, retries and limits.
+// What a source is to sluice, for the person who writes one. A source says which streams it has,
+// what is asked for, and where in an answer the records stand. The engine asks: it owns order,
+// cursors, repeats, waits, retries and limits.
 
 import type { RecordKind } from './event.ts';
 import type { JsonObject } from './json.ts';
@@ -10,7 +11,10 @@ export type Order = 'oldest_first' | 'newest_first' | 'mixed';
 
 /** How a list endpoint is paged, in the words of the config. */
 export interface Pagination {
-  /** `shown`: by cursor or offset, as the first answer shows, which is asked for without parameters; no config says so. */
+  /**
+   * `shown`: by cursor or offset, as the first answer shows, which is asked for without parameters;
+   * no config says so.
+   */
   readonly style: 'cursor' | 'offset' | 'none' | 'shown';
   /** Query parameters. */
   readonly cursor_param: string;
@@ -38,14 +42,20 @@ export interface ListEndpoint {
   readonly pageLimit: number | null;
   /** Dotted path of a record's id; null: records have none. */
   readonly id: string | null;
-  /** Dotted paths within a record that are no part of its content; an array's elements have the array's path. */
+  /**
+   * Dotted paths within a record that are no part of its content; an array's elements have the
+   * array's path.
+   */
   readonly ignore?: readonly string[];
 }
 
 /** What all streams have. */
 interface StreamFacts {
   readonly source: string;
-  /** The path that it asks, as sent and as its template: limits of these, and of paths below, are its limits. */
+  /**
+   * The path that it asks, as sent and as its template: limits of these, and of paths below, are
+   * its limits.
+   */
   readonly paths: readonly string[];
   readonly company?: string;
 }
@@ -54,11 +64,14 @@ interface StreamFacts {
 export interface ListStream extends ListEndpoint, StreamFacts {
   readonly kind: 'list';
   readonly records: RecordKind;
-  /** True where upstream calls its records immutable, so that a changed one is an integrity violation. */
+  /**
+   * True where upstream calls its records immutable, so that a changed one is an integrity
+   * violation.
+   */
   readonly immutable: boolean;
   /**
-   * JSON array of base address, path and fixed query, with others of which a checkpoint is not resumed; then the paging, with
-   * another of which the list is read again from its start.
+   * JSON array of base address, path and fixed query, with others of which a checkpoint is not
+   * resumed; then the paging, with another of which the list is read again from its start.
    */
   readonly fingerprint: string;
   /** Dotted paths of a record's time; the first that parses wins. */
@@ -73,8 +86,8 @@ export interface EntityKind {
 }
 
 /**
- * A collection that is served whole and changes: read again and again, and told as its changes. What is asked, how often
- * and when it may be believed is the engine's.
+ * A collection that is served whole and changes: read again and again, and told as its changes.
+ * What is asked, how often and when it may be believed is the engine's.
  */
 export interface CollectionStream extends StreamFacts {
   readonly kind: 'collection';
@@ -97,7 +110,10 @@ export interface CollectionStream extends StreamFacts {
 export interface EntityDetail {
   /** Null for an id that no path can hold. */
   request(id: string): UpstreamRequest | null;
-  /** Entities within it, each an element of one of its lists. It holds their ids in the list's order in their place. */
+  /**
+   * Entities within it, each an element of one of its lists. It holds their ids in the list's order
+   * in their place.
+   */
   readonly parts?: EntityKind & { isList(member: string): boolean };
 }
 

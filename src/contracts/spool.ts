@@ -1,5 +1,5 @@
-// The spool as the stages see it: pages as upstream sent them, the checkpoint that follows each, the identities of
-// their records, and a position per sink. What must stay true:
+// The spool as the stages see it: pages as upstream sent them, the checkpoint that follows each,
+// the identities of their records, and a position per sink. What must stay true:
 // - A page, its identities and its checkpoint become durable together or not at all. `append` resolves only then.
 // - A sink's position only grows, and never passes an event that was neither acknowledged nor made a dead letter.
 // - A page is deleted only when every sink of the config has passed it.
@@ -34,7 +34,10 @@ export interface NewPage {
   readonly kept: Uint32Array | null;
   /** `uidBytes` each, for the kept records in order. */
   readonly uids: Uint8Array;
-  /** Where all the page's records stand, so that senders who are up to date need not look again. Not stored. */
+  /**
+   * Where all the page's records stand, so that senders who are up to date need not look again. Not
+   * stored.
+   */
   readonly slices?: Slices;
   /** Only this sink is to get it: a dead letter sent again. */
   readonly onlySink?: string;
@@ -102,24 +105,31 @@ export interface SpoolGauge {
 
 /** Pages, checkpoints and positions. One process writes at a time. */
 export interface Spool {
-  /** What the offsets stand for: they mean nothing in another spool, and in another epoch only in part. */
+  /**
+   * What the offsets stand for: they mean nothing in another spool, and in another epoch only in
+   * part.
+   */
   readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**
-   * Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. A sink gives its name, so that pages which
-   * all sinks have read need not be remembered, and polling does not run away from those that keep up.
+   * Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. A sink
+   * gives its name, so that pages which all sinks have read need not be remembered, and polling
+   * does not run away from those that keep up.
    */
   read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]>;
   /** Resolves when an event at or after `from` is held. */
   arrival(from: Offset, signal: AbortSignal): Promise<void>;
-  /** Resolves when polling may go on: the held bytes are below the cap, and the sinks that keep up have kept up. */
+  /**
+   * Resolves when polling may go on: the held bytes are below the cap, and the sinks that keep up
+   * have kept up.
+   */
   room(signal: AbortSignal): Promise<void>;
   progress(sink: string): Promise<SinkProgress>;
   /**
-   * Notes how far a sink has come at once, so that it outlives this process whatever ends it; durable with the next
-   * `acknowledge`. No dead letter of before it may be unsaved.
+   * Notes how far a sink has come at once, so that it outlives this process whatever ends it;
+   * durable with the next `acknowledge`. No dead letter of before it may be unsaved.
    */
   reached(sink: string, position: Offset): void;
   /** Moves a sink's position, with its mark and its dead letters, durably. */
@@ -127,7 +137,9 @@ export interface Spool {
   recall(stream: string): Promise<StreamMemory>;
   trail(stream: string): Promise<readonly TrailEntry[]>;
   entities(stream: string): Promise<ReadonlyMap<string, string>>;
-  /** What `status` shows of a stream or sink that is not a position: last error, lag and the like. */
+  /**
+   * What `status` shows of a stream or sink that is not a position: last error, lag and the like.
+   */
   note(kind: 'stream' | 'sink', name: string, facts: Json): void;
   close(): Promise<void>;
 }

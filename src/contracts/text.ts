@@ -1,7 +1,8 @@
-// Characters that do something to whoever looks at text, or cannot be seen: controls (C0, DEL, and C1 with the 8-bit CSI
-// U+009B, which steers terminals as ESC does), line and paragraph separators, format characters with the marks that turn
-// text around (U+061C, U+200E, U+202A to U+202E, U+2066 to U+2069), and halves of pairs. Records and far sides are
-// hostile, so none of these reaches a terminal, a log line or a message as it is; what counts as one is said only here.
+// Characters that do something to whoever looks at text, or cannot be seen: controls (C0, DEL, and
+// C1 with the 8-bit CSI U+009B, which steers terminals as ESC does), line and paragraph separators,
+// format characters with the marks that turn text around (U+061C, U+200E, U+202A to U+202E, U+2066
+// to U+2069), and halves of pairs. Records and far sides are hostile, so none of these reaches a
+// terminal, a log line or a message as it is; what counts as one is said only here.
 
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const unseenRuns = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
@@ -18,7 +19,10 @@ export function visibleText(text: string): string {
   return text.replace(unseen, escaped);
 }
 
-/** What a command prints, in which only what is beyond ASCII can come from elsewhere. JSON keeps its meaning. */
+/**
+ * What a command prints, in which only what is beyond ASCII can come from elsewhere. JSON keeps its
+ * meaning.
+ */
 export function visibleOutput(text: string): string {
   return text.replace(unseenBeyondAscii, escaped);
 }

@@ -1,5 +1,6 @@
-// What connectors may use of the world: the clock, the log and the HTTP client. All are handed in, so that a test can
-// replace time and nothing else. Waiting is done by the engine, through the clock, and always takes an AbortSignal.
+// What connectors may use of the world: the clock, the log and the HTTP client. All are handed in,
+// so that a test can replace time and nothing else. Waiting is done by the engine, through the
+// clock, and always takes an AbortSignal.
 
 import type { ErrorDetails } from './errors.ts';
 
@@ -9,11 +10,17 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start; never goes back. For deadlines and waits. */
   monotonic(): number;
-  /** Resolves after `ms`, sliced so that a wait of any length is right; rejects with the signal's reason when aborted. */
+  /**
+   * Resolves after `ms`, sliced so that a wait of any length is right; rejects with the signal's
+   * reason when aborted.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Structured log lines to stderr. `text` is constant; what varies goes into `fields`. Never a line per record. */
+/**
+ * Structured log lines to stderr. `text` is constant; what varies goes into `fields`. Never a line
+ * per record.
+ */
 export interface Log {
   debug(text: string, fields?: ErrorDetails): void;
   info(text: string, fields?: ErrorDetails): void;
@@ -61,8 +68,8 @@ export interface HttpResponse {
 }
 
 /**
- * Sends a request and reads the whole answer. Throws HttpFailure when there is no whole answer (refused, reset, cut,
- * timed out, too large, TLS); never for a status.
+ * Sends a request and reads the whole answer. Throws HttpFailure when there is no whole answer
+ * (refused, reset, cut, timed out, too large, TLS); never for a status.
  */
 export interface HttpClient {
   /** The bound on bodies that are read and worked on at the same time; left out: there is none. */
@@ -73,9 +80,15 @@ export interface HttpClient {
 
 /** Bodies in flight, counted over all streams. */
 export interface InFlight {
-  /** Bodies of answers to GET that are asked for within `work` count until they have landed, or `work` ends. */
+  /**
+   * Bodies of answers to GET that are asked for within `work` count until they have landed, or
+   * `work` ends.
+   */
   during<T>(work: () => Promise<T>): Promise<T>;
-  /** What the current work has read so far is about to be held: it counts until the function is called, which has to be. */
+  /**
+   * What the current work has read so far is about to be held: it counts until the function is
+   * called, which has to be.
+   */
   landing(): () => void;
 }
 

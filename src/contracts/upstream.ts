@@ -1,5 +1,6 @@
-// An upstream as sources see it: one base address with its credentials, throttles and TLS settings behind it. A source
-// says which path and query it wants; whether, when and with which token the request goes out is not its concern.
+// An upstream as sources see it: one base address with its credentials, throttles and TLS settings
+// behind it. A source says which path and query it wants; whether, when and with which token the
+// request goes out is not its concern.
 
 import type { Answer } from './answer.ts';
 
@@ -7,7 +8,10 @@ import type { Answer } from './answer.ts';
 export interface UpstreamRequest {
   /** Path below the base address, ready to be sent: its parts are percent-encoded. */
   readonly path: string;
-  /** The path with its variable parts named, e.g. `/companies/{company_id}/objects`: what the throttle counts by. */
+  /**
+   * The path with its variable parts named, e.g. `/companies/{company_id}/objects`: what the
+   * throttle counts by.
+   */
   readonly template: string;
   /** Query parameters in order; values are percent-encoded once, byte for byte. */
   readonly query: readonly (readonly [name: string, value: string])[];

@@ -4,9 +4,10 @@ import type { Failure } from '../contracts/answer.ts';
 import { ExportError } from '../contracts/errors.ts';
 
 /**
- * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`: what was seen is to be
- * looked at a second time after this wait, whatever the schedule says; `doubt`: it may be no more than a part. Else why it
- * could not be read; `advanced`: it came further than before, so that the wait begins anew.
+ * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`:
+ * what was seen is to be looked at a second time after this wait, whatever the schedule says;
+ * `doubt`: it may be no more than a part. Else why it could not be read; `advanced`: it came
+ * further than before, so that the wait begins anew.
  */
 export type PollResult =
   | {
@@ -22,8 +23,8 @@ export type PollResult =
 export type FailedPoll = Failure & { readonly advanced?: boolean };
 
 /**
- * A refusal that has lasted for so long is taken for one. A gateway answers 404 or a redirect in the upstream's place while
- * that is deployed, and what is shorter is nobody's business.
+ * A refusal that has lasted for so long is taken for one. A gateway answers 404 or a redirect in
+ * the upstream's place while that is deployed, and what is shorter is nobody's business.
  */
 export const passingMsMax = 5_000;
 

@@ -1,5 +1,6 @@
-// Pages that sluice writes itself: conditions of a source and changes of a configuration. They are held in the spool
-// beside upstream's pages and travel like them, so that nothing told to an operator can be lost either.
+// Pages that sluice writes itself: conditions of a source and changes of a configuration. They are
+// held in the spool beside upstream's pages and travel like them, so that nothing told to an
+// operator can be lost either.
 
 import type { Condition, ConditionRecord } from '../contracts/change.ts';
 import type { PageContext } from '../contracts/event.ts';
@@ -26,7 +27,9 @@ export interface Finding {
   readonly condition: Condition | 'removals_held';
   readonly message: string;
   readonly details?: ConditionRecord['details'];
-  /** The uid of the one record that it is about: however often it is found, it is the same event. */
+  /**
+   * The uid of the one record that it is about: however often it is found, it is the same event.
+   */
   readonly about?: string;
 }
 

@@ -1,6 +1,7 @@
-// The streams that are polled, each made from its source's plan and ended by itself, so that one can be made anew while
-// the others go on. What must stay true: a stream that has been stopped has nothing under way any more; whatever it had held
-// is durable, and the next one under its name goes on from there.
+// The streams that are polled, each made from its source's plan and ended by itself, so that one
+// can be made anew while the others go on. What must stay true: a stream that has been stopped has
+// nothing under way any more; whatever it had held is durable, and the next one under its name goes
+// on from there.
 
 import type { CollectionReading, ListReading, RecordReading } from '../contracts/definition.ts';
 import { asExportError, type ExportError, invariant } from '../contracts/errors.ts';
@@ -101,7 +102,10 @@ export class Polling {
     return this.#failed.promise;
   }
 
-  /** Makes the streams of these sources, those left out that are named in `but`; nothing is asked yet. */
+  /**
+   * Makes the streams of these sources, those left out that are named in `but`; nothing is asked
+   * yet.
+   */
   add(sources: readonly PlannedSource[], but: ReadonlySet<string> = new Set()): void {
     const added = sources.flatMap((source) =>
       source.streams.flatMap((stream) => (but.has(stream.name) ? [] : [{ source, stream }])),
@@ -127,12 +131,18 @@ export class Polling {
     }
   }
 
-  /** Has a stream polled now; when it will be where upstream has asked for its wait. Undefined: there is none of that name. */
+  /**
+   * Has a stream polled now; when it will be where upstream has asked for its wait. Undefined:
+   * there is none of that name.
+   */
   askNow(name: string): number | null | undefined {
     return this.#streams.get(name)?.runner.askNow();
   }
 
-  /** Does work while nothing of a stream is under way; after it the stream goes on from what is durable by then. */
+  /**
+   * Does work while nothing of a stream is under way; after it the stream goes on from what is
+   * durable by then.
+   */
   async whileStill<T>(name: string, work: () => Promise<T>): Promise<T> {
     const polled = this.#streams.get(name);
     if (polled === undefined) return await work();

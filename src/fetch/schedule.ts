@@ -1,5 +1,6 @@
-// When a stream is polled: so long after the last poll began (`every`), or when a cron expression says so. A poll that takes longer than
-// its period is never doubled; the ticks that it ran over are skipped and counted.
+// When a stream is polled: so long after the last poll began (`every`), or when a cron expression
+// says so. A poll that takes longer than its period is never doubled; the ticks that it ran over
+// are skipped and counted.
 
 import { createRequire } from 'node:module';
 import type { Clock } from '../contracts/tools.ts';
@@ -17,7 +18,10 @@ export interface Timetable {
   readonly skipped: number;
 }
 
-/** node-cron, loaded by the first cron expression: most configs have none, and start sooner without it. */
+/**
+ * node-cron, loaded by the first cron expression: most configs have none, and start sooner without
+ * it.
+ */
 export const nodeCron = () =>
   createRequire(import.meta.url)('node-cron') as typeof import('node-cron');
 

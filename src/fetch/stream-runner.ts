@@ -1,7 +1,8 @@
-// The loop of one stream: poll, wait until it is due again, poll. A wait that was decided on the way here (answer.ts) is
-// obeyed; where none was, it lasts until the schedule says so, or grows from failure to failure. An operator may cut it
-// short, but not what upstream asked for. One poll at a time per stream, and no more than a fixed number over all streams.
-// A stream that fails, fails alone.
+// The loop of one stream: poll, wait until it is due again, poll. A wait that was decided on the
+// way here (answer.ts) is obeyed; where none was, it lasts until the schedule says so, or grows
+// from failure to failure. An operator may cut it short, but not what upstream asked for. One poll
+// at a time per stream, and no more than a fixed number over all streams. A stream that fails,
+// fails alone.
 
 import type { Wait } from '../contracts/answer.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
@@ -39,7 +40,10 @@ export interface RunnerState {
   readonly skipped: number;
   /** Epoch milliseconds of the last poll that reached the tail; null before the first. */
   readonly caughtUpAt: number | null;
-  /** Epoch milliseconds of its next poll, past while it waits for its turn; null while it is polled, and once it has ended. */
+  /**
+   * Epoch milliseconds of its next poll, past while it waits for its turn; null while it is polled,
+   * and once it has ended.
+   */
   readonly nextPollAt: number | null;
   readonly error: ExportError | null;
 }
@@ -48,7 +52,10 @@ export interface RunnerState {
 const idleWaitMsMin = 100;
 /** Polls that failed wait at least this long, whatever upstream says. */
 const retryWaitMsMin = 1_000;
-/** To which waits grow while nobody has decided one: rights may be given meanwhile, and the rest an operator has to mend. */
+/**
+ * To which waits grow while nobody has decided one: rights may be given meanwhile, and the rest an
+ * operator has to mend.
+ */
 const waitMsMax = { denied: 15 * 60_000, refused: 3_600_000, blocked: 3_600_000 };
 
 interface Work {
@@ -110,7 +117,10 @@ export class StreamRunner {
     }
   }
 
-  /** Polls until all was read once, and looked at again where it asks for that. Resolves with null, or with what halted it. */
+  /**
+   * Polls until all was read once, and looked at again where it asks for that. Resolves with null,
+   * or with what halted it.
+   */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
     let before: Wait | null = null;
     return await this.#running(signal, async () => {
@@ -142,8 +152,8 @@ export class StreamRunner {
   }
 
   /**
-   * Polls now rather than when the wait is over. Where upstream has asked for the wait that stays, and its end is returned,
-   * epoch milliseconds.
+   * Polls now rather than when the wait is over. Where upstream has asked for the wait that stays,
+   * and its end is returned, epoch milliseconds.
    */
   askNow(): number | null {
     this.#beginWaitsAnew();
@@ -153,7 +163,10 @@ export class StreamRunner {
     return endsAt;
   }
 
-  /** Does work while nothing of the stream is under way: a poll is broken off for it, and is made anew after it. */
+  /**
+   * Does work while nothing of the stream is under way: a poll is broken off for it, and is made
+   * anew after it.
+   */
   whileStill<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isRunning) return work();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -162,7 +175,9 @@ export class StreamRunner {
     return promise;
   }
 
-  /** A wait and the poll after it, or the work that breaks them off; resolves with the next wait. */
+  /**
+   * A wait and the poll after it, or the work that breaks them off; resolves with the next wait.
+   */
   async #turn(
     before: Wait | null,
     signal: AbortSignal,
@@ -259,7 +274,10 @@ export class StreamRunner {
     this.#refusals.reset();
   }
 
-  /** A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again and again it grows. */
+  /**
+   * A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again
+   * and again it grows.
+   */
   #failed({ outcome, cause, wait = notDecided, isDefinite, advanced }: FailedPoll): Wait {
     if (advanced === true) this.#beginWaitsAnew();
     const lasting = outcome === 'retry' ? null : this.#refusals.next(waitMsMax[outcome]);

@@ -1,6 +1,7 @@
-// Audit records as OCSF: API Activity where a source address is known, else Entity Management, and Authentication for
-// logins. The upstream's record shape is not documented, so everything is found by the common names (vocabulary.ts).
-// A record in which neither actor, action nor target is found goes out as a Base Event. This is the hot path.
+// Audit records as OCSF: API Activity where a source address is known, else Entity Management, and
+// Authentication for logins. The upstream's record shape is not documented, so everything is found
+// by the common names (vocabulary.ts). A record in which neither actor, action nor target is found
+// goes out as a Base Event. This is the hot path.
 
 import type {
   OcsfEvent,
@@ -42,7 +43,10 @@ const entityTypes: Readonly<Record<string, readonly [id: number, caption: string
   email: [6, 'Email'],
 };
 
-/** An audit record says what was done, which is worth knowing, and no more: Informational unless it says otherwise. */
+/**
+ * An audit record says what was done, which is worth knowing, and no more: Informational unless it
+ * says otherwise.
+ */
 const informational = 1;
 const target = [slots.targetName, slots.targetUid, slots.targetType, slots.targetVersion] as const;
 const nobody: People = { user: { name: 'unknown', type_id: 0, type: 'Unknown' }, agent: undefined };
@@ -57,7 +61,10 @@ interface Found {
   readonly session: JsonObject | undefined;
 }
 
-/** Makes the normaliser of one source's audit records; `wanted` are the config's paths for time and id. */
+/**
+ * Makes the normaliser of one source's audit records; `wanted` are the config's paths for time and
+ * id.
+ */
 export function auditNormaliser(
   wanted: readonly Wanted[],
   product: Product | undefined,
@@ -262,7 +269,10 @@ function addRequest(event: Open<OcsfEvent>, { reading, metadata }: Found): void 
   if (trace !== undefined) metadata.correlation_uid = trace;
 }
 
-/** The outcome where it is told; else what the HTTP status, an error code or the action's own name say. */
+/**
+ * The outcome where it is told; else what the HTTP status, an error code or the action's own name
+ * say.
+ */
 function setResult(event: Open<OcsfEvent>, { reading, operation }: Found): void {
   setStatus(event, reading);
   if (reading.values[slots.status] !== undefined) return;

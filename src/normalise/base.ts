@@ -1,6 +1,6 @@
-// The Base Event: what any record becomes that has no class of its own, so that nothing upstream sends is ever held
-// back by its shape. The whole record stands in `unmapped`; time, id, severity, status and message are also set where
-// they are plainly found. It must take every JSON value.
+// The Base Event: what any record becomes that has no class of its own, so that nothing upstream
+// sends is ever held back by its shape. The whole record stands in `unmapped`; time, id, severity,
+// status and message are also set where they are plainly found. It must take every JSON value.
 
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';

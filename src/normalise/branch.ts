@@ -1,6 +1,7 @@
-// What each key of a record leads to: slots that its value may fill, and the level below. Worked out from the config's
-// paths and the common names when a key is first seen, then remembered, so that reading a record (reading.ts) costs
-// one comparison or one look-up a key. Keys are upstream's: what is remembered is bounded.
+// What each key of a record leads to: slots that its value may fill, and the level below. Worked
+// out from the config's paths and the common names when a key is first seen, then remembered, so
+// that reading a record (reading.ts) costs one comparison or one look-up a key. Keys are
+// upstream's: what is remembered is bounded.
 
 import {
   type Accepts,
@@ -45,7 +46,9 @@ const keyLengthMax = 128;
 
 /** One level of the record. */
 export class Branch {
-  /** The steps of the object read last, in its order: most objects of a source have the same keys. */
+  /**
+   * The steps of the object read last, in its order: most objects of a source have the same keys.
+   */
   readonly order: Step[] = [];
   readonly #steps = new Map<string, Step>();
   readonly #path: readonly string[];

@@ -1,5 +1,6 @@
-// Brings a record's value to the type of an OCSF attribute where nothing is lost by it: `'443'` to a port, a time to
-// epoch milliseconds. What cannot be brought there is refused, and stays in `unmapped`.
+// Brings a record's value to the type of an OCSF attribute where nothing is lost by it: `'443'` to
+// a port, a time to epoch milliseconds. What cannot be brought there is refused, and stays in
+// `unmapped`.
 
 import type { Json } from '../contracts/json.ts';
 import type { Attribute, AttributeType } from './schema.ts';
@@ -89,7 +90,10 @@ function time(value: Json): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** True where what a value was brought to says all that the value does; else the record's own stays in `unmapped`, too. */
+/**
+ * True where what a value was brought to says all that the value does; else the record's own stays
+ * in `unmapped`, too.
+ */
 export function isWhole(value: Json, coerced: Json, type: AttributeType): boolean {
   if (Array.isArray(coerced)) {
     return coerced.every((one, at) => isWhole(Array.isArray(value) ? value[at] : value, one, type));

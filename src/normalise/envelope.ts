@@ -1,5 +1,6 @@
-// What every OCSF event has, whatever its class: the class and activity with their captions, severity, time and
-// metadata. Built as one literal in one order, so that all events of a class share their shape.
+// What every OCSF event has, whatever its class: the class and activity with their captions,
+// severity, time and metadata. Built as one literal in one order, so that all events of a class
+// share their shape.
 
 import type { OcsfEvent, OcsfMetadata, PageContext, Uid } from '../contracts/event.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
@@ -37,13 +38,17 @@ const categoryCaptions: Readonly<Record<number, string>> = {
   6: 'Application Activity',
 };
 
-/** Says that `time` is when sluice read the record, since the record has no time that could be read. */
+/**
+ * Says that `time` is when sluice read the record, since the record has no time that could be read.
+ */
 const timeSource: readonly Json[] = [{ name: 'time_source', value: 'fetched_at' }];
 
 /** Stands in `unmapped` until what is left of the record is known. */
 const nothing: JsonObject = {};
 
-/** What a record tells about itself: upstream's id, its time as text, and the name of what happened. */
+/**
+ * What a record tells about itself: upstream's id, its time as text, and the name of what happened.
+ */
 export interface RecordFacts {
   readonly id: string | undefined;
   readonly time: string | undefined;
@@ -79,9 +84,10 @@ export class EventClass {
   }
 
   /**
-   * An event with all that is required of any class. `word` is the source's own word for an activity that the class
-   * does not know; without one (or where it is the caption itself) such an activity is Unknown. Severity, status and
-   * time are Unknown and the time of reading until they are set.
+   * An event with all that is required of any class. `word` is the source's own word for an
+   * activity that the class does not know; without one (or where it is the caption itself) such an
+   * activity is Unknown. Severity, status and time are Unknown and the time of reading until they
+   * are set.
    */
   start(
     activity: number,
@@ -136,7 +142,8 @@ export function metadataMaker(product: Product | undefined): MakeMetadata {
   return (uid, context, { id, time, code }) => {
     const { source, company, fetchedAt } = context;
     if (product === undefined && fallback.name !== source) fallback = { name: source };
-    // Nearly all events have all of these, and a literal is built at once where added members are not.
+    // Nearly all events have all of these, and a literal is built at once where added members are
+    // not.
     const metadata: Open<OcsfMetadata> =
       id !== undefined && time !== undefined && code !== undefined
         ? {
@@ -168,8 +175,8 @@ export function metadataMaker(product: Product | undefined): MakeMetadata {
 }
 
 /**
- * Sets the tenant that the record names, where the stream has none. A company that differs from the stream's stays
- * in `unmapped`, where it shows.
+ * Sets the tenant that the record names, where the stream has none. A company that differs from the
+ * stream's stays in `unmapped`, where it shows.
  */
 export function stampTenant(metadata: Open<OcsfMetadata>, reading: Reading): void {
   const tenant = reading.text(slots.tenant);
@@ -178,7 +185,10 @@ export function stampTenant(metadata: Open<OcsfMetadata>, reading: Reading): voi
   else if (metadata.tenant_uid !== tenant) reading.putBack(slots.tenant);
 }
 
-/** Sets severity from what was read; a text that is not the caption itself stays in `unmapped` as well. */
+/**
+ * Sets severity from what was read; a text that is not the caption itself stays in `unmapped` as
+ * well.
+ */
 export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   const value = reading.values[slots.severity];
   if (value === undefined) return;
@@ -193,7 +203,10 @@ export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   if (typeof value !== 'string' || !sameWord(value, caption)) reading.putBack(slots.severity);
 }
 
-/** Sets `status_id` and `status`; the source's own word is `status_code`, or is left where another code claims that. */
+/**
+ * Sets `status_id` and `status`; the source's own word is `status_code`, or is left where another
+ * code claims that.
+ */
 export function setStatus(
   event: Open<OcsfEvent>,
   reading: Reading,

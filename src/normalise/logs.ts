@@ -1,6 +1,7 @@
-// Log records as OCSF events of the class that their mapping names. Mapped values stand where the mapping says; time,
-// id, severity, result and message are also found under the common names; all else is in `unmapped`. A record that
-// lacks what the class requires goes out as a Base Event with all of it in `unmapped`.
+// Log records as OCSF events of the class that their mapping names. Mapped values stand where the
+// mapping says; time, id, severity, result and message are also found under the common names; all
+// else is in `unmapped`. A record that lacks what the class requires goes out as a Base Event with
+// all of it in `unmapped`.
 
 import type {
   OcsfEvent,
@@ -41,7 +42,9 @@ export interface LogSettings {
   readonly baseEvent: BaseEvent;
 }
 
-/** Attributes that are found under common names anyway: a mapping of them comes first among those. */
+/**
+ * Attributes that are found under common names anyway: a mapping of them comes first among those.
+ */
 const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> = {
   time: [slots.time, 'time'],
   message: [slots.message, 'text'],
@@ -55,7 +58,10 @@ const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> 
   'metadata.tenant_uid': [slots.tenant, 'text'],
 };
 
-/** Nothing is known of how grave a flow or a request is, so it is Informational; a finding's severity is Unknown. */
+/**
+ * Nothing is known of how grave a flow or a request is, so it is Informational; a finding's
+ * severity is Unknown.
+ */
 const informational = 1;
 
 /** Makes the normaliser of one source's mapped logs. */

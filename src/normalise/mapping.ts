@@ -1,5 +1,6 @@
-// A mapping as the config gives it: an OCSF class, and which of the record's values goes to which of its attributes.
-// Here it is checked, before anything runs, and resolved into attributes; placing.ts compiles what is resolved.
+// A mapping as the config gives it: an OCSF class, and which of the record's values goes to which
+// of its attributes. Here it is checked, before anything runs, and resolved into attributes;
+// placing.ts compiles what is resolved.
 
 import {
   type Attribute,
@@ -14,7 +15,9 @@ import {
 export interface Mapping {
   /** OCSF class name, such as `network_activity`. */
   readonly class: string;
-  /** OCSF attribute path (dotted) by record path (dotted; a literal key with dots is tried first). */
+  /**
+   * OCSF attribute path (dotted) by record path (dotted; a literal key with dots is tried first).
+   */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -24,7 +27,10 @@ export interface MappingFlaw {
   readonly message: string;
 }
 
-/** A field of a mapping whose attribute exists: the attributes on the way, the last one takes the value. */
+/**
+ * A field of a mapping whose attribute exists: the attributes on the way, the last one takes the
+ * value.
+ */
 export interface Target {
   readonly path: string;
   readonly from: string;
@@ -69,7 +75,10 @@ export function resolveMapping(mapping: Mapping): ResolvedMapping | undefined {
   return { name: mapping.class, schemaClass, targets };
 }
 
-/** What is wrong with a mapping, all at once, for the config's error messages; empty where nothing is. */
+/**
+ * What is wrong with a mapping, all at once, for the config's error messages; empty where nothing
+ * is.
+ */
 export function mappingFlaws(mapping: Mapping): MappingFlaw[] {
   const schemaClass = classOf(mapping.class);
   if (schemaClass === undefined) {
@@ -118,7 +127,10 @@ function wayTo(path: string, schemaClass: SchemaClass): readonly Attribute[] | s
   return way;
 }
 
-/** The near name of the same level; for a first name also of those one level down, as `src_ip` for `src_endpoint.ip`. */
+/**
+ * The near name of the same level; for a first name also of those one level down, as `src_ip` for
+ * `src_endpoint.ip`.
+ */
 function suggestion(name: string, index: number, shape: Shape, names: readonly string[]): string {
   const known = [...shape.attributes.keys()];
   if (index > 0 || names.length > 1) return nearest(name, known);
@@ -132,7 +144,10 @@ function suggestion(name: string, index: number, shape: Shape, names: readonly s
   return nearest(name, [...known, ...below]);
 }
 
-/** What the class cannot do without and the mapping does not give, so that every record would be a Base Event. */
+/**
+ * What the class cannot do without and the mapping does not give, so that every record would be a
+ * Base Event.
+ */
 function lackOf(mapping: Mapping, schemaClass: SchemaClass): string {
   const roots = new Set(Object.keys(mapping.fields).map((path) => path.split('.')[0] ?? ''));
   const filled = new Set([

@@ -1,7 +1,8 @@
-// Entry of normalising: the pure function from a record, as upstream sent it, to an OCSF 1.8.0 event. It runs when an
-// event is first formatted, on the way from the spool to the sinks, so that a better mapping can be replayed over what
-// is held. What must stay true: it is total (any JSON value gives a valid event), nothing of the record is lost (what
-// has no place is in `unmapped`), and the same record always gives the same event.
+// Entry of normalising: the pure function from a record, as upstream sent it, to an OCSF 1.8.0
+// event. It runs when an event is first formatted, on the way from the spool to the sinks, so that
+// a better mapping can be replayed over what is held. What must stay true: it is total (any JSON
+// value gives a valid event), nothing of the record is lost (what has no place is in `unmapped`),
+// and the same record always gives the same event.
 
 import type { OcsfEvent, PageContext, ParsedRecord, RecordKind, Uid } from '../contracts/event.ts';
 import { auditNormaliser } from './audit.ts';
@@ -31,8 +32,9 @@ export interface NormaliseSettings {
 export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 
 /**
- * Compiles the normaliser of one source, once. A mapping with flaws (see `mappingFlaws`) still compiles: what it
- * names wrongly is left out, and with an unknown class all records become Base Events.
+ * Compiles the normaliser of one source, once. A mapping with flaws (see `mappingFlaws`) still
+ * compiles: what it names wrongly is left out, and with an unknown class all records become Base
+ * Events.
  */
 export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings): Normalise {
   const wanted = wantedPaths(settings);

@@ -1,6 +1,6 @@
-// Reads the name of an action, such as `policy.rule.update`, `CreateUser` or `user login failed`, for what OCSF
-// wants to know of it: the activity, whether it is a login, and the kind of thing it is done to. Each distinct name
-// is worked out once, so that an event costs one look-up.
+// Reads the name of an action, such as `policy.rule.update`, `CreateUser` or `user login failed`,
+// for what OCSF wants to know of it: the activity, whether it is a login, and the kind of thing it
+// is done to. Each distinct name is worked out once, so that an event costs one look-up.
 
 import { memo } from './values.ts';
 
@@ -61,7 +61,10 @@ const verbRows: readonly (readonly [api: number, entity: number, words: string])
   [3, 13, 'resume unsuspend'],
 ];
 
-/** HTTP's word for reading is `OPTIONS` for nobody; `POST` and `PUT` as whole names mean create and update. */
+/**
+ * HTTP's word for reading is `OPTIONS` for nobody; `POST` and `PUT` as whole names mean create and
+ * update.
+ */
 const methods: Readonly<Record<string, number>> = {
   GET: 2,
   HEAD: 2,
@@ -113,7 +116,10 @@ function loginOf(text: string): number {
   return logonWords.test(text) ? 1 : 0;
 }
 
-/** `policy.rule.update` ends with its verb, `UpdatePolicyRule` begins with it; other places are a last resort. */
+/**
+ * `policy.rule.update` ends with its verb, `UpdatePolicyRule` begins with it; other places are a
+ * last resort.
+ */
 function verbPlace(
   name: string,
   words: readonly string[],

@@ -1,6 +1,7 @@
-// The two records that sluice makes itself, as OCSF: a change of configuration becomes Entity Management, a condition
-// of a source becomes Application Lifecycle of sluice. Their fields are known, so they are read by name; they come
-// back from the disk, so whatever is not as it should be falls back to a Base Event.
+// The two records that sluice makes itself, as OCSF: a change of configuration becomes Entity
+// Management, a condition of a source becomes Application Lifecycle of sluice. Their fields are
+// known, so they are read by name; they come back from the disk, so whatever is not as it should be
+// falls back to a Base Event.
 
 import type { ChangeRecord, Condition } from '../contracts/change.ts';
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
@@ -14,7 +15,10 @@ import { parseTime } from './time.ts';
 type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 type Change = ChangeRecord['change'];
 
-/** A change of a firewall's configuration is worth a look; being told what there is at the start is not. */
+/**
+ * A change of a firewall's configuration is worth a look; being told what there is at the start is
+ * not.
+ */
 const changeActivities: Readonly<Record<Change, readonly [activity: number, severity: number]>> = {
   created: [1, 3],
   updated: [3, 3],

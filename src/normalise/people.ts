@@ -1,5 +1,6 @@
-// Who did it: users, agents and the endpoint they came from, built from a read record. Values that belong to two
-// different people (say `actor` and `user_id`, which may be the target's) are never made into one.
+// Who did it: users, agents and the endpoint they came from, built from a read record. Values that
+// belong to two different people (say `actor` and `user_id`, which may be the target's) are never
+// made into one.
 
 import type { OcsfActor, OcsfEndpoint, OcsfUser } from '../contracts/event.ts';
 import type { JsonObject } from '../contracts/json.ts';
@@ -17,7 +18,9 @@ const userCaptions: Readonly<Record<number, string>> = {
   4: 'Service',
 };
 const other = 99;
-/** Not an OCSF number: the actor is a program that acts by itself, so it is an `app`, not a user. */
+/**
+ * Not an OCSF number: the actor is a program that acts by itself, so it is an `app`, not a user.
+ */
 const agent = -1;
 
 const typeWords: readonly (readonly [id: number, words: string])[] = [

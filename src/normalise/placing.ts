@@ -1,6 +1,6 @@
-// Compiles a resolved mapping into functions that build an event's objects from a read record. Each mapped path has a
-// slot of its own. An object that ends up without what OCSF requires of it is not built, and its values go to
-// `unmapped`; so whatever a record holds, what is built is valid.
+// Compiles a resolved mapping into functions that build an event's objects from a read record. Each
+// mapped path has a slot of its own. An object that ends up without what OCSF requires of it is not
+// built, and its values go to `unmapped`; so whatever a record holds, what is built is valid.
 
 import type { Json } from '../contracts/json.ts';
 import { type Coerce, coercionOf, isWhole } from './coerce.ts';
@@ -10,7 +10,10 @@ import type { Draft, Reading } from './reading.ts';
 import { type Attribute, objectOf, type Shape } from './schema.ts';
 import { integerOf, sameWord } from './values.ts';
 
-/** A record on its way into an event; `uid` stands in where an object needs an id and the record has none. */
+/**
+ * A record on its way into an event; `uid` stands in where an object needs an id and the record has
+ * none.
+ */
 export interface Placing {
   readonly reading: Reading;
   readonly uid: string;
@@ -169,7 +172,10 @@ function objectFill(attribute: Attribute, group: readonly Branching[], depth: nu
   };
 }
 
-/** One object a list's element, as many as the longest list has; undefined where any of them is not valid. */
+/**
+ * One object a list's element, as many as the longest list has; undefined where any of them is not
+ * valid.
+ */
 function buildList(
   reading: Reading,
   slots: readonly number[],
@@ -190,7 +196,10 @@ function buildList(
   return all;
 }
 
-/** Completes an object with what can be said of any (an enum's 0, an id), and says whether it is valid then. */
+/**
+ * Completes an object with what can be said of any (an enum's 0, an id), and says whether it is
+ * valid then.
+ */
 export function completion(
   shape: Shape,
   object: string,

@@ -1,7 +1,8 @@
-// Reads a record once, key by key, and sorts its values into slots (what an event needs) and the rest (what goes to
-// `unmapped`). It stands at the start of normalising and is the hottest loop of the program: a key costs one look-up,
-// no path is split, nothing is flattened or cloned. What must stay true: every value of the record ends in a slot, in
-// the rest or in both; and no key of a record, `__proto__` included, touches anything but the rest.
+// Reads a record once, key by key, and sorts its values into slots (what an event needs) and the
+// rest (what goes to `unmapped`). It stands at the start of normalising and is the hottest loop of
+// the program: a key costs one look-up, no path is split, nothing is flattened or cloned. What must
+// stay true: every value of the record ends in a slot, in the rest or in both; and no key of a
+// record, `__proto__` included, touches anything but the rest.
 
 import type { Json, JsonObject } from '../contracts/json.ts';
 import { Branch, commonRank, type Step, type Take, type Wanted } from './branch.ts';
@@ -99,7 +100,8 @@ export class Reading {
 
   /** Forgets the record before and reads this one. */
   read(record: JsonObject): void {
-    // Fresh arrays: storing young values into an old one costs the collector more than these cost to make.
+    // Fresh arrays: storing young values into an old one costs the collector more than these cost
+    // to make.
     this.values = this.#noValues.slice();
     this.takes = this.#noTakes.slice();
     this.time = Number.NaN;
@@ -114,7 +116,9 @@ export class Reading {
     return value === undefined || typeof value === 'string' ? value : String(value);
   }
 
-  /** Has the slot's value in the rest, since it was not placed or not exactly; the slot keeps it. */
+  /**
+   * Has the slot's value in the rest, since it was not placed or not exactly; the slot keeps it.
+   */
   putBack(slot: Slot): void {
     const take = this.takes[slot];
     const value = this.values[slot];
@@ -129,8 +133,8 @@ export class Reading {
   }
 
   /**
-   * What is left of an object: itself where nothing was taken from it, null where everything was. It is copied from
-   * the first taken key on, so an object that is not looked for costs no copy.
+   * What is left of an object: itself where nothing was taken from it, null where everything was.
+   * It is copied from the first taken key on, so an object that is not looked for costs no copy.
    */
   #read(branch: Branch, object: JsonObject): JsonObject | null {
     let rest: Draft | null = null;
@@ -153,7 +157,10 @@ export class Reading {
     return kept === 0 ? null : rest;
   }
 
-  /** What of a value goes into the rest: itself, part of it, or null for nothing (null itself is never taken). */
+  /**
+   * What of a value goes into the rest: itself, part of it, or null for nothing (null itself is
+   * never taken).
+   */
   #leftOf({ take, child }: Step, value: Json): Json {
     if (value === null || (take !== null && this.#offer(take, value))) return null;
     if (child === null || typeof value !== 'object' || Array.isArray(value)) return value;

@@ -1,6 +1,7 @@
-// The OCSF 1.8.0 classes (https://schema.ocsf.io/1.8.0/classes) that sluice writes, with their attributes and objects, as
-// mappings are checked and compiled against them. The facts stand in ocsf-1.8.0.json, which `npm run ocsf-tables` writes
-// from the official schema; nobody edits it by hand. Nothing is read before it is asked for.
+// The OCSF 1.8.0 classes (https://schema.ocsf.io/1.8.0/classes) that sluice writes, with their
+// attributes and objects, as mappings are checked and compiled against them. The facts stand in
+// ocsf-1.8.0.json, which `npm run ocsf-tables` writes from the official schema; nobody edits it by
+// hand. Nothing is read before it is asked for.
 
 import { readFileSync } from 'node:fs';
 
@@ -32,7 +33,10 @@ export interface OcsfAttribute {
   readonly sibling?: string;
 }
 
-/** A class's or object's attributes by name, and which of them at least one or just one must be there. */
+/**
+ * A class's or object's attributes by name, and which of them at least one or just one must be
+ * there.
+ */
 export interface OcsfShape {
   readonly attributes: Readonly<Record<string, OcsfAttribute>>;
   readonly some?: readonly string[];

@@ -1,5 +1,6 @@
-// The terms in which the reading of records is told: the slots that values are found for, which values a slot's names
-// may carry, and what one name means. The names themselves are in vocabulary.ts, their use in branch.ts and reading.ts.
+// The terms in which the reading of records is told: the slots that values are found for, which
+// values a slot's names may carry, and what one name means. The names themselves are in
+// vocabulary.ts, their use in branch.ts and reading.ts.
 
 /** What a found value is for. */
 export const slots = {
@@ -68,14 +69,20 @@ export type Accepts =
   | 'level'
   | 'risk';
 
-/** What one canonical name means. A lower rank wins; names of one group (a person, a thing) share `groupOf(rank)`. */
+/**
+ * What one canonical name means. A lower rank wins; names of one group (a person, a thing) share
+ * `groupOf(rank)`.
+ */
 export interface Meaning {
   readonly slot: Slot;
   readonly accepts: Accepts;
   readonly rank: number;
 }
 
-/** The names to look for: meanings by canonical name, and which canonical names are objects to look into. */
+/**
+ * The names to look for: meanings by canonical name, and which canonical names are objects to look
+ * into.
+ */
 export interface Vocabulary {
   readonly meanings: ReadonlyMap<string, readonly Meaning[]>;
   readonly containers: ReadonlySet<string>;
@@ -85,7 +92,10 @@ export interface Vocabulary {
 /** Ranks of one group's names; also the distance between two groups. */
 export const groupSize = 32;
 
-/** The group of names that a rank belongs to: what belongs to different groups may be different people or things. */
+/**
+ * The group of names that a rank belongs to: what belongs to different groups may be different
+ * people or things.
+ */
 export function groupOf(rank: number): number {
   return Math.floor(rank / groupSize);
 }

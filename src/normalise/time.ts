@@ -1,6 +1,7 @@
-// Reads the times that upstream's records carry: RFC 3339 text and its common relatives, and epoch numbers of any
-// unit. It runs once per event on the way out, so it walks the characters once and builds no Date and no string.
-// What must stay true: a text it does not fully understand is no time (NaN), since a wrong time is worse than none.
+// Reads the times that upstream's records carry: RFC 3339 text and its common relatives, and epoch
+// numbers of any unit. It runs once per event on the way out, so it walks the characters once and
+// builds no Date and no string. What must stay true: a text it does not fully understand is no time
+// (NaN), since a wrong time is worse than none.
 
 const zero = 48;
 const dayMs = 86_400_000;
@@ -10,9 +11,10 @@ const msMax = 253_402_300_799_999;
 const secondsMin = 1e8;
 
 /**
- * Epoch milliseconds of a record's time value, or NaN where it is none. Text: RFC 3339 (section 5.6) with any number
- * of fraction digits, also with a blank for `T`, an offset without colon, no zone (upstream speaks UTC), or a date
- * alone. Numbers, also as text: epoch seconds, milliseconds, microseconds or nanoseconds, told apart by magnitude.
+ * Epoch milliseconds of a record's time value, or NaN where it is none. Text: RFC 3339 (section
+ * 5.6) with any number of fraction digits, also with a blank for `T`, an offset without colon, no
+ * zone (upstream speaks UTC), or a date alone. Numbers, also as text: epoch seconds, milliseconds,
+ * microseconds or nanoseconds, told apart by magnitude.
  */
 export function parseTime(value: unknown): number {
   if (typeof value === 'string') {
@@ -41,14 +43,20 @@ function parseDigits(text: string): number {
   return dots > 1 ? Number.NaN : fromNumber(Number(text));
 }
 
-/** Two digits at a place, or NaN; NaN spreads through the sums that use it, so it is checked once, at the end. */
+/**
+ * Two digits at a place, or NaN; NaN spreads through the sums that use it, so it is checked once,
+ * at the end.
+ */
 function two(text: string, at: number): number {
   const high = text.charCodeAt(at) - zero;
   const low = text.charCodeAt(at + 1) - zero;
   return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : Number.NaN;
 }
 
-/** Days since 1970-01-01 of a Gregorian date, counted in years that begin in March so that leap days come last. */
+/**
+ * Days since 1970-01-01 of a Gregorian date, counted in years that begin in March so that leap days
+ * come last.
+ */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const years = month > 2 ? year : year - 1;
   const months = month > 2 ? month - 3 : month + 9;
@@ -81,7 +89,10 @@ function parseText(text: string): number {
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000 + tail(text, 19);
 }
 
-/** Milliseconds that the fraction adds and the offset takes away; NaN where the rest of the text is neither. */
+/**
+ * Milliseconds that the fraction adds and the offset takes away; NaN where the rest of the text is
+ * neither.
+ */
 function tail(text: string, start: number): number {
   let at = start;
   let ms = 0;

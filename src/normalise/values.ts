@@ -1,11 +1,14 @@
-// Says which values an OCSF attribute type takes: addresses, ports, e-mail addresses and texts that satisfy the
-// schema's ranges and patterns. Values that do not stay in `unmapped`, so a check may be stricter than the schema
-// and must never be laxer. All run on the hot path and walk characters.
+// Says which values an OCSF attribute type takes: addresses, ports, e-mail addresses and texts that
+// satisfy the schema's ranges and patterns. Values that do not stay in `unmapped`, so a check may
+// be stricter than the schema and must never be laxer. All run on the hot path and walk characters.
 
 import { isIPv6 } from 'node:net';
 import type { Json } from '../contracts/json.ts';
 
-/** True for an IPv4 or IPv6 address in text, as OCSF's `ip_t` has it (at most 40 characters, zone allowed). */
+/**
+ * True for an IPv4 or IPv6 address in text, as OCSF's `ip_t` has it (at most 40 characters, zone
+ * allowed).
+ */
 export function isIp(text: string): boolean {
   const { length } = text;
   if (length < 2 || length > 40) return false;
@@ -88,12 +91,18 @@ export function isPort(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
 }
 
-/** True for what text attributes take without loss: text, or an integer whose digits JSON.parse kept. */
+/**
+ * True for what text attributes take without loss: text, or an integer whose digits JSON.parse
+ * kept.
+ */
 export function isTextual(value: Json): value is string | number {
   return typeof value === 'string' ? value !== '' : Number.isSafeInteger(value);
 }
 
-/** The integer that a decimal text writes exactly, or undefined: `'443'`, not `'0443'`, `'4.0'` or 20 digits. */
+/**
+ * The integer that a decimal text writes exactly, or undefined: `'443'`, not `'0443'`, `'4.0'` or
+ * 20 digits.
+ */
 export function integerOf(value: Json | undefined): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
   if (typeof value !== 'string' || value.length > 17 || value.charCodeAt(0) > 57) return undefined;
@@ -101,7 +110,10 @@ export function integerOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(number) && String(number) === value ? number : undefined;
 }
 
-/** True where two words differ in the case of ASCII letters at most: the one still shows what the other was. */
+/**
+ * True where two words differ in the case of ASCII letters at most: the one still shows what the
+ * other was.
+ */
 export function sameWord(one: string, two: string): boolean {
   if (one.length !== two.length) return false;
   for (let at = 0; at < one.length; at++) {
@@ -115,8 +127,9 @@ export function sameWord(one: string, two: string): boolean {
 const nearbyMax = 256;
 
 /**
- * Remembers what `compute` said of a text. Bounded: long texts and those over `max` are computed each time. In front
- * of the map stands a small table found by length and ends, since hashing a fresh string costs more than comparing it.
+ * Remembers what `compute` said of a text. Bounded: long texts and those over `max` are computed
+ * each time. In front of the map stands a small table found by length and ends, since hashing a
+ * fresh string costs more than comparing it.
  */
 export function memo<T>(compute: (text: string) => T, max = 1024): (text: string) => T {
   const known = new Map<string, T>();

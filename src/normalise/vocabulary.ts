@@ -1,7 +1,8 @@
-// The common names under which records carry what an event needs. The upstream's audit record is not documented, so
-// the table is generous: a name is compared without case, `_`, `-`, `.`, `@` and blanks, and a nested name is the
-// same as a flat one (`actor.email`, `actorEmail`, `actor_email`, `{ "actor": { "email" } }`). Earlier names win over
-// later ones; who loses stays in `unmapped`. Names in braces are tried with each of the prefixes before them:
+// The common names under which records carry what an event needs. The upstream's audit record is
+// not documented, so the table is generous: a name is compared without case, `_`, `-`, `.`, `@` and
+// blanks, and a nested name is the same as a flat one (`actor.email`, `actorEmail`, `actor_email`,
+// `{ "actor": { "email" } }`). Earlier names win over later ones; who loses stays in `unmapped`.
+// Names in braces are tried with each of the prefixes before them:
 //
 //   id           id, event_id, event_uuid, uuid, audit_id, log_id, record_id, insert_id, guid, gid, uid …
 //   time         timestamp, event_time, time, occurred_at, ts, created_at, created, date, published_at …
@@ -17,8 +18,8 @@
 //   request      request_id, correlation_id, trace_id, session_id, user_agent, http method, url, http status
 //   others       service, event_source, module, api_version, company_id, tenant_id, message, before, after, old, new
 //
-// `event`, `audit`, `attributes`, `log` … are wrappers: what is in them counts as if it were not, but yields to what
-// stands outside.
+// `event`, `audit`, `attributes`, `log` … are wrappers: what is in them counts as if it were not,
+// but yields to what stands outside.
 
 import { Names } from './names.ts';
 import { type Accepts, groupSize, slots, type Vocabulary } from './slots.ts';
@@ -244,7 +245,10 @@ const wrappers: ReadonlySet<string> = new Set([
   'log',
 ]);
 
-/** The kind of thing that a target's name tells by itself, as `policy` for `policy_id`; empty for other names. */
+/**
+ * The kind of thing that a target's name tells by itself, as `policy` for `policy_id`; empty for
+ * other names.
+ */
 export function impliedKind(group: number): string {
   return group <= targetGroups.length
     ? ''
@@ -292,7 +296,10 @@ export function auditVocabulary(): Vocabulary {
   return { meanings: names.meanings, containers: names.containers, wrappers };
 }
 
-/** The names looked for in logs, where only a mapping knows the rest: id, time, severity, result and message. */
+/**
+ * The names looked for in logs, where only a mapping knows the rest: id, time, severity, result and
+ * message.
+ */
 export function logVocabulary(): Vocabulary {
   const names = new Names();
   names.add(slots.id, 'text', idNames).add(slots.time, 'time', timeNames);

@@ -1,6 +1,6 @@
-// Encoded lines, many events in one buffer. Each line is written behind the one before it, with an LF between, so
-// that a sink that frames by LF sends the buffer as it is and one that counts octets copies ranges. A page is encoded once per
-// distinct selection and format.
+// Encoded lines, many events in one buffer. Each line is written behind the one before it, with an
+// LF between, so that a sink that frames by LF sends the buffer as it is and one that counts octets
+// copies ranges. A page is encoded once per distinct selection and format.
 
 import type { Event, Offset } from '../contracts/event.ts';
 import type { EncodedLines, Format } from '../contracts/format.ts';

@@ -1,5 +1,6 @@
-// A held page as events. Parsing, normalising, cutting out the record's own bytes and encoding each happen at most
-// once per page, when first asked for, and are shared by every sink that reads the page while it is remembered.
+// A held page as events. Parsing, normalising, cutting out the record's own bytes and encoding each
+// happen at most once per page, when first asked for, and are shared by every sink that reads the
+// page while it is remembered.
 
 import type {
   Event,
@@ -48,7 +49,10 @@ export class DecodedPage {
     this.events = events;
   }
 
-  /** The OCSF form of the event asked for last stays at hand, since a format asks many times for each in turn. */
+  /**
+   * The OCSF form of the event asked for last stays at hand, since a format asks many times for
+   * each in turn.
+   */
   ocsf(index: number): OcsfEvent {
     if (index !== this.#ocsfIndex || this.#ocsf === null) {
       this.#ocsf = this.normalise(this.record(index), this.uid(index), this.held.context);
@@ -57,7 +61,10 @@ export class DecodedPage {
     return this.#ocsf;
   }
 
-  /** Those of a few neighbours are written out at a time: less work than one by one, and nothing that grows old. */
+  /**
+   * Those of a few neighbours are written out at a time: less work than one by one, and nothing
+   * that grows old.
+   */
   uid(index: number): Uid {
     const block = index - (index % uidsWritten);
     if (block !== this.#hexFrom) {
@@ -69,8 +76,8 @@ export class DecodedPage {
   }
 
   /**
-   * A record parsed, its numbers with the value that upstream gave them; each by itself, so that one is dead before the next
-   * is made.
+   * A record parsed, its numbers with the value that upstream gave them; each by itself, so that
+   * one is dead before the next is made.
    */
   record(index: number): ParsedRecord {
     const { starts, ends, exact } = this.#cut();

@@ -1,6 +1,6 @@
-// What one sink is to get next: batches cut from the spool, in order, from any offset. It reads pages, picks the events that routes
-// let pass, has their lines from the encoder that all sinks share, and keeps to the sink's bounds. The sender (sender.ts) says
-// from where.
+// What one sink is to get next: batches cut from the spool, in order, from any offset. It reads
+// pages, picks the events that routes let pass, has their lines from the encoder that all sinks
+// share, and keeps to the sink's bounds. The sender (sender.ts) says from where.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Batch } from '../contracts/sink.ts';
@@ -22,7 +22,10 @@ export interface OutletSettings extends Omit<Reader, 'expects'> {
   readonly bounds: BatchBounds;
 }
 
-/** A sink that has not asked for this long waits for its far side: what others read is not encoded for it. */
+/**
+ * A sink that has not asked for this long waits for its far side: what others read is not encoded
+ * for it.
+ */
 const atWorkMs = 200;
 
 /** Cuts batches for one sink. */
@@ -50,8 +53,8 @@ export class Outlet {
   }
 
   /**
-   * The batch that starts at `from`, or null at the spool's end. A batch without events only says that there was
-   * nothing for this sink up to its `end`.
+   * The batch that starts at `from`, or null at the spool's end. A batch without events only says
+   * that there was nothing for this sink up to its `end`.
    */
   async cut(from: Offset): Promise<Batch | null> {
     this.#from = from;
@@ -70,8 +73,8 @@ export class Outlet {
     const pages = partsFrom(read, from, bounds.bytesMax);
     // A sink that is new finds the pages of before gone, which all others had passed.
     if (pages.length === 0) return held > from ? this.#batch(from, held, []) : null;
-    // Lines of two pages have to be copied into one piece, so a batch that is half full ends with its page; documents are
-    // copied from them in any case.
+    // Lines of two pages have to be copied into one piece, so a batch that is half full ends with
+    // its page; documents are copied from them in any case.
     const enough = this.#settings.documents ? bounds.bytesMax : bounds.bytesMax / 2;
     const parts: Selected[] = [];
     let room = bounds.eventsMax;

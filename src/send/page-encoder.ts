@@ -1,7 +1,8 @@
-// What sinks are to get of a page, worked out for all who are about to read it in one pass: an event is parsed and normalised
-// once, encoded once per distinct selection and format, and let go before the next one is made. Sinks that keep up
-// therefore share the work; one that comes later, from behind a backlog, does it for itself. A pass goes in stretches of
-// a few milliseconds, between which the event loop turns, and one pass after the other: whatever the pages are and
+// What sinks are to get of a page, worked out for all who are about to read it in one pass: an
+// event is parsed and normalised once, encoded once per distinct selection and format, and let go
+// before the next one is made. Sinks that keep up therefore share the work; one that comes later,
+// from behind a backlog, does it for itself. A pass goes in stretches of a few milliseconds,
+// between which the event loop turns, and one pass after the other: whatever the pages are and
 // however many sinks want them, nobody else waits for longer than a stretch.
 
 import { setImmediate as loopTurn } from 'node:timers/promises';
@@ -12,7 +13,10 @@ import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import type { Selection } from './route.ts';
 
-/** The events of a page that a sink is to get, and each encoded: as a line, or as a record of the sink's documents. */
+/**
+ * The events of a page that a sink is to get, and each encoded: as a line, or as a record of the
+ * sink's documents.
+ */
 export interface Selected {
   readonly events: readonly Event[];
   readonly lines: EncodedLines;
@@ -45,14 +49,19 @@ const nothing: Selected = { events: [], lines: noLines };
 const keptBytesMax = 32 * 1024 * 1024;
 /** How long events are encoded before the event loop turns. */
 const stretchMs = 4;
-/** The clock is looked at after each so many events: often enough for large ones, and seldom enough to cost nothing. */
+/**
+ * The clock is looked at after each so many events: often enough for large ones, and seldom enough
+ * to cost nothing.
+ */
 const clockEvery = 8;
 
 /** Encodes pages for the sinks that read one spool. */
 export class PageEncoder {
   #decoder: PageDecoder;
   readonly #readers = new Set<Reader>();
-  /** How large the lines of the page before were, as a share of its body, by selection and format. */
+  /**
+   * How large the lines of the page before were, as a share of its body, by selection and format.
+   */
   readonly #growth = new Map<string, number>();
   /** Settles when no pass is under way. */
   #passes: Promise<void> = Promise.resolve();
@@ -91,7 +100,10 @@ export class PageEncoder {
     return page.encoded.get(key) as Promise<Selected>;
   }
 
-  /** What is to be encoded of a page that a sink asks for: its own share, and those of others that will. */
+  /**
+   * What is to be encoded of a page that a sink asks for: its own share, and those of others that
+   * will.
+   */
   #tasksFor(page: DecodedPage, asking: Reader): ReadonlyMap<string, Task> {
     const tasks = new Map<string, Task>();
     for (const reader of [asking, ...this.#readers]) {
@@ -124,7 +136,10 @@ export class PageEncoder {
     }
   }
 
-  /** A sink that comes later than others works it out for itself, also where the page is still remembered. */
+  /**
+   * A sink that comes later than others works it out for itself, also where the page is still
+   * remembered.
+   */
   #keep(page: DecodedPage, key: string, bytes: number): void {
     this.#kept.push({ page: new WeakRef(page), key, bytes });
     this.#keptBytes += bytes;

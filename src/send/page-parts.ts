@@ -1,7 +1,8 @@
-// A large page in parts, each a page of its own with a share of the records and the bytes around them. Pages are held
-// whole, as upstream sent them, and read in parts: what a sink is sent is encoded a page at a time, so that without parts
-// a page as large as `max_body` allows would stand in memory several times over, in every format. What must stay true: the
-// parts hold the page's events, each once and in order, and share the body's memory.
+// A large page in parts, each a page of its own with a share of the records and the bytes around
+// them. Pages are held whole, as upstream sent them, and read in parts: what a sink is sent is
+// encoded a page at a time, so that without parts a page as large as `max_body` allows would stand
+// in memory several times over, in every format. What must stay true: the parts hold the page's
+// events, each once and in order, and share the body's memory.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
@@ -24,7 +25,10 @@ function partsOf(page: HeldPage): readonly HeldPage[] {
   return parts;
 }
 
-/** What is to be read of pages in a row from an offset on: up to about `bytesMax`, and at least one part. */
+/**
+ * What is to be read of pages in a row from an offset on: up to about `bytesMax`, and at least one
+ * part.
+ */
 export function partsFrom(
   pages: readonly HeldPage[],
   from: Offset,

@@ -1,21 +1,26 @@
-// Parses records so that no number changes its value on the way out. A double keeps 15 significant digits; what upstream
-// writes beyond that (ids of 64 bits, `1e400`, nanoseconds) would come out rounded, or as null. Such a number becomes the
-// text that upstream wrote: a string is safe in every format and with every reader, where a long number literal
-// would be rounded by the next one. Integers beyond 2^53 become text also where a double happens to keep one, so
-// that a field of ids has one type. What must stay true: a record without such numbers costs nothing here: the scan
-// of a page says so beforehand (`Slices.exact`), and else a search.
+// Parses records so that no number changes its value on the way out. A double keeps 15 significant
+// digits; what upstream writes beyond that (ids of 64 bits, `1e400`, nanoseconds) would come out
+// rounded, or as null. Such a number becomes the text that upstream wrote: a string is safe in
+// every format and with every reader, where a long number literal would be rounded by the next one.
+// Integers beyond 2^53 become text also where a double happens to keep one, so that a field of ids
+// has one type. What must stay true: a record without such numbers costs nothing here: the scan of
+// a page says so beforehand (`Slices.exact`), and else a search.
 
 import type { ParsedRecord } from '../contracts/event.ts';
 import { heldNestingMax, JsonScan } from '../tools/json-scan.ts';
 import { digitsKept } from '../tools/json-tokens.ts';
 
 /**
- * Found in every record with a number that a double may not keep, and in few others: one that is long or has an exponent,
- * behind what stands before a value. Looking for it costs a tenth of going through the bytes one by one.
+ * Found in every record with a number that a double may not keep, and in few others: one that is
+ * long or has an exponent, behind what stands before a value. Looking for it costs a tenth of going
+ * through the bytes one by one.
  */
 const mayBeLong = new RegExp(`(?:^|[:[,])\\s*(?:[-+.\\d]{${digitsKept + 1}}|[-+.\\d]+[eE])`);
 
-/** The record that stands at `body[start, end)` and is well-formed; numbers that a double cannot keep are their text. */
+/**
+ * The record that stands at `body[start, end)` and is well-formed; numbers that a double cannot
+ * keep are their text.
+ */
 export function parseRecord(body: Buffer, start: number, end: number): ParsedRecord {
   const whole = body.toString('utf8', start, end);
   if (!mayBeLong.test(whole)) return JSON.parse(whole) as ParsedRecord;
@@ -46,7 +51,10 @@ function isKept(source: string): boolean {
   return given.digits === kept.digits && (given.digits === '' || given.exponent === kept.exponent);
 }
 
-/** A number as its significant digits, without sign and zeros at either end, and the power of ten of the last one. */
+/**
+ * A number as its significant digits, without sign and zeros at either end, and the power of ten of
+ * the last one.
+ */
 function decimalOf(source: string): { readonly digits: string; readonly exponent: number } {
   const [mantissa = '', scale = '0'] = source.replace('-', '').toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');

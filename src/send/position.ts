@@ -1,7 +1,8 @@
-// A sink's position, in memory and on disk. It moves in memory at once, is noted so that it outlives the process, and becomes
-// durable soon after, several steps in one write where they come fast. Dead letters become durable in the same write as the position that passes
-// them. What must stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked again
-// until the process has to end.
+// A sink's position, in memory and on disk. It moves in memory at once, is noted so that it
+// outlives the process, and becomes durable soon after, several steps in one write where they come
+// fast. Dead letters become durable in the same write as the position that passes them. What must
+// stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked
+// again until the process has to end.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';

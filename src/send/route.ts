@@ -1,6 +1,7 @@
-// Routes: which events a sink gets, and without which fields. A filter (filter.ts) that fails on an event lets it pass and is
-// counted: a filter must never be the way an event is lost. Redaction works on a copy; the
-// record's own bytes cannot be redacted, so a sink that writes them may not be on a route that redacts (config check).
+// Routes: which events a sink gets, and without which fields. A filter (filter.ts) that fails on an
+// event lets it pass and is counted: a filter must never be the way an event is lost. Redaction
+// works on a copy; the record's own bytes cannot be redacted, so a sink that writes them may not be
+// on a route that redacts (config check).
 
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
@@ -37,7 +38,10 @@ export interface FilterFailure {
 /** Told of each. */
 export type FilterFailed = (failure: FilterFailure) => void;
 
-/** What `sink` gets of `source`; null where no route leads there. Without routes every source goes to every sink. */
+/**
+ * What `sink` gets of `source`; null where no route leads there. Without routes every source goes
+ * to every sink.
+ */
 export function selectionFor(
   routes: readonly Route[],
   way: { readonly source: string; readonly sink: string },

@@ -1,12 +1,14 @@
-// The loop of one sink: the only place that decides what an answer means for its position. Two ways of sending:
+// The loop of one sink: the only place that decides what an answer means for its position. Two ways
+// of sending:
 //
 //   one at a time   send -> answer -> position. The same batch is sent again until it is wholly settled.
 //   pipelined       up to `inFlightMax` batches unanswered, for sinks whose answer takes its time (settling). The first
 //                   answer that is not `delivered` ends the pipeline: what follows the position is cut and sent anew,
 //                   one batch at a time until that place is passed.
 //
-// What must stay true: the position passes an event only when it was delivered, made a dead letter, or was not for
-// this sink; answers count in spool order; the next batch is cut while the one before it is under way.
+// What must stay true: the position passes an event only when it was delivered, made a dead letter,
+// or was not for this sink; answers count in spool order; the next batch is cut while the one
+// before it is under way.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
@@ -55,7 +57,10 @@ export interface StopSignals {
   readonly kill: AbortSignal;
 }
 
-/** Single refusals in a row, with nothing ever delivered, that are taken as a refusal by the whole sink. */
+/**
+ * Single refusals in a row, with nothing ever delivered, that are taken as a refusal by the whole
+ * sink.
+ */
 const refusalsInARowMax = 10;
 
 /** Sends what the spool holds to one sink, until stopped. */
@@ -94,8 +99,8 @@ export class Sender {
   }
 
   /**
-   * Sends now rather than when the wait is over. Where the far side has asked for the wait that stays, and its end is
-   * returned, epoch milliseconds.
+   * Sends now rather than when the wait is over. Where the far side has asked for the wait that
+   * stays, and its end is returned, epoch milliseconds.
    */
   askNow(): number | null {
     this.#settings.backOff.reset();
@@ -103,7 +108,10 @@ export class Sender {
     return this.#toldToWaitUntil;
   }
 
-  /** Resolves after `stop`, when what was under way is settled or given up and the position is durable. */
+  /**
+   * Resolves after `stop`, when what was under way is settled or given up and the position is
+   * durable.
+   */
   async run(signals: StopSignals): Promise<void> {
     const { stop, kill } = signals;
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
@@ -129,7 +137,10 @@ export class Sender {
     return this.#settings.inFlightMax <= 1 || this.#position.at < this.#carefulUntil;
   }
 
-  /** The far side may be further than we know: its answer to the last batch can have been lost, or the state is older. */
+  /**
+   * The far side may be further than we know: its answer to the last batch can have been lost, or
+   * the state is older.
+   */
   async #adopt({ stop, kill }: StopSignals): Promise<void> {
     const { sink, name } = this.#settings;
     while (sink.committed !== undefined) {
@@ -325,7 +336,10 @@ export class Sender {
     return halves(batch);
   }
 
-  /** Resolves when the letters are durable: the far side's own position must not pass one that is not. */
+  /**
+   * Resolves when the letters are durable: the far side's own position must not pass one that is
+   * not.
+   */
   async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#deadLetters += letters.length;
     for (const letter of letters) {
@@ -371,7 +385,9 @@ export class Sender {
     this.#toldToWaitUntil = null;
   }
 
-  /** Waits until it is over, an operator asks, or a secret of the sink's settings is another one. */
+  /**
+   * Waits until it is over, an operator asks, or a secret of the sink's settings is another one.
+   */
   async #waitOrWake(ms: number, stop: AbortSignal): Promise<void> {
     const { clock, fingerprint } = this.#settings;
     const over = new AbortController();
@@ -390,7 +406,10 @@ export class Sender {
     }
   }
 
-  /** The sink refuses everything: says so, and asks again after a long while, since a credential may be mended. */
+  /**
+   * The sink refuses everything: says so, and asks again after a long while, since a credential may
+   * be mended.
+   */
   async #rest(cause: ExportError, stop: AbortSignal): Promise<void> {
     const { log, refusedWaitMs } = this.#settings;
     this.#state = 'refused';

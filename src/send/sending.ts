@@ -1,6 +1,7 @@
-// The sinks that are sent to, each opened from its plan and ended by itself, so that one can be opened anew while the others
-// go on. What must stay true: of one name no two are open at a time; a sink that has been stopped has settled or given up
-// what it had under way, and the next one under its name goes on from the position that is durable by then.
+// The sinks that are sent to, each opened from its plan and ended by itself, so that one can be
+// opened anew while the others go on. What must stay true: of one name no two are open at a time; a
+// sink that has been stopped has settled or given up what it had under way, and the next one under
+// its name goes on from the position that is durable by then.
 
 import type { RecordReading, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
 import type { Offset, PageContext } from '../contracts/event.ts';
@@ -96,8 +97,8 @@ export class Sending {
   }
 
   /**
-   * From now on events are read and routed like this. What is still held of a source that has left goes out as it would
-   * have before.
+   * From now on events are read and routed like this. What is still held of a source that has left
+   * goes out as it would have before.
    */
   follow({ sources, routes }: Ways): void {
     this.#routes = routes;
@@ -130,14 +131,17 @@ export class Sending {
     }
   }
 
-  /** Has a sink sent to now; when it will be where its far side has asked for the wait. Undefined: there is none of that name. */
+  /**
+   * Has a sink sent to now; when it will be where its far side has asked for the wait. Undefined:
+   * there is none of that name.
+   */
   askNow(name: string): number | null | undefined {
     return this.#sinks.get(name)?.sender.askNow();
   }
 
   /**
-   * Stops these sinks, or all: no further batch, and what is under way is given up after `withinMs`. Resolves with the
-   * reasons of those that did not end as they should.
+   * Stops these sinks, or all: no further batch, and what is under way is given up after
+   * `withinMs`. Resolves with the reasons of those that did not end as they should.
    */
   async stop(withinMs: number, names: readonly string[] = this.names): Promise<readonly unknown[]> {
     const stopped = names.flatMap((name) => this.#sinks.get(name) ?? []);
@@ -224,7 +228,10 @@ export function backlog(end: Offset, position: Offset): number {
 
 const commonReading: RecordReading = { id: 'id', time: ['timestamp', 'time', 'created_at'] };
 
-/** Normalisers are compiled once per source and kind; a source that is not in the config is read by common names. */
+/**
+ * Normalisers are compiled once per source and kind; a source that is not in the config is read by
+ * common names.
+ */
 export function normalisersOf(sources: readonly ReadSource[]): (context: PageContext) => Normalise {
   const readings = new Map(sources.map((source) => [source.name, source.reading]));
   const compiled = new Map<string, Normalise>();

@@ -1,6 +1,6 @@
-// The wait before trying again when the far side gave none. Growing, so that a long outage is not hammered; jittered,
-// so that a thousand streams that failed together do not return together; and never below a floor, so that no path
-// without progress becomes a hot loop.
+// The wait before trying again when the far side gave none. Growing, so that a long outage is not
+// hammered; jittered, so that a thousand streams that failed together do not return together; and
+// never below a floor, so that no path without progress becomes a hot loop.
 
 import type { Clock } from '../contracts/tools.ts';
 
@@ -23,8 +23,8 @@ export interface BackOffOptions {
 const doublingsMax = 30;
 
 /**
- * Full jitter over a doubling bound: the n-th wait is uniform between `minMs` (1 s) and min(`maxMs` (5 min),
- * `minMs` x 2^n).
+ * Full jitter over a doubling bound: the n-th wait is uniform between `minMs` (1 s) and min(`maxMs`
+ * (5 min), `minMs` x 2^n).
  */
 export function backOff(options: BackOffOptions): BackOff {
   const minMs = options.minMs ?? 1_000;
@@ -42,9 +42,14 @@ export function backOff(options: BackOffOptions): BackOff {
   };
 }
 
-/** A wait that grows with how long something has lasted, so that it is never longer than that by much. */
+/**
+ * A wait that grows with how long something has lasted, so that it is never longer than that by
+ * much.
+ */
 export interface LastingBackOff {
-  /** How long it has lasted, and the wait before the next try: at least a second, at most `maxMs`. */
+  /**
+   * How long it has lasted, and the wait before the next try: at least a second, at most `maxMs`.
+   */
   next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number };
   /** It is over. */
   reset(): void;

@@ -1,7 +1,8 @@
-// One bound on the bodies that are being read and judged at the same time, over all streams. How large an answer is says
-// only the answer, so requests go out and their reading waits: beyond the bound nobody is read on but the one whose body
-// began first, which is then alone in coming closer to its end, whatever its size. What must stay true: that one never
-// waits, so there is always one that goes on, and its end lets the next one go.
+// One bound on the bodies that are being read and judged at the same time, over all streams. How
+// large an answer is says only the answer, so requests go out and their reading waits: beyond the
+// bound nobody is read on but the one whose body began first, which is then alone in coming closer
+// to its end, whatever its size. What must stay true: that one never waits, so there is always one
+// that goes on, and its end lets the next one go.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { InFlight } from '../contracts/tools.ts';

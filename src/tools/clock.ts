@@ -1,16 +1,20 @@
-// The machine's time, as the rest of sluice sees it. Every wait between fetch, hold and send goes through here, so
-// three traps are closed once: a timer above 2^31-1 ms fires at once (waits are sliced), a wall clock may jump (waits
-// are measured on the monotonic one), and a listener left on a long-lived signal is a leak (each is removed).
+// The machine's time, as the rest of sluice sees it. Every wait between fetch, hold and send goes
+// through here, so three traps are closed once: a timer above 2^31-1 ms fires at once (waits are
+// sliced), a wall clock may jump (waits are measured on the monotonic one), and a listener left on
+// a long-lived signal is a leak (each is removed).
 
 import { invariant } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
 
-/** Far below the 2^31-1 ms at which timers overflow, and short enough that a wait notices drift within the hour. */
+/**
+ * Far below the 2^31-1 ms at which timers overflow, and short enough that a wait notices drift
+ * within the hour.
+ */
 const sliceMsMax = 3_600_000;
 
 /**
- * The real clock. `sleep` keeps the process alive while it waits, always yields to I/O at least once (also for 0 ms),
- * and rejects with the signal's reason as soon as the signal is aborted.
+ * The real clock. `sleep` keeps the process alive while it waits, always yields to I/O at least
+ * once (also for 0 ms), and rejects with the signal's reason as soon as the signal is aborted.
  */
 export function systemClock(): Clock {
   return {

@@ -1,6 +1,7 @@
-// Answers unpacked from gzip, deflate, br and zstd (RFC 9110 section 8.4). Upstream's pages shrink five times and more,
-// but a few kilobytes can also be made to unpack into gigabytes: the bound on the decoded body is enforced while
-// unpacking, never after. Unpacking runs on the thread pool, so a large page does not stall the loop.
+// Answers unpacked from gzip, deflate, br and zstd (RFC 9110 section 8.4). Upstream's pages shrink
+// five times and more, but a few kilobytes can also be made to unpack into gigabytes: the bound on
+// the decoded body is enforced while unpacking, never after. Unpacking runs on the thread pool, so
+// a large page does not stall the loop.
 
 import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
@@ -46,12 +47,16 @@ interface Bounds {
 const codingsMax = 2;
 const chunkBytesMin = 64 * 1024;
 const chunkBytesMax = 1024 * 1024;
-/** What unpacks to more is unpacked piece by piece: in one go the pieces and the whole would stand in memory together. */
+/**
+ * What unpacks to more is unpacked piece by piece: in one go the pieces and the whole would stand
+ * in memory together.
+ */
 const wholeBytesMax = 1024 * 1024;
 
 /**
- * The body as it was before `contentEncoding` was applied. Throws HttpFailure: `too_large` beyond `bytesMax`, `cut` when
- * the packed body ends early, `encoding` when it is damaged or its coding unknown.
+ * The body as it was before `contentEncoding` was applied. Throws HttpFailure: `too_large` beyond
+ * `bytesMax`, `cut` when the packed body ends early, `encoding` when it is damaged or its coding
+ * unknown.
  */
 export async function decode(
   body: Uint8Array,
@@ -79,7 +84,8 @@ async function unpackOnce(packed: Uint8Array, coding: string, bounds: Bounds) {
   if (unpacker === undefined) {
     throw new HttpFailure('encoding', 'the answer is packed in a way that was not asked for');
   }
-  // Fewer, larger steps on the thread pool: a page in 16 KiB steps costs twice the time in hand-overs.
+  // Fewer, larger steps on the thread pool: a page in 16 KiB steps costs twice the time in
+  // hand-overs.
   const chunkSize = Math.min(Math.max(packed.length * 4, chunkBytesMin), chunkBytesMax);
   try {
     const maxOutputLength = Math.min(bytesMax, wholeBytesMax);
@@ -130,7 +136,10 @@ function unpackers(packed: Uint8Array): Readonly<Record<string, Unpacker>> {
   };
 }
 
-/** Some servers send `deflate` without the zlib header that the name stands for (RFC 1950 section 2.2). */
+/**
+ * Some servers send `deflate` without the zlib header that the name stands for (RFC 1950 section
+ * 2.2).
+ */
 function hasZlibHeader(packed: Uint8Array): boolean {
   const [first = 0, second = 0] = packed;
   return (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;

@@ -1,6 +1,7 @@
-// A body of unknown length, gathered in one piece of memory. Pieces that are put together at the end would stand in memory
-// twice; memory that is not yet written to costs nothing, so it is taken in large steps, and given back at once where it
-// is not wanted any more, since the collector would let several such bodies pile up.
+// A body of unknown length, gathered in one piece of memory. Pieces that are put together at the
+// end would stand in memory twice; memory that is not yet written to costs nothing, so it is taken
+// in large steps, and given back at once where it is not wanted any more, since the collector would
+// let several such bodies pile up.
 
 const firstBytes = 64 * 1024;
 /** Few steps to a large body, of which little is copied. */

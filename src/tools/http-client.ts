@@ -1,7 +1,8 @@
-// The one HTTP client of sluice, on undici: pages come in through it and the http sink's batches go out. It returns a
-// whole answer within its bounds of time and size or throws one HttpFailure; there is nothing between. It never
-// follows a redirect (the credentials would go along) and never retries (the engine owns that, and must see each 429).
-// Connections are pooled by TLS settings and origin; certificates rotated on disk are taken up without a restart.
+// The one HTTP client of sluice, on undici: pages come in through it and the http sink's batches go
+// out. It returns a whole answer within its bounds of time and size or throws one HttpFailure;
+// there is nothing between. It never follows a redirect (the credentials would go along) and never
+// retries (the engine owns that, and must see each 429). Connections are pooled by TLS settings and
+// origin; certificates rotated on disk are taken up without a restart.
 
 import type { Dispatcher } from 'undici';
 import { invariant } from '../contracts/errors.ts';
@@ -40,8 +41,9 @@ export interface OwnHttpClient extends HttpClient {
 const timerMsMax = 2 ** 31 - 1;
 
 /**
- * Opens the client; undici is loaded by `ready` or the first request. An aborted `signal` rejects at once with the signal's reason,
- * every other failure is an HttpFailure. `close` breaks off what is under way.
+ * Opens the client; undici is loaded by `ready` or the first request. An aborted `signal` rejects
+ * at once with the signal's reason, every other failure is an HttpFailure. `close` breaks off what
+ * is under way.
  */
 export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
   const pools = openPools({
@@ -135,8 +137,8 @@ function timeout(timeoutMs: number, phase: Phase): HttpFailure {
 type Outcome = { readonly response: HttpResponse } | { readonly failure: unknown };
 
 /**
- * Gathers one answer straight from undici's parser, without a stream in between. Settles once; what undici reports
- * after that is the echo of giving up.
+ * Gathers one answer straight from undici's parser, without a stream in between. Settles once; what
+ * undici reports after that is the echo of giving up.
  */
 class AnswerReader implements Dispatcher.DispatchHandler {
   phase: Phase = 'connecting';

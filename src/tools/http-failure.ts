@@ -1,6 +1,7 @@
-// The many ways in which an exchange can end without a whole answer, told in words an operator can act on. undici,
-// node:net and OpenSSL each have their own codes; only the reasons of HttpFailure leave this file. Messages carry
-// addresses and codes, never headers, bodies or a certificate's own text.
+// The many ways in which an exchange can end without a whole answer, told in words an operator can
+// act on. undici, node:net and OpenSSL each have their own codes; only the reasons of HttpFailure
+// leave this file. Messages carry addresses and codes, never headers, bodies or a certificate's own
+// text.
 
 import { HttpFailure } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';

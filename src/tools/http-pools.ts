@@ -1,6 +1,7 @@
-// Connection pools, one per set of TLS settings (undici keeps one per origin within). Certificates, keys and
-// authorities are read here and nowhere else: when a file has changed on disk a new pool is opened with the new
-// contents and the old one closes behind its last request. A file caught half-written keeps the old pool in use.
+// Connection pools, one per set of TLS settings (undici keeps one per origin within). Certificates,
+// keys and authorities are read here and nowhere else: when a file has changed on disk a new pool
+// is opened with the new contents and the old one closes behind its last request. A file caught
+// half-written keeps the old pool in use.
 
 import { readFileSync, statSync } from 'node:fs';
 import type { Agent, buildConnector } from 'undici';
@@ -15,7 +16,10 @@ export interface PoolsOptions {
 
 /** Pools by TLS settings. */
 export interface Pools {
-  /** The pool for these settings. Throws HttpFailure `tls` when a file cannot be read or does not fit. */
+  /**
+   * The pool for these settings. Throws HttpFailure `tls` when a file cannot be read or does not
+   * fit.
+   */
   pool(tls: TlsSettings | undefined): Promise<Agent>;
   /** Loads undici, which the first request would else wait for. */
   ready(): Promise<void>;
@@ -30,7 +34,10 @@ interface Entry {
   checkedAtMs: number;
 }
 
-/** Idle connections are kept this long unless the server says; below the minute at which common proxies drop them. */
+/**
+ * Idle connections are kept this long unless the server says; below the minute at which common
+ * proxies drop them.
+ */
 const keepAliveMs = 30_000;
 
 const noTls: TlsSettings = {};
@@ -90,8 +97,9 @@ export function openPools(options: PoolsOptions): Pools {
 }
 
 /**
- * With TLS 1.3 a server refuses a client's certificate after the handshake, by an alert followed by the connection's
- * end. undici reports the end, which says nothing; ending the connection at the alert keeps its reason.
+ * With TLS 1.3 a server refuses a client's certificate after the handshake, by an alert followed by
+ * the connection's end. undici reports the end, which says nothing; ending the connection at the
+ * alert keeps its reason.
  */
 function keepingFirstError(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>

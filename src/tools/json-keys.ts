@@ -1,5 +1,5 @@
-// The keys of JSON objects while they are passed over (json-scan.ts): which of them an object has had already, and which
-// are left out of a digest. Keys are known by their hashes.
+// The keys of JSON objects while they are passed over (json-scan.ts): which of them an object has
+// had already, and which are left out of a digest. Keys are known by their hashes.
 
 import { keyHash } from './json-tokens.ts';
 
@@ -38,7 +38,10 @@ export class KeyStack {
   }
 }
 
-/** Dotted paths that are left out of a digest. An array's elements have the array's path; a key may hold dots itself. */
+/**
+ * Dotted paths that are left out of a digest. An array's elements have the array's path; a key may
+ * hold dots itself.
+ */
 export class IgnoredPaths {
   readonly #keys = new Map<
     number,

@@ -1,13 +1,15 @@
-// One pass over the bytes of a JSON value (RFC 8259): is it well-formed, where does it end, a digest of its content, and
-// where the value of one of its members stands. Every byte that sluice reads passes here before it is held, so that
-// records need not be parsed to be held; what is held is known to parse. What must stay true: a value is taken here
-// exactly when `JSON.parse` takes it, nesting beyond the bound left out; and what a digest says of a content is written
-// into uids, so it never changes.
+// One pass over the bytes of a JSON value (RFC 8259): is it well-formed, where does it end, a
+// digest of its content, and where the value of one of its members stands. Every byte that sluice
+// reads passes here before it is held, so that records need not be parsed to be held; what is held
+// is known to parse. What must stay true: a value is taken here exactly when `JSON.parse` takes it,
+// nesting beyond the bound left out; and what a digest says of a content is written into uids, so
+// it never changes.
 //
-// The digest is 64 bits that two texts share when they say the same, and else only by accident: neither white space, the
-// order of keys nor how a string is escaped counts, while the order of an array does, and a number is its source text.
-// Each value is hashed behind a seed: a member's is its key, an element's all before it in its array. An object is the
-// sum of its members. It proves nothing against who knows how it is made: upstream's own integrity is not ours to prove.
+// The digest is 64 bits that two texts share when they say the same, and else only by accident:
+// neither white space, the order of keys nor how a string is escaped counts, while the order of an
+// array does, and a number is its source text. Each value is hashed behind a seed: a member's is
+// its key, an element's all before it in its array. An object is the sum of its members. It proves
+// nothing against who knows how it is made: upstream's own integrity is not ours to prove.
 
 import { type IgnoredPaths, KeyStack } from './json-keys.ts';
 import { keyHash, malformed, skipSpace, stringMark, TokenScan } from './json-tokens.ts';
@@ -28,7 +30,10 @@ const prime3 = 0x27d4eb2f;
 const objectMark = 0x4f;
 const arrayMark = 0x41;
 
-/** Deeper than any record known, and far from where code that follows a value downwards runs out of stack. */
+/**
+ * Deeper than any record known, and far from where code that follows a value downwards runs out of
+ * stack.
+ */
 export const nestingMax = 200;
 
 /** What sluice makes of a record, and holds, has a few levels more: the record stands within it. */
@@ -42,7 +47,9 @@ export class JsonScan {
   /** The digest of the value passed over last, two halves of 32 bits. */
   digest1 = 0;
   digest2 = 0;
-  /** Where the member's value stands in the value passed over last; `start` is -1 where it has none. */
+  /**
+   * Where the member's value stands in the value passed over last; `start` is -1 where it has none.
+   */
   memberStart = -1;
   memberEnd = -1;
   /** The digest of the member's value. */
@@ -50,7 +57,10 @@ export class JsonScan {
   member2 = 0;
   /** The value passed over last has keys written with escapes, among which the member may be. */
   escapedKeys = false;
-  /** One of its objects has a key twice: which of its values counts is told by their order, and the digest has none. */
+  /**
+   * One of its objects has a key twice: which of its values counts is told by their order, and the
+   * digest has none.
+   */
   repeatedKeys = false;
   /** Something of it was left out of the digest. */
   ignored = false;
@@ -66,8 +76,8 @@ export class JsonScan {
   readonly #levels: Levels;
 
   /**
-   * `member`: the name to look out for among the keys of the values themselves, not of what is within them. `ignore`: what
-   * is left out of their digests.
+   * `member`: the name to look out for among the keys of the values themselves, not of what is
+   * within them. `ignore`: what is left out of their digests.
    */
   constructor(bytes: Uint8Array, member: string | null, ignore: IgnoredPaths | null = null) {
     this.tokens = new TokenScan(bytes);
@@ -81,9 +91,10 @@ export class JsonScan {
   }
 
   /**
-   * Passes over the value that starts at `from`, where no white space may stand, and returns where it ends. Throws a
-   * SyntaxError where it is not well-formed and TooDeep where it is nested too deeply. Strings are passed over here and
-   * not in a function of their own, which would cost as much as the strings.
+   * Passes over the value that starts at `from`, where no white space may stand, and returns where
+   * it ends. Throws a SyntaxError where it is not well-formed and TooDeep where it is nested too
+   * deeply. Strings are passed over here and not in a function of their own, which would cost as
+   * much as the strings.
    */
   value(from: number): number {
     const bytes = this.bytes;
@@ -124,8 +135,9 @@ export class JsonScan {
         at += 1;
         for (;;) {
           const word = at <= lastWord ? view.getInt32(at, true) : 0;
-          // Bits are set for a byte below 0x20, a quote and a backslash, the lowest one for the first of them ("Bit
-          // Twiddling Hacks": whether a word has a byte less than n, or equal to n).
+          // Bits are set for a byte below 0x20, a quote and a backslash, the lowest one for the
+          // first of them ("Bit Twiddling Hacks": whether a word has a byte less than n, or equal
+          // to n).
           const low = word ^ 0x02020202;
           const other = word ^ 0x5c5c5c5c;
           const ends = (((low - 0x21212121) & ~low) | ((other - 0x01010101) & ~other)) & 0x80808080;
@@ -264,11 +276,16 @@ export class JsonScan {
   }
 }
 
-/** What is kept of the levels around a value while it is passed over; one for all scans, since none waits. */
+/**
+ * What is kept of the levels around a value while it is passed over; one for all scans, since none
+ * waits.
+ */
 interface Levels {
   /** 1 within an object, 0 within an array. */
   readonly inObject: Uint8Array;
-  /** What the level itself is hashed behind, and the sum of the level around it; two halves each. */
+  /**
+   * What the level itself is hashed behind, and the sum of the level around it; two halves each.
+   */
   readonly seeds: Int32Array;
   readonly sums: Int32Array;
   /** The keys of all of them so far, and where those of each begin. */

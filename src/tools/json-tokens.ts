@@ -1,10 +1,11 @@
-// The tokens of JSON (RFC 8259) in bytes: where a string, a number or a word ends, and a hash of what it says. What must stay
-// true: a token is taken exactly when `JSON.parse` takes it, and hashes never change, since uids are made of them.
+// The tokens of JSON (RFC 8259) in bytes: where a string, a number or a word ends, and a hash of
+// what it says. What must stay true: a token is taken exactly when `JSON.parse` takes it, and
+// hashes never change, since uids are made of them.
 //
-// A hash is two halves of 32 bits that differ in how they are made. A token's bytes are taken in four at a time, those that
-// are left with their number. A string is hashed as UTF-8, whatever of it is escaped; half a surrogate pair, which has
-// no UTF-8, as four bytes that no text has. Strings without escapes are hashed where they are met, the same way
-// (json-scan.ts).
+// A hash is two halves of 32 bits that differ in how they are made. A token's bytes are taken in
+// four at a time, those that are left with their number. A string is hashed as UTF-8, whatever of
+// it is escaped; half a surrogate pair, which has no UTF-8, as four bytes that no text has. Strings
+// without escapes are hashed where they are met, the same way (json-scan.ts).
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,7 +1,8 @@
-// The records of a page that was read: found, checked and measured in one pass over the body, and parsed only where
-// somebody asks for one. A record that is held is parsed once, on its way to the sinks; until then its bytes are all
-// there is, which keeps the memory of pages in flight to their size. What must stay true: a body is taken exactly when
-// all of it is well-formed JSON, so that a page is never held in part and what is held can be sent.
+// The records of a page that was read: found, checked and measured in one pass over the body, and
+// parsed only where somebody asks for one. A record that is held is parsed once, on its way to the
+// sinks; until then its bytes are all there is, which keeps the memory of pages in flight to their
+// size. What must stay true: a body is taken exactly when all of it is well-formed JSON, so that a
+// page is never held in part and what is held can be sent.
 
 import { hash } from 'node:crypto';
 import type { ParsedRecord } from '../contracts/event.ts';
@@ -27,9 +28,9 @@ export interface ScannedBody {
 }
 
 /**
- * Reads a body whose records are the array at the dotted path `items`, or the body itself where it is an array. `id` is
- * the dotted path of a record's id, to be found on the way; `ignore` are those that are no part of its content. Throws a
- * SyntaxError for what is not JSON, and TooDeep.
+ * Reads a body whose records are the array at the dotted path `items`, or the body itself where it
+ * is an array. `id` is the dotted path of a record's id, to be found on the way; `ignore` are those
+ * that are no part of its content. Throws a SyntaxError for what is not JSON, and TooDeep.
  */
 export function scanBody(
   body: Uint8Array,
@@ -47,8 +48,8 @@ export function scanBody(
 }
 
 /**
- * Where the records of a held body stand: the elements of the array at a dotted path, none where there is no array.
- * Throws a SyntaxError for what is not JSON.
+ * Where the records of a held body stand: the elements of the array at a dotted path, none where
+ * there is no array. Throws a SyntaxError for what is not JSON.
  */
 export function cutRecords(body: Uint8Array, path: string): Slices {
   const scan = new JsonScan(body, null);
@@ -89,7 +90,10 @@ interface Found {
   readonly contents: Int32Array;
   readonly reduced: Uint8Array;
   readonly exact: boolean;
-  /** Where each id's value begins and ends; begins at `none` or `unsure` where the scan does not know. */
+  /**
+   * Where each id's value begins and ends; begins at `none` or `unsure` where the scan does not
+   * know.
+   */
   readonly ids: Int32Array;
   /** Two words of digest of each id's value. */
   readonly idDigests: Int32Array;
@@ -200,7 +204,10 @@ export class RecordList {
     return this.#body.subarray(this.slices.starts[index], this.slices.ends[index]);
   }
 
-  /** Writes the digest of a record's id, two words, where it has one that can be: text that is not empty, or a number. */
+  /**
+   * Writes the digest of a record's id, two words, where it has one that can be: text that is not
+   * empty, or a number.
+   */
   digestId(index: number, into: Uint32Array, at: number): boolean {
     const start = this.#ids[index * 2] ?? none;
     if (start === none) return false;

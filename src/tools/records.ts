@@ -1,5 +1,6 @@
-// Values at dotted paths: of what is parsed, and in bytes, where they stand. In bytes the path is followed and all beside
-// it passed over by the one scan of JSON (json-scan.ts), so that what is found is where `JSON.parse` would find it.
+// Values at dotted paths: of what is parsed, and in bytes, where they stand. In bytes the path is
+// followed and all beside it passed over by the one scan of JSON (json-scan.ts), so that what is
+// found is where `JSON.parse` would find it.
 
 import { isObject, type Json } from '../contracts/json.ts';
 import { JsonScan } from './json-scan.ts';
@@ -7,7 +8,10 @@ import { skipSpace } from './json-tokens.ts';
 
 const decoder = new TextDecoder('utf-8');
 
-/** The body as JSON. Throws a SyntaxError on anything else, and a RangeError when it is nested too deeply. */
+/**
+ * The body as JSON. Throws a SyntaxError on anything else, and a RangeError when it is nested too
+ * deeply.
+ */
 export function parseBody(body: Uint8Array): Json {
   return JSON.parse(decoder.decode(body)) as Json;
 }
@@ -18,7 +22,10 @@ export function recordsAt(parsed: Json, path: string): readonly Json[] | null {
   return Array.isArray(found) ? found : null;
 }
 
-/** The value at a dotted path; `undefined` where there is none. A key that holds dots itself is tried first. */
+/**
+ * The value at a dotted path; `undefined` where there is none. A key that holds dots itself is
+ * tried first.
+ */
 export function valueAt(value: Json, path: string): Json | undefined {
   if (path === '') return value;
   if (!isObject(value)) return undefined;
@@ -36,8 +43,9 @@ const comma = 0x2c;
 const openBrace = 0x7b;
 
 /**
- * The source text of the value at a dotted path of the JSON object in `record`, or null. A number keeps every digit
- * this way, which it would lose once parsed. Throws a SyntaxError on what is not JSON.
+ * The source text of the value at a dotted path of the JSON object in `record`, or null. A number
+ * keeps every digit this way, which it would lose once parsed. Throws a SyntaxError on what is not
+ * JSON.
  */
 export function sourceTextAt(record: Uint8Array, path: string): string | null {
   const scan = new JsonScan(record, null);
@@ -56,21 +64,27 @@ export function sourceTextAt(record: Uint8Array, path: string): string | null {
   return start < 0 ? null : decoder.decode(record.subarray(start, end));
 }
 
-/** Where the text begins: the text decoder passes over a byte order mark, so the scan has to as well. */
+/**
+ * Where the text begins: the text decoder passes over a byte order mark, so the scan has to as
+ * well.
+ */
 export function bomEnd(body: Uint8Array): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
 }
 
-/** What to do with the value at a path: `take` it and tell where it ends, and `forget` it when another one counts. */
+/**
+ * What to do with the value at a path: `take` it and tell where it ends, and `forget` it when
+ * another one counts.
+ */
 export interface Visitor {
   take(at: number): number;
   forget(): void;
 }
 
 /**
- * Takes the value at a dotted path within the value that starts at `from`, in one pass, and returns where that ends. As
- * `valueAt` has it after `JSON.parse`: the last of several members with one name counts, and a key that holds dots
- * itself goes before a path.
+ * Takes the value at a dotted path within the value that starts at `from`, in one pass, and returns
+ * where that ends. As `valueAt` has it after `JSON.parse`: the last of several members with one
+ * name counts, and a key that holds dots itself goes before a path.
  */
 export function visit(scan: JsonScan, from: number, path: string, visitor: Visitor): number {
   const body = scan.bytes;

@@ -1,5 +1,6 @@
-// One call at a time, shared by all who wait for it: who comes while it is under way gets the same answer. It is broken off
-// when all who waited have given up, so that a shutdown does not wait for what nobody wants any longer.
+// One call at a time, shared by all who wait for it: who comes while it is under way gets the same
+// answer. It is broken off when all who waited have given up, so that a shutdown does not wait for
+// what nobody wants any longer.
 
 interface UnderWay<T> {
   readonly answer: Promise<T>;
@@ -22,7 +23,10 @@ export class SharedCall<T> {
     this.#start();
   }
 
-  /** The answer of the call under way, started if there is none; rejects only with the signal's reason. */
+  /**
+   * The answer of the call under way, started if there is none; rejects only with the signal's
+   * reason.
+   */
   async join(signal: AbortSignal): Promise<T> {
     const { answer, stop } = this.#start();
     this.#waiting++;

@@ -1,7 +1,8 @@
-// Access tokens from a token endpoint: asked for once for all who need one, renewed before they expire, thrown away
-// when upstream refuses them. A mistake here locks an account, so a refusal is remembered and answered from memory but for
-// one probe a minute, unless the secret itself has changed (suspicion.ts). Secrets are read anew for each request, so a
-// rotated one is taken up. No token and no secret ever reaches a message.
+// Access tokens from a token endpoint: asked for once for all who need one, renewed before they
+// expire, thrown away when upstream refuses them. A mistake here locks an account, so a refusal is
+// remembered and answered from memory but for one probe a minute, unless the secret itself has
+// changed (suspicion.ts). Secrets are read anew for each request, so a rotated one is taken up. No
+// token and no secret ever reaches a message.
 
 import type { Answer, Failure } from '../contracts/answer.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
@@ -30,8 +31,9 @@ export interface TokenSource {
   /** The current token, or a new one; rejects only with the signal's reason. */
   token(signal: AbortSignal): Promise<TokenAnswer>;
   /**
-   * Upstream refused this token, so it is not handed out again; true when another one is worth trying. False when there
-   * is none (API key) or when the last renewal did not help either: then the token stays, since other paths may take it.
+   * Upstream refused this token, so it is not handed out again; true when another one is worth
+   * trying. False when there is none (API key) or when the last renewal did not help either: then
+   * the token stays, since other paths may take it.
    */
   invalidate(token: string): boolean;
   /** Upstream took this token. */
@@ -67,7 +69,10 @@ interface Outage {
   readonly isAsked: boolean;
 }
 
-/** Renewed at this share of its life, or a minute before its end if that is earlier, but never before half of it. */
+/**
+ * Renewed at this share of its life, or a minute before its end if that is earlier, but never
+ * before half of it.
+ */
 const renewShare = 0.8;
 const renewBeforeMs = 60_000;
 const renewShareMin = 0.5;
@@ -103,7 +108,8 @@ export class OAuthSource implements TokenSource {
     const nowMs = this.#tools.clock.monotonic();
     const grant = this.#usable(this.#grant);
     if (grant && nowMs < grant.expiresAtMs) {
-      // Renewed behind the back of those who ask: while it is good, a slow token endpoint must delay nobody.
+      // Renewed behind the back of those who ask: while it is good, a slow token endpoint must
+      // delay nobody.
       if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#asking.start();
       return tokenOf(grant);
     }
@@ -181,7 +187,10 @@ export class OAuthSource implements TokenSource {
     }
   }
 
-  /** The request, or why the secrets cannot be read, which is looked at again like a secret that was refused. */
+  /**
+   * The request, or why the secrets cannot be read, which is looked at again like a secret that was
+   * refused.
+   */
   #request(doing: string): HttpRequest | ExportError {
     try {
       return tokenRequest(this.#credential);

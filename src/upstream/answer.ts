@@ -1,7 +1,8 @@
-// What an upstream's answer means, before anyone looks at records: decided by status, then by whether the body can be a
-// page at all. An empty 200, a page of HTML or an error in a 200's clothing must never pass for "no
-// more data" (that would be loss), so whatever is not plainly JSON is asked for again. The body itself is not parsed
-// here unless it is so small that it could be an error in disguise.
+// What an upstream's answer means, before anyone looks at records: decided by status, then by
+// whether the body can be a page at all. An empty 200, a page of HTML or an error in a 200's
+// clothing must never pass for "no more data" (that would be loss), so whatever is not plainly JSON
+// is asked for again. The body itself is not parsed here unless it is so small that it could be an
+// error in disguise.
 
 import type { Answer, Failure, Wait } from '../contracts/answer.ts';
 import { ExportError } from '../contracts/errors.ts';

@@ -1,7 +1,7 @@
-// The one place that talks to an upstream. A request waits for its turn (throttles.ts), gets its token, is sent, and
-// comes back as an Answer (answer.ts); on the way the answer's signs of limits and of an endpoint's
-// end are noticed. Nothing is retried here but the one request whose token had just been refused: waits and retries are
-// the poller's, so that they stand in one place.
+// The one place that talks to an upstream. A request waits for its turn (throttles.ts), gets its
+// token, is sent, and comes back as an Answer (answer.ts); on the way the answer's signs of limits
+// and of an endpoint's end are noticed. Nothing is retried here but the one request whose token had
+// just been refused: waits and retries are the poller's, so that they stand in one place.
 
 import { createHash } from 'node:crypto';
 import type { Answer, Wait } from '../contracts/answer.ts';
@@ -36,12 +36,16 @@ export interface UpstreamState {
 
 /** One upstream with its credential. */
 export interface UpstreamClient extends Upstream {
-  /** Gets a token without asking for anything else, for `check --connect`; null when all is well. */
+  /**
+   * Gets a token without asking for anything else, for `check --connect`; null when all is well.
+   */
   authorise(signal: AbortSignal): Promise<ExportError | null>;
   state(): UpstreamState;
 }
 
-/** What an upstream client is made with; `throttles` and `tokens` are the program's, shared by all. */
+/**
+ * What an upstream client is made with; `throttles` and `tokens` are the program's, shared by all.
+ */
 export interface UpstreamTools {
   readonly clock: Clock;
   readonly log: Log;
@@ -68,7 +72,9 @@ export function openUpstream(
   const endOfLife = new EndOfLifeWatch(tools.clock, tools.log.with({ upstream: name }));
   const tls = upstreamTls(settings);
 
-  /** The token first, so that a slow token endpoint does not let requests pile up behind their turn. */
+  /**
+   * The token first, so that a slow token endpoint does not let requests pile up behind their turn.
+   */
   const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
     const path = suspectPath(lane);
     const early = source.suspicion.held(path) ?? (await source.token(signal));
@@ -144,7 +150,10 @@ export function openUpstream(
   };
 }
 
-/** Whoever answers otherwise may stand before the upstream, or know nothing about the credential yet. */
+/**
+ * Whoever answers otherwise may stand before the upstream, or know nothing about the credential
+ * yet.
+ */
 function showsCredentialTaken({ status }: HttpResponse): boolean {
   return status === 200 || status === 403;
 }
@@ -173,13 +182,19 @@ function secretsOf(request: UpstreamRequest): readonly string[] {
   return request.query.filter(([name]) => !plain.test(name)).map(([, value]) => value);
 }
 
-/** `?a=1&b=2`, always in the order given; every value encoded once, so that a cursor comes back byte for byte. */
+/**
+ * `?a=1&b=2`, always in the order given; every value encoded once, so that a cursor comes back byte
+ * for byte.
+ */
 function queryText(query: readonly (readonly [string, string])[]): string {
   const pairs = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
-/** RFC 3986's unreserved characters stay; the rest is encoded, also those that URL parsers treat at will. */
+/**
+ * RFC 3986's unreserved characters stay; the rest is encoded, also those that URL parsers treat at
+ * will.
+ */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,

@@ -1,7 +1,7 @@
-// Notices that an endpoint is going away. The services API announces it twelve months ahead in a `Deprecation` header
-// that it says carries the end-of-life date, while RFC 9745 makes it the moment of deprecation and RFC 8594 gives the
-// end to `Sunset`: so each is told as what it says, nothing is inferred. It never stops anything; it is said once per
-// endpoint and day.
+// Notices that an endpoint is going away. The services API announces it twelve months ahead in a
+// `Deprecation` header that it says carries the end-of-life date, while RFC 9745 makes it the
+// moment of deprecation and RFC 8594 gives the end to `Sunset`: so each is told as what it says,
+// nothing is inferred. It never stops anything; it is said once per endpoint and day.
 
 import { parseHttpDate } from '../contracts/http-date.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
@@ -9,7 +9,10 @@ import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { parseItem } from './structured-field.ts';
 
-/** What one endpoint's answers say about its end. Times are epoch milliseconds; null: said, but without a date. */
+/**
+ * What one endpoint's answers say about its end. Times are epoch milliseconds; null: said, but
+ * without a date.
+ */
 export interface EndOfLife {
   /** The path template. */
   readonly endpoint: string;
@@ -63,8 +66,9 @@ export class EndOfLifeWatch {
 }
 
 /**
- * RFC 9745's `@1688169599`, and what came before it: `true`, `?1`, an HTTP-date, an ISO date, bare epoch seconds.
- * Null when absent, malformed or false; `atMs` null when it is deprecated without a date.
+ * RFC 9745's `@1688169599`, and what came before it: `true`, `?1`, an HTTP-date, an ISO date, bare
+ * epoch seconds. Null when absent, malformed or false; `atMs` null when it is deprecated without a
+ * date.
  */
 export function readDeprecation(
   text: string | undefined,
@@ -89,7 +93,10 @@ function inRange(ms: number): { readonly atMs: number } | null {
   return Math.abs(ms) <= 8.64e15 ? { atMs: ms } : null;
 }
 
-/** The address under rel deprecation, sunset or successor-version (RFC 8288), for the operator to read up. */
+/**
+ * The address under rel deprecation, sunset or successor-version (RFC 8288), for the operator to
+ * read up.
+ */
 function linkOf(link: string | undefined): string | undefined {
   const pattern = /<([^<>]{1,500})>[^<>]*;\s*rel="?(?:deprecation|sunset|successor-version)\b/i;
   const target = link === undefined ? undefined : pattern.exec(link.slice(0, 4_096))?.[1];

@@ -1,10 +1,14 @@
-// Who waits for a turn at an upstream, and who is next: by tenant in turn, then by path, so that one large tenant cannot starve
-// the rest and a path that is parked for a month delays nobody else. It asks its owner how long a lane has to wait and
-// tells it when one goes; what a wait follows from is the throttles' business.
+// Who waits for a turn at an upstream, and who is next: by tenant in turn, then by path, so that
+// one large tenant cannot starve the rest and a path that is parked for a month delays nobody else.
+// It asks its owner how long a lane has to wait and tells it when one goes; what a wait follows
+// from is the throttles' business.
 
 import type { Clock } from '../contracts/tools.ts';
 
-/** Where a request goes. `template` is the path before its placeholders were filled; `tenant` is who it is for. */
+/**
+ * Where a request goes. `template` is the path before its placeholders were filled; `tenant` is who
+ * it is for.
+ */
 export interface Lane {
   readonly path: string;
   readonly template: string;
@@ -38,7 +42,10 @@ export class FairQueue {
     this.#turnstile = turnstile;
   }
 
-  /** Resolves when it is this lane's turn, which is taken with that; rejects with the signal's reason. */
+  /**
+   * Resolves when it is this lane's turn, which is taken with that; rejects with the signal's
+   * reason.
+   */
   async turn(lane: Lane, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const ahead = this.#waiting.get(lane.tenant)?.has(lane.path) ?? false;
@@ -122,7 +129,10 @@ export class FairQueue {
     }
   }
 
-  /** Admits the tenant's first waiter that may go and moves tenant and path to the end; 0, or the shortest wait. */
+  /**
+   * Admits the tenant's first waiter that may go and moves tenant and path to the end; 0, or the
+   * shortest wait.
+   */
   #admitOne(tenant: string, lanes: Map<string, Waiter[]>): number {
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const [path, queue] of lanes) {

@@ -1,7 +1,8 @@
-// What an upstream says about a failure. The two APIs have an envelope each (`{error: {code, message, field},
-// request_id}`, and RFC 9457 problem details with `trace_id` and `errors`), token endpoints a third (RFC 6749 section
-// 5.2), and proxies answer with anything. All are read alike and tolerantly: a member of the wrong type is absent. The
-// words are hostile text, so they are cleaned and bounded here, before they get near a message.
+// What an upstream says about a failure. The two APIs have an envelope each (`{error: {code,
+// message, field}, request_id}`, and RFC 9457 problem details with `trace_id` and `errors`), token
+// endpoints a third (RFC 6749 section 5.2), and proxies answer with anything. All are read alike
+// and tolerantly: a member of the wrong type is absent. The words are hostile text, so they are
+// cleaned and bounded here, before they get near a message.
 
 import type { ErrorDetails } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
@@ -26,7 +27,10 @@ const problemBytesMax = 64 * 1024;
 /** A page's title stands near its beginning. */
 const titleBytesMax = 2 * 1024;
 
-/** Reads a failure's body, whatever its content type. `hidden`: values that must not be repeated (see cleanText). */
+/**
+ * Reads a failure's body, whatever its content type. `hidden`: values that must not be repeated
+ * (see cleanText).
+ */
 export function readProblem(body: Uint8Array, hidden: readonly string[]): Problem {
   const parsed = body.length > problemBytesMax ? null : parseObject(body);
   return parsed === null ? titleOf(body, hidden) : problemOf(parsed, hidden);
@@ -56,7 +60,10 @@ export function problemOf(body: JsonObject, hidden: readonly string[]): Problem 
   return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
 }
 
-/** ` (code validation_failed: cursor is not valid; field cursor; request_id 7f3a)`; empty when nothing was said. */
+/**
+ * ` (code validation_failed: cursor is not valid; field cursor; request_id 7f3a)`; empty when
+ * nothing was said.
+ */
 export function describeProblem(problem: Problem): string {
   const parts = [
     [problem.code && `code ${problem.code}`, problem.message].filter(Boolean).join(': '),
@@ -67,7 +74,10 @@ export function describeProblem(problem: Problem): string {
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
 
-/** What of it is logged beside an error. Upstream's code is no code of ours, whatever it says, and has a name of its own. */
+/**
+ * What of it is logged beside an error. Upstream's code is no code of ours, whatever it says, and
+ * has a name of its own.
+ */
 export function problemDetails({ code, field, request_id, trace_id }: Problem): ErrorDetails {
   const details = { upstream_code: code, field, request_id, trace_id };
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
@@ -92,7 +102,10 @@ function wordsOf(body: JsonObject): string {
   return words.filter((word, at) => !isRepeated(word, at, words)).join(': ');
 }
 
-/** Said before, or again with more: the detail tends to come a second time among the errors, behind its field. */
+/**
+ * Said before, or again with more: the detail tends to come a second time among the errors, behind
+ * its field.
+ */
 function isRepeated(word: string, at: number, words: readonly string[]): boolean {
   return words.some((other, index) => (other === word ? index < at : other.endsWith(`: ${word}`)));
 }

@@ -1,7 +1,7 @@
-// What an answer says about limits, read from whichever headers a server uses: the documents name a few and leave the
-// rest open, so every family in use is understood and custom names can be configured. Pure; what follows from a sign
-// is the throttle's business. Garbage is ignored, never guessed at: `Number('')` is 0 and `Number('0x10')` is 16, so
-// numbers are digits or nothing.
+// What an answer says about limits, read from whichever headers a server uses: the documents name a
+// few and leave the rest open, so every family in use is understood and custom names can be
+// configured. Pure; what follows from a sign is the throttle's business. Garbage is ignored, never
+// guessed at: `Number('')` is 0 and `Number('0x10')` is 16, so numbers are digits or nothing.
 
 import { parseHttpDate } from '../contracts/http-date.ts';
 import { parseDictionary, parseList } from './structured-field.ts';
@@ -18,7 +18,10 @@ export interface RateSign {
   readonly resetMs?: number;
 }
 
-/** Header names of an upstream that uses its own (`rate_limit_headers`); tried before the known families. */
+/**
+ * Header names of an upstream that uses its own (`rate_limit_headers`); tried before the known
+ * families.
+ */
 export interface RateHeaderNames {
   readonly limit?: string | undefined;
   readonly remaining?: string | undefined;
@@ -43,14 +46,17 @@ const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
 /** The time by the server's clock, epoch milliseconds; most signs are told without it. */
 type ServerClock = () => number;
 
-/** A reset is a heuristic (seconds or epoch?), unlike Retry-After; misread, it must not park a path for years. */
+/**
+ * A reset is a heuristic (seconds or epoch?), unlike Retry-After; misread, it must not park a path
+ * for years.
+ */
 const resetMsMax = 86_400_000;
 const resetMsMin = 1_000;
 
 /**
  * Reads the sign. Retry-After per RFC 9110 section 10.2.3; `RateLimit` and `RateLimit-Policy` per
- * draft-ietf-httpapi-ratelimit-headers-10, with the dictionary form of draft 07. Dates count from the answer's own Date
- * header, so that neither clock's error matters.
+ * draft-ietf-httpapi-ratelimit-headers-10, with the dictionary form of draft 07. Dates count from
+ * the answer's own Date header, so that neither clock's error matters.
  */
 export function readRateSign(status: number, headers: Headers, options: RateSignOptions): RateSign {
   const serverNow = () => parseHttpDate(headers.date ?? '', options.nowMs) ?? options.nowMs;
@@ -196,7 +202,10 @@ function smallest(text: string | undefined): number | undefined {
   return values ? Math.min(...values) : undefined;
 }
 
-/** `60`, or `60, 100;w=3600` as early drafts and repeated headers have it; null unless every member is digits. */
+/**
+ * `60`, or `60, 100;w=3600` as early drafts and repeated headers have it; null unless every member
+ * is digits.
+ */
 function wholeNumbers(text: string, digitsMax: number): readonly number[] | null {
   const values: number[] = [];
   for (const member of text.split(',')) {

@@ -1,6 +1,7 @@
-// The config keys of an `upstreams` block: which of the two APIs it is, where, with which credential, and how hard it
-// may be asked. One declaration for validation, types, defaults and the reference page. What concerns several keys at
-// once (a plain http address, half a credential) is said by `upstreamFlaws`.
+// The config keys of an `upstreams` block: which of the two APIs it is, where, with which
+// credential, and how hard it may be asked. One declaration for validation, types, defaults and the
+// reference page. What concerns several keys at once (a plain http address, half a credential) is
+// said by `upstreamFlaws`.
 
 import { z } from 'zod';
 import { count, duration, secret, size, tls } from '../contracts/settings.ts';
@@ -158,12 +159,18 @@ export function tokenUrl(settings: UpstreamSettings): string {
   }
 }
 
-/** True for a value that can be one segment of a path. `.` and `..` cannot: they are resolved away even when encoded. */
+/**
+ * True for a value that can be one segment of a path. `.` and `..` cannot: they are resolved away
+ * even when encoded.
+ */
 function isSegment(value: string): boolean {
   return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
 }
 
-/** Of a host as the URL parser writes it, which turns every spelling of an IPv4 address into four numbers. */
+/**
+ * Of a host as the URL parser writes it, which turns every spelling of an IPv4 address into four
+ * numbers.
+ */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -1,6 +1,7 @@
-// Structured header fields (RFC 9651), as far as sluice meets them: lists, dictionaries and single items, read by the
-// RFC's own strict algorithm. A field that is malformed anywhere is malformed as a whole and reads as null, which the
-// callers treat as absent: a rate limit or an end of life is never guessed from half a header.
+// Structured header fields (RFC 9651), as far as sluice meets them: lists, dictionaries and single
+// items, read by the RFC's own strict algorithm. A field that is malformed anywhere is malformed as
+// a whole and reads as null, which the callers treat as absent: a rate limit or an end of life is
+// never guessed from half a header.
 
 /** One item's value. Byte sequences and tokens keep their text; a date is epoch seconds. */
 export type BareItem =
@@ -16,7 +17,10 @@ export type Member = (BareItem | { readonly type: 'list'; readonly value: readon
   readonly parameters: Parameters;
 };
 
-/** The members of a List field; null when malformed. Repeated header lines are joined by ", " before. */
+/**
+ * The members of a List field; null when malformed. Repeated header lines are joined by ", "
+ * before.
+ */
 export function parseList(text: string): readonly Member[] | null {
   return whole(text, (input) => {
     const members: Member[] = [];

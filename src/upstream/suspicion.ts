@@ -1,7 +1,8 @@
-// A credential that upstream has refused. Asking on with it would lock the account, so all who share it send one probe a
-// minute together, and the rest is answered from memory until upstream takes it again. The secret is looked at meanwhile,
-// once a second for all who wait: another one is tried at once. Upstream may refuse a credential on some paths only: one other
-// path is tried at once, and where it is taken, those that were refused are alone under suspicion.
+// A credential that upstream has refused. Asking on with it would lock the account, so all who
+// share it send one probe a minute together, and the rest is answered from memory until upstream
+// takes it again. The secret is looked at meanwhile, once a second for all who wait: another one is
+// tried at once. Upstream may refuse a credential on some paths only: one other path is tried at
+// once, and where it is taken, those that were refused are alone under suspicion.
 
 import type { Failure } from '../contracts/answer.ts';
 import type { ExportError } from '../contracts/errors.ts';
@@ -50,7 +51,10 @@ export class Suspicion {
     return null;
   }
 
-  /** Upstream has refused the credential, whose secret had this fingerprint: the answer to who asked. */
+  /**
+   * Upstream has refused the credential, whose secret had this fingerprint: the answer to who
+   * asked.
+   */
   refuse(cause: ExportError, path: string, fingerprint = this.#means.fingerprint()): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;

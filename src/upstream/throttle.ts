@@ -1,6 +1,7 @@
-// When the next request on one path may go. Pure arithmetic on the times it is given: it neither waits nor knows whom
-// it serves (throttles.ts does), so its promise can be tested exhaustively: within no window of a ceiling's length do
-// more requests go out than the ceiling allows, and no refusal is answered by a request sooner than upstream asked for.
+// When the next request on one path may go. Pure arithmetic on the times it is given: it neither
+// waits nor knows whom it serves (throttles.ts does), so its promise can be tested exhaustively:
+// within no window of a ceiling's length do more requests go out than the ceiling allows, and no
+// refusal is answered by a request sooner than upstream asked for.
 
 import { backOff } from '../tools/back-off.ts';
 import type { RateSign } from './rate-sign.ts';
@@ -36,7 +37,9 @@ export interface Throttle {
   budget(): Budget;
 }
 
-/** No wait after a refusal is shorter, whatever upstream says: Retry-After: 0 would make a hot loop. */
+/**
+ * No wait after a refusal is shorter, whatever upstream says: Retry-After: 0 would make a hot loop.
+ */
 const refusedMsMin = 1_000;
 const defaultPauseMs = 30_000;
 /** Spread over those that wait for the same moment, so that they do not all return in it. */
@@ -44,9 +47,10 @@ const spreadShare = 0.1;
 const spreadMsMax = 5_000;
 
 /**
- * A throttle with the given ceilings (all hold). After a 429 it is parked for Retry-After, or for growing jittered
- * waits from 1 s to 5 min; refusals of requests that were already under way do not make the wait grow. They begin anew once
- * the request that was refused is answered, or nothing was refused for as long again: others may be answered all the time.
+ * A throttle with the given ceilings (all hold). After a 429 it is parked for Retry-After, or for
+ * growing jittered waits from 1 s to 5 min; refusals of requests that were already under way do not
+ * make the wait grow. They begin anew once the request that was refused is answered, or nothing was
+ * refused for as long again: others may be answered all the time.
  */
 export function createThrottle(options: ThrottleOptions): Throttle {
   const windows = (options.ceilings ?? []).map(slidingWindow);
@@ -107,8 +111,9 @@ interface Window {
 }
 
 /**
- * A log of the last `requests` times rather than a token bucket, since a bucket lets almost twice its size through in
- * some windows. A request may go once the one `requests` before it is a whole window ago.
+ * A log of the last `requests` times rather than a token bucket, since a bucket lets almost twice
+ * its size through in some windows. A request may go once the one `requests` before it is a whole
+ * window ago.
  */
 function slidingWindow(ceiling: Ceiling): Window {
   const sentMs: number[] = [];

@@ -1,7 +1,8 @@
-// Every request to an upstream waits here for its turn. Upstreams limit "per token and per path" without saying whether
-// a path is the template or the address it became, so a request passes three throttles: its concrete path, its
-// template, its credential. A refusal parks only the concrete path; a second path refused within the same minute shows
-// that the limit is wider, and the level above is slowed too. Who waits is served in turn (fair-queue.ts).
+// Every request to an upstream waits here for its turn. Upstreams limit "per token and per path"
+// without saying whether a path is the template or the address it became, so a request passes three
+// throttles: its concrete path, its template, its credential. A refusal parks only the concrete
+// path; a second path refused within the same minute shows that the limit is wider, and the level
+// above is slowed too. Who waits is served in turn (fair-queue.ts).
 
 import type { Clock } from '../contracts/tools.ts';
 import { FairQueue, type Lane, type Turnstile } from './fair-queue.ts';
@@ -36,11 +37,16 @@ export interface ThrottleState extends Budget {
 
 /** All gates of the program. */
 export interface Throttles {
-  /** The gate of this key: the same one for the same key, with the ceilings of all who asked for it. */
+  /**
+   * The gate of this key: the same one for the same key, with the ceilings of all who asked for it.
+   */
   gate(key: GateKey, options: GateOptions): Gate;
 }
 
-/** Opens the registry. One per program, so that two config blocks with one credential share its limits. */
+/**
+ * Opens the registry. One per program, so that two config blocks with one credential share its
+ * limits.
+ */
 export function openThrottles(tools: { clock: Clock; random: () => number }): Throttles {
   const gates = new Map<string, Gate>();
   return {
@@ -59,13 +65,17 @@ export function openThrottles(tools: { clock: Clock; random: () => number }): Th
 
 interface Level {
   readonly throttle: Throttle;
-  /** Who below was refused last, and when; two different ones within `wideningMs` slow this level. */
+  /**
+   * Who below was refused last, and when; two different ones within `wideningMs` slow this level.
+   */
   refusedPath: string;
   refusedAtMs: number;
 }
 
 const wideningMs = 60_000;
-/** Policies and tickets each have a path of their own; beyond this many, idle ones are forgotten. */
+/**
+ * Policies and tickets each have a path of their own; beyond this many, idle ones are forgotten.
+ */
 const levelsMax = 4_096;
 const wholeCredential = '*';
 

@@ -1,6 +1,7 @@
-// The token endpoint's two dialects (RFC 6749 section 4.4): the unified API takes client and secret in the form, the
-// services API in HTTP Basic. Pure, apart from reading the secrets: what to send, and what an answer means. An answer is
-// never trusted: a token that could not stand in a header, or a page of HTML, is no token.
+// The token endpoint's two dialects (RFC 6749 section 4.4): the unified API takes client and secret
+// in the form, the services API in HTTP Basic. Pure, apart from reading the secrets: what to send,
+// and what an answer means. An answer is never trusted: a token that could not stand in a header,
+// or a page of HTML, is no token.
 
 import { ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
@@ -40,14 +41,20 @@ export type GrantReading =
 const timeoutMs = 30_000;
 /** A token answer is a few kilobytes, even with a large signed token. */
 const bodyBytesMax = 256 * 1024;
-/** For a life that is missing or makes no sense: short enough to be safe, long enough not to ask all the time. */
+/**
+ * For a life that is missing or makes no sense: short enough to be safe, long enough not to ask all
+ * the time.
+ */
 const assumedLifeMs = 300_000;
 /** A life below a second would mean a token request for each page. */
 const lifeMsMin = 1_000;
 /** Scopes are a few words; more of the endpoint's text than this is no scope. */
 const scopeLengthMax = 1_000;
 
-/** The request to send; reads the secrets as they are now. Throws an ExportError when one can no longer be read. */
+/**
+ * The request to send; reads the secrets as they are now. Throws an ExportError when one can no
+ * longer be read.
+ */
 export function tokenRequest(credential: ClientCredential): HttpRequest {
   const id = credential.clientId.reveal();
   const secret = credential.clientSecret.reveal();
@@ -74,7 +81,10 @@ export function tokenRequest(credential: ClientCredential): HttpRequest {
   };
 }
 
-/** RFC 6749 section 2.3.1 wants both form-encoded first; most servers and the documents' examples do not. */
+/**
+ * RFC 6749 section 2.3.1 wants both form-encoded first; most servers and the documents' examples do
+ * not.
+ */
 function basic(id: string, secret: string, encoding: ClientCredential['basicEncoding']): string {
   const [user, password] =
     encoding === 'raw' ? [id, secret] : [formEncoded(id), formEncoded(secret)];
@@ -126,7 +136,10 @@ function lifeOf(expiresIn: unknown): number {
   return usable ? Math.max(seconds * 1_000, lifeMsMin) : assumedLifeMs;
 }
 
-/** The credential in every form in which it may have been sent, since an endpoint may repeat what it was sent. */
+/**
+ * The credential in every form in which it may have been sent, since an endpoint may repeat what it
+ * was sent.
+ */
 function sent(credential: ClientCredential): readonly string[] {
   const id = credential.clientId.reveal();
   const secret = credential.clientSecret.reveal();

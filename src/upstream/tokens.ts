@@ -9,7 +9,10 @@ import type { Credential } from './token-request.ts';
 
 /** See the head of this file. */
 export interface Tokens {
-  /** The source for this credential: the same one for the same client, secret and scope, sent alike to one address. */
+  /**
+   * The source for this credential: the same one for the same client, secret and scope, sent alike
+   * to one address.
+   */
   source(credential: Credential): TokenSource;
 }
 

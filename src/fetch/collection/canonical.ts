@@ -1,6 +1,7 @@
-// JSON in a form that two texts share exactly when they say the same: keys sorted, numbers as their source text (so `1.0`
-// and integers beyond 2^53 stay what they are), some paths left out, some arrays without order. By this a collection
-// tells a change of configuration from a server that prints the same thing differently.
+// JSON in a form that two texts share exactly when they say the same: keys sorted, numbers as their
+// source text (so `1.0` and integers beyond 2^53 stay what they are), some paths left out, some
+// arrays without order. By this a collection tells a change of configuration from a server that
+// prints the same thing differently.
 
 import { createHash } from 'node:crypto';
 

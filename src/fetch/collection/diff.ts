@@ -1,5 +1,6 @@
-// What differs between two versions of an entity: the paths that a change event names, and the fields that are new, by
-// which a server that begins to send one more field is told from many changes at once.
+// What differs between two versions of an entity: the paths that a change event names, and the
+// fields that are new, by which a server that begins to send one more field is told from many
+// changes at once.
 
 import {
   type Comparison,
@@ -13,7 +14,10 @@ import {
 /** Paths named in one change event; more are not told one by one. */
 const pathsMax = 100;
 
-/** Dotted paths that differ, in order; an array differs as a whole. Empty where only what is not compared differs. */
+/**
+ * Dotted paths that differ, in order; an array differs as a whole. Empty where only what is not
+ * compared differs.
+ */
 export function changedPaths(
   before: string,
   after: string,

@@ -1,6 +1,7 @@
-// Entities as a collection's answers show them. An entity's text is made of upstream's own bytes, so numbers keep every
-// digit. An entity with parts holds their order as a list of their ids, and a part does not hold its place: one rule put
-// at the top of a policy is one rule created and one policy updated, not a change of every rule below it.
+// Entities as a collection's answers show them. An entity's text is made of upstream's own bytes,
+// so numbers keep every digit. An entity with parts holds their order as a list of their ids, and a
+// part does not hold its place: one rule put at the top of a policy is one rule created and one
+// policy updated, not a change of every rule below it.
 
 import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
@@ -16,7 +17,10 @@ export interface Entity {
   readonly id: string;
   readonly name?: string;
   readonly parentId?: string;
-  /** The list of its parent's that it stands in, e.g. `nat_rules`, and its place there from 1; a place is no content. */
+  /**
+   * The list of its parent's that it stands in, e.g. `nat_rules`, and its place there from 1; a
+   * place is no content.
+   */
   readonly list?: string;
   readonly place?: number;
   /** The entity as upstream sent it, UTF-8 JSON. */
@@ -48,8 +52,9 @@ export function elementOf(
 }
 
 /**
- * The elements of a list as entities, each with an id of its own: upstream's, or a digest of its content, numbered where
- * one comes again. `within`: the entity whose list it is, and the list's name.
+ * The elements of a list as entities, each with an id of its own: upstream's, or a digest of its
+ * content, numbered where one comes again. `within`: the entity whose list it is, and the list's
+ * name.
  */
 export function entitiesOf(
   kind: string,
@@ -70,8 +75,9 @@ export function entitiesOf(
 }
 
 /**
- * An entity and its parts, from the answer for its id: itself, or wrapped in `data`. `listed` is what the list shows of
- * it. Null where the answer is not that entity, or holds parts that are in no list.
+ * An entity and its parts, from the answer for its id: itself, or wrapped in `data`. `listed` is
+ * what the list shows of it. Null where the answer is not that entity, or holds parts that are in
+ * no list.
  */
 export function detailEntities(
   { entity: { kind, ids }, detail }: CollectionStream,
@@ -112,7 +118,10 @@ export function keyParts(key: string): { readonly id: string; readonly list: str
   return { id, list: part === undefined ? null : (list ?? null) };
 }
 
-/** The elements of a list within an entity; null where it is none, or holds something else than objects. */
+/**
+ * The elements of a list within an entity; null where it is none, or holds something else than
+ * objects.
+ */
 function elementsAt(
   member: Json | undefined,
   { bytes, name, shape }: { bytes: Uint8Array; name: string; shape: EntityKind },

@@ -1,6 +1,7 @@
-// What one reading of a configuration leads to: the changes and conditions to tell, and the entities as they are then told.
-// Nothing is written here; the poller commits it all at once. The rules by which an entity counts as changed or gone are
-// in judge.ts; this is where a second look is asked for, and upstream for what is missing.
+// What one reading of a configuration leads to: the changes and conditions to tell, and the
+// entities as they are then told. Nothing is written here; the poller commits it all at once. The
+// rules by which an entity counts as changed or gone are in judge.ts; this is where a second look
+// is asked for, and upstream for what is missing.
 
 import type { CollectionReading } from '../../contracts/definition.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
@@ -43,8 +44,8 @@ export class Generation {
   }
 
   /**
-   * Takes a reading before there is a baseline: until one was complete, nobody can tell a new entity from one that was
-   * missed. `told` closes the baseline with what is known by then.
+   * Takes a reading before there is a baseline: until one was complete, nobody can tell a new
+   * entity from one that was missed. `told` closes the baseline with what is known by then.
    */
   lookFirst(seen: Reading, told: boolean): void {
     const { stream, reading: rules } = this.#means;
@@ -66,8 +67,9 @@ export class Generation {
   }
 
   /**
-   * Compares a reading with what is known. `wasSuspect`: so much was missing the last time already; `isSecondLook`: it is
-   * there for what was seen to differ the last time, so soon after that it says nothing more of what is missing.
+   * Compares a reading with what is known. `wasSuspect`: so much was missing the last time already;
+   * `isSecondLook`: it is there for what was seen to differ the last time, so soon after that it
+   * says nothing more of what is missing.
    */
   async look(
     reading: Reading,
@@ -98,7 +100,10 @@ export class Generation {
     }
   }
 
-  /** Reads may trail a write: what differs is told only if a reading some time later shows it as well. */
+  /**
+   * Reads may trail a write: what differs is told only if a reading some time later shows it as
+   * well.
+   */
   #await(differences: readonly Difference[], now: number): void {
     for (const { entity, before, hash } of differences) {
       const pending = before.pending?.hash === hash ? before.pending : { hash, at: now };

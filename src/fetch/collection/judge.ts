@@ -1,6 +1,6 @@
-// What a reading says about entities that are known. Pure: what was told last and what was read now go in, and what may
-// be told comes out. What must stay true: a difference is told only where an entity was really seen, and an absence
-// only where complete readings agree on it for long enough.
+// What a reading says about entities that are known. Pure: what was told last and what was read now
+// go in, and what may be told comes out. What must stay true: a difference is told only where an
+// entity was really seen, and an absence only where complete readings agree on it for long enough.
 
 import type { CollectionReading } from '../../contracts/definition.ts';
 import { contentHash } from './canonical.ts';
@@ -71,7 +71,9 @@ export function compare(
   return { created, confirmed, unconfirmed, settled, flaps };
 }
 
-/** An absence of so many at once that it may be upstream's fault needs this many complete readings. */
+/**
+ * An absence of so many at once that it may be upstream's fault needs this many complete readings.
+ */
 const suspectReadings = 3;
 
 /** What a complete reading says about entities that are not in it. */
@@ -108,7 +110,10 @@ export function countAbsences(
 /** Fewer entities than this with the same new field are changes of their own. */
 const driftMin = 3;
 
-/** Fields that appeared on more than half of a kind's entities at once: the server's form has changed, not they. */
+/**
+ * Fields that appeared on more than half of a kind's entities at once: the server's form has
+ * changed, not they.
+ */
 export function driftedFields(
   known: Known,
   differences: readonly Difference[],

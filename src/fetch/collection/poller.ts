@@ -1,5 +1,6 @@
-// How a configuration that is only ever served whole becomes a stream of changes. A poll is one generation: one reading of
-// everything, compared with what was told last. What a failed or short reading does not show is unknown, never gone:
+// How a configuration that is only ever served whole becomes a stream of changes. A poll is one
+// generation: one reading of everything, compared with what was told last. What a failed or short
+// reading does not show is unknown, never gone:
 //
 //   created, updated   told from what was really seen, also in an incomplete reading; an update only once a second reading
 //                      some time later has shown it as well
@@ -36,8 +37,8 @@ export interface CollectionMeans extends GenerationMeans {
 }
 
 /**
- * Incomplete readings in a row that are tried again soon. What is wrong after that does not mend by asking, so the stream
- * goes on by its schedule; a baseline is then made of what can be read.
+ * Incomplete readings in a row that are tried again soon. What is wrong after that does not mend by
+ * asking, so the stream goes on by its schedule; a baseline is then made of what can be read.
  */
 const incompleteMax = 3;
 
@@ -55,7 +56,9 @@ export class CollectionPoller {
   readonly #identifier: Identifier;
   /** The reading to come is to confirm what the one before has shown. */
   #isSecondLook = false;
-  /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
+  /**
+   * Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known.
+   */
   #lostAt: number | null = null;
 
   constructor(means: CollectionMeans) {

@@ -1,7 +1,8 @@
-// One reading of a collection: its list, then each entity by its id, where the list shows no more than a part of it. The
-// two can disagree while somebody works on the entities: one that is listed and answered with 404 is looked for in the
-// list once more; if it is still there, nothing is known of it in this reading. What must stay true: a reading says that
-// it is complete only if every request of it was answered as it should be. One that is not is good for what it shows.
+// One reading of a collection: its list, then each entity by its id, where the list shows no more
+// than a part of it. The two can disagree while somebody works on the entities: one that is listed
+// and answered with 404 is looked for in the list once more; if it is still there, nothing is known
+// of it in this reading. What must stay true: a reading says that it is complete only if every
+// request of it was answered as it should be. One that is not is good for what it shows.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
@@ -52,7 +53,10 @@ export class CollectionReader {
     return { outcome: 'ok', entities, flaw };
   }
 
-  /** By its id, where upstream can be asked for that: `gone` only for a plain 404, or a part that its list has lost. */
+  /**
+   * By its id, where upstream can be asked for that: `gone` only for a plain 404, or a part that
+   * its list has lost.
+   */
   async stillThere(key: string, signal: AbortSignal): Promise<'there' | 'gone' | 'unknown'> {
     if (this.#stream.detail === undefined) return 'gone';
     const { id, list } = keyParts(key);
@@ -83,7 +87,10 @@ export class CollectionReader {
     return entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
   }
 
-  /** One that was deleted while the list was read is gone from it by now; one that is still listed is unknown. */
+  /**
+   * One that was deleted while the list was read is gone from it by now; one that is still listed
+   * is unknown.
+   */
   async #stillListed(missing: readonly string[], signal: AbortSignal): Promise<Failure | null> {
     const again = await this.#list.read(signal);
     if (again.outcome !== 'ok') return again;

@@ -1,5 +1,5 @@
-// Changes of a configuration as the records that sinks get. Before and after are written with every digit that upstream
-// sent, which a parsed number would lose.
+// Changes of a configuration as the records that sinks get. Before and after are written with every
+// digit that upstream sent, which a parsed number would lose.
 
 import type { ChangeRecord } from '../../contracts/change.ts';
 import type { PageContext } from '../../contracts/event.ts';

@@ -1,6 +1,7 @@
-// What a collection keeps: its checkpoint, and each entity as it was last told. Both are committed in one transaction
-// with the changes that lead to them, so a crash either repeats a whole generation or none of it. As with lists, state
-// that cannot be read halts its stream with a clear message; nothing is ever silently begun anew.
+// What a collection keeps: its checkpoint, and each entity as it was last told. Both are committed
+// in one transaction with the changes that lead to them, so a crash either repeats a whole
+// generation or none of it. As with lists, state that cannot be read halts its stream with a clear
+// message; nothing is ever silently begun anew.
 
 import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
@@ -14,7 +15,10 @@ const collectionCheckpoint = z.strictObject({
   epoch: z.string(),
   /** Readings so far. */
   generation: z.int(),
-  /** `open` until the first complete reading: what is seen until then was there before, and is not told as created. */
+  /**
+   * `open` until the first complete reading: what is seen until then was there before, and is not
+   * told as created.
+   */
   baseline: z.enum(['open', 'told']),
   /** Incomplete readings in a row. */
   incomplete: z.int(),

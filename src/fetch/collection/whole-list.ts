@@ -1,6 +1,7 @@
-// A list read whole, from its start to its end, by the same walk as a list's records (list/follow.ts), with the same rules
-// for what is its end and what is a part. Nothing of it is held on the way. What must stay true: a list is whole only if
-// each request was answered, no row was hidden and none came twice. Anything short of that is good for what it showed.
+// A list read whole, from its start to its end, by the same walk as a list's records
+// (list/follow.ts), with the same rules for what is its end and what is a part. Nothing of it is
+// held on the way. What must stay true: a list is whole only if each request was answered, no row
+// was hidden and none came twice. Anything short of that is good for what it showed.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -43,7 +44,10 @@ const pagesMax = 10_000;
 export class WholeList implements WalkReader {
   readonly means: WalkReader['means'];
   readonly isWhole = false;
-  /** What was learned of the server; never saved. Empty pages are passed over, as where records were met before. */
+  /**
+   * What was learned of the server; never saved. Empty pages are passed over, as where records were
+   * met before.
+   */
   checkpoint = joined(
     freshCheckpoint({
       ...{ fingerprint: '', epoch: '', order: 'unknown', since: null, ignore: [], olderUpTo: 0 },

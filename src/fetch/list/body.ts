@@ -1,5 +1,6 @@
-// The first look at an upstream's body: JSON or not, nested within bounds, and no error in a 200's clothing. Whatever is
-// not plainly a good answer is nothing: it is never taken for an empty list, because that would be loss.
+// The first look at an upstream's body: JSON or not, nested within bounds, and no error in a 200's
+// clothing. Whatever is not plainly a good answer is nothing: it is never taken for an empty list,
+// because that would be loss.
 
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
@@ -12,7 +13,10 @@ export type JsonBody =
   | { readonly good: true; readonly value: Json }
   | { readonly good: false; readonly cause: ExportError };
 
-/** A list's body: the envelope without its records, parsed and as text, and these found but not parsed. */
+/**
+ * A list's body: the envelope without its records, parsed and as text, and these found but not
+ * parsed.
+ */
 export type ListBody =
   | {
       readonly good: true;
@@ -28,8 +32,8 @@ export function readJson(body: Uint8Array, doing: string): JsonBody {
 }
 
 /**
- * Reads the body of a list, with the array of records at `items`, a record's id at `id`, and what is no part of its
- * content at the paths of `ignore`.
+ * Reads the body of a list, with the array of records at `items`, a record's id at `id`, and what
+ * is no part of its content at the paths of `ignore`.
  */
 export function readList(
   body: Uint8Array,

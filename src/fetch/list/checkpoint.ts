@@ -1,8 +1,9 @@
-// What a list stream's checkpoint holds, a record for each concern, and how one is read back. It is committed in the same
-// transaction as the page that it follows. A checkpoint of an unknown version, of another endpoint or with a damaged field
-// halts its stream with a clear message: never is a stream silently started afresh. Only where the paging was changed,
-// which is how a list that was read in part is mended, is it read again from its start; what is known of its records
-// stays. Version 1 held the same fields side by side.
+// What a list stream's checkpoint holds, a record for each concern, and how one is read back. It is
+// committed in the same transaction as the page that it follows. A checkpoint of an unknown
+// version, of another endpoint or with a damaged field halts its stream with a clear message: never
+// is a stream silently started afresh. Only where the paging was changed, which is how a list that
+// was read in part is mended, is it read again from its start; what is known of its records stays.
+// Version 1 held the same fields side by side.
 
 import { z } from 'zod';
 import { isObject, type Json } from '../../contracts/json.ts';
@@ -15,7 +16,10 @@ const place = z.union([
   z.strictObject({ by: z.literal('offset'), offset: z.int().min(0) }),
 ]);
 
-/** As the time of the last round: rows were seen to have come in where they are not read, so one is due at once. */
+/**
+ * As the time of the last round: rows were seen to have come in where they are not read, so one is
+ * due at once.
+ */
 export const roundWanted = 0;
 
 /** As the last block of identities that were made otherwise: all, by version 0.1.0. */
@@ -41,11 +45,14 @@ const end = z.object({
   /** Keys of the records of the page at `resume`, for records without ids. */
   resumePage: z.string().nullable(),
   /**
-   * Records without ids may be held that stand behind `resume`, from a walk that died: going on there would hold them
-   * again, so the list is first counted through from its start.
+   * Records without ids may be held that stand behind `resume`, from a walk that died: going on
+   * there would hold them again, so the list is first counted through from its start.
    */
   countAnew: z.boolean(),
-  /** When a record last arrived through `resume`, and the one before: then it shows what is new at the list's end. */
+  /**
+   * When a record last arrived through `resume`, and the one before: then it shows what is new at
+   * the list's end.
+   */
   arrivedAt: z.number().nullable().default(null),
   provenAt: z.number().nullable(),
   /** When a round last found the list grown at its end where `resume` had shown nothing. */
@@ -69,10 +76,15 @@ const round = z.strictObject({
   /** The memory's own when it began. */
   watermark: z.number().nullable(),
   horizon: z.number().nullable(),
-  /** It has met a record that was known, and the earliest event time it has met: whether the list still reaches so far. */
+  /**
+   * It has met a record that was known, and the earliest event time it has met: whether the list
+   * still reaches so far.
+   */
   known: z.boolean(),
   earliest: z.number().nullable(),
-  /** Rows between the list's start and `next`, and the list's length when it began; null: not known. */
+  /**
+   * Rows between the list's start and `next`, and the list's length when it began; null: not known.
+   */
   read: z.int().nullable().default(null),
   total: z.number().nullable().default(null),
 });
@@ -100,17 +112,21 @@ const looked = z.object({
 const memory = z.object({
   /** Latest event time seen, never in the future; epoch milliseconds. */
   watermark: z.number().nullable(),
-  /** Records without ids were met: they are counted, which takes more care than looking for an id. */
+  /**
+   * Records without ids were met: they are counted, which takes more care than looking for an id.
+   */
   nameless: z.boolean().default(true),
-  /** Stretches of records that are remembered, oldest first: how many, and their latest event time. */
+  /**
+   * Stretches of records that are remembered, oldest first: how many, and their latest event time.
+   */
   remembered: z.array(z.strictObject({ count: z.int(), latest: z.number() })).default([]),
   /** Records up to this event time may be forgotten; null: none are. */
   horizon: z.number().nullable().default(null),
   /** Dotted paths that were no part of a record's content. */
   ignore: z.array(z.string()).default([]),
   /**
-   * Blocks of identities up to this one were made otherwise: by version 0.1.0, whose checkpoints lack the key, or with
-   * another `ignore`.
+   * Blocks of identities up to this one were made otherwise: by version 0.1.0, whose checkpoints
+   * lack the key, or with another `ignore`.
    */
   olderUpTo: z.int().default(byOldVersion),
   /** Most records that were read again had changed (drift.ts). */
@@ -135,11 +151,17 @@ const server = z.object({
   hasNext: z.boolean(),
   /** It has ended the list with null, so that the key's absence is an error. */
   endsWithNull: z.boolean(),
-  /** It leads on with a new cursor from the list's very end: to empty pages, or to the last one again (tail.ts). */
+  /**
+   * It leads on with a new cursor from the list's very end: to empty pages, or to the last one
+   * again (tail.ts).
+   */
   endless: z.enum(['empty', 'again']).nullable().default(null),
   /** Most empty pages in a row that a record stood behind. */
   gap: z.int().default(0),
-  /** Keys of the first records of a list of several pages, to notice that a cursor is ignored; base64. */
+  /**
+   * Keys of the first records of a list of several pages, to notice that a cursor is ignored;
+   * base64.
+   */
   firstPage: z.string().nullable(),
 });
 
@@ -147,17 +169,25 @@ const server = z.object({
 const wanted = z.object({
   /** Those before this time are not (`start`). */
   since: z.number().nullable(),
-  /** Until the list has been read to its end: those from before this time are known, not new (`start: now`). */
+  /**
+   * Until the list has been read to its end: those from before this time are known, not new
+   * (`start: now`).
+   */
   standingBefore: z.number().nullable().default(null),
 });
 
 /** What the sinks were told. */
 const told = z.object({
-  /** Keys of the records before rows that upstream refuses to show, which were told as gaps; base64. */
+  /**
+   * Keys of the records before rows that upstream refuses to show, which were told as gaps; base64.
+   */
   gaps: z.array(z.string()).default([]),
   /** The company was denied or gone when it was asked last. */
   scopeLost: z.boolean().default(false),
-  /** Only a part may be read (paging-doubt.ts): the sign, in words, and how the list is most likely paged. */
+  /**
+   * Only a part may be read (paging-doubt.ts): the sign, in words, and how the list is most likely
+   * paged.
+   */
   suspected: z
     .strictObject({
       sign: z.string(),
@@ -171,7 +201,10 @@ const told = z.object({
     .default(null),
 });
 
-/** Fields that came later than the first version have a default, and those of an older one are left out. */
+/**
+ * Fields that came later than the first version have a default, and those of an older one are left
+ * out.
+ */
 const concerns = { growth, end, start, whole, looked, memory, server, wanted, told };
 
 const listCheckpoint = z.object({
@@ -276,7 +309,10 @@ export function readCheckpoint(stream: string, held: Json, fingerprint: string):
   return { ...parsed, fingerprint, ...(isPaged ? {} : atStart) };
 }
 
-/** A checkpoint or change with another change behind it: of a field in both, the second's value counts. */
+/**
+ * A checkpoint or change with another change behind it: of a field in both, the second's value
+ * counts.
+ */
 export function joined<First extends CheckpointChange>(
   first: First,
   second: CheckpointChange,

@@ -1,8 +1,10 @@
-// Whether a walk goes in a circle: servers have led clients round and round with cursors that come again, and with new
-// cursors to pages that come again. Records with ids show it by being known; records without ids on a page that nobody
-// is thought to have read always look new, so pages are compared as well. A circle ends the walk with an error, before
-// anything of its second round is held. The page before over again is no circle yet: it may be the list's last one (tail.ts);
-// nor are the pages of one second, behind which a server whose cursors are times may have nothing more to show.
+// Whether a walk goes in a circle: servers have led clients round and round with cursors that come
+// again, and with new cursors to pages that come again. Records with ids show it by being known;
+// records without ids on a page that nobody is thought to have read always look new, so pages are
+// compared as well. A circle ends the walk with an error, before anything of its second round is
+// held. The page before over again is no circle yet: it may be the list's last one (tail.ts); nor
+// are the pages of one second, behind which a server whose cursors are times may have nothing more
+// to show.
 
 import { hash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -13,7 +15,10 @@ import type { Place } from './page.ts';
 import { isOneSecond, type TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
-/** What a page is to those before it: `again`: the end of the one before over again; `first`: all of it, the walk's first. */
+/**
+ * What a page is to those before it: `again`: the end of the one before over again; `first`: all of
+ * it, the walk's first.
+ */
 export type Sameness = 'other' | 'again' | 'first';
 
 /** What the page was that a cursor is followed from. */
@@ -25,7 +30,9 @@ interface Followed {
 /** Watches one walk. */
 export class CircleWatch {
   readonly #stream: string;
-  /** Cursors followed since something was surely new; those since the last page with records, too. */
+  /**
+   * Cursors followed since something was surely new; those since the last page with records, too.
+   */
   readonly #cursors = new Set<string>();
   readonly #sinceRecords = new Set<string>();
   readonly #pages = new Map<string, number>();
@@ -44,8 +51,8 @@ export class CircleWatch {
   }
 
   /**
-   * Looks at a page with records before it is judged; `isFull`: it may hold all that was asked for. `circle`: it stood
-   * before the one before.
+   * Looks at a page with records before it is judged; `isFull`: it may hold all that was asked for.
+   * `circle`: it stood before the one before.
    */
   look(identified: Identified, isFull: boolean): Sameness | 'circle' {
     const { count } = identified;
@@ -71,9 +78,9 @@ export class CircleWatch {
   }
 
   /**
-   * A cursor that was followed before in this walk, with nothing surely new since (`progress`), leads round. The end
-   * where there were only empty pages in that round: behind its last record a list may lead on with cursors that take
-   * turns.
+   * A cursor that was followed before in this walk, with nothing surely new since (`progress`),
+   * leads round. The end where there were only empty pages in that round: behind its last record a
+   * list may lead on with cursors that take turns.
    */
   follow(next: Place | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
     if (next?.by !== 'cursor') return 'on';

@@ -1,9 +1,10 @@
-// A field that differs at each reading, such as an age or a counter, makes each record that is read again look like
-// another version of itself. Where that is so of most, they are no news but a flood: they are held back, neither
-// delivered nor known as delivered, and the sinks are told once, with the paths that differ, until `ignore` names
-// them. Records that were never read before go on meanwhile. What must stay true: nothing is held back for good
-// that stands still. Where most have stayed as they were last seen for a while, the brake is off, and a round tells what
-// they are now; a field that changes now and then makes that while longer each time, up to a day.
+// A field that differs at each reading, such as an age or a counter, makes each record that is read
+// again look like another version of itself. Where that is so of most, they are no news but a
+// flood: they are held back, neither delivered nor known as delivered, and the sinks are told once,
+// with the paths that differ, until `ignore` names them. Records that were never read before go on
+// meanwhile. What must stay true: nothing is held back for good that stands still. Where most have
+// stayed as they were last seen for a while, the brake is off, and a round tells what they are now;
+// a field that changes now and then makes that while longer each time, up to a day.
 
 import { changedPaths } from '../collection/diff.ts';
 import type { Finding } from '../own-pages.ts';
@@ -60,8 +61,8 @@ export class Drift {
   }
 
   /**
-   * Weighs how many of a page's records that are read again are as they were seen last, and how many
-   * are not; below zero where more of what was weighed before is as it was.
+   * Weighs how many of a page's records that are read again are as they were seen last, and how
+   * many are not; below zero where more of what was weighed before is as it was.
    */
   weigh(same: number, moved: number, now: number): void {
     if (same === 0 && moved === 0) return;
@@ -73,7 +74,8 @@ export class Drift {
     this.#moved *= share;
     const state = this.#state;
     if (total >= recordsMin && this.#moved > this.#same) this.#hold(now);
-    // Ids that stay as they were after all are shared: what else they said is let go with the next reading.
+    // Ids that stay as they were after all are shared: what else they said is let go with the next
+    // reading.
     else if (state?.isHeld === true && (moved < 0 || now - state.at >= state.patienceMs)) {
       this.#state = { ...state, isHeld: false };
       this.#seen = new KeyTable();
@@ -165,9 +167,9 @@ export class Drift {
 }
 
 /**
- * How many ids more seem to have moved in a walk, by the rows of a page whose content stands and those
- * with another one; below zero where ids of pages before had not moved after all. `moved` is the
- * walk's: the ids that were counted, with 0 those that were taken back.
+ * How many ids more seem to have moved in a walk, by the rows of a page whose content stands and
+ * those with another one; below zero where ids of pages before had not moved after all. `moved` is
+ * the walk's: the ids that were counted, with 0 those that were taken back.
  */
 export function movedIn(
   words: Uint32Array,

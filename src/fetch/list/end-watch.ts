@@ -1,5 +1,6 @@
-// What the end of a walk says of the paging: whether the last page shows more, whether the walk has passed as many rows as
-// the list has, and whether upstream heeds the places it is asked for at all.
+// What the end of a walk says of the paging: whether the last page shows more, whether the walk has
+// passed as many rows as the list has, and whether upstream heeds the places it is asked for at
+// all.
 
 import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Sameness } from './circle.ts';
@@ -16,7 +17,10 @@ import {
 } from './paging-doubt.ts';
 import { keyBytes } from './repeats.ts';
 
-/** Rows between the list's start and a place, and the list's length when they began to be counted; null: not known. */
+/**
+ * Rows between the list's start and a place, and the list's length when they began to be counted;
+ * null: not known.
+ */
 export interface Passed {
   readonly read: number | null;
   readonly total: number | null;
@@ -36,13 +40,19 @@ export interface Last {
   readonly isFull: boolean;
 }
 
-/** Pages that come again at offsets further on, until it is not for rows that move; short ones move sooner. */
+/**
+ * Pages that come again at offsets further on, until it is not for rows that move; short ones move
+ * sooner.
+ */
 const sameMax = (rows: number) => (rows <= 3 ? 10 : 3);
 
 /** Watches one walk. */
 export class EndWatch {
   readonly #stream: ListEndpoint;
-  /** What is not told by `start` is passed all the same, yet nobody knows what the length counts then. */
+  /**
+   * What is not told by `start` is passed all the same, yet nobody knows what the length counts
+   * then.
+   */
   readonly #isWhole: boolean;
   #read: number | null;
   #total: number | null;
@@ -69,8 +79,8 @@ export class EndWatch {
   }
 
   /**
-   * False where the offset is not heeded, and the page is all there is. A failure where there is more than this page, which
-   * comes whatever is asked for.
+   * False where the offset is not heeded, and the page is all there is. A failure where there is
+   * more than this page, which comes whatever is asked for.
    */
   isHeeded(
     place: Place,

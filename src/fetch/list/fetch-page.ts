@@ -1,6 +1,7 @@
-// One page of a list, asked for as its source declares it: the request, and what the answer means. The order of query
-// parameters never changes, since a cursor may be bound to the query that it came from. The answer's envelope is checked
-// and never guessed at: an answer without its array of records says nothing about the list's end.
+// One page of a list, asked for as its source declares it: the request, and what the answer means.
+// The order of query parameters never changes, since a cursor may be bound to the query that it
+// came from. The answer's envelope is checked and never guessed at: an answer without its array of
+// records says nothing about the list's end.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -65,7 +66,10 @@ function readPage(
 
 const odd = Symbol('odd');
 
-/** Empty text can be no cursor: servers write it for "no more". A number keeps its digits as they were sent. */
+/**
+ * Empty text can be no cursor: servers write it for "no more". A number keeps its digits as they
+ * were sent.
+ */
 function nextOf(
   value: Json,
   text: Uint8Array,

@@ -1,7 +1,8 @@
-// Following a list from a place, page by page, under one of the strategies of poller.ts. Each page is committed with the
-// step of the checkpoint that follows from it, in order, small ones together (group.ts); the next page is asked for meanwhile.
-// However a walk ends, all that it took is committed by then, or the commit's failure is how it ends.
-// A walk ends at the end of the list, where its strategy says so, at a loop, or when others are to have their turn.
+// Following a list from a place, page by page, under one of the strategies of poller.ts. Each page
+// is committed with the step of the checkpoint that follows from it, in order, small ones together
+// (group.ts); the next page is asked for meanwhile. However a walk ends, all that it took is
+// committed by then, or the commit's failure is how it ends. A walk ends at the end of the list,
+// where its strategy says so, at a loop, or when others are to have their turn.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -25,7 +26,10 @@ const headMax = 8;
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
 
-/** Follows the list. A failure is an answer that is no page, a loop, or rows that do not stop moving. */
+/**
+ * Follows the list. A failure is an answer that is no page, a loop, or rows that do not stop
+ * moving.
+ */
 export async function follow(
   reader: WalkReader,
   walk: Walk,
@@ -47,8 +51,8 @@ export async function follow(
 }
 
 /**
- * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it was: after a crash all
- * from there on counts as unread.
+ * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it
+ * was: after a crash all from there on counts as unread.
  */
 function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
   const from = { resume: first, overlap: null };
@@ -177,8 +181,8 @@ class Following {
   }
 
   /**
-   * Awaits a page; where it is long in coming, what was taken before it is committed meanwhile. Where it leaves open
-   * whether its cursor leads on, the place is asked once more.
+   * Awaits a page; where it is long in coming, what was taken before it is committed meanwhile.
+   * Where it leaves open whether its cursor leads on, the place is asked once more.
    */
   async #arrival(
     upcoming: Promise<Answer<FetchedPage>>,

@@ -1,5 +1,6 @@
-// Rows that upstream does not show (HTTP 451). Where rows are counted, reading goes on behind one, and the sinks are told of
-// the gap once: the row is known again by the last record before it, whose key the checkpoint keeps.
+// Rows that upstream does not show (HTTP 451). Where rows are counted, reading goes on behind one,
+// and the sinks are told of the gap once: the row is known again by the last record before it,
+// whose key the checkpoint keeps.
 
 import type { ExportError } from '../../contracts/errors.ts';
 import type { Finding } from '../own-pages.ts';

@@ -1,8 +1,9 @@
-// Steps of a walk that are held together. Where pages are small, a transaction, an fsync and a waking of the spool's thread for
-// each cost more than reading them does. So steps wait here for those that follow, up to a size and for a moment, and are
-// appended as one. What must stay true: the one append leaves behind what the appends of its steps, one after the
-// other, would have left, with no moment between them. So all are of one walk, whose identities are anchored all or
-// none, and are given in their order.
+// Steps of a walk that are held together. Where pages are small, a transaction, an fsync and a
+// waking of the spool's thread for each cost more than reading them does. So steps wait here for
+// those that follow, up to a size and for a moment, and are appended as one. What must stay true:
+// the one append leaves behind what the appends of its steps, one after the other, would have left,
+// with no moment between them. So all are of one walk, whose identities are anchored all or none,
+// and are given in their order.
 
 import type { Append } from '../../contracts/spool.ts';
 import type { Clock } from '../../contracts/tools.ts';
@@ -10,7 +11,10 @@ import type { Clock } from '../../contracts/tools.ts';
 /** One step: a page or none, its identities and the checkpoint that follows it. */
 export type Step = Omit<Append, 'entities'>;
 
-/** A group is whole with so many bytes of pages: what lies beyond costs no more in a group of its own. */
+/**
+ * A group is whole with so many bytes of pages: what lies beyond costs no more in a group of its
+ * own.
+ */
 const groupBytes = 512 * 1024;
 /** A step waits no longer than this for the page behind it. */
 const groupMs = 20;
@@ -46,7 +50,9 @@ export class Group {
     for (const { body } of step.pages) this.#bytes += body.length;
   }
 
-  /** Resolves when `coming` has settled or a step has waited long enough; true if that was first. */
+  /**
+   * Resolves when `coming` has settled or a step has waited long enough; true if that was first.
+   */
   async isLate(coming: Promise<unknown>): Promise<boolean> {
     if (this.isEmpty) return false;
     this.#wait ??= this.#begin();

@@ -1,5 +1,6 @@
-// Where new records come into a list, which is all that teaches its order. A new record between known ones may have come
-// late and teaches nothing; only a new very first or very last one does, in a list of which something was known before.
+// Where new records come into a list, which is all that teaches its order. A new record between
+// known ones may have come late and teaches nothing; only a new very first or very last one does,
+// in a list of which something was known before.
 
 import type { ListCheckpoint } from './checkpoint.ts';
 import { isFirst } from './page.ts';
@@ -42,7 +43,9 @@ export class Growth {
     return this.#known && this.#firstIsNew;
   }
 
-  /** New records were met, behind at most so many that were known, and none of these behind them. */
+  /**
+   * New records were met, behind at most so many that were known, and none of these behind them.
+   */
   isBehind(known: number): boolean {
     return this.#fresh > 0 && this.#inOrder && this.#knownCount <= known;
   }

@@ -1,6 +1,6 @@
-// How far back a stream's memory of records reaches, in the time of events. A bounded number is remembered (see
-// repeats.ts), so in a longer list those from before would look new where it is read again. There what happened before
-// the horizon is therefore taken for known.
+// How far back a stream's memory of records reaches, in the time of events. A bounded number is
+// remembered (see repeats.ts), so in a longer list those from before would look new where it is
+// read again. There what happened before the horizon is therefore taken for known.
 
 import type { ListCheckpoint } from './checkpoint.ts';
 
@@ -15,7 +15,10 @@ const stretchesMax = 5;
 /** The horizon where nothing of what was forgotten has a time. */
 export const noHorizon = Number.MAX_SAFE_INTEGER;
 
-/** The memory with some records more; `latest` is the event time of the last of them, null where they have none. */
+/**
+ * The memory with some records more; `latest` is the event time of the last of them, null where
+ * they have none.
+ */
 export function remember(
   { remembered, horizon }: Remembered,
   count: number,

@@ -1,10 +1,12 @@
-// Who a record is. With an id: SHA-256 over source, company, stream and the record's key, which is 8 bytes of digest of
-// the id, so that versions of a record are found together, and 8 of the content, since upstream's word that an id stands
-// for one content is no more than that (tools/json-scan.ts). `"00123"`, `123` and an integer beyond 2^53 stay apart.
-// Without one (none at its path, or an empty one): over the record's bytes, or its content where some of it is ignored, and
-// how many records like it came before, so that true twins stay two. What must stay true: the same content has the same
-// uid, in whatever order and however often it is read, and nothing that upstream or the config says makes two contents
-// share one. Identities were made otherwise before: see `older`.
+// Who a record is. With an id: SHA-256 over source, company, stream and the record's key, which is
+// 8 bytes of digest of the id, so that versions of a record are found together, and 8 of the
+// content, since upstream's word that an id stands for one content is no more than that
+// (tools/json-scan.ts). `"00123"`, `123` and an integer beyond 2^53 stay apart. Without one (none
+// at its path, or an empty one): over the record's bytes, or its content where some of it is
+// ignored, and how many records like it came before, so that true twins stay two. What must stay
+// true: the same content has the same uid, in whatever order and however often it is read, and
+// nothing that upstream or the config says makes two contents share one. Identities were made
+// otherwise before: see `older`.
 
 import { hash } from 'node:crypto';
 import type { RecordList } from '../../tools/record-list.ts';
@@ -33,7 +35,9 @@ export interface Identified {
 
 /** Makes identities for one stream. */
 export class Identifier {
-  /** As JSON, since names joined by a separator could be parted otherwise by a name that holds it. */
+  /**
+   * As JSON, since names joined by a separator could be parted otherwise by a name that holds it.
+   */
   readonly #prefix: string;
   /** What is hashed of a record with an id: its key goes to the end. */
   readonly #named: Buffer;
@@ -84,8 +88,9 @@ export class Identifier {
   }
 
   /**
-   * The key by which this record can be known from before: with an id the one that version 0.1.0 gave it, by the id alone;
-   * without one that of its bytes, where something is ignored now. Null where there is no other.
+   * The key by which this record can be known from before: with an id the one that version 0.1.0
+   * gave it, by the id alone; without one that of its bytes, where something is ignored now. Null
+   * where there is no other.
    */
   older({ records, named }: Identified, index: number): Uint32Array | null {
     if (named[index] === 1) {
@@ -116,8 +121,9 @@ function keyOf(digest: Buffer): Uint32Array {
 }
 
 /**
- * The id from its source text, marked as a string's own text or as JSON. A number keeps its source text, where it has
- * all its digits, and so does a string that is not well-formed, since encoding would make different ones alike.
+ * The id from its source text, marked as a string's own text or as JSON. A number keeps its source
+ * text, where it has all its digits, and so does a string that is not well-formed, since encoding
+ * would make different ones alike.
  */
 function idOf(source: string | null): string {
   if (source === null || source.charCodeAt(0) !== quote) return `j\0${source}`;

@@ -1,17 +1,20 @@
-// Which records of a page are new. A record with an id is new when its content is not known under that id. Where the id
-// is, it is another version: told as one, or held back where most of what is read again differs (drift.ts). Records
-// without ids are counted: the n-th record with the same bytes is new when fewer than n were held, so that true twins
-// stay two while a page that is read again gives nothing. How they are counted depends on what the page is to its walk:
+// Which records of a page are new. A record with an id is new when its content is not known under
+// that id. Where the id is, it is another version: told as one, or held back where most of what is
+// read again differs (drift.ts). Records without ids are counted: the n-th record with the same
+// bytes is new when fewer than n were held, so that true twins stay two while a page that is read
+// again gives nothing. How they are counted depends on what the page is to its walk:
 //
 //   resume   the page a tail walk starts at: what was on it when it was last read is known, the rest is new
 //   onward   pages after it, which nobody has read: all new
 //   known    a walk through what may have been read before: the n-th since the walk began is compared with n held
 //
-// Identities may be held that were made otherwise: by version 0.1.0, which went by the id alone, or when another `ignore`
-// said what is content. The first content that is met under such an id is taken for the one that was held then: an
-// upgrade or a change of `ignore` delivers nothing twice, and a change just then is not told.
+// Identities may be held that were made otherwise: by version 0.1.0, which went by the id alone, or
+// when another `ignore` said what is content. The first content that is met under such an id is
+// taken for the one that was held then: an upgrade or a change of `ignore` delivers nothing twice,
+// and a change just then is not told.
 //
-// Judging adds to the stream's memory at once; when the commit that should follow fails, the memory is loaded anew.
+// Judging adds to the stream's memory at once; when the commit that should follow fails, the memory
+// is loaded anew.
 
 import { uidBytes } from '../../contracts/spool.ts';
 import { type Drift, movedIn } from './drift.ts';
@@ -52,14 +55,17 @@ export interface Question {
   readonly since: number | null;
   /** Those up to this time are known, unless they are another version of one that is. */
   readonly horizon: number | null;
-  /** Those from then on and before this time are known by being met: they stood there at the start. */
+  /**
+   * Those from then on and before this time are known by being met: they stood there at the start.
+   */
   readonly standingBefore: number | null;
   readonly time: readonly string[];
   /** False while the walk has not joined up with what was known. */
   readonly anchored: boolean;
   /**
-   * Null where nothing of the page was read before. What looks like another version is a record of its own there, and
-   * elsewhere where it happened after `readUpTo`, or where the walk itself has met its id first.
+   * Null where nothing of the page was read before. What looks like another version is a record of
+   * its own there, and elsewhere where it happened after `readUpTo`, or where the walk itself has
+   * met its id first.
    */
   readonly readBefore: WalkSoFar | null;
   /** Epoch milliseconds. */
@@ -162,8 +168,8 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
 }
 
 /**
- * What is known of a record with an id: this content, its id only, or neither. `adopted`: its id, from an identity that was
- * made otherwise, and so it is taken for the one that was held.
+ * What is known of a record with an id: this content, its id only, or neither. `adopted`: its id,
+ * from an identity that was made otherwise, and so it is taken for the one that was held.
  */
 function meet(
   identified: Identified,
@@ -200,9 +206,9 @@ function heldLike(
 }
 
 /**
- * Has the drift weigh what of the page is read again, before any of it is judged. An id whose content
- * of before stands there as well is one that records share: what else it says is no drift, and no id
- * counts more than once in a walk.
+ * Has the drift weigh what of the page is read again, before any of it is judged. An id whose
+ * content of before stands there as well is one that records share: what else it says is no drift,
+ * and no id counts more than once in a walk.
  */
 function weigh(question: Question, memory: JudgeMeans): void {
   const { identified, readBefore, now } = question;

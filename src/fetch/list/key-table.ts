@@ -1,9 +1,10 @@
-// A set of 16-byte keys with a 32-bit value each, in one typed array: what a stream remembers of the records it has seen. A
-// million keys take about 40 MB here and 120 MB as strings in a Map, whose first-in-first-out deletion is also slow.
-// Open addressing with linear probing. The first half of a key says who a record is, the second one which version of it; a
-// key stands where its first half says, so that versions are met on the way. Where there are many of one, further ones
-// stand where both halves say: an id that all records share must not make each look-up as long as the list.
-// Nothing is ever deleted: forgetting is done by generations (see repeats.ts).
+// A set of 16-byte keys with a 32-bit value each, in one typed array: what a stream remembers of
+// the records it has seen. A million keys take about 40 MB here and 120 MB as strings in a Map,
+// whose first-in-first-out deletion is also slow. Open addressing with linear probing. The first
+// half of a key says who a record is, the second one which version of it; a key stands where its
+// first half says, so that versions are met on the way. Where there are many of one, further ones
+// stand where both halves say: an id that all records share must not make each look-up as long as
+// the list. Nothing is ever deleted: forgetting is done by generations (see repeats.ts).
 
 const wordsPerKey = 4;
 /** Words of one slot: key and value. */
@@ -53,7 +54,9 @@ export class KeyTable {
     return false;
   }
 
-  /** Adds a key or sets its value. The all-zero key, which no digest is in practice, is not kept. */
+  /**
+   * Adds a key or sets its value. The all-zero key, which no digest is in practice, is not kept.
+   */
   set(words: Uint32Array, at: number, value: number): void {
     if (!(words[at] || words[at + 1] || words[at + 2] || words[at + 3])) return;
     if ((this.#size + 1) / (this.#mask + 1) > loadMax) this.#grow();

@@ -1,4 +1,5 @@
-// The keys of rows, as a checkpoint keeps them, and where rows that were read before are met again on a page.
+// The keys of rows, as a checkpoint keeps them, and where rows that were read before are met again
+// on a page.
 
 import { identityBytes } from '../../contracts/spool.ts';
 import type { Identified } from './identity.ts';
@@ -17,16 +18,19 @@ export function keysOf({ words, count }: Identified, from = 0, to = count): Buff
 }
 
 /**
- * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its start, further down
- * where rows came in before them, or only the last of them at its start where rows went. Rows whose content has changed
- * are known by their ids.
+ * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its
+ * start, further down where rows came in before them, or only the last of them at its start where
+ * rows went. Rows whose content has changed are known by their ids.
  */
 export function overlapEnd(identified: Identified, expected: Uint8Array): number {
   const end = sameEnd(identified, expected);
   return end < 0 ? sameEnd(identified, expected, keyBytes / 2) : end;
 }
 
-/** As `overlapEnd`, where what has changed is another row; `bytes`: how much of each key is compared. */
+/**
+ * As `overlapEnd`, where what has changed is another row; `bytes`: how much of each key is
+ * compared.
+ */
 export function sameEnd(
   { words, count }: Identified,
   expected: Uint8Array,

@@ -1,6 +1,7 @@
-// What shows that a list goes on behind an answer, in any way but the one that is configured: an address or a cursor of a
-// next page, a flag, a number of pages, a length. Names are those that list APIs use; a value under another name says
-// nothing. Whether it matters is the engine's to judge, where the paging as configured has come to its end.
+// What shows that a list goes on behind an answer, in any way but the one that is configured: an
+// address or a cursor of a next page, a flag, a number of pages, a length. Names are those that
+// list APIs use; a value under another name says nothing. Whether it matters is the engine's to
+// judge, where the paging as configured has come to its end.
 
 import { isObject, type Json } from '../../contracts/json.ts';
 import type { Pagination } from '../../contracts/source.ts';
@@ -87,7 +88,9 @@ function membersOf(value: Json, items: string): readonly Member[] {
   return members;
 }
 
-/** RFC 8288: `<https://…>; rel="next"`; and the headers of those who write numbers of pages there. */
+/**
+ * RFC 8288: `<https://…>; rel="next"`; and the headers of those who write numbers of pages there.
+ */
 function linked({ headers, count }: Shown): MoreSign | null {
   for (const [, address = '', parameters = ''] of (headers.link ?? '').matchAll(
     /<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)/g,

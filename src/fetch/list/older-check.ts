@@ -1,6 +1,7 @@
-// The check that version 0.1.0 kept over the content of a record with an id, to know such a record again: 32 bits, the sum of
-// the hashes of all its strings, numbers and words, each hashed together with its key. Asked for only where an identity
-// of that version is met, so that an upgrade delivers nothing twice.
+// The check that version 0.1.0 kept over the content of a record with an id, to know such a record
+// again: 32 bits, the sum of the hashes of all its strings, numbers and words, each hashed together
+// with its key. Asked for only where an identity of that version is met, so that an upgrade
+// delivers nothing twice.
 
 const quote = 0x22;
 /** FNV-1a, 32 bit. */

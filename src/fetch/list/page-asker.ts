@@ -1,6 +1,7 @@
-// How one page is asked for until there is a whole one: with the largest limit that upstream takes, again where the answer
-// lacks what it had before, around a row that upstream does not show, and without a sorting that upstream refuses. What it
-// learns of the server on the way goes into the checkpoint with the next commit.
+// How one page is asked for until there is a whole one: with the largest limit that upstream takes,
+// again where the answer lacks what it had before, around a row that upstream does not show, and
+// without a sorting that upstream refuses. What it learns of the server on the way goes into the
+// checkpoint with the next commit.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError, invariant } from '../../contracts/errors.ts';
@@ -35,7 +36,10 @@ export interface FetchedPage {
 
 /** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
 const limitSteps = [100, 50, 25, 0];
-/** A larger limit is tried again after this, at the start of the list: a cursor may hold for one limit only. */
+/**
+ * A larger limit is tried again after this, at the start of the list: a cursor may hold for one
+ * limit only.
+ */
 const tryMoreMsMin = 60_000;
 const tryMoreMsMax = 3_600_000;
 /** Taken for the size of a blocked page that was asked for without a limit. */
@@ -62,8 +66,8 @@ export class PageAsker {
   }
 
   /**
-   * The page at a place. Waits for room in the spool. A refusal is about `sort` where upstream answers only without the
-   * sorting: from then on that is left out, and the list is another one.
+   * The page at a place. Waits for room in the spool. A refusal is about `sort` where upstream
+   * answers only without the sorting: from then on that is left out, and the list is another one.
    */
   async ask(wanted: Wanted, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const before = this.traits;
@@ -87,7 +91,10 @@ export class PageAsker {
     return { ...asked, about: 'sort' };
   }
 
-  /** Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the place. */
+  /**
+   * Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the
+   * place.
+   */
   #maybeSort({ place, unsorted }: Wanted, { about, status }: Failure): boolean {
     if (this.#means.stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
@@ -115,7 +122,8 @@ export class PageAsker {
         continue;
       }
       if (fetched.outcome === 'refused' && blocked !== null) {
-        // The limits around a blocked row are no measure of what upstream takes, and a cursor may hold for one limit only.
+        // The limits around a blocked row are no measure of what upstream takes, and a cursor may
+        // hold for one limit only.
         smaller = fetched.about === 'limit' && limit !== null ? lessThan(limit, overlap) : 0;
         if (smaller > overlap) continue;
         return blocked;
@@ -148,7 +156,10 @@ export class PageAsker {
     return triesMore ? this.#means.stream.pageLimit : this.limit;
   }
 
-  /** The next smaller limit, which is kept; where upstream has not named the limit, others are tried again later. */
+  /**
+   * The next smaller limit, which is kept; where upstream has not named the limit, others are tried
+   * again later.
+   */
   #stepDown(limit: number | null, isNamed: boolean): boolean {
     const lower = limitSteps.find((step) => limit !== null && step < limit);
     if (lower === undefined) return false;
@@ -182,8 +193,9 @@ export class PageAsker {
   }
 
   /**
-   * Once a list has shown a next cursor, an answer without that key is doubtful: false. Where the list was seen to end with
-   * null it is a fault; else it may be how this server ends a list, which a second answer has to confirm.
+   * Once a list has shown a next cursor, an answer without that key is doubtful: false. Where the
+   * list was seen to end with null it is a fault; else it may be how this server ends a list, which
+   * a second answer has to confirm.
    */
   #hasNext(place: Place, { next }: Page): boolean {
     if (this.#means.stream.pagination.style === 'none' || place.by === 'offset') return true;
@@ -202,8 +214,8 @@ export class PageAsker {
 }
 
 /**
- * The limit to try after one met a row that is not shown: half of what lies behind the overlap, then the overlap alone, so
- * that it is the row behind it. 0: there is no smaller one.
+ * The limit to try after one met a row that is not shown: half of what lies behind the overlap,
+ * then the overlap alone, so that it is the row behind it. 0: there is no smaller one.
  */
 function lessThan(limit: number, overlap: number): number {
   const behind = limit - overlap;

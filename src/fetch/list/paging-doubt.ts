@@ -1,7 +1,8 @@
-// A part is never taken for the whole: where the paging as configured has come to its end, and upstream shows that there is
-// more, that is an error of the stream, told to the sinks as `source.paging_suspected` once until it changes. What was read
-// goes on its way meanwhile. A sign on the last page is judged whenever a walk ends there; the list's length only where a
-// walk has passed all of it, since rows come and go meanwhile.
+// A part is never taken for the whole: where the paging as configured has come to its end, and
+// upstream shows that there is more, that is an error of the stream, told to the sinks as
+// `source.paging_suspected` once until it changes. What was read goes on its way meanwhile. A sign
+// on the last page is judged whenever a walk ends there; the list's length only where a walk has
+// passed all of it, since rows come and go meanwhile.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';

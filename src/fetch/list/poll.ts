@@ -1,4 +1,5 @@
-// One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have found.
+// One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have
+// found.
 
 import type { Answer } from '../../contracts/answer.ts';
 import type { ListReading } from '../../contracts/definition.ts';
@@ -22,7 +23,9 @@ export interface PollMemory {
   /** Of the round under way. */
   tally: Tally;
   readonly empties: EmptyRuns;
-  /** Pages that the round under way has passed, and the most that any has since a poll ended well. */
+  /**
+   * Pages that the round under way has passed, and the most that any has since a poll ended well.
+   */
   readonly reached: { pages: number; most: number };
   /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
   triedBackAt: number | null;
@@ -34,7 +37,9 @@ export interface PollMemory {
   missed: boolean;
   /** It failed. */
   failed: boolean;
-  /** Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known. */
+  /**
+   * Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known.
+   */
   lostAt: number | null;
 }
 
@@ -74,8 +79,9 @@ export class Poll {
   }
 
   /**
-   * Event time up to which records at the list's start count as known, since they may be forgotten; null: none do. Those
-   * that are late by no more than `lookback` are rather held twice than not at all.
+   * Event time up to which records at the list's start count as known, since they may be forgotten;
+   * null: none do. Those that are late by no more than `lookback` are rather held twice than not at
+   * all.
    */
   get forgottenUpTo(): number | null {
     const { whole, memory } = this.checkpoint;
@@ -91,8 +97,8 @@ export class Poll {
   }
 
   /**
-   * Before the first page of a list that is read from now on: what stands in it from shortly before is not told, yet has to
-   * be known, so that what comes late is.
+   * Before the first page of a list that is read from now on: what stands in it from shortly before
+   * is not told, yet has to be known, so that what comes late is.
    */
   async begin(): Promise<void> {
     const { since, standingBefore } = this.checkpoint.wanted;
@@ -137,7 +143,10 @@ export class Poll {
     return walked;
   }
 
-  /** True where the list seems to be longer than what was read of it, for the first time: it is to be looked at again. */
+  /**
+   * True where the list seems to be longer than what was read of it, for the first time: it is to
+   * be looked at again.
+   */
   missesRows(): boolean {
     const { whole, ...rest } = this.verdicts;
     const isFirst = whole?.sign === totalSign && !this.memory.missed;

@@ -1,16 +1,18 @@
-// How a list is read so that nothing is lost under any server that the upstream documents allow. They show no order, no
-// time filter and no lifetime of cursors, so where new records turn up is learned, and never quite believed:
+// How a list is read so that nothing is lost under any server that the upstream documents allow.
+// They show no order, no time filter and no lifetime of cursors, so where new records turn up is
+// learned, and never quite believed:
 //
 //   end     asks the last cursor that worked again, and follows on: what is new in a list that grows at its end
 //   start   walks from the first page down to what is known: what is new in a list that grows at its start
 //   back    from a cursor of some minutes ago to the end: records that came late
 //   round   the whole list, a few pages at each poll: what nothing else has shown
 //
-// While the order is unknown each poll reads both ends, and where new records come in teaches it. Once it is learned, the
-// other end is looked at now and then. A round begins each `reconcile_every`; only a record that came through the end
-// shows that the end can be trusted, and while one has lately a round a day is enough. So a record that upstream shows
-// for longer is held, wherever in the list it stands. What must stay true: every step forward is committed with
-// the page that justifies it, and an error is never taken for the end of a list.
+// While the order is unknown each poll reads both ends, and where new records come in teaches it.
+// Once it is learned, the other end is looked at now and then. A round begins each
+// `reconcile_every`; only a record that came through the end shows that the end can be trusted, and
+// while one has lately a round a day is enough. So a record that upstream shows for longer is held,
+// wherever in the list it stands. What must stay true: every step forward is committed with the
+// page that justifies it, and an error is never taken for the end of a list.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -54,7 +56,10 @@ export class ListPoller {
     return this.#reader.loaded;
   }
 
-  /** One poll: up to the tail, or until others should have their turn. Never throws for what upstream did. */
+  /**
+   * One poll: up to the tail, or until others should have their turn. Never throws for what
+   * upstream did.
+   */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
     const { steps, loaded } = this.#reader;
@@ -116,7 +121,10 @@ export class ListPoller {
     return suspected && doubtError(stream, suspected);
   }
 
-  /** What a failure leads to. A cursor that dies in the middle of a walk costs no more than another walk. */
+  /**
+   * What a failure leads to. A cursor that dies in the middle of a walk costs no more than another
+   * walk.
+   */
   async #failed(poll: Poll, failure: Failure): Promise<PollResult> {
     const { about, cause } = failure;
     const { stream } = this.#reader.means;
@@ -142,7 +150,10 @@ export class ListPoller {
   }
 }
 
-/** Without the sorting that upstream refuses the list is in another order: what is known of its ends is void. */
+/**
+ * Without the sorting that upstream refuses the list is in another order: what is known of its ends
+ * is void.
+ */
 async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
   const { resume } = poll.checkpoint.end;
   const { name } = poll.reader.means.stream;

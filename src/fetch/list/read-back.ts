@@ -1,5 +1,5 @@
-// Stepping back: from a place where the list was read some time before to its end, through what is known. Finds records that came
-// late, and the list's end where the cursor for it has died.
+// Stepping back: from a place where the list was read some time before to its end, through what is
+// known. Finds records that came late, and the list's end where the cursor for it has died.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd } from './checkpoint.ts';
@@ -11,8 +11,8 @@ import { resumeAfter } from './stage.ts';
 const stepsBackMax = 5;
 
 /**
- * Reads from the last place on the trail whose records are all older than `horizon` (epoch milliseconds). False: there is
- * none, or upstream takes none of those tried.
+ * Reads from the last place on the trail whose records are all older than `horizon` (epoch
+ * milliseconds). False: there is none, or upstream takes none of those tried.
  */
 export async function readBack(poll: Poll, horizon: number): Promise<boolean | Failure> {
   const { stream, spool } = poll.reader.means;
@@ -43,14 +43,18 @@ export async function readBack(poll: Poll, horizon: number): Promise<boolean | F
   return false;
 }
 
-/** Looks for records that came late since this was done last. They are at most `lookback` older than that. */
+/**
+ * Looks for records that came late since this was done last. They are at most `lookback` older than
+ * that.
+ */
 export async function rewind(poll: Poll): Promise<Failure | null> {
   const { lookbackMs, rewindEveryMs } = poll.settings;
   const { triedBackAt } = poll.memory;
   if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return null;
   const isThrough = await readBack(poll, poll.checkpoint.looked.rewoundAt - lookbackMs);
   if (typeof isThrough === 'object') return isThrough;
-  // Where upstream takes no cursor from before, it is not asked at each poll, and a round has to find them.
+  // Where upstream takes no cursor from before, it is not asked at each poll, and a round has to
+  // find them.
   poll.memory.triedBackAt = isThrough ? null : poll.begunAt;
   if (isThrough) await poll.commit({ looked: { rewoundAt: poll.begunAt } });
   return null;

@@ -1,5 +1,6 @@
-// What is new at the end of a list: asks the last cursor that worked again, and follows on. Where no such place is known, or
-// upstream no longer takes it, the end is found anew: from a place where the list was read some time before, or by a round.
+// What is new at the end of a list: asks the last cursor that worked again, and follows on. Where
+// no such place is known, or upstream no longer takes it, the end is found anew: from a place where
+// the list was read some time before, or by a round.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd, roundWanted } from './checkpoint.ts';
@@ -49,10 +50,11 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
     ...(isFirst ? {} : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
     step: (stage) => {
       growth.note(stage);
-      // What was the only page may have been pushed on to the next one: until the end nothing behind it is unread.
+      // What was the only page may have been pushed on to the next one: until the end nothing
+      // behind it is unread.
       if (isFirst && stage.next !== null) return {};
-      // Where the walk before was cut short, what comes now was there already; and what is known from elsewhere shows
-      // that this is another place.
+      // Where the walk before was cut short, what comes now was there already; and what is known
+      // from elsewhere shows that this is another place.
       const proven = !isFirst && atEnd && stage.next === null && growth.isBehind(again);
       return {
         end: {
@@ -107,8 +109,8 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
 }
 
 /**
- * Where another place is served than was asked for, records without ids would look new. Then most of those that are not
- * expected are known nevertheless.
+ * Where another place is served than was asked for, records without ids would look new. Then most
+ * of those that are not expected are known nevertheless.
  */
 function checkEnd(
   { checkpoint, reader }: Poll,

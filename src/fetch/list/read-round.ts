@@ -1,9 +1,11 @@
-// A round: a walk through the whole list, through what is known, that finds what neither end has shown. The first one reads the
-// list's history and finds its end. Later ones find what a server keeps from who asks only the ends: a cursor may be
-// bound to the list as it was, a list may grow where nothing was seen to grow so far, and a record may come very late.
+// A round: a walk through the whole list, through what is known, that finds what neither end has
+// shown. The first one reads the list's history and finds its end. Later ones find what a server
+// keeps from who asks only the ends: a cursor may be bound to the list as it was, a list may grow
+// where nothing was seen to grow so far, and a record may come very late.
 //
-// A round takes a tenth of the time and goes on at the next poll, so that what is new never waits for it; only where the
-// list's end is not known without it does it go through in one poll. Its progress is committed.
+// A round takes a tenth of the time and goes on at the next poll, so that what is new never waits
+// for it; only where the list's end is not known without it does it go through in one poll. Its
+// progress is committed.
 
 import type { Failure } from '../../contracts/answer.ts';
 import {
@@ -24,13 +26,17 @@ import { resumeAfter } from './stage.ts';
 
 /** Part of the time that rounds may take. */
 const timeShare = 0.1;
-/** For how long a list's end counts as showing what is new, or as hiding it, after it was last seen to. */
+/**
+ * For how long a list's end counts as showing what is new, or as hiding it, after it was last seen
+ * to.
+ */
 const seenForMs = 24 * 3_600_000;
 const dayMs = 24 * 3_600_000;
 
 /**
- * How often the whole list is read: once a day where a record has come through its end, since nothing else is likely to be
- * missed; else each `reconcile_every`, and less often, though once a day, where a round takes long.
+ * How often the whole list is read: once a day where a record has come through its end, since
+ * nothing else is likely to be missed; else each `reconcile_every`, and less often, though once a
+ * day, where a round takes long.
  */
 export function roundEveryMs({ checkpoint, settings, memory: { triedBackAt }, now }: Poll): number {
   const { growth, end, whole, memory } = checkpoint;
@@ -45,7 +51,10 @@ export function roundEveryMs({ checkpoint, settings, memory: { triedBackAt }, no
   return Math.min(daily, Math.max(reconcileEveryMs, whole.sweptInMs / timeShare));
 }
 
-/** The list has grown at its end and asking there did not show it, so that a round is how it is read. */
+/**
+ * The list has grown at its end and asking there did not show it, so that a round is how it is
+ * read.
+ */
 export function isBlind({ end }: ListCheckpoint, now: number): boolean {
   return isRecent(end.blindAt, now);
 }
@@ -54,7 +63,10 @@ function isRecent(at: number | null, now: number): boolean {
   return at !== null && now - at < seenForMs;
 }
 
-/** Goes on with the round under way, or begins one; `hurried` in one go, `anew` from the list's start. */
+/**
+ * Goes on with the round under way, or begins one; `hurried` in one go, `anew` from the list's
+ * start.
+ */
 export async function readRound(
   poll: Poll,
   { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },

@@ -1,5 +1,6 @@
-// What is new at the start of a list: walks from the first page down to what is known. A walk that died is first gone on with
-// down to there; what it had found is known and yet no sign of having joined up, so the new walk passes through it.
+// What is new at the start of a list: walks from the first page down to what is known. A walk that
+// died is first gone on with down to there; what it had found is known and yet no sign of having
+// joined up, so the new walk passes through it.
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { CheckpointChange } from './checkpoint.ts';
@@ -19,7 +20,8 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const failed = await goOnWithOpenWalk(poll);
   if (failed !== null || poll.more) return failed;
   if (hasPaused) {
-    // It was in the midst of empty pages, and is through now: the next poll looks at the start again.
+    // It was in the midst of empty pages, and is through now: the next poll looks at the start
+    // again.
     reader.memory.anchorAll();
     await poll.commit({ start: { openWalk: null } });
     return null;
@@ -40,7 +42,8 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
     growth.note(stage);
     reach = reachWith(reach, stage);
     const { next, onward, taken } = stage;
-    // Where empty pages lead on for ever, the end has been followed further than to the first of them.
+    // Where empty pages lead on for ever, the end has been followed further than to the first of
+    // them.
     const leadsOn = onward !== null && taken.page.records.length === 0;
     if (next === null && !(leadsOn && end.resume !== null)) atEnd = resumeAfter(stage);
   });
@@ -74,7 +77,9 @@ interface TopWalk {
   readonly horizon: number | null;
 }
 
-/** Ends on a page whose records are all anchored and, where late ones are looked for, old enough. */
+/**
+ * Ends on a page whose records are all anchored and, where late ones are looked for, old enough.
+ */
 function topWalk(
   poll: Poll,
   { from, block, horizon }: TopWalk,

@@ -1,7 +1,8 @@
-// One list stream's remembering, under the strategies of poller.ts: it has a page asked for, tells what on it is
-// new, and commits page, identities and checkpoint together, those of several pages where they are small. What must stay
-// true: the checkpoint in memory is the one on disk with the staged steps, which nothing overtakes, and when a commit
-// fails both memory and checkpoint are loaded anew before the next poll.
+// One list stream's remembering, under the strategies of poller.ts: it has a page asked for, tells
+// what on it is new, and commits page, identities and checkpoint together, those of several pages
+// where they are small. What must stay true: the checkpoint in memory is the one on disk with the
+// staged steps, which nothing overtakes, and when a commit fails both memory and checkpoint are
+// loaded anew before the next poll.
 
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../contracts/answer.ts';
@@ -88,7 +89,10 @@ export class ListReader {
     return this.#steps;
   }
 
-  /** Loads checkpoint and memory, once, and again after a failed commit. Throws `checkpoint_mismatch`. */
+  /**
+   * Loads checkpoint and memory, once, and again after a failed commit. Throws
+   * `checkpoint_mismatch`.
+   */
   async load(): Promise<ListCheckpoint> {
     if (this.#checkpoint !== null) return this.#checkpoint;
     const { stream, spool, clock, log, order, start } = this.means;
@@ -115,14 +119,17 @@ export class ListReader {
     this.#unsaved = false;
     const { limitMax, hasNext, endsWithNull } = checkpoint.server;
     this.#asker.traits = { limitMax, hasNext, endsWithNull };
-    // A pinned order wins over a learned one, and unpinning starts learning again from what is known.
+    // A pinned order wins over a learned one, and unpinning starts learning again from what is
+    // known.
     const { growth } = checkpoint;
     const pinned = order === 'auto' ? growth.order : order;
     this.#checkpoint = { ...checkpoint, growth: { ...growth, order: pinned } };
     return this.#checkpoint;
   }
 
-  /** Forgets what was judged and not committed, so that the next poll starts from what is durable. */
+  /**
+   * Forgets what was judged and not committed, so that the next poll starts from what is durable.
+   */
   discard(): void {
     if (this.#unsaved || !this.#group.isEmpty) this.#checkpoint = null;
     this.#group.clear();
@@ -167,13 +174,18 @@ export class ListReader {
     return JSON.stringify(joined(now, change)) !== JSON.stringify(now);
   }
 
-  /** Commits findings and changed parts of the checkpoint, in one transaction with what is staged. */
+  /**
+   * Commits findings and changed parts of the checkpoint, in one transaction with what is staged.
+   */
   async commit(change: CheckpointChange, findings: readonly Finding[] = []): Promise<void> {
     this.stage(null, change, { trail: null, findings });
     await this.flush();
   }
 
-  /** Stages what was taken, findings, and the changed parts of the checkpoint, all for one transaction. */
+  /**
+   * Stages what was taken, findings, and the changed parts of the checkpoint, all for one
+   * transaction.
+   */
   stage(
     taken: Taken | null,
     change: CheckpointChange,
@@ -219,7 +231,10 @@ export class ListReader {
     return this.#group.isWhole;
   }
 
-  /** Resolves when `coming` has settled, or with true when staged steps have waited for it long enough. */
+  /**
+   * Resolves when `coming` has settled, or with true when staged steps have waited for it long
+   * enough.
+   */
   isLate(coming: Promise<unknown>): Promise<boolean> {
     return this.#group.isLate(coming);
   }

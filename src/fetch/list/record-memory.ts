@@ -1,5 +1,5 @@
-// What one list stream remembers of its records, and what on a page is new by it. It is loaded with the checkpoint, and
-// anew after a commit that failed, since judging a page adds to it at once.
+// What one list stream remembers of its records, and what on a page is new by it. It is loaded with
+// the checkpoint, and anew after a commit that failed, since judging a page adds to it at once.
 
 import type { ListStream } from '../../contracts/source.ts';
 import type { StreamMemory } from '../../contracts/spool.ts';
@@ -14,7 +14,10 @@ import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 import type { Taken } from './stage.ts';
 
-/** What a page is to the walk that reads it; `horizon`: records up to this event time count as known. */
+/**
+ * What a page is to the walk that reads it; `horizon`: records up to this event time count as
+ * known.
+ */
 export type HowRead = Pick<
   Question,
   'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'
@@ -127,8 +130,8 @@ export function underIgnore(
   const { memory } = held;
   if (JSON.stringify(memory.ignore) === JSON.stringify(ignore)) {
     const isOld = memory.olderUpTo === byOldVersion && newest > 0;
-    // Read in its order, the first content met under an id is the one that was delivered; but what may be forgotten
-    // is not read as if it were new.
+    // Read in its order, the first content met under an id is the one that was delivered; but what
+    // may be forgotten is not read as if it were new.
     const anew = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
     return joined(held, { memory: { olderUpTo: Math.min(memory.olderUpTo, newest) }, ...anew });
   }

@@ -1,5 +1,6 @@
-// When a record happened, as far as the fetch side needs it: for the watermark, for `start`, and to tell how far back a page
-// reaches. The exact time of each event is the normaliser's; here a record whose time cannot be read has none.
+// When a record happened, as far as the fetch side needs it: for the watermark, for `start`, and to
+// tell how far back a page reaches. The exact time of each event is the normaliser's; here a record
+// whose time cannot be read has none.
 
 import type { ParsedRecord } from '../../contracts/event.ts';
 import type { RecordList } from '../../tools/record-list.ts';
@@ -9,7 +10,10 @@ import { valueAt } from '../../tools/records.ts';
 const millisecondsFrom = 1e11;
 /** Only what begins like RFC 3339 is a time: the engine's parser takes `12` for a month of 2001. */
 const dated = /^\d{4}-\d\d-\d\d/;
-/** Upstream speaks UTC, also where it does not say so; the engine's parser would take the machine's own zone. */
+/**
+ * Upstream speaks UTC, also where it does not say so; the engine's parser would take the machine's
+ * own zone.
+ */
 const withoutZone = /^[-\d]{10}[T ][\d:.]+$/;
 
 /** Epoch milliseconds of the first path that holds a readable time, or null. */
@@ -33,7 +37,10 @@ export interface TimeSpan {
   readonly latest: number;
 }
 
-/** Earliest and latest time of a page, told from its two ends: pages are in order in every order but `mixed`. */
+/**
+ * Earliest and latest time of a page, told from its two ends: pages are in order in every order but
+ * `mixed`.
+ */
 export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpan | null {
   if (records.length === 0) return null;
   const first = timeOf(records.at(0) ?? null, paths);

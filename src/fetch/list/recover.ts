@@ -1,7 +1,8 @@
-// What is done when upstream refuses the cursor that a stream resumes at. A refusal can be a slip, the endpoint can be at fault,
-// or the cursor is dead: the three are told apart before anything is changed. A dead cursor is told to the sinks as
-// `source.checkpoint_reset`, and the list's end has to be found anew; where the list no longer reaches back to what was
-// read, that is told as `source.gap_suspected`.
+// What is done when upstream refuses the cursor that a stream resumes at. A refusal can be a slip,
+// the endpoint can be at fault, or the cursor is dead: the three are told apart before anything is
+// changed. A dead cursor is told to the sinks as `source.checkpoint_reset`, and the list's end has
+// to be found anew; where the list no longer reaches back to what was read, that is told as
+// `source.gap_suspected`.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -16,8 +17,8 @@ import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next poll goes on as before. A
- * failure where the endpoint is at fault.
+ * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next
+ * poll goes on as before. A failure where the endpoint is at fault.
  */
 export async function isDead(
   reader: ListReader,
@@ -25,7 +26,8 @@ export async function isDead(
   { resume, first, signal }: { resume: Place; first: Place; signal: AbortSignal },
 ): Promise<boolean | Failure> {
   if (isIgnored(refusal)) return true;
-  // The list's start first: where the endpoint has refused everything for a while, the cursor is asked again after that.
+  // The list's start first: where the endpoint has refused everything for a while, the cursor is
+  // asked again after that.
   const start = await reader.ask(first, 0, signal);
   if (start.outcome !== 'ok') return start;
   const again = await reader.ask(resume, 0, signal);
@@ -37,7 +39,10 @@ export function isRefused({ outcome, about }: Failure): boolean {
   return outcome === 'refused' && about !== 'sort';
 }
 
-/** True for a place from which a walk comes to no end: upstream does not take it, or leads in a circle from it. */
+/**
+ * True for a place from which a walk comes to no end: upstream does not take it, or leads in a
+ * circle from it.
+ */
 export function leadsNowhere(failure: Failure): boolean {
   return isRefused(failure) || failure.cause.code === 'pagination_loop';
 }
@@ -55,7 +60,10 @@ export function resetFinding(
   };
 }
 
-/** Tells that a cursor has died and that what came in since is left out, from the latest event read to now. */
+/**
+ * Tells that a cursor has died and that what came in since is left out, from the latest event read
+ * to now.
+ */
 export function fromNowFindings(
   stream: string,
   cause: ExportError,
@@ -79,7 +87,9 @@ export function fromNowFindings(
   ];
 }
 
-/** Whether a failure means that the company of a stream is denied or gone, not a place in its list. */
+/**
+ * Whether a failure means that the company of a stream is denied or gone, not a place in its list.
+ */
 export async function isScopeLost(
   reader: ListReader,
   failure: Failure,
@@ -106,8 +116,9 @@ export function scopeFinding(stream: string, cause: ExportError): Finding {
 }
 
 /**
- * A server may take any cursor and begin at the start: its answer then is the first page of a list of several. Where records
- * have no ids what is known would look new, so it is noticed as well when the list has grown meanwhile.
+ * A server may take any cursor and begin at the start: its answer then is the first page of a list
+ * of several. Where records have no ids what is known would look new, so it is noticed as well when
+ * the list has grown meanwhile.
  */
 export function checkHeeded(
   { checkpoint, means }: ListReader,

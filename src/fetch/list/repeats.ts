@@ -1,7 +1,8 @@
-// What a stream remembers of the records it has held, so that a record read again is not held again. Keys are kept in two
-// generations: when the younger one is full the older one is forgotten, which bounds memory without ordering keys.
-// A walk from the newest end can die before it has joined up with what was known; until it has, the keys it added
-// are `unanchored`: they are repeats, but they do not stop a walk.
+// What a stream remembers of the records it has held, so that a record read again is not held
+// again. Keys are kept in two generations: when the younger one is full the older one is forgotten,
+// which bounds memory without ordering keys. A walk from the newest end can die before it has
+// joined up with what was known; until it has, the keys it added are `unanchored`: they are
+// repeats, but they do not stop a walk.
 
 import { identityBytes } from '../../contracts/spool.ts';
 import { KeyTable } from './key-table.ts';
@@ -89,7 +90,10 @@ export class Repeats {
     this.#since = new KeyTable();
   }
 
-  /** True where version 0.1.0 kept this check over the content under a key of an id, `value` its last one. */
+  /**
+   * True where version 0.1.0 kept this check over the content under a key of an id, `value` its
+   * last one.
+   */
   hasChecked(key: Uint32Array, value: number, check: number): boolean {
     return value === check || this.value(checkedKey(key, 0, check), 0) >= 0;
   }

@@ -1,4 +1,5 @@
-// A page of a walk on its way into the spool, with what is around it, and what follows from it for the checkpoint.
+// A page of a walk on its way into the spool, with what is around it, and what follows from it for
+// the checkpoint.
 
 import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
@@ -20,7 +21,10 @@ export interface Taken {
   readonly span: TimeSpan | null;
 }
 
-/** Time of a page's latest record, never in the future: how far a walk has come in the time of events. */
+/**
+ * Time of a page's latest record, never in the future: how far a walk has come in the time of
+ * events.
+ */
 export function latestOn(taken: Taken | null): number | null {
   return taken === null || taken.span === null ? null : Math.min(taken.span.latest, taken.at);
 }
@@ -43,11 +47,17 @@ export interface Stage {
   readonly onward: Place | null;
   readonly taken: Taken;
   readonly pager: Pager;
-  /** Leading records of the page that this walk has met on the one before: by offset they are asked for again. */
+  /**
+   * Leading records of the page that this walk has met on the one before: by offset they are asked
+   * for again.
+   */
   readonly overlap: number;
   /** What was passed with this page. */
   readonly passed: Passed;
-  /** Keys of records that were on the page the walk began at and are still to be met: pages may have become shorter. */
+  /**
+   * Keys of records that were on the page the walk began at and are still to be met: pages may have
+   * become shorter.
+   */
   readonly left: string | null;
   /** Records without ids were met, now or before. */
   readonly nameless: boolean;
@@ -65,7 +75,8 @@ export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'
   const { place, next, onward, taken, pager, left, nameless } = stage;
   const { identified } = taken.judged;
   const { resume, overlap } = pager.resume(place, onward);
-  // Only records without ids need to know what was on the page that is asked again; by offset the overlap says it.
+  // Only records without ids need to know what was on the page that is asked again; by offset the
+  // overlap says it.
   const wanted = next === null && overlap === null && nameless;
   const resumePage = wanted ? keysOf(identified).toString('base64') : null;
   return {

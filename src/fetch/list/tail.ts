@@ -1,8 +1,9 @@
-// The end of a list whose upstream never says so: behind the last record it leads on with a new cursor for ever, to empty
-// pages or to the last page over again. Such an end has to be learned, since a list may as well have a hundred empty
-// pages before its next record, and rows may move down by a page meanwhile. What must stay true: nothing that stands
-// behind empty pages is given up for it. Where it was learned, the next poll goes on at the newest cursor, so that a gap
-// which was taken for the end is crossed all the same, a page at each poll.
+// The end of a list whose upstream never says so: behind the last record it leads on with a new
+// cursor for ever, to empty pages or to the last page over again. Such an end has to be learned,
+// since a list may as well have a hundred empty pages before its next record, and rows may move
+// down by a page meanwhile. What must stay true: nothing that stands behind empty pages is given up
+// for it. Where it was learned, the next poll goes on at the newest cursor, so that a gap which was
+// taken for the end is crossed all the same, a page at each poll.
 
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { Sameness } from './circle.ts';
@@ -10,11 +11,17 @@ import { type Page, type Place, samePlace } from './page.ts';
 
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;
-/** Followed in all, where each cursor is the same whenever its place is asked, as one that leads on is. */
+/**
+ * Followed in all, where each cursor is the same whenever its place is asked, as one that leads on
+ * is.
+ */
 const gapMax = 300;
 /** Empty pages in a row that any list may have, also where none were met so far. */
 const gapUsual = 10;
-/** Times that the page before comes again at the end: once can be rows that have moved down by a page meanwhile. */
+/**
+ * Times that the page before comes again at the end: once can be rows that have moved down by a
+ * page meanwhile.
+ */
 const againMax = 2;
 
 /** Empty pages met in a row. */
@@ -22,7 +29,10 @@ export interface EmptyRun {
   count: number;
 }
 
-/** The run that a paused walk has met, for the walk that goes on there; found out again after a restart. */
+/**
+ * The run that a paused walk has met, for the walk that goes on there; found out again after a
+ * restart.
+ */
 export class EmptyRuns {
   #at: Place | null = null;
   #count = 0;
@@ -42,7 +52,10 @@ export class EmptyRuns {
 /** What is known of a list's end. */
 type Known = Pick<ListCheckpoint, 'server' | 'memory'>;
 
-/** How a page looks; `mayGoOn`: a cursor that is a time may lead on from it to records of the same second. */
+/**
+ * How a page looks; `mayGoOn`: a cursor that is a time may lead on from it to records of the same
+ * second.
+ */
 export interface Looked {
   readonly sameness: Sameness;
   readonly mayGoOn: boolean;
@@ -57,7 +70,10 @@ export class TailWatch {
   #gap = 0;
   #isUnsure = false;
 
-  /** `isPoll`: the walk began where the list ended before, so that what it meets first should be new. */
+  /**
+   * `isPoll`: the walk began where the list ended before, so that what it meets first should be
+   * new.
+   */
   constructor(known: Known, { isPoll, run }: { isPoll: boolean; run: EmptyRun }) {
     this.#known = known;
     this.#isPoll = isPoll;
@@ -90,7 +106,9 @@ export class TailWatch {
     this.#isUnsure = page.records.length === 0 && page.next !== next;
   }
 
-  /** Whether the list ends with a page that leads on: `count` records on it, `fresh` of them new. */
+  /**
+   * Whether the list ends with a page that leads on: `count` records on it, `fresh` of them new.
+   */
   isEnd(count: number, fresh: number, { sameness, mayGoOn }: Looked): boolean {
     if (count === 0) {
       this.#run.count += 1;
