@@ -1,7 +1,7 @@
-// `npx node bench/chart.ts`: puts what `bench/results/` holds into the tables of docs/performance.md,
-// and draws it as charts for them and the README, into `docs/assets/`. Bars with their figures beside
-// them, in plain SVG; colours follow the reader's light or dark scheme, and a title and a description
-// say in words what the bars show.
+// `npx node bench/chart.ts`: puts what `bench/results/` holds into the tables of
+// docs/performance.md, and draws it as charts for them and the README, into `docs/assets/`. Bars
+// with their figures beside them, in plain SVG; colours follow the reader's light or dark scheme,
+// and a title and a description say in words what the bars show.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Circumstances, readResults } from './results.ts';

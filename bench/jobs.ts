@@ -1,5 +1,5 @@
-// What is measured: audit pages in, and each kind of delivery out. A job names the sinks of its config and the floor that
-// it is held against (floor.ts).
+// What is measured: audit pages in, and each kind of delivery out. A job names the sinks of its
+// config and the floor that it is held against (floor.ts).
 
 import type { Floors } from './floor.ts';
 import { upstreamScript } from './nginx-upstream.ts';

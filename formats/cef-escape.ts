@@ -1,8 +1,9 @@
-// Escaping for CEF, as the ArcSight CEF Implementation Standard (version 27, "Character encoding") has it, and only
-// that: a pipe must not be escaped in the extension, nor an equals sign in the header, or decoders reject the event.
-// Replacements besides escapes: CRLF counts as one line break; other control characters become blanks, since they would
-// break the syslog line around the event; blanks at the ends of a value go, as decoders cut them anyway. Length limits
-// count code points of the escaped text, so that they hold however a receiver counts.
+// Escaping for CEF, as the ArcSight CEF Implementation Standard (version 27, "Character encoding")
+// has it, and only that: a pipe must not be escaped in the extension, nor an equals sign in the
+// header, or decoders reject the event. Replacements besides escapes: CRLF counts as one line
+// break; other control characters become blanks, since they would break the syslog line around the
+// event; blanks at the ends of a value go, as decoders cut them anyway. Length limits count code
+// points of the escaped text, so that they hold however a receiver counts.
 
 import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
 
@@ -26,7 +27,10 @@ export function escapeValue(value: string, lengthMax: number): string {
   return limited(value.replace(specialInValueAll, inValue), lengthMax);
 }
 
-/** A header field, at most `lengthMax` characters. A line break becomes one blank: headers know no `\n`. */
+/**
+ * A header field, at most `lengthMax` characters. A line break becomes one blank: headers know no
+ * `\n`.
+ */
 export function escapeHeader(value: string, lengthMax: number): string {
   if (value.length <= lengthMax && !specialInHeader.test(value)) return trimBlanks(value);
   return limited(value.replace(specialInHeaderAll, inHeader), lengthMax);

@@ -1,17 +1,17 @@
-// Writes an event as CEF: one walk over its attributes, each of which goes to the key that the table has for it
-// (cef-keys.ts), or to a key of its own where it has none, where a better source has taken it, or where it does not fit.
-// What can have no key (lists, empty values, names that make no key) stands in one value as JSON, `sluiceUnmapped`. So
-// every value of an event is in its CEF, within the lengths; where one is not, `sluiceTruncated` says so. A key stands
-// at most once. Times are epoch milliseconds.
+// Writes an event as CEF: one walk over its attributes, each of which goes to the key that the
+// table has for it (cef-keys.ts), or to a key of its own where it has none, where a better source
+// has taken it, or where it does not fit. What can have no key (lists, empty values, names that
+// make no key) stands in one value as JSON, `sluiceUnmapped`. So every value of an event is in its
+// CEF, within the lengths; where one is not, `sluiceTruncated` says so. A key stands at most once.
+// Times are epoch milliseconds.
 
-import type { Event } from '../src/contracts/event.ts';
+import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { cefKeys, ownLengthMax } from './cef-keys.ts';
 import { type Place, Places } from './cef-places.ts';
 import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';
-import { actionOf, countOf, part, statusOf, textOf } from './parts.ts';
-
-type Ocsf = Event['ocsf'];
+import { classIdOf, nameOf, outcomeOf } from './cef-whole.ts';
+import { actionOf, part, textOf } from './parts.ts';
 
 /** One value that has no key. */
 interface Left {
@@ -20,15 +20,12 @@ interface Left {
 }
 
 const depthMax = 16;
-// More keys than this are no event that somebody searches, and receivers that index every key have bounds of their own.
+// More keys than this are no event that somebody searches, and receivers that index every key have
+// bounds of their own.
 const ownKeysMax = 128;
 const authentication = 3002;
 const dnsActivity = 4003;
-const detectionFinding = 2004;
-const findings = 2;
-const signatureMax = 24;
-const nothing = '';
-const noTexts = cefKeys.map(() => nothing);
+const noTexts = cefKeys.map(() => '');
 const noPlaces = cefKeys.map((): Place | null => null);
 const slots = new Map(cefKeys.map(({ key }, slot) => [key, slot]));
 const beginnings = cefKeys.map(({ key, kind }) => (kind === 'address' ? '' : ` ${key}=`));
@@ -80,7 +77,7 @@ export class Writer {
   #pen: Pen = { lengthMax: 0, replacePipe: false };
   #withRest = false;
   readonly #places = new Places();
-  #ocsf: Ocsf | null = null;
+  #ocsf: OcsfEvent | null = null;
   #texts: string[] = [];
   /** Where each text is from, and as what; what is left of the event before counts for nothing. */
   readonly #from = noPlaces.slice();
@@ -117,7 +114,7 @@ export class Writer {
     };
   }
 
-  #begin(ocsf: Ocsf): void {
+  #begin(ocsf: OcsfEvent): void {
     this.#ocsf = ocsf;
     this.#texts = noTexts.slice();
     this.#own = [];
@@ -218,7 +215,7 @@ export class Writer {
   }
 
   /** What follows from several attributes together. */
-  #conclude(ocsf: Ocsf): void {
+  #conclude(ocsf: OcsfEvent): void {
     const texts = this.#texts;
     if (texts[slot.classId] === '') this.#put(slot.classId, classIdOf(ocsf));
     if (texts[slot.name] === '') this.#put(slot.name, nameOf(ocsf));
@@ -247,7 +244,7 @@ export class Writer {
   }
 
   /** The source's own word for the outcome is no reason for it. */
-  #concludeReason(ocsf: Ocsf): void {
+  #concludeReason(ocsf: OcsfEvent): void {
     const status = textOf(ocsf.status);
     const place = this.#from[slot.reason];
     const text = this.#texts[slot.reason] ?? '';
@@ -256,8 +253,11 @@ export class Writer {
     if (text !== outcomeOf(ocsf)) this.#writeOwn(place, text);
   }
 
-  /** A program that acts by itself is who acts; one that somebody acts with is the service that it is done through. */
-  #concludeAgent(ocsf: Ocsf): void {
+  /**
+   * A program that acts by itself is who acts; one that somebody acts with is the service that it
+   * is done through.
+   */
+  #concludeAgent(ocsf: OcsfEvent): void {
     const actor = part(ocsf.actor);
     const name = textOf(actor.app_name);
     const uid = textOf(actor.app_uid);
@@ -296,31 +296,4 @@ export class Writer {
     if (outcome !== '') pairs += ` outcome=${outcome}`;
     return texts[slot.attack] === '' ? pairs : `${pairs} frameworkName=MITRE ATT&CK`;
   }
-}
-
-/** A finding's own id where many can share it, being short and not that of the one record; else class and activity. */
-function classIdOf({ class_uid, activity_id, finding_info, metadata }: Ocsf): string {
-  const uid = textOf(part(finding_info).uid);
-  const shared =
-    class_uid === detectionFinding &&
-    uid !== undefined &&
-    uid.length <= signatureMax &&
-    uid !== part(metadata).original_event_uid;
-  return shared ? uid : `${countOf(class_uid) ?? 0}:${countOf(activity_id) ?? 0}`;
-}
-
-/** How it ended; a finding's status is how far somebody is with it. */
-function outcomeOf(ocsf: Ocsf): string {
-  if (ocsf.category_uid !== findings) {
-    if (ocsf.status_id === 1) return 'success';
-    if (ocsf.status_id === 2) return 'failure';
-  }
-  return statusOf(ocsf) ?? '';
-}
-
-/** What happened, readable and without particulars: class and activity. */
-function nameOf(ocsf: Ocsf): string {
-  const activity = textOf(ocsf.activity_name) ?? 'Event';
-  const className = textOf(ocsf.class_name);
-  return className === undefined ? activity : `${className}: ${activity}`;
 }

@@ -1,12 +1,15 @@
-// Which value goes to which CEF key, as a table that formatter, reference page and tests all read. What security teams search
-// by has keys of the dictionary, under the same key in every kind of event, so that a SIEM's column means one thing; what
-// the dictionary has no key for is in `sluice…` keys. Each row names the OCSF attributes that its key is taken from, the
-// first that is there; and for logs that are not mapped the names under which records commonly carry the same, compared
-// as the normaliser compares them (without case, `_`, `-`, `.`, a nested name being the same as a flat one). Addresses,
-// ports and keys of sluice's own are found under such names in every record; people, targets and rules in logs only, since an audit record's
-// have been looked for already, and what is left of them may be somebody else's.
+// Which value goes to which CEF key, as a table that formatter, reference page and tests all read.
+// What security teams search by has keys of the dictionary, under the same key in every kind of
+// event, so that a SIEM's column means one thing; what the dictionary has no key for is in
+// `sluice…` keys. Each row names the OCSF attributes that its key is taken from, the first that is
+// there; and for logs that are not mapped the names under which records commonly carry the same,
+// compared as the normaliser compares them (without case, `_`, `-`, `.`, a nested name being the
+// same as a flat one). Addresses, ports and keys of sluice's own are found under such names in
+// every record; people, targets and rules in logs only, since an audit record's have been looked
+// for already, and what is left of them may be somebody else's.
 //
-// Lengths are those of the dictionary of the ArcSight CEF Implementation Standard (version 27), in characters.
+// Lengths are those of the dictionary of the ArcSight CEF Implementation Standard (version 27), in
+// characters.
 
 /** How a value is written, and which values a key takes at all. */
 export type CefKind =
@@ -75,7 +78,10 @@ const text = (key: string, length: number, from: string, names = '', label = '')
   row('text', key, length, from, { names, label });
 const own = (key: string, from: string, names = '') => text(key, ownLengthMax, from, names);
 
-/** All keys but `cs6`, `deviceFacility`, `outcome` and `frameworkName`, in the order in which they are written. */
+/**
+ * All keys but `cs6`, `deviceFacility`, `outcome` and `frameworkName`, in the order in which they
+ * are written.
+ */
 export const cefKeys: readonly CefKey[] = [
   row(
     'header',
@@ -230,7 +236,10 @@ export const cefKeys: readonly CefKey[] = [
   own('sluiceOriginalTime', 'metadata.original_time', 'timestamp eventtime time ts messagetime'),
 ];
 
-/** Attributes of an event that are not written by themselves, since a key or the header tells the same. */
+/**
+ * Attributes of an event that are not written by themselves, since a key or the header tells the
+ * same.
+ */
 export const toldElsewhere: readonly string[] = words(
   'class_uid category_uid category_name activity_id activity_name type_uid type_name severity_id severity status_id status ' +
     'metadata.version metadata.product metadata.uid metadata.log_name metadata.logged_time metadata.profiles metadata.tags ' +
@@ -238,7 +247,9 @@ export const toldElsewhere: readonly string[] = words(
     'entity_result.type entity_result.type_id entity_result.version raw_data raw_data_size unmapped',
 );
 
-/** What stands in for something better: it has keys of the dictionary only where that is not there. */
+/**
+ * What stands in for something better: it has keys of the dictionary only where that is not there.
+ */
 export const standIns: Readonly<Record<string, string>> = {
   'evidences.src_endpoint': 'src_endpoint',
   'evidences.dst_endpoint': 'dst_endpoint',

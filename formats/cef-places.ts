@@ -1,7 +1,8 @@
-// What each attribute of an event, and each name of what was not mapped, leads to in CEF: a key of the table (cef-keys.ts)
-// or a key of its own, named after its path. It is worked out when a name is first seen, then remembered, so that writing
-// an event costs one comparison a value. Names are upstream's: what is remembered is bounded, and what an event is written
-// as never depends on the events before it.
+// What each attribute of an event, and each name of what was not mapped, leads to in CEF: a key of
+// the table (cef-keys.ts) or a key of its own, named after its path. It is worked out when a name
+// is first seen, then remembered, so that writing an event costs one comparison a value. Names are
+// upstream's: what is remembered is bounded, and what an event is written as never depends on the
+// events before it.
 
 import { cefKeys, reservedKeys, standIns, toldElsewhere } from './cef-keys.ts';
 
@@ -10,7 +11,10 @@ export interface OwnKey {
   readonly pair: string;
   /** A key may stand once in an event, whatever paths lead to it. */
   writtenIn: number;
-  /** False where there are so many keys that this one is not remembered: it is another object each time. */
+  /**
+   * False where there are so many keys that this one is not remembered: it is another object each
+   * time.
+   */
   readonly remembered: boolean;
 }
 
@@ -33,7 +37,10 @@ export class Place {
   inTable = false;
   /** What stands here is told elsewhere. */
   told = false;
-  /** An attribute of the event in whose stead this one is read: where that is there, this has no key of the table. */
+  /**
+   * An attribute of the event in whose stead this one is read: where that is there, this has no key
+   * of the table.
+   */
   insteadOf = '';
   /** The places of the object read last, in its order: most objects here have the same names. */
   readonly order: Place[] = [];
@@ -122,7 +129,9 @@ export class Places {
     return new Place(this, new Place(this, null, '', noVocabulary), path, noVocabulary);
   }
 
-  /** The key of a path's own, the same object for the same key; null where the path makes no key. */
+  /**
+   * The key of a path's own, the same object for the same key; null where the path makes no key.
+   */
   ownKey(path: string): OwnKey | null {
     const key = ownKeyOf(path);
     if (key === null) return null;
@@ -162,8 +171,9 @@ function canonicalBelow(above: string, name: string): string {
 }
 
 /**
- * `sluiceFlowBytesToserver` for `flow.bytes_toserver`: letters and digits only, as the standard has it, the vendor in front.
- * Null where nothing readable would be left of the path, or where the key is one of the table's.
+ * `sluiceFlowBytesToserver` for `flow.bytes_toserver`: letters and digits only, as the standard has
+ * it, the vendor in front. Null where nothing readable would be left of the path, or where the key
+ * is one of the table's.
  */
 function ownKeyOf(path: string): string | null {
   if (path.length > 2 * keyLengthMax || /[^\x21-\x7e]/.test(path)) return null;

@@ -1,5 +1,6 @@
-// The one value that holds what has no key of its own: a JSON object of values by their paths. It is always whole JSON: a value
-// that does not fit any more is left out, never cut, since half of a document can be read by nobody.
+// The one value that holds what has no key of its own: a JSON object of values by their paths. It
+// is always whole JSON: a value that does not fit any more is left out, never cut, since half of a
+// document can be read by nobody.
 
 import { escapeValue } from './cef-escape.ts';
 import type { Pen } from './cef-values.ts';

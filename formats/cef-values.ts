@@ -1,5 +1,6 @@
-// How one value is written under a key of the table: checked against what the key takes, escaped, and cut to its length.
-// What a key does not take is not written under it, since decoders fall over values of another type and over empty ones.
+// How one value is written under a key of the table: checked against what the key takes, escaped,
+// and cut to its length. What a key does not take is not written under it, since decoders fall over
+// values of another type and over empty ones.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { escapeHeader, escapeValue } from './cef-escape.ts';
@@ -11,11 +12,17 @@ import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
 export interface Pen {
   /** No value is longer, whatever its key allows. */
   readonly lengthMax: number;
-  /** Pipes become `%7C` in a URL and `¦` elsewhere, for receivers that split on every pipe: CEF has no escape there. */
+  /**
+   * Pipes become `%7C` in a URL and `¦` elsewhere, for receivers that split on every pipe: CEF has
+   * no escape there.
+   */
   readonly replacePipe: boolean;
 }
 
-/** What of a value is written: nothing where it is empty, and `cut` where it is not the whole value as it was. */
+/**
+ * What of a value is written: nothing where it is empty, and `cut` where it is not the whole value
+ * as it was.
+ */
 export interface Written {
   text: string;
   cut: boolean;
@@ -114,7 +121,10 @@ const keysOfIp6: Readonly<Record<string, readonly [key: string, label: string]>>
   dvc: ['c6a1', 'Device IPv6 Address'],
 };
 
-/** The pair of an address under the key of its family; a zone (`%eth0`) means nothing elsewhere and is left out. */
+/**
+ * The pair of an address under the key of its family; a zone (`%eth0`) means nothing elsewhere and
+ * is left out.
+ */
 function addressOf(ip: string, key: string): string {
   if (isIPv4(ip)) return ` ${key}=${ip}`;
   const [ip6Key, label] = keysOfIp6[key] ?? [];

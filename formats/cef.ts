@@ -1,8 +1,9 @@
-// The `cef` format: ArcSight's Common Event Format, which most SIEMs read. `CEF:0|vendor|product|version|class
-// id|name|severity|extension`, with the pipe after the severity always there. It is a projection of the OCSF event
-// (cef-extension.ts says of what); the uid stands whole in `cs6` in every event, however short the line is made, so
-// that a reader can find the full record and tell a repeat. No content can end the line, the header field or the pair
-// that it stands in (cef-escape.ts).
+// The `cef` format: ArcSight's Common Event Format, which most SIEMs read.
+// `CEF:0|vendor|product|version|class id|name|severity|extension`, with the pipe after the severity
+// always there. It is a projection of the OCSF event (cef-extension.ts says of what); the uid
+// stands whole in `cs6` in every event, however short the line is made, so that a reader can find
+// the full record and tell a repeat. No content can end the line, the header field or the pair that
+// it stands in (cef-escape.ts).
 
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
@@ -57,8 +58,8 @@ interface CefWriter {
   /** The whole event. */
   write(event: Event): string;
   /**
-   * The event in at most `bytesMax` bytes, marked. What stands in `sluiceUnmapped` gives way first, then keys of sluice's
-   * own, then the longest values of the dictionary's keys; the uid stays.
+   * The event in at most `bytesMax` bytes, marked. What stands in `sluiceUnmapped` gives way first,
+   * then keys of sluice's own, then the longest values of the dictionary's keys; the uid stays.
    */
   shorten(event: Event, bytesMax: number): string;
 }

@@ -1,5 +1,5 @@
-// The keys of JSON objects while they are passed over (json-scan.ts): which of them an object has
-// had already, and which are left out of a digest. Keys are known by their hashes.
+// What a scan keeps of the objects around it (json-scan.ts), their keys above all: which of them an
+// object has had already, and which are left out of a digest. Keys are known by their hashes.
 
 import { keyHash } from './json-tokens.ts';
 
@@ -71,4 +71,32 @@ export class IgnoredPaths {
     const found = this.#keys.get(hash1);
     return found === undefined || found.hash2 !== hash2 ? null : found.inner;
   }
+}
+
+/** What is kept of the levels around a value while it is passed over. */
+export interface Levels {
+  /** 1 within an object, 0 within an array. */
+  readonly inObject: Uint8Array;
+  /**
+   * What the level itself is hashed behind, and the sum of the level around it; two halves each.
+   */
+  readonly seeds: Int32Array;
+  readonly sums: Int32Array;
+  /** The keys of all of them so far, and where those of each begin. */
+  readonly keys: KeyStack;
+  readonly keysFrom: Uint32Array;
+  readonly paths: (IgnoredPaths | 'all' | null)[];
+}
+
+/** Room for so many levels. */
+export function levelsUpTo(most: number): Levels {
+  const count = most + 1;
+  return {
+    inObject: new Uint8Array(count),
+    seeds: new Int32Array(count * 2),
+    sums: new Int32Array(count * 2),
+    keys: new KeyStack(),
+    keysFrom: new Uint32Array(count),
+    paths: Array.from({ length: count }, () => null),
+  };
 }

@@ -11,7 +11,7 @@
 // its key, an element's all before it in its array. An object is the sum of its members. It proves
 // nothing against who knows how it is made: upstream's own integrity is not ours to prove.
 
-import { type IgnoredPaths, KeyStack } from './json-keys.ts';
+import { type IgnoredPaths, type Levels, levelsUpTo } from './json-keys.ts';
 import { keyHash, malformed, skipSpace, stringMark, TokenScan } from './json-tokens.ts';
 
 const quote = 0x22;
@@ -41,6 +41,9 @@ export const heldNestingMax: number = nestingMax + 8;
 
 /** Thrown for a value that is nested too many levels deep. */
 export class TooDeep extends Error {}
+
+/** One for all scans, since none waits. */
+let levels: Levels | null = null;
 
 /** Passes over values within one body. */
 export class JsonScan {
@@ -86,7 +89,7 @@ export class JsonScan {
     this.#member = member === null ? null : Buffer.from(member);
     this.#memberHash = member === null ? 0 : keyHash(member).hash1;
     this.#ignore = ignore;
-    levels ??= newLevels();
+    levels ??= levelsUpTo(heldNestingMax);
     this.#levels = levels;
   }
 
@@ -274,36 +277,4 @@ export class JsonScan {
     }
     return true;
   }
-}
-
-/**
- * What is kept of the levels around a value while it is passed over; one for all scans, since none
- * waits.
- */
-interface Levels {
-  /** 1 within an object, 0 within an array. */
-  readonly inObject: Uint8Array;
-  /**
-   * What the level itself is hashed behind, and the sum of the level around it; two halves each.
-   */
-  readonly seeds: Int32Array;
-  readonly sums: Int32Array;
-  /** The keys of all of them so far, and where those of each begin. */
-  readonly keys: KeyStack;
-  readonly keysFrom: Uint32Array;
-  readonly paths: (IgnoredPaths | 'all' | null)[];
-}
-
-let levels: Levels | null = null;
-
-function newLevels(): Levels {
-  const count = heldNestingMax + 1;
-  return {
-    inObject: new Uint8Array(count),
-    seeds: new Int32Array(count * 2),
-    sums: new Int32Array(count * 2),
-    keys: new KeyStack(),
-    keysFrom: new Uint32Array(count),
-    paths: Array.from({ length: count }, () => null),
-  };
 }

@@ -1,5 +1,6 @@
-// The scan against JSON.parse: it takes what that takes and nothing else, ends where the value ends, and finds a member where it stands.
-// Its digest of the content is the same however a record is printed, and another when anything in it has changed.
+// The scan against JSON.parse: it takes what that takes and nothing else, ends where the value
+// ends, and finds a member where it stands. Its digest of the content is the same however a record
+// is printed, and another when anything in it has changed.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// The byte scan against JSON.parse: whatever a page looks like, the ranges that are cut are the records that parsing gives,
-// and the text of a value is what upstream wrote.
+// The byte scan against JSON.parse: whatever a page looks like, the ranges that are cut are the
+// records that parsing gives, and the text of a value is what upstream wrote.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

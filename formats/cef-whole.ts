@@ -1,0 +1,38 @@
+// What CEF says of an event as a whole, from several of its attributes: its class, its name, how it ended.
+
+import type { OcsfEvent } from '../src/contracts/event.ts';
+import { countOf, part, statusOf, textOf } from './parts.ts';
+
+const detectionFinding = 2004;
+const findings = 2;
+const signatureMax = 24;
+
+/**
+ * A finding's own id where many can share it, being short and not that of the one record; else
+ * class and activity.
+ */
+export function classIdOf({ class_uid, activity_id, finding_info, metadata }: OcsfEvent): string {
+  const uid = textOf(part(finding_info).uid);
+  const shared =
+    class_uid === detectionFinding &&
+    uid !== undefined &&
+    uid.length <= signatureMax &&
+    uid !== part(metadata).original_event_uid;
+  return shared ? uid : `${countOf(class_uid) ?? 0}:${countOf(activity_id) ?? 0}`;
+}
+
+/** How it ended; a finding's status is how far somebody is with it. */
+export function outcomeOf(ocsf: OcsfEvent): string {
+  if (ocsf.category_uid !== findings) {
+    if (ocsf.status_id === 1) return 'success';
+    if (ocsf.status_id === 2) return 'failure';
+  }
+  return statusOf(ocsf) ?? '';
+}
+
+/** What happened, readable and without particulars: class and activity. */
+export function nameOf(ocsf: OcsfEvent): string {
+  const activity = textOf(ocsf.activity_name) ?? 'Event';
+  const className = textOf(ocsf.class_name);
+  return className === undefined ? activity : `${className}: ${activity}`;
+}
