@@ -7,7 +7,7 @@ import { keyHash } from './json-tokens.ts';
 const comparedMax = 32;
 
 /** The hashes of the keys of an object, behind those of the objects around it. */
-export class KeyStack {
+class KeyStack {
   count = 0;
   #hashes = new Int32Array(64);
 
