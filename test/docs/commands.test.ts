@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { type Block, blocksOf, type Page, pages } from '../../docs/generate/page.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { unknownIn } from '../deploy/command-line.ts';
-import { endChild, isRunning, spawnChild } from '../support/children.ts';
+import { isRunning, spawnChild } from '../support/children.ts';
 import { runHere, runSluice } from '../support/cli.ts';
 import { findRsyslog } from '../support/rsyslog-program.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
@@ -116,6 +116,7 @@ async function aReader(dir: string): Promise<Reader> {
       cwd: dir,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // as a group, so that what the shell has started ends with it
     });
     let out = '';
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
@@ -141,7 +142,9 @@ async function aReader(dir: string): Promise<Reader> {
     },
     async start(text, port, file) {
       const { child, output } = begin(text);
-      afterThisTest(() => endChild(child, 'SIGKILL'));
+      afterThisTest(() => {
+        if (child.pid !== undefined && isRunning(child)) process.kill(-child.pid, 'SIGKILL');
+      });
       await waitUntil(
         async () => {
           if (!isRunning(child)) throw new Error(`it ended: ${text}\n${output()}`);
