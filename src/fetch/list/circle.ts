@@ -38,6 +38,8 @@ export class CircleWatch {
   readonly #pages = new Map<string, number>();
   /** Pages with records that were not the one before over again. */
   #count = 0;
+  /** The last of them with something surely new. */
+  #newAt = 0;
   /** When the records of each happened. */
   readonly #spans: (TimeSpan | null)[] = [];
   /** Keys of the last one's records. */
@@ -68,7 +70,7 @@ export class CircleWatch {
       return before === 1 && !this.#isPoll ? 'first' : 'again';
     }
     if (before !== undefined && !isOne) {
-      return isNamed && this.#isLastSecond(before) ? 'again' : 'circle';
+      return isNamed && (this.#isLastSecond(before) || this.#hasMoved(before)) ? 'again' : 'circle';
     }
     const isEndOfBefore = !isOne && keys.equals(this.#last.subarray(-keys.length));
     this.#count += 1;
@@ -84,7 +86,10 @@ export class CircleWatch {
    */
   follow(next: Place | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
     if (next?.by !== 'cursor') return 'on';
-    if (progress) this.#cursors.clear();
+    if (progress) {
+      this.#cursors.clear();
+      this.#newAt = this.#count;
+    }
     if (!isEmpty) this.#sinceRecords.clear();
     const cursor = next.cursor ?? '';
     if (this.#sinceRecords.has(cursor)) return 'end';
@@ -99,9 +104,19 @@ export class CircleWatch {
     this.#spans[this.#count - 1] ??= span;
   }
 
+  /** All that the walk has met happened within one second. */
+  get isOneSecond(): boolean {
+    return isOneSecond(this.#spans);
+  }
+
   /** From this page on all is of one second, which is not all of the list. */
   #isLastSecond(from: number): boolean {
     return (from > 1 || this.#isPoll) && isOneSecond(this.#spans.slice(from - 1));
+  }
+
+  /** Behind this page of the list's end something new has come in, which moved its rows on. */
+  #hasMoved(from: number): boolean {
+    return this.#isPoll && this.#newAt > from;
   }
 
   /** What a circle ends the walk with. */

@@ -16,7 +16,6 @@ import { keysOf, overlapEnd, sameEnd } from './keys.ts';
 import { firstPlace, isFirst, type Page, type Place } from './page.ts';
 import type { FetchedPage } from './page-asker.ts';
 import { overlapMax, type Pager, pagerFor } from './pager.ts';
-import { isOneSecond } from './record-time.ts';
 import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
 import type { Walk, Walked, WalkReader } from './walk.ts';
@@ -173,7 +172,7 @@ class Following {
       hidden === null
         ? this.#pager.next(place, page, identified)
         : this.#pager.past(place, page, identified);
-    const mayGoOn = isFull && sameness === 'other' && isOneSecond([taken.span]);
+    const mayGoOn = isFull && sameness === 'other' && this.#circle.isOneSecond;
     const way = heeded ? this.#way(onward, taken, { sameness, mayGoOn }) : 'end';
     if (way === 'circle') return this.#circle.failure;
     const last = { page, onward, sameness, isFull };

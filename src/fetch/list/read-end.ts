@@ -56,6 +56,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
       // Where the walk before was cut short, what comes now was there already; and what is known
       // from elsewhere shows that this is another place.
       const proven = !isFirst && atEnd && stage.next === null && growth.isBehind(again);
+      if (proven && arrivedAt !== null) growth.confirm();
       return {
         end: {
           ...resumeAfter(stage).end,

@@ -57,6 +57,8 @@ export interface ListMeans {
 export class ListReader {
   readonly means: ListMeans;
   readonly memory: RecordMemory;
+  /** When versions were let go that had been held back. */
+  #letGoAt = Number.NEGATIVE_INFINITY;
   readonly #asker: PageAsker;
   #checkpoint: ListCheckpoint | null = null;
   /** Something was judged as new and is neither staged nor held. */
@@ -197,7 +199,7 @@ export class ListReader {
     const findings = [...told, ...this.#findingsOf(taken)];
     const { memory } = this.checkpoint;
     const latest = latestOn(taken);
-    const isLetGo = memory.drift?.isHeld === true && !this.memory.drift.isHeld;
+    if (memory.drift?.isHeld === true && !this.memory.drift.isHeld) this.#letGoAt = clock.now();
     const learned = joined(this.checkpoint, {
       server: this.#asker.traits,
       memory: {
@@ -207,8 +209,10 @@ export class ListReader {
         ...(known === 0 ? {} : remember(memory, known, latest)),
       },
     });
-    const wish = isLetGo ? { looked: { sweptAt: roundWanted } } : {};
-    const checkpoint = joined(joined(learned, change), wish);
+    const next = joined(learned, change);
+    // A round that had begun before has passed what was held back then.
+    const isRoundWanted = next.looked.sweptAt <= this.#letGoAt;
+    const checkpoint = isRoundWanted ? joined(next, { looked: { sweptAt: roundWanted } }) : next;
     const pages: NewPage[] = [];
     if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
     if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
