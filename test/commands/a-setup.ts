@@ -1,6 +1,6 @@
 // A sandbox, a directory, and a config that joins them: what the command tests run the real program on.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
@@ -61,8 +61,9 @@ export async function aSetup({
   };
 }
 
-/** Uids of the events in a file of JSON lines. */
+/** Uids of the events in a file of JSON lines; none while nothing has been written. */
 function uidsIn(file: string): readonly string[] {
+  if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   return lines.map((line) => JSON.parse(line).metadata.uid);
 }
