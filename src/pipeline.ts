@@ -11,13 +11,10 @@ import {
   type PollingMeans,
 } from './fetch/polling.ts';
 import type { RunnerState } from './fetch/stream-runner.ts';
-import type { FilterFailure, Route } from './send/route.ts';
+import type { FilterFailuresOf } from './send/filter-failures.ts';
+import type { Route } from './send/route.ts';
 import type { SenderState } from './send/sender.ts';
 import { type PlannedSink, Sending } from './send/sending.ts';
-import { cleanText } from './tools/clean-text.ts';
-
-export type { PlannedSource } from './fetch/polling.ts';
-export { backlog, normalisersOf, type PlannedSink } from './send/sending.ts';
 
 /** Everything that the config says, as objects. */
 export interface Plan {
@@ -35,17 +32,11 @@ export interface Kept {
   readonly sinks: ReadonlySet<string>;
 }
 
-/** Events that a route's filter could not judge, of one source. */
-export interface FilterFailures {
-  readonly last: FilterFailure;
-  readonly count: number;
-}
-
 /** What status and metrics show. */
 export interface PipelineState {
   readonly streams: readonly RunnerState[];
   readonly sinks: readonly (SenderState & { readonly name: string })[];
-  readonly filterFailures: readonly FilterFailures[];
+  readonly filterFailures: readonly FilterFailuresOf[];
 }
 
 /** How `once` ended. */
@@ -92,7 +83,6 @@ export class Pipeline {
   readonly #opened = Promise.withResolvers<void>();
   #isOpen = false;
   #changing: Promise<void> | null = null;
-  readonly #filterFailures = new Map<string, FilterFailures>();
 
   constructor(plan: Plan, means: PollingMeans) {
     this.#plan = plan;
@@ -106,7 +96,7 @@ export class Pipeline {
     return {
       streams: this.#polling.state,
       sinks: this.#sending?.state ?? [],
-      filterFailures: [...this.#filterFailures.values()],
+      filterFailures: this.#sending?.filterFailures ?? [],
     };
   }
 
@@ -227,17 +217,7 @@ export class Pipeline {
 
   /** Opens all sinks and sends. */
   async #send(): Promise<Sending> {
-    const filterFailed = (last: FilterFailure) => {
-      const key = `${last.route} ${last.source}`;
-      const count = (this.#filterFailures.get(key)?.count ?? 0) + 1;
-      this.#filterFailures.set(key, { last, count });
-      if (count > 1) return;
-      const { route, source, why } = last;
-      this.#means.tools.log.warn('a filter cannot judge an event, and lets it pass', {
-        ...{ route: `routes[${route}]`, source, why: cleanText(why, 300) },
-      });
-    };
-    const sending = new Sending({ ...this.#means, filterFailed }, this.#plan);
+    const sending = new Sending(this.#means, this.#plan);
     const opened = await sending.open(this.#plan.sinks);
     this.#sending = sending;
     sending.start(opened);

@@ -1,7 +1,7 @@
 // Config keys as tables, from the JSON Schema that editors use, which is made from the declarations.
 
 import { z } from 'zod';
-import { configSchema } from '../../src/config/config.ts';
+import { configSchema } from '../../src/config/json-schema.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 
 /** The members of JSON Schema that configs use. */

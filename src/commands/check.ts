@@ -7,7 +7,7 @@ import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { PlannedSource } from '../pipeline.ts';
+import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { painted } from '../terminal/table.ts';
 import { logForm, openLog } from '../watch/log.ts';

@@ -1,6 +1,6 @@
 // `sluice schema`: the config's JSON Schema on stdout, for editors.
 
-import { configSchema } from '../config/config.ts';
+import { configSchema } from '../config/json-schema.ts';
 import { defineCommand } from './shared/command.ts';
 
 /** Prints the schema. */

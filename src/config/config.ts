@@ -36,7 +36,6 @@ import { readWritten, type Written } from './written.ts';
 
 export { ConfigError, type Flaw, flawText } from './flaws.ts';
 export type { Surroundings } from './references.ts';
-export { configSchema } from './shape.ts';
 export type { ConfiguredSink } from './sinks.ts';
 export type { ConfiguredSource } from './sources.ts';
 

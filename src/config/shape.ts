@@ -1,12 +1,8 @@
-// The shape of a config: the engine's own keys, and every source, sink and format from the lists,
-// put together to the zod types that blocks are parsed with and to the JSON Schema that editors
-// use. Both are made from the same declarations, so what an editor accepts is what sluice accepts.
+// The blocks of a config, as zod types that they are parsed with: the engine's own keys, and those
+// that it adds to what each source, sink and format declares.
 
 import { z } from 'zod';
-import { sinks } from '../../connectors/index.ts';
 import { postUrl } from '../../connectors/shared/http-post.ts';
-import { sources } from '../../connectors/sources/index.ts';
-import { formats, formatsOf } from '../../formats/index.ts';
 import type {
   FormatDefinition,
   SinkDefinition,
@@ -23,8 +19,6 @@ import { needsToken, parseListen } from './listen.ts';
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
 const dayMs = 86_400_000;
-const nameRule = 'expected a name: a letter, then letters, digits, _ or -, 63 at most';
-const name = () => z.string().regex(namePattern, nameRule);
 
 /** A duration within bounds that are told in words. */
 function period(minMs: number, maxMs: number, said: string) {
@@ -240,101 +234,7 @@ function onceEach<D extends object, B>(make: (definition: D) => B): (definition:
   };
 }
 
-type FormatBlocks = ReadonlyMap<string, ReturnType<typeof formatBlock>>;
-
-function sinkBlockWhole(definition: SinkDefinition, blocks: FormatBlocks) {
-  const types = formatsOf(definition);
-  const carried = types.flatMap((type) => blocks.get(type) ?? []);
-  const format = z
-    .union([z.enum(types), z.discriminatedUnion('type', some(carried))])
-    .optional()
-    .describe(`what events look like: a format’s type, or its settings; ${definition.usualFormat}`);
-  return sinkBlock(definition).extend({ format });
-}
-
-function some<T>(list: readonly T[]): readonly [T, ...T[]] {
-  const [first, ...rest] = list;
-  if (first === undefined) throw new RangeError('a list of connectors or formats is empty');
-  return [first, ...rest];
-}
-
-function named<T extends z.ZodType>(block: T) {
-  return z.record(name(), block);
-}
-
-function configBlock(blocks: FormatBlocks) {
-  return z
-    .strictObject({
-      state: stateBlock,
-      upstreams: named(upstreamBlock).describe('the APIs to read from, each with a credential'),
-      sources: named(z.discriminatedUnion('type', some(sources.map(sourceBlock)))).describe(
-        'what is read',
-      ),
-      sinks: named(
-        z.discriminatedUnion('type', some(sinks.map((sink) => sinkBlockWhole(sink, blocks)))),
-      ).describe('where events go'),
-      routes: z
-        .array(routeBlock)
-        .optional()
-        .describe('which sink gets what of which source; left out: every source to every sink'),
-      status: statusBlock,
-      shutdown: shutdownBlock,
-      log: logBlock,
-    })
-    .describe('Config of sluice, for `sluice run -c FILE`');
-}
-
 /** Keys at the top of a config. */
 export const topKeys = [
   ...['state', 'upstreams', 'sources', 'sinks', 'routes', 'status', 'shutdown', 'log'],
 ] as const;
-
-const reference = {
-  type: 'string',
-  pattern: '\\$\\{(env|file):.+\\}',
-  description: 'a reference: ${env:NAME}, ${env:NAME:-default} or ${file:/path}',
-} as const;
-
-/** JSON Schema (draft 2020-12) of the config file; `config/schema.json` is its committed copy. */
-export function configSchema(): Readonly<Record<string, unknown>> {
-  const blocks = new Map(formats.map((format) => [format.type, formatBlock(format)]));
-  const formatNames = new Map<unknown, string>(
-    Array.from(blocks, ([type, block]) => [block, `format_${type}`]),
-  );
-  const definitions: Record<string, unknown> = { reference };
-  const { $schema, ...schema } = z.toJSONSchema(configBlock(blocks), {
-    io: 'input',
-    target: 'draft-2020-12',
-    unrepresentable: 'any',
-    override: ({ zodSchema, jsonSchema, path }) => {
-      if (path.at(-1) !== 'propertyNames') allowReferences(jsonSchema);
-      const name = formatNames.get(zodSchema);
-      if (name !== undefined) hoist(jsonSchema, name, definitions);
-    },
-  });
-  return { $schema, title: 'sluice config', ...schema, $defs: definitions };
-}
-
-/** Leaves a reference in place of a schema that stands in many places. */
-function hoist(
-  schema: Record<string, unknown>,
-  name: string,
-  definitions: Record<string, unknown>,
-): void {
-  definitions[name] = { ...schema };
-  for (const key of Object.keys(schema)) delete schema[key];
-  schema.$ref = `#/$defs/${name}`;
-}
-
-const alsoReferences = new Set(['integer', 'number', 'boolean']);
-
-/** A reference may stand where a number, a flag or a text of some form is expected. */
-function allowReferences(schema: Record<string, unknown>): void {
-  const { type } = schema;
-  const formed =
-    type === 'string' && ('pattern' in schema || 'enum' in schema || 'format' in schema);
-  if (typeof type !== 'string' || !(alsoReferences.has(type) || formed)) return;
-  const { description, default: byDefault, ...plain } = schema;
-  for (const key of Object.keys(plain)) delete schema[key];
-  schema.anyOf = [plain, { $ref: '#/$defs/reference' }];
-}

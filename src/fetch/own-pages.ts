@@ -4,8 +4,18 @@
 
 import type { Condition, ConditionRecord } from '../contracts/change.ts';
 import type { PageContext } from '../contracts/event.ts';
+import type { Stream } from '../contracts/source.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
+
+/** What is told with a page of a stream. */
+export function pageContext(
+  { source, name, company }: Stream,
+  kind: PageContext['kind'],
+  fetchedAt: number,
+): PageContext {
+  return { source, stream: name, kind, ...(company === undefined ? {} : { company }), fetchedAt };
+}
 
 /** A page of our own records, one uid each. */
 export function ownPage(

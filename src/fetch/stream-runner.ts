@@ -1,34 +1,15 @@
-// The loop of one stream: poll, wait until it is due again, poll. A wait that was decided on the
-// way here (answer.ts) is obeyed; where none was, it lasts until the schedule says so, or grows
-// from failure to failure. An operator may cut it short, but not what upstream asked for. One poll
-// at a time per stream, and no more than a fixed number over all streams. A stream that fails,
-// fails alone.
+// The loop of one stream: poll, wait as long as its health says, poll. An operator may cut a wait
+// short, but not what upstream asked for. One poll at a time per stream, and no more than a fixed
+// number over all streams. A stream that fails, fails alone.
 
 import type { Wait } from '../contracts/answer.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import { backOff, lastingBackOff } from '../tools/back-off.ts';
-import { type FailedPoll, type PollResult, passingMsMax } from './outcome.ts';
+import type { PollResult } from './outcome.ts';
 import type { Timetable } from './schedule.ts';
+import { notDecided, StreamHealth } from './stream-health.ts';
 import type { Turns } from './turns.ts';
-
-/** What a stream is polled with. */
-export interface RunnerSettings {
-  readonly name: string;
-  readonly source: string;
-  readonly poll: (signal: AbortSignal) => Promise<PollResult>;
-  readonly timetable: Timetable;
-  readonly turns: Turns;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** From 0 up to 1, for jitter. */
-  readonly random: () => number;
-  /** Wait before the first poll, so that thousands of streams do not start at once. */
-  readonly jitterMs: number;
-  /** Told after each poll, for status. */
-  readonly note: (facts: Json) => void;
-}
 
 /** What status and metrics show of a stream. */
 export interface RunnerState {
@@ -48,28 +29,32 @@ export interface RunnerState {
   readonly error: ExportError | null;
 }
 
-/** Polls that found the tail wait at least this long, whatever the schedule says. */
-const idleWaitMsMin = 100;
-/** Polls that failed wait at least this long, whatever upstream says. */
-const retryWaitMsMin = 1_000;
-/**
- * To which waits grow while nobody has decided one: rights may be given meanwhile, and the rest an
- * operator has to mend.
- */
-const waitMsMax = { denied: 15 * 60_000, refused: 3_600_000, blocked: 3_600_000 };
+/** What a stream is polled with. */
+export interface RunnerSettings {
+  readonly name: string;
+  readonly source: string;
+  readonly poll: (signal: AbortSignal) => Promise<PollResult>;
+  readonly timetable: Timetable;
+  readonly turns: Turns;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** From 0 up to 1, for jitter. */
+  readonly random: () => number;
+  /** Wait before the first poll, so that thousands of streams do not start at once. */
+  readonly jitterMs: number;
+  /** Told after each poll, for status. */
+  readonly note: (facts: Json) => void;
+}
 
 interface Work {
   readonly run: () => Promise<void>;
   readonly drop: (why: unknown) => void;
 }
 
-const notDecided: Wait = { ms: 0, cut: () => undefined };
-
 /** Polls one stream. */
 export class StreamRunner {
   readonly #settings: RunnerSettings;
-  readonly #failures;
-  readonly #refusals;
+  readonly #health: StreamHealth;
   /** Ends the wait under way. */
   #wake: (() => void) | null = null;
   /** An operator has asked in the middle of a poll, which may have passed by what is new. */
@@ -78,30 +63,22 @@ export class StreamRunner {
   readonly #works: Work[] = [];
   #interrupt = new AbortController();
   #isRunning = false;
-  #state: RunnerState['state'] = 'waiting';
-  #polls = 0;
-  #records = 0;
-  #caughtUpAt: number | null = null;
+  #isPolling = false;
   #nextPollAt: number | null = null;
-  #error: ExportError | null = null;
 
   constructor(settings: RunnerSettings) {
     this.#settings = settings;
-    this.#failures = backOff(settings);
-    this.#refusals = lastingBackOff(settings);
+    this.#health = new StreamHealth(settings);
   }
 
   get state(): RunnerState {
     return {
       name: this.#settings.name,
       source: this.#settings.source,
-      state: this.#state,
-      polls: this.#polls,
-      records: this.#records,
+      ...this.#health.state,
+      ...(this.#isPolling ? { state: 'polling' } : {}),
       skipped: this.#settings.timetable.skipped,
-      caughtUpAt: this.#caughtUpAt,
       nextPollAt: this.#nextPollAt,
-      error: this.#error,
     };
   }
 
@@ -126,7 +103,7 @@ export class StreamRunner {
     return await this.#running(signal, async () => {
       for (;;) {
         const { result, wait } = await this.#turn(before, signal);
-        if (result !== null && result.outcome !== 'done' && this.#state === 'halted') {
+        if (result !== null && result.outcome !== 'done' && this.#health.state.state === 'halted') {
           return result.cause;
         }
         if (result?.outcome === 'done' && !result.more && result.againMs === undefined) {
@@ -156,8 +133,8 @@ export class StreamRunner {
    * and its end is returned, epoch milliseconds.
    */
   askNow(): number | null {
-    this.#beginWaitsAnew();
-    this.#isAskedAgain = this.#state === 'polling';
+    this.#health.beginWaitsAnew();
+    this.#isAskedAgain = this.#isPolling;
     const endsAt = this.#wake === null ? this.#nextPollAt : null;
     this.#wake?.();
     return endsAt;
@@ -226,7 +203,7 @@ export class StreamRunner {
     const { turns, poll, name, clock } = this.#settings;
     const begunAt = clock.monotonic();
     const release = await turns.take(signal);
-    this.#state = 'polling';
+    this.#isPolling = true;
     this.#nextPollAt = null;
     try {
       const result = await poll(signal).catch((error): PollResult => {
@@ -234,78 +211,25 @@ export class StreamRunner {
         // A fault of ours, in this stream: the others go on, and this one is asked again.
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
       });
-      this.#polls += 1;
-      const wait = this.#observe(result, begunAt);
+      const wait = this.#health.observe(result, begunAt);
       this.#note(wait.ms);
       return { result, wait };
     } finally {
+      this.#isPolling = false;
       release();
     }
   }
 
-  /** What a poll's end means for the stream, and for how long it waits. */
-  #observe(result: PollResult, begunAt: number): Wait {
-    const { clock, timetable } = this.#settings;
-    if (result.outcome !== 'done') return this.#failed(result);
-    this.#records += result.fresh;
-    if (!result.more) this.#caughtUpAt = clock.now();
-    this.#doubt(result.doubt ?? null);
-    this.#state = 'waiting';
-    if (result.fresh > 0 || !result.more) this.#beginWaitsAnew();
-    // A list that goes on and on without a record must not become a hot loop.
-    if (result.more) return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
-    const ms = result.againMs ?? timetable.untilNext(begunAt);
-    return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
-  }
-
-  /** What was read to its end and may yet be no more than a part. */
-  #doubt(doubt: ExportError | null): void {
-    const { log } = this.#settings;
-    if (doubt === null && this.#error !== null) log.info('the stream can be read again');
-    if (doubt !== null && doubt.message !== this.#error?.message) {
-      const { code, message, next } = doubt;
-      log.error('only a part of the stream may be read', { code, error: message, next });
-    }
-    this.#error = doubt;
-  }
-
-  #beginWaitsAnew(): void {
-    this.#failures.reset();
-    this.#refusals.reset();
-  }
-
-  /**
-   * A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again
-   * and again it grows.
-   */
-  #failed({ outcome, cause, wait = notDecided, isDefinite, advanced }: FailedPoll): Wait {
-    if (advanced === true) this.#beginWaitsAnew();
-    const lasting = outcome === 'retry' ? null : this.#refusals.next(waitMsMax[outcome]);
-    const isHalted = isDefinite === true || (lasting?.lastedMs ?? 0) >= passingMsMax;
-    this.#state = isHalted ? 'halted' : 'retrying';
-    this.#error = cause;
-    const isDecided = wait.ms >= retryWaitMsMin;
-    const growing = () => lasting?.waitMs ?? this.#failures.next();
-    const decided = isDecided ? wait : { ...notDecided, ...wait, ms: growing() };
-    const { code, message, next, details } = cause;
-    const ours = { code, error: message, next };
-    // First for who reads, and last since no detail may go by one of these names.
-    const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
-    if (this.#state === 'halted') this.#settings.log.error('the stream is halted', fields);
-    else this.#settings.log.warn('the stream could not be read; it is tried again', fields);
-    return decided;
-  }
-
   #note(waitMs: number): void {
     const { clock, note, source } = this.#settings;
-    const error = this.#error;
+    const { state, polls, records, caughtUpAt, error } = this.#health.state;
     note({
       source,
-      state: this.#state,
-      caught_up_at: this.#caughtUpAt,
+      state,
+      caught_up_at: caughtUpAt,
       next_poll_at: clock.now() + waitMs,
-      polls: this.#polls,
-      records: this.#records,
+      polls,
+      records,
       error: error && { code: error.code, message: error.message, next: error.next },
     });
   }

@@ -6,7 +6,8 @@
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import type { BackfillProgress, BackfillRequest } from '../hold/backfills.ts';
-import { backlog, type Summary } from '../pipeline.ts';
+import type { Summary } from '../pipeline.ts';
+import { backlog } from '../send/sending.ts';
 import { delivered } from './backfill.ts';
 import { timeToGiveUp } from './give-up.ts';
 import type { Journey } from './journey.ts';

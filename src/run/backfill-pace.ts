@@ -10,7 +10,7 @@ import type { Offset } from '../contracts/event.ts';
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock } from '../contracts/tools.ts';
-import { backlog } from '../pipeline.ts';
+import { backlog } from '../send/sending.ts';
 import { createThrottle, type Throttle } from '../upstream/throttle.ts';
 
 /** What is looked at. */

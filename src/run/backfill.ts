@@ -9,7 +9,7 @@ import type { BackfillState } from '../fetch/backfill.ts';
 import { type PlannedSource, Polling } from '../fetch/polling.ts';
 import { type BackfillProgress, type BackfillRequest, memoryOf } from '../hold/backfills.ts';
 import type { OwnSpool } from '../hold/spool.ts';
-import { backlog } from '../pipeline.ts';
+import { backlog } from '../send/sending.ts';
 import type { Findings } from '../watch/findings.ts';
 import { type PaceMeans, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';

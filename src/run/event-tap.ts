@@ -9,8 +9,8 @@ import type { WholePlan } from '../config/plan.ts';
 import type { Event, Offset } from '../contracts/event.ts';
 import type { HeldPage, Spool } from '../contracts/spool.ts';
 import type { Clock } from '../contracts/tools.ts';
-import { normalisersOf } from '../pipeline.ts';
 import { PageDecoder } from '../send/held-event.ts';
+import { normalisersOf } from '../send/normalisers.ts';
 import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/tail.ts';
 import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
 

@@ -3,19 +3,20 @@
 // sink that has been stopped has settled or given up what it had under way, and the next one under
 // its name goes on from the position that is durable by then.
 
-import type { RecordReading, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
-import type { Offset, PageContext } from '../contracts/event.ts';
+import type { SinkDefinition, SinkSettings } from '../contracts/definition.ts';
+import type { Offset } from '../contracts/event.ts';
 import type { Format } from '../contracts/format.ts';
 import type { Sink } from '../contracts/sink.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
-import { compileNormaliser } from '../normalise/normalise.ts';
 import { backOff } from '../tools/back-off.ts';
 import { fingerprintOf } from '../tools/fingerprint.ts';
-import { type Normalise, PageDecoder } from './held-event.ts';
+import { FilterFailures, type FilterFailuresOf } from './filter-failures.ts';
+import { PageDecoder } from './held-event.ts';
+import { normalisersOf, type ReadSource } from './normalisers.ts';
 import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
-import { type FilterFailed, type Route, type Selection, selectionFor } from './route.ts';
+import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 
 /** A sink of the config, ready to be opened. */
@@ -31,12 +32,6 @@ export interface PlannedSink {
   readonly retry: { readonly minMs: number; readonly maxMs: number };
 }
 
-/** How the records of a source are read. */
-export interface ReadSource {
-  readonly name: string;
-  readonly reading: RecordReading;
-}
-
 /** What says which events a sink gets, and what they are. */
 export interface Ways {
   readonly sources: readonly ReadSource[];
@@ -48,7 +43,6 @@ export interface SendingMeans {
   readonly spool: Spool;
   readonly tools: Tools;
   readonly random: () => number;
-  readonly filterFailed: FilterFailed;
 }
 
 /** A sink that is open, and does not send yet. */
@@ -70,6 +64,7 @@ export class Sending {
   readonly #means: SendingMeans;
   readonly #encoder = new PageEncoder(new PageDecoder(normalisersOf([])));
   readonly #sinks = new Map<string, SendingSink>();
+  readonly #filterFailures: FilterFailures;
   readonly #failed = Promise.withResolvers<never>();
   /** The sources as they were last in the config, with the routes of then. */
   readonly #sources = new Map<string, ReadSource & { readonly routes: readonly Route[] }>();
@@ -79,6 +74,7 @@ export class Sending {
 
   constructor(means: SendingMeans, ways: Ways) {
     this.#means = means;
+    this.#filterFailures = new FilterFailures(means.tools.log);
     this.#failed.promise.catch(() => undefined);
     this.follow(ways);
   }
@@ -89,6 +85,11 @@ export class Sending {
 
   get state(): readonly (SenderState & { readonly name: string })[] {
     return Array.from(this.#sinks, ([name, { sender }]) => ({ name, ...sender.state }));
+  }
+
+  /** Events that a filter could not judge. */
+  get filterFailures(): readonly FilterFailuresOf[] {
+    return this.#filterFailures.all;
   }
 
   /** Rejects when a sender ends for a fault of ours: nothing must go on without it. */
@@ -214,7 +215,9 @@ export class Sending {
     let selection = this.#selections.get(key);
     if (selection === undefined) {
       const routes = this.#sources.get(source)?.routes ?? this.#routes;
-      selection = selectionFor(routes, { source, sink }, this.#means.filterFailed);
+      selection = selectionFor(routes, { source, sink }, (failure) =>
+        this.#filterFailures.add(failure),
+      );
       this.#selections.set(key, selection);
     }
     return selection;
@@ -224,24 +227,4 @@ export class Sending {
 /** Events held for a sink that has come this far. */
 export function backlog(end: Offset, position: Offset): number {
   return Math.max(0, end - position);
-}
-
-const commonReading: RecordReading = { id: 'id', time: ['timestamp', 'time', 'created_at'] };
-
-/**
- * Normalisers are compiled once per source and kind; a source that is not in the config is read by
- * common names.
- */
-export function normalisersOf(sources: readonly ReadSource[]): (context: PageContext) => Normalise {
-  const readings = new Map(sources.map((source) => [source.name, source.reading]));
-  const compiled = new Map<string, Normalise>();
-  return ({ source, kind }) => {
-    const key = `${kind} ${source}`;
-    let normalise = compiled.get(key);
-    if (normalise === undefined) {
-      normalise = compileNormaliser(kind, readings.get(source) ?? commonReading);
-      compiled.set(key, normalise);
-    }
-    return normalise;
-  };
 }

@@ -59,7 +59,7 @@ test('a sink opened after a change reads remembered pages as the source is read 
     sources: [{ name: 'audit', reading: { id, time: ['timestamp'] } }],
     routes: [],
   });
-  const means = { spool, tools: testTools(), random: () => 0, filterFailed: () => undefined };
+  const means = { spool, tools: testTools(), random: () => 0 };
   const sending = new Sending(means, readBy('id'));
   const before: string[] = [];
   const after: string[] = [];

@@ -8,10 +8,12 @@ import type { Event, PageContext } from '../../contracts/event.ts';
 import type { Stream } from '../../contracts/source.ts';
 import type { HeldPage } from '../../contracts/spool.ts';
 import { Identifier } from '../../fetch/list/identity.ts';
-import { normalisersOf, type Plan, type PlannedSink } from '../../pipeline.ts';
+import type { Plan } from '../../pipeline.ts';
 import { encodeLines } from '../../send/encode.ts';
 import { DecodedPage } from '../../send/held-event.ts';
+import { normalisersOf } from '../../send/normalisers.ts';
 import { selectionFor } from '../../send/route.ts';
+import type { PlannedSink } from '../../send/sending.ts';
 import { scanBody } from '../../tools/record-list.ts';
 
 /** What is sent on its way. */

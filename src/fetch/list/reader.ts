@@ -7,9 +7,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../contracts/answer.ts';
 import { invariant } from '../../contracts/errors.ts';
-import type { PageContext } from '../../contracts/event.ts';
 import type { ListStream, Order } from '../../contracts/source.ts';
-import { type NewPage, type Spool, uidBytes } from '../../contracts/spool.ts';
+import type { NewPage, Spool } from '../../contracts/spool.ts';
 import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
 import {
   conditionRecord,
@@ -17,7 +16,7 @@ import {
   type Found,
   type FoundRecord,
   ownPage,
-  violation,
+  pageContext,
 } from '../own-pages.ts';
 import {
   type CheckpointChange,
@@ -34,7 +33,7 @@ import type { Identified } from './identity.ts';
 import { type Page, type Place, samePlace } from './page.ts';
 import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
-import { latestOn, type Taken } from './stage.ts';
+import { heldPage, latestOn, type Taken, violationsOn } from './stage.ts';
 
 /** What a list stream is read with. */
 export interface ListMeans {
@@ -213,13 +212,10 @@ export class ListReader {
     // A round that had begun before has passed what was held back then.
     const isRoundWanted = next.looked.sweptAt <= this.#letGoAt;
     const checkpoint = isRoundWanted ? joined(next, { looked: { sweptAt: roundWanted } }) : next;
-    const pages: NewPage[] = [];
-    if (taken !== null && fresh > 0) pages.push(this.#newPage(taken));
-    if (findings.length > 0) pages.push(this.#findingsPage(findings, clock.now()));
     const identities = taken?.judged.identities;
     this.#group.add({
       stream: stream.name,
-      pages,
+      pages: this.#pagesOf(taken, findings),
       checkpoint,
       ...(identities === undefined || identities.length === 0
         ? {}
@@ -271,30 +267,20 @@ export class ListReader {
   /** What the sinks are to be told with a step, and of its page. */
   #findingsOf(taken: Taken | null): readonly Finding[] {
     const { stream, clock } = this.means;
-    const findings: Finding[] = [];
-    if (this.memory.drift.isClear) findings.push(this.memory.drift.tell(stream.name, clock.now()));
-    if (taken !== null && stream.immutable) {
-      const { changed, uids } = taken.judged;
-      const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
-      for (const at of changed) findings.push(violation(uidOf(at)));
-    }
-    return findings;
+    const { drift } = this.memory;
+    return [
+      ...(drift.isClear ? [drift.tell(stream.name, clock.now())] : []),
+      ...(taken !== null && stream.immutable ? violationsOn(taken) : []),
+    ];
   }
 
-  #newPage({ page, judged, at }: Taken): NewPage {
-    const all = judged.fresh.length === page.records.length;
-    return {
-      context: this.#context(at, false),
-      body: page.body,
-      items: page.records.items,
-      kept: all ? null : Uint32Array.from(judged.fresh),
-      uids: judged.uids,
-      slices: page.records.slices,
-    };
-  }
-
-  #findingsPage(findings: readonly Finding[], now: number): NewPage {
-    const records = findings.map((finding) => conditionRecord(this.means.stream, finding, now));
+  #pagesOf(taken: Taken | null, findings: readonly Finding[]): NewPage[] {
+    const { stream, clock } = this.means;
+    const pages =
+      taken === null || taken.judged.fresh.length === 0 ? [] : [heldPage(stream, taken)];
+    if (findings.length === 0) return pages;
+    const now = clock.now();
+    const records = findings.map((finding) => conditionRecord(stream, finding, now));
     this.#found.push(...records);
     const { epoch } = this.checkpoint;
     const uids = findings.map(({ condition, message, about }, index) =>
@@ -303,17 +289,6 @@ export class ListReader {
         ...(about ? [about] : [epoch, now, index, message]),
       ]),
     );
-    return ownPage(this.#context(now, true), records, uids);
-  }
-
-  #context(fetchedAt: number, own: boolean): PageContext {
-    const { stream } = this.means;
-    return {
-      source: stream.source,
-      stream: stream.name,
-      kind: own ? 'condition' : stream.records,
-      ...(stream.company === undefined ? {} : { company: stream.company }),
-      fetchedAt,
-    };
+    return [...pages, ownPage(pageContext(stream, 'condition', now), records, uids)];
   }
 }

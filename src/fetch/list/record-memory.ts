@@ -4,7 +4,8 @@
 import type { ListStream } from '../../contracts/source.ts';
 import type { StreamMemory } from '../../contracts/spool.ts';
 import type { Clock } from '../../contracts/tools.ts';
-import { byOldVersion, joined, type ListCheckpoint } from './checkpoint.ts';
+import { joined, type ListCheckpoint } from './checkpoint.ts';
+import { byOldVersion } from './checkpoint-shape.ts';
 import { Drift } from './drift.ts';
 import { type Identified, Identifier } from './identity.ts';
 import { judge, type Question, type WalkCounts, type WalkSoFar } from './judge.ts';

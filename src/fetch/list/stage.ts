@@ -1,6 +1,9 @@
 // A page of a walk on its way into the spool, with what is around it, and what follows from it for
 // the checkpoint.
 
+import type { ListStream } from '../../contracts/source.ts';
+import { type NewPage, uidBytes } from '../../contracts/spool.ts';
+import { type Finding, pageContext, violation } from '../own-pages.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
@@ -27,6 +30,25 @@ export interface Taken {
  */
 export function latestOn(taken: Taken | null): number | null {
   return taken === null || taken.span === null ? null : Math.min(taken.span.latest, taken.at);
+}
+
+/** What of a page is held: its new records. */
+export function heldPage(stream: ListStream, { page, judged, at }: Taken): NewPage {
+  const all = judged.fresh.length === page.records.length;
+  return {
+    context: pageContext(stream, stream.records, at),
+    body: page.body,
+    items: page.records.items,
+    kept: all ? null : Uint32Array.from(judged.fresh),
+    uids: judged.uids,
+    slices: page.records.slices,
+  };
+}
+
+/** Of the page's immutable records, those that came again with other content. */
+export function violationsOn({ judged: { changed, uids } }: Taken): readonly Finding[] {
+  const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
+  return changed.map((at) => violation(uidOf(at)));
 }
 
 /** What a walk has seen before a page. */

@@ -1,0 +1,115 @@
+// How a stream fares: what each poll's end makes of its state, and how long to wait after it. A wait
+// that was decided on the way here (answer.ts) is obeyed; where none was, it lasts until the
+// schedule says so, or grows from failure to failure.
+
+import type { Wait } from '../contracts/answer.ts';
+import type { ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { backOff, lastingBackOff } from '../tools/back-off.ts';
+import { type FailedPoll, type PollResult, passingMsMax } from './outcome.ts';
+import type { Timetable } from './schedule.ts';
+
+/** Polls that found the tail wait at least this long, whatever the schedule says. */
+const idleWaitMsMin = 100;
+/** Polls that failed wait at least this long, whatever upstream says. */
+const retryWaitMsMin = 1_000;
+/**
+ * To which waits grow while nobody has decided one: rights may be given meanwhile, and the rest an
+ * operator has to mend.
+ */
+const waitMsMax = { denied: 15 * 60_000, refused: 3_600_000, blocked: 3_600_000 };
+
+/** The wait of who has decided none; an operator may cut it short. */
+export const notDecided: Wait = { ms: 0, cut: () => undefined };
+
+interface HealthMeans {
+  readonly timetable: Timetable;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** From 0 up to 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** How one stream fares. */
+export class StreamHealth {
+  readonly #means: HealthMeans;
+  readonly #failures;
+  readonly #refusals;
+  #state: 'waiting' | 'retrying' | 'halted' = 'waiting';
+  #polls = 0;
+  #records = 0;
+  #caughtUpAt: number | null = null;
+  #error: ExportError | null = null;
+
+  constructor(means: HealthMeans) {
+    this.#means = means;
+    this.#failures = backOff(means);
+    this.#refusals = lastingBackOff(means);
+  }
+
+  /** As the last poll has left it. */
+  get state() {
+    return {
+      state: this.#state,
+      polls: this.#polls,
+      records: this.#records,
+      caughtUpAt: this.#caughtUpAt,
+      error: this.#error,
+    };
+  }
+
+  /** What a poll's end means for the stream, and for how long it waits. */
+  observe(result: PollResult, begunAt: number): Wait {
+    const { clock, timetable } = this.#means;
+    this.#polls += 1;
+    if (result.outcome !== 'done') return this.#failed(result);
+    this.#records += result.fresh;
+    if (!result.more) this.#caughtUpAt = clock.now();
+    this.#doubt(result.doubt ?? null);
+    this.#state = 'waiting';
+    if (result.fresh > 0 || !result.more) this.beginWaitsAnew();
+    // A list that goes on and on without a record must not become a hot loop.
+    if (result.more) return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
+    const ms = result.againMs ?? timetable.untilNext(begunAt);
+    return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
+  }
+
+  /** What was read to its end and may yet be no more than a part. */
+  #doubt(doubt: ExportError | null): void {
+    const { log } = this.#means;
+    if (doubt === null && this.#error !== null) log.info('the stream can be read again');
+    if (doubt !== null && doubt.message !== this.#error?.message) {
+      const { code, message, next } = doubt;
+      log.error('only a part of the stream may be read', { code, error: message, next });
+    }
+    this.#error = doubt;
+  }
+
+  /** What made waits grow is over, or an operator says so. */
+  beginWaitsAnew(): void {
+    this.#failures.reset();
+    this.#refusals.reset();
+  }
+
+  /**
+   * A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again
+   * and again it grows.
+   */
+  #failed({ outcome, cause, wait = notDecided, isDefinite, advanced }: FailedPoll): Wait {
+    if (advanced === true) this.beginWaitsAnew();
+    const lasting = outcome === 'retry' ? null : this.#refusals.next(waitMsMax[outcome]);
+    const isHalted = isDefinite === true || (lasting?.lastedMs ?? 0) >= passingMsMax;
+    this.#state = isHalted ? 'halted' : 'retrying';
+    this.#error = cause;
+    const isDecided = wait.ms >= retryWaitMsMin;
+    const growing = () => lasting?.waitMs ?? this.#failures.next();
+    const decided = isDecided ? wait : { ...notDecided, ...wait, ms: growing() };
+    const { code, message, next, details } = cause;
+    const ours = { code, error: message, next };
+    // First for who reads, and last since no detail may go by one of these names.
+    const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
+    if (this.#state === 'halted') this.#means.log.error('the stream is halted', fields);
+    else this.#means.log.warn('the stream could not be read; it is tried again', fields);
+    return decided;
+  }
+}
