@@ -1,5 +1,6 @@
-// What every source has in common that reads collections of a company, each served whole and told
-// as its changes. The documents do not say how such lists are paged, so they are asked for without
+// What every source has in common that reads collections, each served whole and told as its changes:
+// of each company of its upstream where the path says so, else of the upstream. The documents do not
+// say how such lists are paged, so where the config does not either they are asked for without
 // parameters, of which none can be refused, and followed as they show themselves to be paged. A
 // source says where its collections are and what is in them.
 
@@ -12,26 +13,32 @@ import {
   type SourceOpening,
 } from '../../src/contracts/definition.ts';
 import { count, duration } from '../../src/contracts/settings.ts';
-import type {
-  CollectionStream,
-  EntityDetail,
-  EntityKind,
-  Pagination,
-} from '../../src/contracts/source.ts';
+import type { CollectionStream, EntityDetail, Pagination } from '../../src/contracts/source.ts';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
-import { filledPath } from '../shared/upstream-path.ts';
+import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
+import { paginationFields, paramsFlaw } from './list.ts';
 
 const paths = () => z.array(z.string().min(1));
+
+/** What a source's collections have otherwise than most. */
+interface Defaults {
+  readonly baseline?: 'summary' | 'full';
+  readonly removals?: boolean;
+}
 
 /**
  * The keys that all collections have: when a change or an absence is believed, and what is
  * compared.
  */
-export const collectionFields = {
+export const collectionFields = ({ baseline = 'summary', removals = true }: Defaults = {}) => ({
   confirm_after: duration()
     .prefault('30s')
     .describe('a change is read a second time after this, before it is told (0s: at once)'),
   settle: duration().prefault('10m').describe('how long an absence must last to be a removal'),
+  removals: z
+    .boolean()
+    .default(removals)
+    .describe('whether entities that are gone are told as deleted; false: they are forgotten'),
   removals_after: count(1, 100)
     .default(2)
     .describe('complete readings in a row that an entity must be missing from'),
@@ -46,60 +53,107 @@ export const collectionFields = {
     ),
   baseline: z
     .enum(['summary', 'full'])
-    .default('summary')
+    .default(baseline)
     .describe('the first reading: one summary event per resource, or each entity in full'),
   ignore: paths().default(['updated_at']).describe('paths within an entity that are not compared'),
   unordered: paths().default([]).describe('paths of arrays whose order says nothing'),
+  sweep: duration()
+    .prefault('24h')
+    .describe(
+      'where entities are asked for by their ids, how long a rotation over many may take; new and changed ones are asked for at once, and all where they are few',
+    ),
+});
+
+type CollectionFields = ReturnType<typeof collectionFields>;
+
+const { style, ...pagingNames } = paginationFields('cursor');
+
+/** The keys by which a config says how a list of entities is asked for. */
+export const endpointFields = {
+  params: z
+    .record(z.string().min(1), z.string())
+    .default({})
+    .describe('fixed query parameters, sent with each request for the list'),
+  page_limit: count(1, 100_000)
+    .nullable()
+    .default(null)
+    .describe('entities a page, sent as limit=; learned down if refused; null: not sent'),
+  pagination: z
+    .strictObject({
+      style: style
+        .unwrap()
+        .optional()
+        .describe('cursor, offset or none; left out: as the first answer shows'),
+      ...pagingNames,
+    })
+    .prefault({})
+    .describe('how the list is paged, and its names'),
 };
 
-/** One collection of a company. */
-export interface CollectionFacts {
-  /** What it is called in the stream's name. */
-  readonly resource: string;
-  readonly entity: EntityKind;
+type EndpointSettings = Settings<typeof endpointFields>;
+
+/** One collection. */
+export interface CollectionFacts extends Pick<CollectionStream, 'entity' | 'single' | 'holds'> {
+  /**
+   * Its part of the stream's name, where a source has several and their paths are the source's own;
+   * its stream is then named `<source>/<company>/<resource>`, else `<source>/<company>`, or
+   * `<source>` where the path has no `{company_id}`.
+   */
+  readonly resource?: string;
+  /** What its entities are called in a baseline; left out: `resource`, else the entity's kind. */
+  readonly called?: string;
   /** Where its list is; `{company_id}` stands for the company. */
   readonly path: string;
+  /** How the list is asked for; left out: without parameters, as the first answer shows. */
+  readonly endpoint?: EndpointSettings;
   /** Where an entity is asked for, its id at `placeholder`; left out: the list shows it whole. */
   readonly detail?: Pick<EntityDetail, 'parts'> & {
     readonly path: string;
     readonly placeholder: string;
   };
-  readonly holds?: NonNullable<CollectionStream['holds']>;
 }
 
 /** A source of collections, as its author writes it. */
 export interface CollectionSource<F extends Fields> {
   readonly type: string;
   readonly summary: string;
+  readonly apis: SourceDefinition['apis'];
   /** Its keys, `collectionFields` among them. */
   readonly fields: F;
-  /** The collections of a company, the `index`-th of its upstream. */
+  /** The collections, of the `index`-th company of its upstream where they are companies'. */
   collections(settings: Settings<F>, index: number): readonly CollectionFacts[];
 }
 
 /** Declares one. */
-export function defineCollections<F extends Fields & typeof collectionFields>({
+export function defineCollections<F extends Fields & CollectionFields>({
   collections,
   ...rest
 }: CollectionSource<F>): SourceDefinition {
-  return defineSource<typeof collectionFields>({
+  const facts = (settings: unknown, index: number) => collections(settings as Settings<F>, index);
+  return defineSource<CollectionFields>({
     ...rest,
-    apis: ['services'],
-    flaw: (_settings, { companies }) =>
-      companies.length === 0
-        ? `a ${rest.type} is read per company, so the upstream needs companies`
-        : null,
+    flaw(settings, { companies }) {
+      const declared = facts(settings, 0);
+      if (companies.length === 0 && declared.some(({ path }) => isPerCompany(path))) {
+        return `a ${rest.type} is read per company, so the upstream needs companies`;
+      }
+      return declared.map(({ endpoint }) => endpoint && paramsFlaw(endpoint)).find(Boolean) ?? null;
+    },
     streams: (settings, opening) =>
-      opening.upstream.companies.flatMap((company, index) =>
-        collections(settings as unknown as Settings<F>, index).map((facts) =>
-          streamOf(opening, company, { ...facts, ignore: settings.ignore }),
+      [null, ...opening.upstream.companies].flatMap((company, index) =>
+        facts(settings, Math.max(0, index - 1)).flatMap((declared) =>
+          isPerCompany(declared.path) === (company !== null)
+            ? streamOf(opening, company, { ...declared, ignore: settings.ignore })
+            : [],
         ),
       ),
     reading: () => ({ id: null, time: [] }),
     collection: (settings) => ({
       confirmAfterMs: settings.confirm_after,
       settleMs: settings.settle,
+      removals: settings.removals,
       removalsAfter: settings.removals_after,
+      sweepMs: settings.sweep,
       brake: settings.brake,
       baseline: settings.baseline,
       ignore: settings.ignore,
@@ -108,45 +162,48 @@ export function defineCollections<F extends Fields & typeof collectionFields>({
   });
 }
 
-/** Where lists have what the documents show of them. */
-const pagination: Pagination = {
-  style: 'shown',
-  ...{ cursor_param: 'cursor', limit_param: 'limit', offset_param: 'offset' },
-  ...{ items: 'data', next: 'next_cursor', total: 'total' },
-};
+/** What a collection is asked with where its source has no keys for it. */
+const undeclared = z.strictObject(endpointFields).parse({});
 
-/** The stream `<source>/<company>/<resource>`. */
 function streamOf(
   { name: source, upstream }: SourceOpening,
-  company: string,
-  {
-    resource,
-    entity,
-    path,
-    detail,
-    holds,
-    ignore,
-  }: CollectionFacts & { readonly ignore: readonly string[] },
+  company: string | null,
+  facts: CollectionFacts & { readonly ignore: readonly string[] },
 ): CollectionStream {
-  const name = `${source}/${company}/${resource}`;
+  const { resource, entity, path, detail, holds, ignore, single = false } = facts;
+  const { params, page_limit: pageLimit, pagination } = facts.endpoint ?? undeclared;
+  const whose = company === null ? {} : { company };
+  const name = [source, company, resource].filter((part) => part != null).join('/');
   const requestFor = (template: string, ids: Readonly<Record<string, string>>) => {
-    const filled = filledPath(template, { company_id: company, ...ids });
-    return filled === null ? null : { path: filled, template, query: [], company };
+    const filled = filledPath(template, { company_id: company ?? '', ...ids });
+    return filled === null ? null : { path: filled, template, query: [], ...whose };
   };
-  const request: UpstreamRequest = requestFor(path, {}) ?? {
-    ...{ path, template: path, query: [], company },
+  const query = Object.entries(params);
+  const request: UpstreamRequest = {
+    path,
+    template: path,
+    ...whose,
+    ...requestFor(path, {}),
+    query,
   };
   const byId = detail && {
     ...detail,
     request: (id: string) => requestFor(detail.path, { [detail.placeholder]: id }),
   };
+  const paging: Pagination = { ...pagination, style: pagination.style ?? 'shown' };
   return {
     kind: 'collection',
-    ...{ name, source, company, resource, entity, paths: [request.path, path] },
-    fingerprint: JSON.stringify([upstream.baseUrl, company, resource]),
+    ...{ name, source, ...whose, entity, single, paths: [request.path, path] },
+    resource: facts.called ?? resource ?? entity.kind,
+    fingerprint: JSON.stringify([
+      ...[
+        upstream.baseUrl,
+        ...(resource === undefined ? [request.path, query] : [company, resource]),
+      ],
+    ]),
     list: {
-      ...{ name, upstream, request, pagination, ignore },
-      ...{ sorting: [], pageLimit: null, id: entity.ids[0] ?? null },
+      ...{ name, upstream, request, ignore, pageLimit, pagination: paging },
+      ...{ sorting: [], id: entity.ids[0] ?? null },
     },
     ...(holds && { holds }),
     ...(byId && { detail: byId }),

@@ -30,6 +30,7 @@ const policies: CollectionFacts = {
 /** `type: firewall`. */
 export const firewallSource = defineCollections({
   type: 'firewall',
+  apis: ['services'],
   summary:
     'Reads firewall objects, policies and rules of the services API and tells their changes.',
   fields: {
@@ -39,7 +40,7 @@ export const firewallSource = defineCollections({
       .refine((names) => new Set(names).size === names.length, 'each resource may stand here once')
       .default(['objects', 'policies'])
       .describe('what to read; policies include each policy’s rules'),
-    ...collectionFields,
+    ...collectionFields(),
     shared_objects: z
       .enum(['per_company', 'once'])
       .default('per_company')

@@ -22,7 +22,7 @@ import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
 const dottedPath = () => z.string().min(1);
 
 /** How a list endpoint is paged, and what its parameters and members are called. */
-const paginationFields = (style: 'cursor' | 'offset' | 'none') => ({
+export const paginationFields = (style: 'cursor' | 'offset' | 'none') => ({
   style: z
     .enum(['cursor', 'offset', 'none'])
     .default(style)
@@ -190,7 +190,12 @@ function listStreams(
 }
 
 /** Fixed parameters that would clash with those of paging; null when none does. */
-function paramsFlaw({ params, pagination }: ListSettings): string | null {
+export function paramsFlaw({
+  params,
+  pagination,
+}: Pick<ListSettings, 'params'> & {
+  readonly pagination: Omit<ListSettings['pagination'], 'style'>;
+}): string | null {
   const { cursor_param, limit_param, offset_param } = pagination;
   const clash = [cursor_param, limit_param, offset_param].find((name) => name in params);
   return clash === undefined

@@ -24,7 +24,8 @@ export interface ChangeRecord {
   readonly list?: string;
   /** Where in that list a rule stands, from 1; left out where it is gone. */
   readonly place?: number;
-  readonly company_id: string;
+  /** Left out where the collection is no company's. */
+  readonly company_id?: string;
   /** Counts readings of this scope; `epoch` is new after a config change or lost state. */
   readonly generation: number;
   readonly epoch: string;

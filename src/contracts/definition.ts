@@ -201,11 +201,15 @@ export interface CollectionReading {
   readonly confirmAfterMs: number;
   /** How long an absence must last. */
   readonly settleMs: number;
+  /** Whether what is gone is told; else it is forgotten. */
+  readonly removals: boolean;
   /** Complete readings that an entity must be missing from. */
   readonly removalsAfter: number;
   /** More removals at once than this share or count are held until they are seen three times. */
   readonly brake: { readonly share: number; readonly count: number };
   readonly baseline: 'summary' | 'full';
+  /** How long a rotation over the details of many entities may take. */
+  readonly sweepMs: number;
   /** Dotted paths within an entity that are not compared. */
   readonly ignore: readonly string[];
   /** Dotted paths of arrays whose order says nothing. */

@@ -81,7 +81,7 @@ export interface ListStream extends ListEndpoint, StreamFacts {
 /** What entities of a kind are known by. */
 export interface EntityKind {
   readonly kind: string;
-  /** Members that may hold an entity's id; the first that does counts. */
+  /** Dotted paths at which an entity's id may stand; the first that holds one counts. */
   readonly ids: readonly string[];
 }
 
@@ -92,7 +92,6 @@ export interface EntityKind {
 export interface CollectionStream extends StreamFacts {
   readonly kind: 'collection';
   readonly name: string;
-  readonly company: string;
   /** With another one a checkpoint is not resumed. */
   readonly fingerprint: string;
   /** What the stream's entities are called in a baseline. */
@@ -100,6 +99,11 @@ export interface CollectionStream extends StreamFacts {
   readonly entity: EntityKind;
   /** The list of its entities. */
   readonly list: ListEndpoint;
+  /**
+   * There is no list: the answer is the one entity itself, alone or in `data`. One without an id is
+   * known by its company, else by `resource`.
+   */
+  readonly single?: boolean;
   /** False for an element of the list that is none of the stream's; left out: all are. */
   holds?(element: JsonObject): boolean;
   /** Where the list shows no more than a part: each entity is asked for by its id. */

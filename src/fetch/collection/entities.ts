@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
 import { cutRecords } from '../../tools/record-list.ts';
-import { sourceTextAt } from '../../tools/records.ts';
+import { sourceTextAt, valueAt } from '../../tools/records.ts';
 
 /** One entity, as read. */
 export interface Entity {
@@ -76,19 +76,20 @@ export function entitiesOf(
 
 /**
  * An entity and its parts, from the answer for its id: itself, or wrapped in `data`. `listed` is
- * what the list shows of it. Null where the answer is not that entity, or holds parts that are in
- * no list.
+ * what the list shows of it; where there is no list, `id` is for one that tells none. Null where
+ * the answer is not that entity, or holds parts that are in no list.
  */
 export function detailEntities(
-  { entity: { kind, ids }, detail }: CollectionStream,
-  { listed, id }: { readonly listed: Element; readonly id: string },
+  { entity: { kind, ids }, detail, single = false }: CollectionStream,
+  { listed, id: asked }: { readonly listed: Element; readonly id: string },
   { body, parsed }: { readonly body: Uint8Array; readonly parsed: Json },
 ): readonly Entity[] | null {
   if (!isObject(parsed)) return null;
   const isWrapped = isObject(parsed.data) && idOf(parsed, body, ids) === null;
   const value = isWrapped ? (parsed.data as JsonObject) : parsed;
   const bytes = isWrapped ? Buffer.from(sourceTextAt(body, 'data') ?? '') : body;
-  if ((idOf(value, bytes, ids) ?? id) !== id) return null;
+  const id = idOf(value, bytes, ids) ?? asked;
+  if (single ? Object.keys(value).length === 0 : id !== asked) return null;
   const members = new Map<string, string>();
   const parts: Entity[] = [];
   for (const [name, member] of Object.entries(value)) {
@@ -134,12 +135,12 @@ function elementsAt(
   return elements.length === member.length ? elements : null;
 }
 
-/** The id as text: the first member that holds a text or a number. */
+/** The id as text: the first path at which a text or a number stands. */
 function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[]): string | null {
-  for (const name of ids) {
-    const id = Object.hasOwn(value, name) ? value[name] : undefined;
+  for (const path of ids) {
+    const id = valueAt(value, path);
     if (typeof id === 'string' && id !== '') return id;
-    if (typeof id === 'number') return sourceTextAt(bytes, name);
+    if (typeof id === 'number') return sourceTextAt(bytes, path);
   }
   return null;
 }

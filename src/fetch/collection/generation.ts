@@ -174,6 +174,7 @@ export class Generation {
       if (state.parentId === undefined) gone.add(state.id);
       this.put.delete(key);
       this.drop.push(key);
+      if (!rules.removals) continue;
       const last = { ...state, version: state.version + 1 };
       this.changes.push({ change: 'deleted', key, state: last, before: state.text });
     }

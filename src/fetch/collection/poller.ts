@@ -64,7 +64,7 @@ export class CollectionPoller {
   constructor(means: CollectionMeans) {
     this.#means = means;
     this.#reader = new CollectionReader(means);
-    const { source, company, name } = means.stream;
+    const { source, company = '', name } = means.stream;
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
@@ -106,13 +106,14 @@ export class CollectionPoller {
 
   async #loseScope(held: Held, { status, cause }: Failure): Promise<PollResult> {
     const { stream, clock } = this.#means;
+    const what = stream.company === undefined ? 'it' : 'the company';
     this.#lostAt ??= clock.now();
     const isLasting = clock.now() - this.#lostAt >= passingMsMax;
     if (isLasting && !held.checkpoint.scopeLost) {
       const generation = new Generation(this.#means, held.entities);
       generation.findings.push({
         condition: 'source.scope_lost',
-        message: `${stream.name} cannot be read any more: the company is denied or gone; nothing is told as deleted`,
+        message: `${stream.name} cannot be read any more: ${what} is denied or gone; nothing is told as deleted`,
         details: { reason: cause.message },
       });
       await this.#commit(held, generation, { ...held.checkpoint, scopeLost: true });
@@ -189,11 +190,12 @@ export class CollectionPoller {
 
   #context(kind: PageContext['kind'], fetchedAt: number): PageContext {
     const { source, name, company } = this.#means.stream;
-    return { source, stream: name, kind, company, fetchedAt };
+    const whose = company === undefined ? {} : { company };
+    return { source, stream: name, kind, fetchedAt, ...whose };
   }
 }
 
-/** The company itself is denied or gone: never a removal. */
+/** The company itself, or what stands for it, is denied or gone: never a removal. */
 function isScopeLost({ outcome, status }: Failure): boolean {
   return (outcome === 'denied' && status === 403) || (outcome === 'refused' && status === 404);
 }

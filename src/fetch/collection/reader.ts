@@ -1,5 +1,5 @@
-// One reading of a collection: its list, then each entity by its id, where the list shows no more
-// than a part of it. The two can disagree while somebody works on the entities: one that is listed
+// One reading of a collection: its one entity, or its list and then each entity by its id, where the
+// list shows no more than a part of it. The two can disagree while somebody works on the entities: one that is listed
 // and answered with 404 is looked for in the list once more; if it is still there, nothing is known
 // of it in this reading. What must stay true: a reading says that it is complete only if every
 // request of it was answered as it should be. One that is not is good for what it shows.
@@ -20,6 +20,8 @@ export interface Reading {
 /** What is known of one entity; `flaw` where it cannot be told. */
 type DetailRead = readonly Entity[] | 'gone' | { readonly flaw: Failure };
 
+const nothingListed: Element = { value: {}, text: '{}', id: null };
+
 /** Reads one collection. */
 export class CollectionReader {
   readonly #stream: CollectionStream;
@@ -33,6 +35,7 @@ export class CollectionReader {
   /** One reading of everything. A failure is one of the list's first page. */
   async read(signal: AbortSignal): Promise<Answer<Reading>> {
     const { entity, detail } = this.#stream;
+    if (this.#stream.single === true) return await this.#readSingle(signal);
     const listing = await this.#list.read(signal);
     if (listing.outcome !== 'ok') return listing;
     const { elements } = listing;
@@ -53,6 +56,16 @@ export class CollectionReader {
     return { outcome: 'ok', entities, flaw };
   }
 
+  async #readSingle(signal: AbortSignal): Promise<Answer<Reading>> {
+    const { company, resource, entity, list } = this.#stream;
+    const answer = await list.upstream.get(list.request, signal);
+    if (answer.outcome !== 'ok') return answer;
+    const entities = this.#entitiesIn(answer.body, nothingListed, company ?? resource);
+    return entities === null
+      ? this.#nonsense(`the answer is no ${entity.kind}`)
+      : { outcome: 'ok', entities, flaw: null };
+  }
+
   /**
    * By its id, where upstream can be asked for that: `gone` only for a plain 404, or a part that
    * its list has lost.
@@ -60,7 +73,7 @@ export class CollectionReader {
   async stillThere(key: string, signal: AbortSignal): Promise<'there' | 'gone' | 'unknown'> {
     if (this.#stream.detail === undefined) return 'gone';
     const { id, list } = keyParts(key);
-    const read = await this.#readDetail(id, { value: {}, text: '{}', id }, signal);
+    const read = await this.#readDetail(id, nothingListed, signal);
     if (read === 'gone') return 'gone';
     if ('flaw' in read) return 'unknown';
     if (read.some((entity) => entity.key === key)) return 'there';
@@ -70,7 +83,7 @@ export class CollectionReader {
   }
 
   async #readDetail(id: string | null, listed: Element, signal: AbortSignal): Promise<DetailRead> {
-    const { entity, detail, list, name } = this.#stream;
+    const { entity, detail, list } = this.#stream;
     const unknown = (what: string) => ({ flaw: this.#nonsense(what) });
     if (detail === undefined || id === null) {
       return unknown(`one ${entity.kind} is listed without an id`);
@@ -80,11 +93,14 @@ export class CollectionReader {
     const answer = await list.upstream.get(request, signal);
     if (answer.outcome === 'refused' && answer.status === 404) return 'gone';
     if (answer.outcome !== 'ok') return { flaw: answer };
-    const { body } = answer;
-    const read = readJson(body, `reading ${name}`);
-    const parsed = read.good ? read.value : null;
-    const entities = detailEntities(this.#stream, { listed, id }, { body, parsed });
+    const entities = this.#entitiesIn(answer.body, listed, id);
     return entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
+  }
+
+  #entitiesIn(body: Uint8Array, listed: Element, id: string): readonly Entity[] | null {
+    const read = readJson(body, `reading ${this.#stream.name}`);
+    const parsed = read.good ? read.value : null;
+    return detailEntities(this.#stream, { listed, id }, { body, parsed });
   }
 
   /**

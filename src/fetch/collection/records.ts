@@ -29,7 +29,7 @@ export interface Change {
 
 /** What every change of one generation has in common. */
 export interface Stamp {
-  readonly company: string;
+  readonly company: string | undefined;
   readonly generation: number;
   readonly epoch: string;
   /** Epoch milliseconds. */

@@ -84,7 +84,7 @@ export function readCollectionCheckpoint(
     throw checkpointMismatch(stream, 'it cannot be read, or was written by another version');
   }
   if (parsed.data.fingerprint !== fingerprint) {
-    throw checkpointMismatch(stream, 'base address or company has changed since');
+    throw checkpointMismatch(stream, 'base address, company or path has changed since');
   }
   return parsed.data;
 }

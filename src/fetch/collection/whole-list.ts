@@ -63,7 +63,7 @@ export class WholeList implements WalkReader {
   #hidden: Finding | null = null;
 
   constructor({ stream, spool, clock, log }: ReaderMeans) {
-    const { list, source, company, name } = stream;
+    const { list, source, company = '', name } = stream;
     this.means = { stream: list, start: 'beginning', clock, log };
     this.#stream = stream;
     this.#asker = new PageAsker({ stream: list, spool, clock, log });

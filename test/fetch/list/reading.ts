@@ -250,9 +250,11 @@ export type ToldChange = z.infer<typeof toldChange> & {
 export const quickly: CollectionReading = {
   confirmAfterMs: 0,
   settleMs: 0,
+  removals: true,
   removalsAfter: 2,
   brake: { share: 0.3, count: 10 },
   baseline: 'summary',
+  sweepMs: 24 * hourMs,
   ignore: ['updated_at'],
   unordered: [],
 };
