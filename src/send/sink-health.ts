@@ -1,0 +1,140 @@
+// How a sink fares: its state, its counts, and how long it is left alone after an answer that is no
+// delivery. A wait that the far side asks for is kept; any other ends early where an operator asks
+// or a secret was mended.
+
+import type { ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { otherThan } from '../tools/fingerprint.ts';
+
+/** What waits are made with. */
+export interface HealthMeans {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly backOff: { next(): number; reset(): void };
+  /** Of the sink's settings, with its secrets as they are now. */
+  readonly fingerprint: () => string;
+  /** How long a sink that refuses everything is left alone before it is asked again. */
+  readonly refusedWaitMs: number;
+}
+
+/** How one sink fares. */
+export class SinkHealth {
+  readonly #means: HealthMeans;
+  #state: 'idle' | 'sending' | 'retrying' | 'refused' | 'stopped' = 'idle';
+  #error: ExportError | null = null;
+  #delivered = 0;
+  #deadLetters = 0;
+  #retries = 0;
+  /** Ends the wait under way. */
+  #wake: (() => void) | null = null;
+  /** Epoch milliseconds until which the far side has asked to wait. */
+  #toldToWaitUntil: number | null = null;
+
+  constructor(means: HealthMeans) {
+    this.#means = means;
+  }
+
+  get state() {
+    return {
+      state: this.#state,
+      delivered: this.#delivered,
+      deadLetters: this.#deadLetters,
+      retries: this.#retries,
+      error: this.#error,
+    };
+  }
+
+  /**
+   * Has the batch sent now rather than when the wait is over. Where the far side has asked for the
+   * wait that stays, and its end is returned, epoch milliseconds.
+   */
+  askNow(): number | null {
+    this.#means.backOff.reset();
+    this.#wake?.();
+    return this.#toldToWaitUntil;
+  }
+
+  /** A batch is on its way. */
+  begun(): void {
+    if (this.#error === null) this.#state = 'sending';
+  }
+
+  /** Nothing is sent any more. */
+  ended(): void {
+    this.#state = 'stopped';
+  }
+
+  /** Events have become dead letters. */
+  buried(count: number): void {
+    this.#deadLetters += count;
+  }
+
+  /** Events were taken. */
+  succeeded(count: number): void {
+    this.#delivered += count;
+    if (this.#error !== null) this.#means.log.info('the sink takes events again');
+    this.#error = null;
+    this.#state = 'sending';
+    this.#means.backOff.reset();
+  }
+
+  /** A batch was not taken and is sent again. */
+  failed(cause: ExportError): void {
+    this.#retries += 1;
+    this.#error = cause;
+    this.#state = 'retrying';
+  }
+
+  /** Waits until the batch is sent again, as long as the far side asks for or ever longer. */
+  async pause(cause: ExportError, stop: AbortSignal, afterMs?: number): Promise<void> {
+    const { backOff, clock, log } = this.#means;
+    const waitMs = afterMs ?? backOff.next();
+    this.failed(cause);
+    log.warn('the sink did not take a batch; it is sent again', {
+      error: cause.message,
+      next: cause.next,
+      wait_ms: waitMs,
+    });
+    if (afterMs === undefined) {
+      await this.#waitOrWake(waitMs, stop);
+      return;
+    }
+    this.#toldToWaitUntil = clock.now() + waitMs;
+    await clock.sleep(waitMs, stop);
+    this.#toldToWaitUntil = null;
+  }
+
+  /**
+   * Waits until it is over, an operator asks, or a secret of the sink's settings is another one.
+   */
+  async #waitOrWake(ms: number, stop: AbortSignal): Promise<void> {
+    const { clock, fingerprint } = this.#means;
+    const over = new AbortController();
+    const either = AbortSignal.any([stop, over.signal]);
+    this.#wake = () => over.abort(new Error('asked now'));
+    try {
+      await Promise.race([clock.sleep(ms, either), otherThan(fingerprint(), this.#means, either)]);
+    } catch (error) {
+      if (stop.aborted) throw error;
+    } finally {
+      this.#wake = null;
+      over.abort(new Error('waited'));
+    }
+  }
+
+  /**
+   * The sink refuses everything: says so, and asks again after a long while, since a credential may
+   * be mended.
+   */
+  async rest(cause: ExportError, stop: AbortSignal): Promise<void> {
+    const { log, refusedWaitMs } = this.#means;
+    this.#state = 'refused';
+    this.#error = cause;
+    log.error('the sink refuses everything; its events stay held', {
+      error: cause.message,
+      next: cause.next,
+      wait_ms: refusedWaitMs,
+    });
+    await this.#waitOrWake(refusedWaitMs, stop);
+  }
+}
