@@ -3,12 +3,18 @@
 
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import type { FaultScript } from '../../src/sandbox/sandbox.ts';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
 import { type RunningSluice, runSluice, startSluice } from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
 import { deliveredIn, pastSpan } from './a-backfill.ts';
 
 const events = 600;
+
+/** With these no backfill ends by itself, however long a command beside it takes. */
+const refusing: FaultScript = {
+  rules: [{ path: auditPath, fault: { kind: 'status', status: 503, retry_after: 1 } }],
+};
 
 /** A running sluice that has delivered everything. */
 async function aRunning(): Promise<{ setup: Setup; running: RunningSluice }> {
@@ -48,10 +54,11 @@ describe('backfill beside a running process', () => {
     const { setup, running } = await aRunning();
     const { args, ids } = pastSpan(setup, 0, 500);
     const { control } = setup.sandbox;
-    control.setFaults({ rules: [{ path: auditPath, fault: { kind: 'delay', ms: 200 } }] });
+    control.setFaults(refusing);
     const first = startSluice(args);
     await running.waitForLine('a backfill begins');
     const stopped = await first.kill('SIGINT');
+    control.setFaults({ rules: [{ path: auditPath, fault: { kind: 'delay', ms: 200 } }] });
     const early = deliveredIn(setup).length;
     const second = startSluice(args);
     await waitUntil(() => deliveredIn(setup).length > early, { what: 'more of the past' });
@@ -71,7 +78,7 @@ describe('backfill beside a running process', () => {
   test('is stopped by cancel, which whoever follows it is told, and the live stream goes on', async () => {
     const { setup, running } = await aRunning();
     const { control } = setup.sandbox;
-    control.setFaults({ rules: [{ path: auditPath, fault: { kind: 'delay', ms: 200 } }] });
+    control.setFaults(refusing);
     const following = startSluice(pastSpan(setup, 0, 500).args);
     await running.waitForLine('a backfill begins');
     const json = async () =>

@@ -96,7 +96,8 @@ test('retry and rewind are carried out by run --once as well', async () => {
   const setup = await aSetup();
   await runSluice(['run', '-c', setup.config, '--once']);
   await runSluice(['retry', '-c', setup.config, 'disk']);
-  const fault = { kind: 'delay', ms: 3_000 } as const;
+  // So that it does not end before the next command has been heard, however long that takes.
+  const fault = { kind: 'status', status: 503, retry_after: 1 } as const;
   setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
   const sluice = startSluice(['run', '-c', setup.config, '--once']);
   await sluice.waitForLine((line) => line.includes('asked to try again') && line.includes('disk'));
@@ -109,6 +110,7 @@ test('retry and rewind are carried out by run --once as well', async () => {
     '--forget',
   ]);
 
+  setup.sandbox.control.setFaults({});
   expect([exitCode, stdout]).toEqual([0, expect.stringContaining('250 records read since')]);
   expect((await sluice.exited).exitCode).toBe(0);
   expect(setup.delivered()).toHaveLength(500);
