@@ -58,19 +58,22 @@ function plannedSources(
   config: Config,
   clients: ReadonlyMap<string, UpstreamClient>,
 ): readonly PlannedSource[] {
-  return Object.entries(config.sources).map(([name, { definition, settings, schedule }]) => {
-    const upstream = clients.get(settings.upstream);
-    invariant(upstream !== undefined, `the upstream of ${name} is known`);
-    return {
-      name,
-      upstream: settings.upstream,
-      streams: definition.streams(settings, { name, upstream }),
-      reading: definition.reading(settings),
-      list: definition.list?.(settings) ?? null,
-      collection: definition.collection?.(settings) ?? null,
-      schedule,
-    };
-  });
+  return Object.entries(config.sources).map(
+    ([name, { definition, settings, schedule, expectMs }]) => {
+      const upstream = clients.get(settings.upstream);
+      invariant(upstream !== undefined, `the upstream of ${name} is known`);
+      return {
+        name,
+        upstream: settings.upstream,
+        streams: definition.streams(settings, { name, upstream }),
+        reading: definition.reading(settings),
+        list: definition.list?.(settings) ?? null,
+        collection: definition.collection?.(settings) ?? null,
+        schedule,
+        ...(expectMs !== null && { expectMs }),
+      };
+    },
+  );
 }
 
 function plannedSinks(config: Config): readonly PlannedSink[] {

@@ -171,6 +171,9 @@ const sourceKeys = {
     .optional()
     .describe('cron expression instead of every: 5 fields, or 6 with seconds first'),
   timezone: z.string().min(1).optional().describe('IANA time zone of schedule; this machine’s'),
+  expect_every: period(1_000, 365 * dayMs, 'from 1s to 365d')
+    .optional()
+    .describe('a stream without a new record for so long is told as silent; off if left out'),
 };
 
 /** Keys that the engine adds to every sink, besides `format`. */

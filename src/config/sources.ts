@@ -18,6 +18,8 @@ export interface ConfiguredSource {
   readonly definition: SourceDefinition;
   readonly settings: SourceSettings;
   readonly schedule: Schedule;
+  /** How long its streams may be silent, in milliseconds; null: as long as they are. */
+  readonly expectMs: number | null;
 }
 
 /** Reads all sources. */
@@ -39,8 +41,14 @@ export function readSources(
     const settings: SourceSettings = parsed;
     const schedule = readSchedule(parsed, entry, reading);
     checkWhole({ entry, definition, settings, upstream }, reading);
-    if (schedule === null || reading.flaws.count > before) return null;
-    return { definition, settings, schedule };
+    if (schedule === null) return null;
+    const expectMs = parsed.expect_every ?? null;
+    if (expectMs !== null && 'everyMs' in schedule && expectMs <= schedule.everyMs) {
+      const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
+      tellBlockFlaw(flaw, entry, reading);
+    }
+    if (reading.flaws.count > before) return null;
+    return { definition, settings, schedule, expectMs };
   });
 }
 

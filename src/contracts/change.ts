@@ -47,6 +47,8 @@ export type Condition =
   | 'source.gap'
   | 'source.scope_lost'
   | 'source.paging_suspected'
+  | 'source.silent'
+  | 'source.heard'
   | 'integrity_violation'
   | 'schema_drift';
 

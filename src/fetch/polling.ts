@@ -15,6 +15,7 @@ import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
 import type { Found } from './own-pages.ts';
 import { type Schedule, timetable } from './schedule.ts';
+import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
 
@@ -28,6 +29,8 @@ export interface PlannedSource {
   readonly list: ListReading | null;
   readonly collection: CollectionReading | null;
   readonly schedule: Schedule;
+  /** How long none of its streams may be silent, in milliseconds; left out: as long as they are. */
+  readonly expectMs?: number;
   /** Its lists are read to the end of a past time, and not live. */
   readonly past?: PastTime;
 }
@@ -54,6 +57,8 @@ const jitterMsMax = 30_000;
 
 interface Polled {
   readonly runner: StreamRunner;
+  /** Null where nothing is expected of it. */
+  readonly silence: SilenceWatch | null;
   /** The next poll begins with what is durable. */
   readonly forget: () => void;
   readonly stop: AbortController;
@@ -117,8 +122,9 @@ export class Polling {
         poll = this.#pollerFor(source, stream);
       };
       const runner = this.#runnerFor({ source, stream, poll: (signal) => poll(signal), jitterMs });
+      const silence = this.#silenceOf(source, stream, runner);
       const stop = new AbortController();
-      this.#streams.set(stream.name, { runner, forget, stop, ended: null });
+      this.#streams.set(stream.name, { runner, silence, forget, stop, ended: null });
     }
   }
 
@@ -126,7 +132,10 @@ export class Polling {
   start(): void {
     for (const polled of this.#streams.values()) {
       if (polled.ended !== null) continue;
-      polled.ended = polled.runner.run(polled.stop.signal);
+      const { runner, silence, stop } = polled;
+      polled.ended = Promise.all([runner.run(stop.signal), silence?.run(stop.signal)]).then(
+        () => undefined,
+      );
       polled.ended.catch((error) => this.#failed.reject(error));
     }
   }
@@ -165,10 +174,11 @@ export class Polling {
   async once(limit: AbortSignal): Promise<readonly FailedStream[]> {
     const failed: FailedStream[] = [];
     await Promise.all(
-      Array.from(this.#streams, async ([stream, { runner }]) => {
+      Array.from(this.#streams, async ([stream, { runner, silence }]) => {
         const cause = await runner
           .runOnce(limit)
           .catch((error) => asExportError(error, `reading ${stream}`));
+        await silence?.look();
         if (cause !== null) failed.push({ stream, cause: runner.state.error ?? cause });
       }),
     );
@@ -192,6 +202,19 @@ export class Polling {
         if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
     });
+  }
+
+  #silenceOf(
+    { expectMs, past }: PlannedSource,
+    stream: Stream,
+    runner: StreamRunner,
+  ): SilenceWatch | null {
+    if (expectMs === undefined || past !== undefined) return null;
+    const { spool, tools, found } = this.#means;
+    const { clock } = tools;
+    const log = tools.log.with({ stream: stream.name });
+    const means = { stream, expectMs, spool, clock, log, found };
+    return new SilenceWatch(means, () => runner.state);
   }
 
   #pollerFor(source: PlannedSource, stream: Stream): Poll {

@@ -34,6 +34,8 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.gap': 4,
   'source.scope_lost': 4,
   'source.paging_suspected': 4,
+  'source.silent': 3,
+  'source.heard': 1,
   integrity_violation: 5,
   schema_drift: 2,
 };

@@ -13,7 +13,8 @@ import type { LiveStanding, Matter, Standing } from './standing.ts';
 /** A standing as far as attention asks for it; what is left out is not known. */
 export interface AttentionFacts
   extends Partial<Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters'>> {
-  readonly streams: readonly Pick<Standing['streams'][number], 'name' | 'state' | 'error'>[];
+  readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
+    Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
     Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
   readonly sinks: readonly (Omit<Standing['sinks'][number], 'type' | 'position'> &
@@ -46,6 +47,7 @@ export function attentionOf(
   return [
     ...ailingMatters(ailments, standing),
     ...partMatters(standing, ailments),
+    ...silenceMatters(standing),
     ...reloadMatters(standing),
     ...spoolMatters(standing, ailments),
     ...letterMatters(standing, command),
@@ -134,6 +136,21 @@ function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]):
   });
 }
 
+/** One matter for all: a trail that has stopped, or a day on which nobody works. */
+function silenceMatters({ streams }: AttentionFacts): readonly Matter[] {
+  const silent = streams.filter(({ silent_since: since }) => since);
+  const [first] = silent.toSorted((a, b) =>
+    String(a.silent_since).localeCompare(String(b.silent_since)),
+  );
+  if (first === undefined) return [];
+  const isOne = silent.length === 1;
+  const who = isOne ? `Stream ${first.name}` : `${silent.length.toLocaleString('en')} streams`;
+  const what = isOne ? 'is silent' : `are silent: ${listed(silent.map(({ name }) => name))}`;
+  const message = `no new record since ${first.silent_since}`;
+  const next = 'Look whether upstream still writes what is read here, or raise expect_every.';
+  return [{ mood: 'warn', who, what, message, next }];
+}
+
 /** From this share on a spool is worth a look: what fills it has stood still for long. */
 const fullShare = 0.8;
 /** Sooner than this nobody comes to look by chance. */
@@ -180,9 +197,14 @@ function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {
 
 /** Conditions cannot be acknowledged; after this they are history. */
 const recentMs = 24 * 3_600_000;
+/** A silence is a matter as long as it lasts, and no longer. */
+const toldOtherwise: ReadonlySet<string> = new Set(['source.silent', 'source.heard']);
 
 function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
-  const recent = conditions.filter(({ observed_at: at }) => now - Date.parse(at) < recentMs);
+  const recent = conditions.filter(
+    ({ condition, observed_at: at }) =>
+      now - Date.parse(at) < recentMs && !toldOtherwise.has(condition),
+  );
   const alike = Map.groupBy(recent, ({ condition }) => condition);
   return Array.from(alike, ([condition, group]): Matter => {
     const streams = [...new Set(group.map(({ stream }) => stream))];

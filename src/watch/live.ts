@@ -84,10 +84,12 @@ export function watching(sights: Sights): () => Moment {
     return {
       upstreams,
       streams: streams.map((stream) => {
-        const { upstream, paths } = planned.get(stream.name) ?? unplanned;
-        const checkpoint = durable.streams.get(stream.name)?.checkpoint ?? null;
+        const { upstream, paths, expects } = planned.get(stream.name) ?? unplanned;
+        const held = durable.streams.get(stream.name);
         const budget = budgetOf(budgets.get(upstream) ?? new Map(), paths);
-        return streamOf(stream, { upstream, budget, checkpoint, textOf });
+        const checkpoint = held?.checkpoint ?? null;
+        const silentSince = expects ? (held?.silent_since ?? null) : null;
+        return streamOf(stream, { upstream, budget, checkpoint, silentSince, textOf });
       }),
       spool: {
         well: true,
@@ -120,15 +122,18 @@ interface PlannedStream {
   readonly upstream: string;
   readonly paths: readonly string[];
   readonly everyMs: number | null;
+  /** Something is expected of it. */
+  readonly expects: boolean;
 }
 
-const unplanned: PlannedStream = { upstream: '', paths: [], everyMs: null };
+const unplanned: PlannedStream = { upstream: '', paths: [], everyMs: null, expects: false };
 
 function plannedStreams({ sources }: Plan): ReadonlyMap<string, PlannedStream> {
   return new Map(
-    sources.flatMap(({ streams, upstream, schedule }) => {
+    sources.flatMap(({ streams, upstream, schedule, expectMs }) => {
       const everyMs = 'everyMs' in schedule ? schedule.everyMs : null;
-      return streams.map(({ name, paths }) => [name, { upstream, paths, everyMs }] as const);
+      const own = { upstream, everyMs, expects: expectMs !== undefined };
+      return streams.map(({ name, paths }) => [name, { ...own, paths }] as const);
     }),
   );
 }
@@ -141,11 +146,13 @@ function streamOf(
     upstream,
     budget,
     checkpoint,
+    silentSince,
     textOf,
   }: {
     readonly upstream: string;
     readonly budget: PathLimit | null;
     readonly checkpoint: CheckpointFacts | null;
+    readonly silentSince: number | null;
     readonly textOf: (ms: number | null) => string | null;
   },
 ): LiveStream {
@@ -168,6 +175,7 @@ function streamOf(
     checkpoint_at: textOf(checkpoint?.savedAt ?? null),
     budget,
     waits_for: null,
+    silent_since: textOf(silentSince),
     error: liveErrorOf(stream.error),
   };
 }

@@ -42,6 +42,8 @@ const stream = z.object({
   /** Past while it waits for its turn; null: it is polled now, or never again. */
   next_poll_at: time.default(null),
   waits_for: z.string().nullable(),
+  /** When the last record came of one that is longer silent than `expect_every`; null: none is. */
+  silent_since: time.default(null),
   error: lastError.nullable(),
 });
 

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
+import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
@@ -26,6 +27,8 @@ const sinkNote = z.object({ ...noted, notice: notice.nullable().catch(null) });
 /** What is known of a stream. Times are epoch milliseconds. */
 export interface StreamState extends z.output<typeof streamNote> {
   readonly checkpoint: CheckpointFacts | null;
+  /** Its silence was told and is not over. */
+  readonly silent_since: number | null;
 }
 
 /** A checkpoint without its cursors. */
@@ -101,22 +104,26 @@ export function backlogOf(
   return end - Math.max(position ?? 0, oldest);
 }
 
-/** A backfill's memory stands where streams have theirs (hold/backfills.ts), and is none's. */
-const ofBackfill = /#backfill-[0-9a-f-]+$/;
+/**
+ * What a backfill remembers (hold/backfills.ts), and what is held beside a checkpoint, stands where
+ * streams have theirs, and is none's.
+ */
+const ofNoStream = /#(backfill-[0-9a-f-]+|silence)$/;
 
 function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
   const notes = store.noted('stream');
+  const held = store.streams.checkpoints();
+  const bodies = new Map(held.map(({ stream, checkpoint }) => [stream, checkpoint]));
   const checkpoints = new Map(
-    store.streams
-      .checkpoints()
-      .map(({ stream, checkpoint, savedAt }) => [stream, checkpointFacts(checkpoint, savedAt)]),
+    held.map(({ stream, checkpoint, savedAt }) => [stream, checkpointFacts(checkpoint, savedAt)]),
   );
   const names = new Set([...checkpoints.keys(), ...notes.keys()]);
-  for (const name of names) if (ofBackfill.test(name)) names.delete(name);
+  for (const name of names) if (ofNoStream.test(name)) names.delete(name);
   return new Map(
     Array.from(names, (name) => {
       const note = streamNote.parse(notes.get(name) ?? {});
-      return [name, { ...note, checkpoint: checkpoints.get(name) ?? null }];
+      const silent_since = silentSince(bodies.get(silenceKey(name)));
+      return [name, { ...note, silent_since, checkpoint: checkpoints.get(name) ?? null }];
     }),
   );
 }

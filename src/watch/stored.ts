@@ -25,6 +25,7 @@ export function storedStanding(
   const { holder, spool } = stored;
   const now = Date.now();
   const streams = plan.sources.flatMap((source) => source.streams);
+  const expecting = new Set(plan.sources.flatMap((one) => (one.expectMs ? [one.name] : [])));
   const names = [streams, plan.sinks].map((all) => new Set(all.map(({ name }) => name)));
   const orphans = [stored.streams, stored.sinks].map((known, at) =>
     [...known.keys()].filter((name) => !names[at]?.has(name)),
@@ -51,6 +52,7 @@ export function storedStanding(
         lag_ms: caughtUpAt === null ? null : Math.max(0, now - caughtUpAt),
         next_poll_at: holder === null ? null : timeText(held?.next_poll_at ?? null),
         waits_for: waitsForRoom ? roomInSpool : null,
+        silent_since: expecting.has(source) ? timeText(held?.silent_since ?? null) : null,
         state: stateNow(held?.state),
         error: held?.error ?? null,
       };

@@ -46,7 +46,14 @@ export function aStream(parts: Partial<LiveStream> = {}): LiveStream {
     caught_up_at: '2026-01-01T00:00:00.000Z',
     checkpoint_at: '2026-01-01T00:00:00.000Z',
     newest_record_at: '2026-01-01T00:00:00.000Z',
-    ...{ next_poll_at: null, lag_ms: null, waits_for: null, budget: null, error: null },
+    ...{
+      next_poll_at: null,
+      lag_ms: null,
+      waits_for: null,
+      silent_since: null,
+      budget: null,
+      error: null,
+    },
     ...parts,
   };
 }

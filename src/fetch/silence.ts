@@ -1,0 +1,153 @@
+// A stream that is expected to bring something: one from which no new record has come for so long
+// is told as silent, once, and as heard when one comes again. Polls may go well meanwhile, fail, or
+// never end, so that it is looked at by the clock and not by polls. What must stay true: when it
+// was heard last and whether its silence was told are durable, the latter in one transaction with
+// the event that tells it; and time in which nothing was asked is no silence.
+
+import { z } from 'zod';
+import type { Spool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { exactSpanText, timeText } from '../tools/time-text.ts';
+import { Identifier } from './list/identity.ts';
+import { conditionRecord, type Finding, type Found, ownPage } from './own-pages.ts';
+import type { RunnerState } from './stream-runner.ts';
+
+/** What is known of a stream's silence; held beside its checkpoint, under `silenceKey`. */
+const silence = z.object({
+  version: z.literal(1),
+  /** When the last new record came, or it was first expected; epoch milliseconds. */
+  heardAt: z.number(),
+  /** Its silence was told and is not over. */
+  told: z.boolean(),
+});
+
+type Silence = Readonly<z.infer<typeof silence>>;
+
+/** The name that a stream's silence is held by, which no stream has. */
+export function silenceKey(stream: string): string {
+  return `${stream}#silence`;
+}
+
+/** Since when a stream is silent, by what is held of it; null: it is not. */
+export function silentSince(held: unknown): number | null {
+  const known = silence.safeParse(held).data;
+  return known?.told === true ? known.heardAt : null;
+}
+
+/** What a stream is listened to with. */
+export interface SilenceMeans {
+  readonly stream: { readonly name: string; readonly source: string; readonly company?: string };
+  /** How long it may be silent. */
+  readonly expectMs: number;
+  readonly spool: Pick<Spool, 'append' | 'recall'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly found?: Found | undefined;
+}
+
+/** Looks are so many in the time that is allowed, so that it is not told much too late. */
+const looks = 20;
+const lookMsMin = 50;
+const lookMsMax = 30_000;
+
+/** Listens to one stream. */
+export class SilenceWatch {
+  readonly #means: SilenceMeans;
+  readonly #runner: () => RunnerState;
+  readonly #begunAt: number;
+  #known: Silence | null = null;
+  #records = 0;
+
+  constructor(means: SilenceMeans, runner: () => RunnerState) {
+    this.#means = means;
+    this.#runner = runner;
+    this.#begunAt = means.clock.now();
+  }
+
+  /** Looks until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, expectMs } = this.#means;
+    const waitMs = Math.min(lookMsMax, Math.max(lookMsMin, expectMs / looks));
+    while (!signal.aborted) {
+      await clock.sleep(waitMs, signal).catch(() => undefined);
+      await this.look();
+    }
+  }
+
+  /** Tells what has changed since the last look; on a full disk, say, the next one does. */
+  async look(): Promise<void> {
+    const { log } = this.#means;
+    await this.#look().catch((error) => log.debug('telling a silence', { error: String(error) }));
+  }
+
+  async #look(): Promise<void> {
+    const { clock, expectMs } = this.#means;
+    const known = await this.#load();
+    const now = clock.now();
+    const { records, polls } = this.#runner();
+    if (records > this.#records) {
+      await this.#save({ version: 1, heardAt: now, told: false }, known.told ? heard(known) : null);
+      this.#records = records;
+      return;
+    }
+    const isAsked = polls > 0 || now - this.#begunAt >= expectMs;
+    if (known.told || !isAsked || now - known.heardAt < expectMs) return;
+    await this.#save({ ...known, told: true }, this.#silent(known));
+  }
+
+  async #load(): Promise<Silence> {
+    if (this.#known !== null) return this.#known;
+    const { stream, spool, clock } = this.#means;
+    const { checkpoint } = await spool.recall(silenceKey(stream.name));
+    const held = silence.safeParse(checkpoint).data;
+    if (held !== undefined) this.#known = held;
+    else await this.#save({ version: 1, heardAt: clock.now(), told: false }, null);
+    return this.#known ?? { version: 1, heardAt: clock.now(), told: false };
+  }
+
+  async #save(next: Silence, finding: Told | null): Promise<void> {
+    const { stream, spool, clock, found } = this.#means;
+    const { name, source, company } = stream;
+    const now = clock.now();
+    const whose = company === undefined ? {} : { company };
+    const context = { source, stream: name, kind: 'condition', ...whose, fetchedAt: now } as const;
+    const record = finding && conditionRecord(stream, finding, now);
+    const id = new Identifier({ source, company: company ?? '', stream: name });
+    const uid = finding && id.ownUid([finding.condition, finding.details.since]);
+    const pages = record && uid ? [ownPage(context, [record], [uid])] : [];
+    await spool.append({ stream: silenceKey(name), pages, checkpoint: { ...next } });
+    this.#known = next;
+    if (record !== null) found?.(record);
+  }
+
+  #silent({ heardAt }: Silence): Told {
+    const { stream, expectMs } = this.#means;
+    const { error, polls, caughtUpAt } = this.#runner();
+    const isRead = error === null && polls > 0 && (caughtUpAt ?? 0) > heardAt;
+    const [word, how] =
+      error !== null && error.code !== 'paging_suspected'
+        ? ['failing', `its polls fail: ${error.message}`]
+        : isRead
+          ? ['succeeding', 'its polls succeed']
+          : ['unfinished', 'no poll has come to its end meanwhile'];
+    return {
+      condition: 'source.silent',
+      message: `no new record of ${stream.name} since ${timeText(heardAt)}; ${how}`,
+      details: { since: timeText(heardAt), expect_every: exactSpanText(expectMs), polls: word },
+    };
+  }
+}
+
+type Told = Finding & {
+  readonly condition: 'source.silent' | 'source.heard';
+  readonly details: { readonly since: string };
+};
+
+function heard({ heardAt }: Silence): Told {
+  const since = timeText(heardAt);
+  return {
+    condition: 'source.heard',
+    message: `a new record has come, the first since ${since}`,
+    details: { since },
+  };
+}
