@@ -19,12 +19,19 @@ export class Names {
     return this;
   }
 
+  /** Other names are looked for in what these hold. */
+  contain(names: string): void {
+    for (const name of names.split(' ')) this.containers.add(name);
+  }
+
   /** Each suffix behind each prefix, and each prefix a container; `-` is the prefix itself. */
   cross(prefixes: string, suffixes: string, slot: Slot, accepts: Accepts = 'text', rank = 0): this {
-    const names = prefixes.split(' ').flatMap((prefix) => {
-      this.containers.add(prefix);
-      return suffixes.split(' ').map((suffix) => (suffix === '-' ? prefix : prefix + suffix));
-    });
+    this.contain(prefixes);
+    const names = prefixes
+      .split(' ')
+      .flatMap((prefix) =>
+        suffixes.split(' ').map((suffix) => (suffix === '-' ? prefix : prefix + suffix)),
+      );
     return this.add(slot, accepts, names.join(' '), rank);
   }
 }

@@ -72,10 +72,8 @@ function addGroups(
   add: (prefix: string, rank: number) => void,
 ): void {
   groups.forEach((prefixes, group) => {
-    for (const prefix of prefixes.split(' ')) {
-      names.containers.add(prefix);
-      add(prefix, (group + 1) * groupSize);
-    }
+    names.contain(prefixes);
+    for (const prefix of prefixes.split(' ')) add(prefix, (group + 1) * groupSize);
   });
 }
 
@@ -177,7 +175,6 @@ function addRequest(names: Names): void {
     16,
   );
   names.add(slots.userAgent, 'text', 'clientuseragentrawuseragent', 32);
-  names.containers.add('clientuseragent').add('useragent');
   names.add(slots.httpMethod, 'method', 'httpmethod requestmethod method httprequestmethod');
   names.add(
     slots.url,
@@ -195,16 +192,9 @@ function addRequest(names: Names): void {
     'statuscode responsestatus responsestatuscode httpresponsecode',
     16,
   );
-  for (const container of [
-    'http',
-    'httprequest',
-    'httpresponse',
-    'response',
-    'url',
-    'responsestatus',
-  ]) {
-    names.containers.add(container);
-  }
+  names.contain(
+    'http httprequest httpresponse response url responsestatus clientuseragent useragent',
+  );
 }
 
 function addResult(names: Names, outcome: Accepts): void {
@@ -225,7 +215,7 @@ function addResult(names: Names, outcome: Accepts): void {
     'errorcode resultcode statuscode responsestatuscode reasoncode',
   );
   names.add(slots.statusDetail, 'text', detailNames);
-  for (const container of ['status', 'outcome', 'result', 'error']) names.containers.add(container);
+  names.contain('status outcome result error');
 }
 
 function addSeverity(names: Names): void {
@@ -236,14 +226,9 @@ function addSeverity(names: Names): void {
   names.add(slots.severity, 'level', 'level loglevel', 24);
 }
 
-const wrappers: ReadonlySet<string> = new Set([
-  'event',
-  'audit',
-  'protopayload',
-  'auditevent',
-  'attributes',
-  'log',
-]);
+const wrappers: ReadonlySet<string> = new Set(
+  'event audit protopayload auditevent attributes log'.split(' '),
+);
 
 /**
  * The kind of thing that a target's name tells by itself, as `policy` for `policy_id`; empty for
@@ -270,7 +255,7 @@ export function auditVocabulary(): Vocabulary {
     'activity activitytype activityname methodname actiontype operationtype verb type event name',
     8,
   );
-  names.containers.add('action').add('operation');
+  names.contain('action operation');
   names.cross('service api', 'servicename service name id', slots.service);
   names.add(
     slots.service,

@@ -5,7 +5,7 @@
 import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 import { openHealth, type Patience, usualPatience } from './health.ts';
-import { openHistory, type Sample, stepMs } from './history.ts';
+import { History, type Sample, stepMs } from './history.ts';
 import type { Moment } from './live.ts';
 import { type Family, metricFamilies } from './metrics.ts';
 import { type StreamFilter, standingOf, toldTo } from './report.ts';
@@ -42,7 +42,7 @@ const streamsToldMax = 100;
 /** The journey, observed. */
 export class Board {
   readonly #settings: BoardSettings;
-  readonly #history = openHistory();
+  readonly #history = new History();
   readonly #health: ReturnType<typeof openHealth>;
   readonly #readers = new Map<EventStream, Hearing>();
   /** Epoch milliseconds. */
@@ -84,7 +84,7 @@ export class Board {
 
   #tellAll(): void {
     this.#look();
-    const sample = this.#history.samples().at(-1);
+    const sample = this.#history.samples.at(-1);
     if (sample !== undefined && sample !== this.#told) {
       const text = eventText('sample', sample, sample.at);
       for (const reader of this.#readers.keys()) reader.write(text);
@@ -132,7 +132,7 @@ export class Board {
   /** Tells the past and the present at once, and from then on what comes. */
   add(reader: EventStream, hearing: Hearing): void {
     this.#look();
-    const samples = this.#history.samples().filter(({ at }) => at > hearing.since);
+    const samples = this.#history.samples.filter(({ at }) => at > hearing.since);
     reader.write(eventText('history', { step_ms: stepMs, samples }, samples.at(-1)?.at));
     reader.write(eventText('state', this.#toldTo(hearing.find)));
     this.#readers.set(reader, hearing);

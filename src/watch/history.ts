@@ -26,97 +26,112 @@ export interface Sample {
 }
 
 /** What is known beyond the moment. Rates are per second over the last half a minute. */
-export interface History {
-  /** Takes note of the journey as it is now; `monotonicMs` measures, `nowMs` stamps. */
-  observe(moment: Counted, nowMs: number, monotonicMs: number): void;
+export class History {
+  readonly #streams = new Map<string, KnownStream>();
+  readonly #sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
+  readonly #spool = new Meter();
+  readonly #readInAll = new Meter();
+  readonly #ring: Sample[] = [];
+  /** Records of all streams, those that have left included. */
+  #read = 0;
+  #stepped: Stepped | null = null;
+
   /** Oldest first. */
-  samples(): readonly Sample[];
-  readRate(stream: string): number;
+  get samples(): readonly Sample[] {
+    return this.#ring;
+  }
+
   /** Of all streams together. */
-  readRateInAll(): number;
+  get readRateInAll(): number {
+    return this.#readInAll.perSecond;
+  }
+
+  get spoolRate(): number {
+    return this.#spool.perSecond;
+  }
+
+  readRate(stream: string): number {
+    return this.#streams.get(stream)?.read.perSecond ?? 0;
+  }
+
   /** Epoch milliseconds of the last poll seen to end; null before the first. */
-  polledAt(stream: string): number | null;
+  polledAt(stream: string): number | null {
+    return this.#streams.get(stream)?.polledAt ?? null;
+  }
+
   /** Events passed: delivered, refused for good, or not for this sink. */
-  sinkRate(sink: string): number;
+  sinkRate(sink: string): number {
+    return this.#sinks.get(sink)?.passed.perSecond ?? 0;
+  }
+
   /** Grows above 0, shrinks below. */
-  backlogRate(sink: string): number;
-  spoolRate(): number;
+  backlogRate(sink: string): number {
+    return this.#sinks.get(sink)?.backlog.perSecond ?? 0;
+  }
+
+  /** Takes note of the journey as it is now; `monotonicMs` measures, `nowMs` stamps. */
+  observe(moment: Counted, nowMs: number, monotonicMs: number): void {
+    for (const { name, records, polls } of moment.streams) {
+      const known = this.#streams.get(name) ?? { read: new Meter(), ...unseen, records };
+      this.#streams.set(name, known);
+      // A stream that a reload has begun anew counts from 0 again, and has read no less for that.
+      const added = records < known.records ? records : records - known.records;
+      known.records = records;
+      known.sum += added;
+      this.#read += added;
+      known.read.observe(monotonicMs, known.sum);
+      if (polls > known.polls) known.polledAt = nowMs;
+      known.polls = polls;
+    }
+    for (const { name, position, backlog } of moment.sinks) {
+      const known = this.#sinks.get(name) ?? { passed: new Meter(), backlog: new Meter() };
+      this.#sinks.set(name, known);
+      known.passed.observe(monotonicMs, position);
+      known.backlog.observe(monotonicMs, backlog);
+    }
+    this.#spool.observe(monotonicMs, moment.spool.bytes);
+    this.#readInAll.observe(monotonicMs, this.#read);
+    this.#step(moment, nowMs, monotonicMs);
+  }
+
+  #step(moment: Counted, nowMs: number, monotonicMs: number): void {
+    const before = this.#stepped;
+    const sinceMs = before === null ? 0 : monotonicMs - before.at;
+    if (before !== null && sinceMs < stepMs * 0.9) return;
+    const positions = new Map(moment.sinks.map((sink) => [sink.name, sink.position]));
+    this.#stepped = { at: monotonicMs, read: this.#read, positions };
+    if (before === null) return;
+    const perSecond = (now: number, then: number) =>
+      rounded(Math.max(0, now - then) / (sinceMs / 1_000));
+    const charted = moment.sinks.slice(0, chartedSinksMax).map(({ name, position, backlog }) => {
+      const rate = perSecond(position, before.positions.get(name) ?? position);
+      return [name, { rate, backlog }] as const;
+    });
+    this.#ring.push({
+      at: nowMs,
+      read: perSecond(this.#read, before.read),
+      spool_bytes: moment.spool.bytes,
+      sinks: Object.fromEntries(charted),
+    });
+    if (this.#ring.length > stepsMax) this.#ring.shift();
+  }
 }
 
-/** Opens an empty history. */
-export function openHistory(): History {
-  const streams = new Map<
-    string,
-    { readonly read: Meter; records: number; sum: number; polls: number; polledAt: number | null }
-  >();
-  const sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
-  const spool = new Meter();
-  const readInAll = new Meter();
-  const ring: Sample[] = [];
-  const unseen = { records: 0, sum: 0, polls: 0, polledAt: null };
-  /** Records of all streams, those that have left included. */
-  let read = 0;
-  let steppedAt: number | null = null;
-  let stepped = { read: 0, positions: new Map<string, number>() };
+interface KnownStream {
+  readonly read: Meter;
+  records: number;
+  sum: number;
+  polls: number;
+  polledAt: number | null;
+}
 
-  const step = (moment: Counted, read: number, nowMs: number, monotonicMs: number) => {
-    const sinceMs = steppedAt === null ? null : monotonicMs - steppedAt;
-    if (sinceMs !== null && sinceMs < stepMs * 0.9) return;
-    const positions = new Map(moment.sinks.map((sink) => [sink.name, sink.position]));
-    if (sinceMs !== null) {
-      const perSecond = (now: number, then: number) =>
-        rounded(Math.max(0, now - then) / (sinceMs / 1_000));
-      const charted = moment.sinks.slice(0, chartedSinksMax).map((sink) => {
-        const before = stepped.positions.get(sink.name) ?? sink.position;
-        return [
-          sink.name,
-          { rate: perSecond(sink.position, before), backlog: sink.backlog },
-        ] as const;
-      });
-      ring.push({
-        at: nowMs,
-        read: perSecond(read, stepped.read),
-        spool_bytes: moment.spool.bytes,
-        sinks: Object.fromEntries(charted),
-      });
-      if (ring.length > stepsMax) ring.shift();
-    }
-    steppedAt = monotonicMs;
-    stepped = { read, positions };
-  };
+const unseen = { records: 0, sum: 0, polls: 0, polledAt: null };
 
-  return {
-    observe(moment, nowMs, monotonicMs) {
-      for (const { name, records, polls } of moment.streams) {
-        const known = streams.get(name) ?? { read: new Meter(), ...unseen, records };
-        streams.set(name, known);
-        // A stream that a reload has begun anew counts from 0 again, and has read no less for that.
-        const added = records < known.records ? records : records - known.records;
-        known.records = records;
-        known.sum += added;
-        read += added;
-        known.read.observe(monotonicMs, known.sum);
-        if (polls > known.polls) known.polledAt = nowMs;
-        known.polls = polls;
-      }
-      for (const { name, position, backlog } of moment.sinks) {
-        const known = sinks.get(name) ?? { passed: new Meter(), backlog: new Meter() };
-        sinks.set(name, known);
-        known.passed.observe(monotonicMs, position);
-        known.backlog.observe(monotonicMs, backlog);
-      }
-      spool.observe(monotonicMs, moment.spool.bytes);
-      readInAll.observe(monotonicMs, read);
-      step(moment, read, nowMs, monotonicMs);
-    },
-    samples: () => ring,
-    readRate: (name) => streams.get(name)?.read.perSecond ?? 0,
-    readRateInAll: () => readInAll.perSecond,
-    polledAt: (name) => streams.get(name)?.polledAt ?? null,
-    sinkRate: (name) => sinks.get(name)?.passed.perSecond ?? 0,
-    backlogRate: (name) => sinks.get(name)?.backlog.perSecond ?? 0,
-    spoolRate: () => spool.perSecond,
-  };
+/** When a step of the charts ended, and with what. */
+interface Stepped {
+  readonly at: number;
+  readonly read: number;
+  readonly positions: ReadonlyMap<string, number>;
 }
 
 const meterSpanMs = 30_000;

@@ -41,7 +41,7 @@ export function standingOf(observed: Observed): LiveStanding {
   const spool = {
     ...moment.spool,
     well: !unwell.has('spool'),
-    full_in_ms: msUntil(bytesMax - bytes, history.spoolRate()),
+    full_in_ms: msUntil(bytesMax - bytes, history.spoolRate),
   };
   const streams = moment.streams.map((stream) => ({
     ...stream,
@@ -81,7 +81,7 @@ export function standingOf(observed: Observed): LiveStanding {
     sources: [...sumsBy(streams, ({ source }) => source).values()],
     streams_total: streams.length,
     streams_found: streams.length,
-    records_per_s: history.readRateInAll(),
+    records_per_s: history.readRateInAll,
     streams,
     spool,
     sinks,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { frameLines } from '../../src/commands/shared/top-frame.ts';
-import { openHistory } from '../../src/watch/history.ts';
+import { History } from '../../src/watch/history.ts';
 import { standingOf } from '../../src/watch/report.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream } from '../watch/a-moment.ts';
 
@@ -12,7 +12,7 @@ describe('a screen of top', () => {
     const streams = Array.from({ length: count }, (_, at) =>
       aStream({ name: `s-${at}`, ...(at === count - 1 ? { error } : {}) }),
     );
-    const history = openHistory();
+    const history = new History();
     const moment = aMoment({
       streams,
       spool: aSpool({ bytes: 1, max_bytes: 100, events: 2 }),

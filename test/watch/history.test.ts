@@ -1,7 +1,7 @@
 // Rates and the hour's ring, fed with a journey whose numbers are known.
 
 import { expect, test } from 'vitest';
-import { openHistory, stepMs, stepsMax } from '../../src/watch/history.ts';
+import { History, stepMs, stepsMax } from '../../src/watch/history.ts';
 import { aMoment, aSink, aSpool, aStream } from './a-moment.ts';
 
 /** A journey that reads 10 records a second, passes 4, and so falls behind. */
@@ -14,7 +14,7 @@ function at(second: number) {
 }
 
 test('History tells rates over the last half a minute', () => {
-  const history = openHistory();
+  const history = new History();
 
   for (let second = 0; second <= 120; second += 1) {
     history.observe(at(second), 1_000 * second, 1_000 * second);
@@ -23,12 +23,12 @@ test('History tells rates over the last half a minute', () => {
   expect(history.readRate('audit')).toBe(10);
   expect(history.sinkRate('siem')).toBe(4);
   expect(history.backlogRate('siem')).toBe(6);
-  expect(history.spoolRate()).toBe(100);
+  expect(history.spoolRate).toBe(100);
   expect(history.polledAt('audit')).toBe(120_000);
 });
 
 test('History forgets a burst after half a minute', () => {
-  const history = openHistory();
+  const history = new History();
   const still = aMoment({ streams: [aStream({ records: 1_000 })] });
 
   history.observe(aMoment({ streams: [aStream({ records: 0 })] }), 0, 0);
@@ -38,13 +38,13 @@ test('History forgets a burst after half a minute', () => {
 });
 
 test('History keeps a step each five seconds and no more than an hour of them', () => {
-  const history = openHistory();
+  const history = new History();
 
   for (let second = 0; second <= 5_000; second += 1) {
     history.observe(at(second), 1_000 * second, 1_000 * second);
   }
 
-  const samples = history.samples();
+  const samples = history.samples;
   expect(samples).toHaveLength(stepsMax);
   expect(samples.at(-1)).toEqual({
     at: 5_000_000,
@@ -56,17 +56,17 @@ test('History keeps a step each five seconds and no more than an hour of them', 
 });
 
 test('History holds no charts for more sinks than it can draw', () => {
-  const history = openHistory();
+  const history = new History();
   const sinks = Array.from({ length: 100 }, (_, index) => aSink({ name: `s${index}` }));
 
   history.observe(aMoment({ sinks }), 0, 0);
   history.observe(aMoment({ sinks }), 5_000, 5_000);
 
-  expect(Object.keys(history.samples()[0]?.sinks ?? {})).toHaveLength(32);
+  expect(Object.keys(history.samples[0]?.sinks ?? {})).toHaveLength(32);
 });
 
 test('History takes a stream that counts from 0 again for one that was begun anew', () => {
-  const history = openHistory();
+  const history = new History();
   const others = aStream({ name: 'other', records: 5_000 });
   const rates: number[] = [];
 
@@ -75,10 +75,10 @@ test('History takes a stream that counts from 0 again for one that was begun ane
     const records = 10 * (second < 30 ? 100 + second : second - 30);
     const streams = second < 30 ? [aStream({ records }), others] : [aStream({ records })];
     history.observe(aMoment({ streams }), 1_000 * second, 1_000 * second);
-    rates.push(history.readRate('audit'), history.readRateInAll());
+    rates.push(history.readRate('audit'), history.readRateInAll);
   }
 
   expect(Math.min(...rates)).toBe(0);
   expect(history.readRate('audit')).toBe(10);
-  expect(history.readRateInAll()).toBe(10);
+  expect(history.readRateInAll).toBe(10);
 });

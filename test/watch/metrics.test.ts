@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openHistory } from '../../src/watch/history.ts';
+import { History } from '../../src/watch/history.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import { metricFamilies, metricsText } from '../../src/watch/metrics.ts';
 import { standingOf } from '../../src/watch/report.ts';
@@ -11,7 +11,7 @@ import { aMoment, aSink, aStream } from './a-moment.ts';
 
 /** The numbers of a journey, in their text. */
 function numbersOf(moment: Moment): string {
-  const observed = { moment, history: openHistory(), ailments: [], now: 2_000, startedAt: 1_000 };
+  const observed = { moment, history: new History(), ailments: [], now: 2_000, startedAt: 1_000 };
   const facts = { ...moment, residentBytes: 5, cpuSeconds: 0.5 };
   return metricsText(metricFamilies(standingOf({ ...observed, forms: null }), facts));
 }

@@ -1,7 +1,7 @@
 // What the report makes of plain facts: lag, waits, and which of thousands of streams are told.
 
 import { describe, expect, test } from 'vitest';
-import { openHistory } from '../../src/watch/history.ts';
+import { History } from '../../src/watch/history.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import { type Observed, type StreamFilter, standingOf, toldTo } from '../../src/watch/report.ts';
 import type { LiveStream } from '../../src/watch/standing.ts';
@@ -10,7 +10,7 @@ import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-mo
 const now = Date.UTC(2026, 0, 2);
 
 function aReport(moment: Moment, parts: Partial<Observed & StreamFilter> = {}) {
-  const history = openHistory();
+  const history = new History();
   history.observe(moment, now, 0);
   const observed = { moment, history, ailments: [], now, startedAt: now, forms: null, ...parts };
   return toldTo(standingOf(observed), { find: '', streamsMax: 100, ...parts });
