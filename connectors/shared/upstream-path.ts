@@ -9,8 +9,11 @@ const placeholder = /\{(\w+)\}/g;
 /** The one variable part that a config may write. */
 const companyPlaceholder = '{company_id}';
 
-/** A path setting such as `/audit/events`; `{company_id}` is the only variable part it may have. */
-export function endpointPath() {
+/**
+ * A path setting such as `/audit/events`; `{company_id}` and `own` are the only variable parts it
+ * may have.
+ */
+export function endpointPath(own = companyPlaceholder) {
   return z
     .string()
     .regex(
@@ -18,8 +21,11 @@ export function endpointPath() {
       'expected a path such as /audit/events; query parameters belong under params',
     )
     .refine(
-      (path) => [...path.matchAll(placeholder)].every(([part]) => part === companyPlaceholder),
-      'only {company_id} can stand in braces',
+      (path) =>
+        [...path.matchAll(placeholder)].every(
+          ([part]) => part === companyPlaceholder || part === own,
+        ),
+      `only ${[...new Set([companyPlaceholder, own])].join(' and ')} can stand in braces`,
     );
 }
 

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import {
   defineSource,
   type Fields,
+  type RecordReading,
   type Settings,
   type SourceDefinition,
   type SourceOpening,
@@ -120,6 +121,8 @@ export interface CollectionSource<F extends Fields> {
   readonly apis: SourceDefinition['apis'];
   /** Its keys, `collectionFields` among them. */
   readonly fields: F;
+  /** How changes are read; left out: as what they are, at the time they were observed. */
+  reading?(settings: Settings<F>): Omit<RecordReading, 'id'>;
   /** The collections, of the `index`-th company of its upstream where they are companies'. */
   collections(settings: Settings<F>, index: number): readonly CollectionFacts[];
 }
@@ -127,6 +130,7 @@ export interface CollectionSource<F extends Fields> {
 /** Declares one. */
 export function defineCollections<F extends Fields & CollectionFields>({
   collections,
+  reading,
   ...rest
 }: CollectionSource<F>): SourceDefinition {
   const facts = (settings: unknown, index: number) => collections(settings as Settings<F>, index);
@@ -137,6 +141,10 @@ export function defineCollections<F extends Fields & CollectionFields>({
       if (companies.length === 0 && declared.some(({ path }) => isPerCompany(path))) {
         return `a ${rest.type} is read per company, so the upstream needs companies`;
       }
+      const loose = declared.some(
+        ({ path, detail }) => detail && isPerCompany(detail.path) && !isPerCompany(path),
+      );
+      if (loose) return 'detail holds {company_id}, so path must hold it, too';
       return declared.map(({ endpoint }) => endpoint && paramsFlaw(endpoint)).find(Boolean) ?? null;
     },
     streams: (settings, opening) =>
@@ -147,7 +155,11 @@ export function defineCollections<F extends Fields & CollectionFields>({
             : [],
         ),
       ),
-    reading: () => ({ id: null, time: [] }),
+    reading: (settings) => ({
+      time: [],
+      ...reading?.(settings as unknown as Settings<F>),
+      id: null,
+    }),
     collection: (settings) => ({
       confirmAfterMs: settings.confirm_after,
       settleMs: settings.settle,
@@ -198,7 +210,7 @@ function streamOf(
     fingerprint: JSON.stringify([
       ...[
         upstream.baseUrl,
-        ...(resource === undefined ? [request.path, query] : [company, resource]),
+        ...(resource === undefined ? [request.path, query, entity] : [company, resource]),
       ],
     ]),
     list: {

@@ -3,9 +3,31 @@
 // this file, add its line here, and give the contract suite an upstream for it.
 
 import type { SourceDefinition } from '../../src/contracts/definition.ts';
+import { collectionSource } from './any-collection.ts';
 import { auditEventsSource } from './audit-events.ts';
 import { firewallSource } from './firewall.ts';
 import { logsSource } from './logs.ts';
+import {
+  blockListSource,
+  companySource,
+  exclusionListSource,
+  hostsSource,
+  sitesSource,
+  ticketsSource,
+  webCategoriesSource,
+} from './resources.ts';
 
 /** Every source that a config can name, in the order of the reference page. */
-export const sources: readonly SourceDefinition[] = [auditEventsSource, logsSource, firewallSource];
+export const sources: readonly SourceDefinition[] = [
+  auditEventsSource,
+  logsSource,
+  firewallSource,
+  sitesSource,
+  webCategoriesSource,
+  companySource,
+  hostsSource,
+  blockListSource,
+  exclusionListSource,
+  ticketsSource,
+  collectionSource,
+];

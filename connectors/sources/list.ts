@@ -51,6 +51,18 @@ interface Defaults {
   readonly style?: 'cursor' | 'offset' | 'none';
 }
 
+/** What records mean, as a config says it. */
+export const mappingField = (record: string) =>
+  z
+    .strictObject({
+      class: z.string().min(1).describe('OCSF class, e.g. network_activity'),
+      fields: z
+        .record(z.string().min(1), z.string().min(1))
+        .default({})
+        .describe(`OCSF attribute: path within the ${record}`),
+    })
+    .optional();
+
 /** The keys that all list sources have; `path` is each source's own. */
 export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
   params: z

@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { endpointPath } from '../shared/upstream-path.ts';
-import { defineList, listFields } from './list.ts';
+import { defineList, listFields, mappingField } from './list.ts';
 
 /** The services document's own words for the two orders, which a config may use as well. */
 const upstreamOrders = { ASC: 'oldest_first', DESC: 'newest_first' } as const;
@@ -35,16 +35,9 @@ export const logsSource = defineList({
       .describe(
         'field to sort by, sent as order_by= together with order=ASC or DESC; left out for good where upstream refuses it',
       ),
-    mapping: z
-      .strictObject({
-        class: z.string().min(1).describe('OCSF class of the records, e.g. network_activity'),
-        fields: z
-          .record(z.string().min(1), z.string().min(1))
-          .default({})
-          .describe('OCSF attribute: path within the record'),
-      })
-      .optional()
-      .describe('what the records mean; what is not mapped goes to unmapped'),
+    mapping: mappingField('record').describe(
+      'what the records mean; what is not mapped goes to unmapped',
+    ),
     ...listFields(),
   },
   flaw: ({ order_by: orderBy, order }) =>

@@ -20,12 +20,14 @@ import type { ConfiguredSource } from './sources.ts';
 export function classesOf(source: ConfiguredSource | null): readonly ClassName[] {
   if (source === null) return classNames;
   const { definition, settings } = source;
+  const { mapping, state } = definition.reading(settings);
+  const named = [mapping?.class, state?.class];
   return [
     // What has no other class, and what sluice tells of the source.
     ...(['base_event', 'application_lifecycle'] as const),
     ...(definition.collection === undefined
-      ? listClasses(definition.reading(settings).mapping?.class, 'mapping' in definition.fields)
-      : (['entity_management'] as const)),
+      ? listClasses(mapping?.class, 'mapping' in definition.fields)
+      : classNames.filter((name) => name === 'entity_management' || named.includes(name))),
   ];
 }
 

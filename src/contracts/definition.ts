@@ -153,14 +153,24 @@ export interface SourceOpening {
   readonly upstream: Upstream;
 }
 
+/** What of a record goes where. */
+export interface Mapping {
+  /** OCSF class name, such as `network_activity`. */
+  readonly class: string;
+  /**
+   * OCSF attribute path (dotted) by record path (dotted; a literal key with dots is tried first),
+   * or several, of which the first that is there wins.
+   */
+  readonly fields: Readonly<Record<string, string | readonly string[]>>;
+}
+
 /** How a source's records are to be normalised. */
 export interface RecordReading {
   readonly id: string | null;
   readonly time: readonly string[];
-  readonly mapping?: {
-    readonly class: string;
-    readonly fields: Readonly<Record<string, string>>;
-  };
+  readonly mapping?: Mapping;
+  /** What entities of a collection's first reading are; left out: as its changes. */
+  readonly state?: Mapping;
 }
 
 /** A source as its author writes it. */

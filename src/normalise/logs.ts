@@ -3,6 +3,7 @@
 // else is in `unmapped`. A record that lacks what the class requires goes out as a Base Event with
 // all of it in `unmapped`.
 
+import type { Mapping } from '../contracts/definition.ts';
 import type {
   OcsfEvent,
   OcsfMetadata,
@@ -24,7 +25,7 @@ import {
   stampTenant,
 } from './envelope.ts';
 import { findingStatusReader, other, statusReader } from './levels.ts';
-import { type Mapping, type ResolvedMapping, resolveMapping } from './mapping.ts';
+import { type ResolvedMapping, resolveMapping, type Target } from './mapping.ts';
 import { type Branching, compileFill, completion, enumChoice, type Placing } from './placing.ts';
 import { type Draft, Reading } from './reading.ts';
 import type { Attribute, SchemaClass } from './schema.ts';
@@ -138,11 +139,11 @@ function planOf({ targets }: ResolvedMapping): Plan {
     const found = Object.hasOwn(common, target.path) ? common[target.path] : undefined;
     if (found !== undefined) {
       const [slot, accepts] = found;
-      wanted.push({ path: target.from, slot, accepts, rank: 0 });
+      wanted.push(...wantedOf(target, slot, accepts));
       return;
     }
     const branching = { target, slot: slotCount + index };
-    wanted.push({ path: target.from, slot: branching.slot, accepts: 'json', rank: 0 });
+    wanted.push(...wantedOf(target, branching.slot, 'json'));
     const root = target.way[0];
     if (root?.name.startsWith('activity_')) activity.push(branching);
     else if (root?.name === 'metadata') metadata.push(branching);
@@ -150,6 +151,11 @@ function planOf({ targets }: ResolvedMapping): Plan {
     for (const { profile } of target.way) if (profile !== null) profiles.add(profile);
   });
   return { common: wanted, body, metadata, activity, profiles: [...profiles] };
+}
+
+/** A mapping's paths stand before the config's others, which begin at 1. */
+function wantedOf({ from }: Target, slot: Slot, accepts: Accepts): readonly Wanted[] {
+  return from.map((path, index) => ({ path, slot, accepts, rank: index + 1 - from.length }));
 }
 
 function readingOf(plan: Plan, wanted: readonly Wanted[], schemaClass: SchemaClass): Reading {

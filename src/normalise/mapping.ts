@@ -2,6 +2,7 @@
 // of its attributes. Here it is checked, before anything runs, and resolved into attributes;
 // placing.ts compiles what is resolved.
 
+import type { Mapping } from '../contracts/definition.ts';
 import {
   type Attribute,
   classNames,
@@ -10,16 +11,6 @@ import {
   type SchemaClass,
   type Shape,
 } from './schema.ts';
-
-/** What of a log record goes where. */
-export interface Mapping {
-  /** OCSF class name, such as `network_activity`. */
-  readonly class: string;
-  /**
-   * OCSF attribute path (dotted) by record path (dotted; a literal key with dots is tried first).
-   */
-  readonly fields: Readonly<Record<string, string>>;
-}
 
 /** One thing that is wrong with a mapping: where, as a path within it, and what. */
 export interface MappingFlaw {
@@ -33,7 +24,7 @@ export interface MappingFlaw {
  */
 export interface Target {
   readonly path: string;
-  readonly from: string;
+  readonly from: readonly string[];
   readonly way: readonly Attribute[];
 }
 
@@ -70,7 +61,7 @@ export function resolveMapping(mapping: Mapping): ResolvedMapping | undefined {
   const targets: Target[] = [];
   for (const [path, from] of Object.entries(mapping.fields)) {
     const way = wayTo(path, schemaClass);
-    if (typeof way !== 'string' && from !== '') targets.push({ path, from, way });
+    if (typeof way !== 'string' && from !== '') targets.push({ path, from: [from].flat(), way });
   }
   return { name: mapping.class, schemaClass, targets };
 }

@@ -4,17 +4,19 @@
 // value gives a valid event), nothing of the record is lost (what has no place is in `unmapped`),
 // and the same record always gives the same event.
 
+import type { Mapping } from '../contracts/definition.ts';
 import type { OcsfEvent, PageContext, ParsedRecord, RecordKind, Uid } from '../contracts/event.ts';
 import { auditNormaliser } from './audit.ts';
 import { baseEventMaker } from './base.ts';
 import type { Wanted } from './branch.ts';
+import { driftNormaliser } from './changes.ts';
 import type { Product } from './envelope.ts';
 import { logNormaliser } from './logs.ts';
-import type { Mapping } from './mapping.ts';
-import { conditionNormaliser, driftNormaliser } from './own-records.ts';
+import { conditionNormaliser } from './own-records.ts';
 import { slots } from './slots.ts';
 
-export { type Mapping, type MappingFlaw, mappingFlaws } from './mapping.ts';
+export { type MappingFlaw, mappingFlaws } from './mapping.ts';
+export type { Mapping };
 
 /** How one source's records are read. */
 export interface NormaliseSettings {
@@ -22,8 +24,10 @@ export interface NormaliseSettings {
   readonly time: readonly string[];
   /** Record path of upstream's id; null: records have none. */
   readonly id: string | null;
-  /** For logs: the OCSF class and what goes where. */
+  /** For logs and changes: the OCSF class and what goes where. */
   readonly mapping?: Mapping;
+  /** For changes: the same of the entities that a first reading shows. */
+  readonly state?: Mapping;
   /** The product that the events tell of; the source's name if left out. */
   readonly product?: Product;
 }
@@ -43,7 +47,7 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
     case 'audit':
       return auditNormaliser(wanted, settings.product);
     case 'drift':
-      return driftNormaliser(settings.product, baseEvent);
+      return driftNormaliser(settings, baseEvent);
     case 'condition':
       return conditionNormaliser(baseEvent);
     case 'log':

@@ -100,6 +100,7 @@ const usualActivities = {
   http_activity: 0,
   dns_activity: 1,
   tunnel_activity: 0,
+  inventory_info: 2,
   device_config_state_change: 1,
   application_lifecycle: 0,
   api_activity: 0,

@@ -21,7 +21,8 @@ export function normalisersOf(sources: readonly ReadSource[]): (context: PageCon
     const key = `${kind} ${source}`;
     let normalise = compiled.get(key);
     if (normalise === undefined) {
-      normalise = compileNormaliser(kind, readings.get(source) ?? commonReading);
+      const unknown = kind === 'drift' ? { id: null, time: [] } : commonReading;
+      normalise = compileNormaliser(kind, readings.get(source) ?? unknown);
       compiled.set(key, normalise);
     }
     return normalise;

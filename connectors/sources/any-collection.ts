@@ -1,0 +1,39 @@
+// Any list or single object that is served whole and changes: what the documents only announce
+// (sites and services of the fleet, rules against data loss, rules of the web gateway), and
+// whatever else a platform has.
+
+import { z } from 'zod';
+import { defineCollections } from './collection.ts';
+import { collectionOf, pathField, resourceFields } from './resource.ts';
+
+const apis = ['unified', 'services'] as const;
+
+/** `type: collection`. */
+export const collectionSource = defineCollections({
+  type: 'collection',
+  summary: 'Reads any list or single object of either API that is served whole, as its changes.',
+  apis,
+  fields: {
+    path: pathField(apis),
+    kind: z
+      .string()
+      .regex(/^\w+$/, 'expected letters, digits and _')
+      .optional()
+      .describe('what one entity is called in events; left out: the last name in path'),
+    single: z.boolean().default(false).describe('true: the answer is the one entity, and no list'),
+    ...resourceFields(),
+  },
+  collections: (settings) => [
+    collectionOf(settings, {
+      kind: settings.kind ?? lastName(settings.path),
+      single: settings.single,
+    }),
+  ],
+  reading: ({ time, mapping }) => ({ time, ...(mapping && { mapping }) }),
+});
+
+/** `dlp_rules` of `/v2/dlp-rules`, `companies` of `/companies/{company_id}`. */
+function lastName(path: string): string {
+  const names = path.split('/').filter((name) => /^[\w-]+$/.test(name));
+  return names.at(-1)?.replaceAll('-', '_') ?? 'entity';
+}

@@ -1,0 +1,102 @@
+// What the sources of one resource each have in common: the keys that say where it is, what its
+// entities are known by, and what their changes mean. The documents show few fields of any
+// resource, so none is depended on.
+
+import { z } from 'zod';
+import type { Mapping, Settings, SourceDefinition } from '../../src/contracts/definition.ts';
+import { endpointPath } from '../shared/upstream-path.ts';
+import {
+  type CollectionFacts,
+  collectionFields,
+  defineCollections,
+  endpointFields,
+} from './collection.ts';
+import { mappingField } from './list.ts';
+
+const id = '{id}';
+
+/** A resource that a document names, as the author of its source writes it. */
+export interface Resource {
+  readonly type: string;
+  readonly summary: string;
+  readonly api: 'unified' | 'services';
+  /** What one of its entities is called. */
+  readonly kind: string;
+  readonly path: string;
+  /** Where each entity is asked for, with `{id}`; left out: the list shows it whole. */
+  readonly detail?: string;
+  /** True where the answer is the one entity, and no list. */
+  readonly single?: boolean;
+  /** The member that holds an entity's id; left out: `id`. */
+  readonly id?: string;
+  readonly baseline?: 'summary' | 'full';
+  readonly removals?: boolean;
+  /** What the entities of a first reading are; left out: as changes. */
+  readonly state?: Mapping;
+}
+
+/** The keys that all resources have, with what is otherwise than in most as default. */
+export const resourceFields = (own: Partial<Resource> = {}) => ({
+  ...collectionFields(own),
+  ...endpointFields,
+  detail: endpointPath(id)
+    .refine((path) => path.includes(id), 'expected {id} where an entity’s id stands')
+    .nullable()
+    .default(own.detail ?? null)
+    .describe('where each entity is asked for by its {id}; null: the list shows it whole'),
+  id: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(own.id ?? 'id')
+    .describe('path of an entity’s id, or else `id`; null: entities have none'),
+  time: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('paths of the time at which an entity changed; else it is when that was seen'),
+  mapping: mappingField('entity').describe(
+    'what changes are, if not Entity Management; what is not mapped goes to unmapped',
+  ),
+});
+
+type ResourceSettings = Settings<ReturnType<typeof resourceFields>>;
+
+/** Where a resource is. */
+export const pathField = (apis: SourceDefinition['apis']) =>
+  endpointPath()
+    .refine(
+      (path) => apis.includes('services') || !path.includes('{'),
+      'the unified API has no companies',
+    )
+    .describe('where the resource is, below base_url; {company_id}: one stream per company');
+
+/** The collection that settings tell of. */
+export function collectionOf(
+  settings: ResourceSettings & { readonly path: string },
+  { kind, single = false }: Pick<Resource, 'kind' | 'single'>,
+): CollectionFacts {
+  const { path, detail, id: own } = settings;
+  return {
+    ...{ path, single, endpoint: settings },
+    entity: { kind, ids: own === null ? [] : [...new Set([own, 'id'])] },
+    ...(detail !== null && { detail: { path: detail, placeholder: 'id' } }),
+  };
+}
+
+/** Declares one. */
+export function defineResource(resource: Resource): SourceDefinition {
+  const { type, summary, api, state } = resource;
+  const apis = [api];
+  return defineCollections({
+    ...{ type, summary, apis },
+    fields: {
+      path: pathField(apis).default(resource.path),
+      ...resourceFields(resource),
+    },
+    collections: (settings) => [{ ...collectionOf(settings, resource), called: type }],
+    reading: ({ time, mapping }) => ({
+      time,
+      ...(mapping ? { mapping } : state && { state }),
+    }),
+  });
+}

@@ -1,0 +1,229 @@
+// Changes between two readings of a collection, as OCSF: Entity Management with the entity before
+// and after, or the class that a source's mapping names. The documents show few fields of any
+// entity, so what one is called is looked for under the usual names; all of it stands in the event
+// whatever is found. A change that a mapping cannot place, and one of which no field is as it should
+// be, still goes out.
+
+import type { ChangeRecord } from '../contracts/change.ts';
+import type { Mapping } from '../contracts/definition.ts';
+import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { BaseEvent } from './base.ts';
+import { EventClass, metadataMaker, type Open, type Product } from './envelope.ts';
+import { severityCaptions } from './levels.ts';
+import { logNormaliser } from './logs.ts';
+import { observedOf, restOf } from './own-records.ts';
+import type { Draft } from './reading.ts';
+import { classOf, namedClass } from './schema.ts';
+import { slots } from './slots.ts';
+import { parseTime } from './time.ts';
+
+type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
+type Change = ChangeRecord['change'];
+
+/** How a source's changes are read. */
+export interface ChangeSettings {
+  /** Paths within an entity of the time at which it changed; none: when that was observed. */
+  readonly time: readonly string[];
+  readonly mapping?: Mapping;
+  readonly state?: Mapping;
+  readonly product?: Product;
+}
+
+const informational = 1;
+const medium = 3;
+
+/** A change is worth a look; being told what there is at the start is not. */
+const changeActivities: Readonly<
+  Record<Change, readonly [activity: number, caption: string, severity: number]>
+> = {
+  created: [1, 'Create', medium],
+  updated: [3, 'Update', medium],
+  deleted: [4, 'Delete', medium],
+  state: [2, 'Read', informational],
+  baseline: [2, 'Read', informational],
+};
+
+/** OCSF `managed_entity.type` by kind of entity; any other kind is its own word. */
+const entityTypes: Readonly<Record<string, readonly [id: number, caption: string]>> = {
+  host: [1, 'Device'],
+  company: [4, 'Organization'],
+  policy: [5, 'Policy'],
+  Other: [0, 'Unknown'],
+};
+
+/** Kinds that change all day long, as is their purpose. */
+const busyKinds: ReadonlySet<string> = new Set(['ticket']);
+
+/** Members that may hold what people call an entity, where it has no `name`. */
+const nameMembers =
+  'display_name title subject summary label hostname value url domain ip customer_reference'.split(
+    ' ',
+  );
+
+/** What a change's event holds elsewhere; the other fields go to `unmapped`. */
+const placedOfChange: ReadonlySet<string> = new Set([
+  'change',
+  'entity_kind',
+  'entity_id',
+  'entity_name',
+  'entity_version',
+  'observed_at',
+  'before',
+  'after',
+]);
+
+/** Makes the normaliser of ChangeRecords. */
+export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent): Normalise {
+  const { mapping, state = mapping } = settings;
+  const eventClass = new EventClass(namedClass('entity_management'));
+  const metadataOf = metadataMaker(settings.product);
+  const changed = mapping && mappedChange(mapping, settings, baseEvent);
+  const stated = state && mappedChange(state, settings, baseEvent);
+  return (record, uid, context) => {
+    if (!isObject(record)) return baseEvent(record, uid, context);
+    const { change, entity_kind: kind } = record;
+    const known = typeof change === 'string' && Object.hasOwn(changeActivities, change);
+    if (!known || typeof kind !== 'string' || kind === '') return baseEvent(record, uid, context);
+    const told = { record, change: change as Change, kind };
+    const mapped =
+      told.change === 'baseline' ? undefined : told.change === 'state' ? stated : changed;
+    const event = mapped?.(told, uid, context);
+    if (event !== undefined) return event;
+
+    const [activity] = changeActivities[told.change];
+    const { time, text } = timeOf(record, settings.time);
+    const metadata = metadataOf(uid, context, { id: undefined, time: text, code: codeOf(told) });
+    const own = eventClass.start(activity, undefined, severityOf(told), metadata);
+    if (time !== undefined) own.time = time;
+    addEntities(own, told);
+    own.message = messageOf(told);
+    own.unmapped = restOf(record, placedOfChange);
+    if (text !== record.observed_at) (own.unmapped as Draft).observed_at = record.observed_at;
+    if (record.company_id === context.company) delete (own.unmapped as Draft).company_id;
+    return own;
+  };
+}
+
+/** A change whose kind of change and kind of entity are known. */
+interface Told {
+  readonly record: JsonObject;
+  readonly change: Change;
+  readonly kind: string;
+}
+
+function codeOf({ kind, change }: Told): string {
+  return `${kind}.${change}`;
+}
+
+function severityOf({ kind, change }: Told): number {
+  return busyKinds.has(kind) ? informational : changeActivities[change][2];
+}
+
+/**
+ * Makes changes to events of the class that a mapping names. Its paths are those within an entity,
+ * as it is or as it was last, or else the change's own. Undefined for a change that lacks what the
+ * class requires.
+ */
+function mappedChange(
+  mapping: Mapping,
+  { time, product }: ChangeSettings,
+  baseEvent: BaseEvent,
+): (told: Told, uid: Uid, context: PageContext) => OcsfEvent | undefined {
+  const fields = Object.entries(mapping.fields).map(([attribute, from]) => {
+    const within = (member: string) => [from].flat().map((path) => `${member}.${path}`);
+    return [attribute, [...within('after'), ...within('before'), ...[from].flat()]] as const;
+  });
+  const times = [...time.map((path) => `after.${path}`), 'observed_at'];
+  const normalise = logNormaliser({
+    mapping: { class: mapping.class, fields: Object.fromEntries(fields) },
+    wanted: times.map((path, at) => ({ path, slot: slots.time, accepts: 'time', rank: at + 1 })),
+    product,
+    baseEvent,
+  });
+  const schemaClass = classOf(mapping.class) ?? namedClass('base_event');
+  const eventClass = new EventClass(schemaClass);
+  const activities = Object.entries(schemaClass.activities);
+  const isMapped = (attribute: string) => fields.some(([path]) => path.startsWith(attribute));
+  return (told, uid, context) => {
+    const event: Open<OcsfEvent> = { ...normalise(told.record, uid, context) };
+    if (event.class_uid !== schemaClass.uid) return undefined;
+    const [, caption] = changeActivities[told.change];
+    const activity = activities.find((one) => one[1] === caption);
+    if (activity && !isMapped('activity_')) {
+      eventClass.setActivity(event, Number(activity[0]), undefined);
+    }
+    if (!isMapped('severity')) {
+      event.severity_id = severityOf(told);
+      event.severity = severityCaptions[event.severity_id] ?? '';
+    }
+    event.metadata = { event_code: codeOf(told), ...event.metadata };
+    event.message ??= messageOf(told);
+    return event;
+  };
+}
+
+/** When an entity changed: by itself where the config says how, else when that was observed. */
+function timeOf(
+  record: JsonObject,
+  paths: readonly string[],
+): { readonly time: number | undefined; readonly text: string | undefined } {
+  const own = paths.map((path) =>
+    path
+      .split('.')
+      .reduce<Json | undefined>((at, key) => (isObject(at) ? at[key] : undefined), record.after),
+  );
+  const found = [...own, observedOf(record)].find((value) => !Number.isNaN(parseTime(value)));
+  if (found === undefined) return { time: undefined, text: undefined };
+  return { time: parseTime(found), text: String(found) };
+}
+
+function addEntities(event: Open<OcsfEvent>, { record, kind }: Told): void {
+  const { entity_id: id, entity_version: version, before, after } = record;
+  const name = nameOf(record);
+  const entity: Draft = {};
+  if (typeof id === 'string' && id !== '') entity.uid = id;
+  if (name !== undefined) entity.name = name;
+  if (entity.uid === undefined && entity.name === undefined) entity.name = kind;
+  const [typeId, type] = (Object.hasOwn(entityTypes, kind) && entityTypes[kind]) || [99, kind];
+  entity.type_id = typeId;
+  entity.type = type;
+  if (version !== undefined && version !== null) entity.version = String(version);
+  const first = before ?? after;
+  event.entity = isMissing(first) ? entity : { ...entity, data: first };
+  if (!isMissing(before) && !isMissing(after)) event.entity_result = { ...entity, data: after };
+}
+
+function isMissing(value: Json | undefined): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+/** What people call the entity. */
+function nameOf({ entity_name: name, before, after }: JsonObject): string | undefined {
+  const entity = after ?? before;
+  const names = nameMembers.map((member) => (isObject(entity) ? entity[member] : undefined));
+  return [name, ...names].find((one) => typeof one === 'string' && one !== '') as
+    | string
+    | undefined;
+}
+
+function messageOf({ record, change, kind }: Told): string {
+  const named = nameOf(record) ?? record.entity_id;
+  const called = typeof named === 'string' ? `${kind} ${JSON.stringify(named)}` : kind;
+  const what = called + standsIn(record);
+  if (change === 'baseline')
+    return `${what}: ${String(record.count ?? 'some')} present at the first reading`;
+  if (change === 'state') return `${what} present at the first reading`;
+  const changed = record.changed;
+  const paths = Array.isArray(changed) ? changed.filter((path) => typeof path === 'string') : [];
+  return paths.length === 0
+    ? `${what} ${change}`
+    : `${what} ${change}: ${paths.slice(0, 20).join(', ')}`;
+}
+
+/** Where a rule stands: its list and place, and its policy. */
+function standsIn({ list, place, parent_id: policy }: JsonObject): string {
+  if (typeof list !== 'string' || typeof policy !== 'string') return '';
+  const at = typeof place === 'number' ? `place ${place} of ` : '';
+  return ` (${at}${list} in policy ${JSON.stringify(policy)})`;
+}
