@@ -15,11 +15,14 @@ import type { Throttles } from '../upstream/throttles.ts';
 import type { Tokens } from '../upstream/tokens.ts';
 import type { Config } from './config.ts';
 
-/** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */
-export interface PlanMeans extends Tools {
+/** What upstreams with one credential share. */
+export interface Shared {
   readonly throttles: Throttles;
   readonly tokens: Tokens;
 }
+
+/** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */
+export interface PlanMeans extends Tools, Shared {}
 
 /**
  * The pipeline's plan, and the upstream clients behind it by name, for `check --connect` and
@@ -29,12 +32,19 @@ export interface WholePlan extends Plan {
   readonly upstreams: ReadonlyMap<string, UpstreamClient>;
 }
 
-/** Makes the plan. Throws an ExportError when a secret can no longer be read. */
-export function planFrom(config: Config, means: PlanMeans): WholePlan {
+/**
+ * Makes the plan; `shared`: what upstreams have of their own in place of the program's, by name.
+ * Throws an ExportError when a secret can no longer be read.
+ */
+export function planFrom(
+  config: Config,
+  means: PlanMeans,
+  shared: ReadonlyMap<string, Shared> = new Map(),
+): WholePlan {
   const clients = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [
       name,
-      openUpstream(name, settings, means),
+      openUpstream(name, settings, { ...means, ...shared.get(name) }),
     ]),
   );
   return {

@@ -5,12 +5,19 @@
 // that has to be allowed at the start.
 
 import { type Config, ConfigError, flawText, readConfig } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
+import { planFrom, type Shared, type WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import { commandText } from '../terminal/command-text.ts';
+import { openThrottles } from '../upstream/throttles.ts';
+import { openTokens } from '../upstream/tokens.ts';
 import type { Journey } from './journey.ts';
-import { type Changes, changesBetween, type Made, type PartChanges } from './reload-changes.ts';
-import { planWith, type SharedByUpstream, sharedAfter, sharedAtStart } from './reload-plan.ts';
+import {
+  type Changes,
+  changesBetween,
+  type Made,
+  type PartChanges,
+  upstreamDigests,
+} from './reload-changes.ts';
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import type { ReloadRefusal } from './running-config.ts';
 import type { BootTools } from './tools.ts';
@@ -47,7 +54,8 @@ export async function serveReloads(means: ReloadMeans, stop: AbortSignal): Promi
 }
 
 interface Current extends Made {
-  readonly shared: SharedByUpstream;
+  /** What each upstream shares with others, by its name. */
+  readonly shared: ReadonlyMap<string, Shared>;
 }
 
 class Reloader {
@@ -57,7 +65,8 @@ class Reloader {
   constructor(means: ReloadMeans) {
     const { config, plan, tools } = means;
     this.#means = means;
-    this.#current = { config, plan, shared: sharedAtStart(config, tools) };
+    const shared = new Map(Object.keys(config.upstreams).map((name) => [name, tools]));
+    this.#current = { config, plan, shared };
   }
 
   async reload(reason: ReloadReason, stop: AbortSignal): Promise<void> {
@@ -88,7 +97,7 @@ class Reloader {
     const { tools, env } = this.#means;
     const config = readConfig(this.#current.config.file, { env });
     const shared = sharedAfter(config, this.#current, tools);
-    return { config, plan: planWith(config, shared, tools), shared };
+    return { config, plan: planFrom(config, tools, shared), shared };
   }
 
   /** Pages are kept for the sinks of both until it is clear which of the two runs. */
@@ -130,6 +139,29 @@ class Reloader {
       reason,
     });
   }
+}
+
+/**
+ * Upstreams that have not changed go on with the token and the limits that they have; for one that
+ * has, both begin anew, since a changed credential or ceiling must not meet what was learnt under
+ * the old one.
+ */
+function sharedAfter(config: Config, before: Current, tools: BootTools): Current['shared'] {
+  const known = new Map<string, Shared>();
+  for (const [name, digest] of upstreamDigests(before.config)) {
+    const shared = before.shared.get(name);
+    if (shared !== undefined) known.set(digest, shared);
+  }
+  return new Map(
+    Array.from(upstreamDigests(config), ([name, digest]) => {
+      const shared = known.get(digest) ?? {
+        tokens: openTokens(tools),
+        throttles: openThrottles(tools),
+      };
+      known.set(digest, shared);
+      return [name, shared];
+    }),
+  );
 }
 
 function refuseFixed({ fixed }: Changes): void {
