@@ -27,10 +27,7 @@ export function escapeValue(value: string, lengthMax: number): string {
   return limited(value.replace(specialInValueAll, inValue), lengthMax);
 }
 
-/**
- * A header field, at most `lengthMax` characters. A line break becomes one blank: headers know no
- * `\n`.
- */
+/** A header field, at most `lengthMax` characters; a line break becomes one blank. */
 export function escapeHeader(value: string, lengthMax: number): string {
   if (value.length <= lengthMax && !specialInHeader.test(value)) return trimBlanks(value);
   return limited(value.replace(specialInHeaderAll, inHeader), lengthMax);

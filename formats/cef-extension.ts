@@ -253,10 +253,7 @@ export class Writer {
     if (text !== outcomeOf(ocsf)) this.#writeOwn(place, text);
   }
 
-  /**
-   * A program that acts by itself is who acts; one that somebody acts with is the service that it
-   * is done through.
-   */
+  /** A program that acts by itself is the actor; one used by somebody is a service in between. */
   #concludeAgent(ocsf: OcsfEvent): void {
     const actor = part(ocsf.actor);
     const name = textOf(actor.app_name);

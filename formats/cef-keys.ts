@@ -78,10 +78,7 @@ const text = (key: string, length: number, from: string, names = '', label = '')
   row('text', key, length, from, { names, label });
 const own = (key: string, from: string, names = '') => text(key, ownLengthMax, from, names);
 
-/**
- * All keys but `cs6`, `deviceFacility`, `outcome` and `frameworkName`, in the order in which they
- * are written.
- */
+/** All keys but `cs6`, `deviceFacility`, `outcome` and `frameworkName`, as they are written. */
 export const cefKeys: readonly CefKey[] = [
   row(
     'header',
@@ -236,10 +233,7 @@ export const cefKeys: readonly CefKey[] = [
   own('sluiceOriginalTime', 'metadata.original_time', 'timestamp eventtime time ts messagetime'),
 ];
 
-/**
- * Attributes of an event that are not written by themselves, since a key or the header tells the
- * same.
- */
+/** Attributes that are not written by themselves, since a key or the header tells the same. */
 export const toldElsewhere: readonly string[] = words(
   'class_uid category_uid category_name activity_id activity_name type_uid type_name severity_id severity status_id status ' +
     'metadata.version metadata.product metadata.uid metadata.log_name metadata.logged_time metadata.profiles metadata.tags ' +
@@ -247,9 +241,7 @@ export const toldElsewhere: readonly string[] = words(
     'entity_result.type entity_result.type_id entity_result.version raw_data raw_data_size unmapped',
 );
 
-/**
- * What stands in for something better: it has keys of the dictionary only where that is not there.
- */
+/** What stands in for something better: it has dictionary keys only where that is missing. */
 export const standIns: Readonly<Record<string, string>> = {
   'evidences.src_endpoint': 'src_endpoint',
   'evidences.dst_endpoint': 'dst_endpoint',

@@ -11,10 +11,7 @@ export interface OwnKey {
   readonly pair: string;
   /** A key may stand once in an event, whatever paths lead to it. */
   writtenIn: number;
-  /**
-   * False where there are so many keys that this one is not remembered: it is another object each
-   * time.
-   */
+  /** False where there are too many keys to remember this one: it is another object each time. */
   readonly remembered: boolean;
 }
 
@@ -37,10 +34,7 @@ export class Place {
   inTable = false;
   /** What stands here is told elsewhere. */
   told = false;
-  /**
-   * An attribute of the event in whose stead this one is read: where that is there, this has no key
-   * of the table.
-   */
+  /** An attribute in whose stead this one is read: where that is there, this has no key. */
   insteadOf = '';
   /** The places of the object read last, in its order: most objects here have the same names. */
   readonly order: Place[] = [];
@@ -129,9 +123,7 @@ export class Places {
     return new Place(this, new Place(this, null, '', noVocabulary), path, noVocabulary);
   }
 
-  /**
-   * The key of a path's own, the same object for the same key; null where the path makes no key.
-   */
+  /** The key of a path's own, the same object for the same key; null where it makes none. */
   ownKey(path: string): OwnKey | null {
     const key = ownKeyOf(path);
     if (key === null) return null;

@@ -12,17 +12,11 @@ import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
 export interface Pen {
   /** No value is longer, whatever its key allows. */
   readonly lengthMax: number;
-  /**
-   * Pipes become `%7C` in a URL and `¦` elsewhere, for receivers that split on every pipe: CEF has
-   * no escape there.
-   */
+  /** Pipes become `%7C` in a URL, else `¦`: some receivers split on every pipe. */
   readonly replacePipe: boolean;
 }
 
-/**
- * What of a value is written: nothing where it is empty, and `cut` where it is not the whole value
- * as it was.
- */
+/** What of a value is written: nothing where it is empty; `cut` where it is not all of it. */
 export interface Written {
   text: string;
   cut: boolean;
@@ -121,10 +115,7 @@ const keysOfIp6: Readonly<Record<string, readonly [key: string, label: string]>>
   dvc: ['c6a1', 'Device IPv6 Address'],
 };
 
-/**
- * The pair of an address under the key of its family; a zone (`%eth0`) means nothing elsewhere and
- * is left out.
- */
+/** The pair of an address under its family's key; a zone (`%eth0`) means nothing elsewhere. */
 function addressOf(ip: string, key: string): string {
   if (isIPv4(ip)) return ` ${key}=${ip}`;
   const [ip6Key, label] = keysOfIp6[key] ?? [];

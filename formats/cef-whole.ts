@@ -7,10 +7,7 @@ const detectionFinding = 2004;
 const findings = 2;
 const signatureMax = 24;
 
-/**
- * A finding's own id where many can share it, being short and not that of the one record; else
- * class and activity.
- */
+/** A finding's own short id where many can share it; else class and activity. */
 export function classIdOf({ class_uid, activity_id, finding_info, metadata }: OcsfEvent): string {
   const uid = textOf(part(finding_info).uid);
   const shared =

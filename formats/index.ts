@@ -10,9 +10,7 @@ import { syslog } from './syslog.ts';
 /** Every format, in the order of the reference. */
 export const formats: readonly FormatDefinition[] = [json, syslog, cef, otel];
 
-/**
- * Types of the formats that a sink can carry: its usual one, then the others of each shape by name.
- */
+/** Types of the formats that a sink can carry: its usual one, then the others by name. */
 export function formatsOf({
   carries,
   usualFormat,

@@ -44,9 +44,7 @@ export const json = defineFormat({
   },
 });
 
-/**
- * The OCSF event with the record as sent in `raw_data` and its length in bytes in `raw_data_size`.
- */
+/** The OCSF event with the record in `raw_data` and its length in bytes in `raw_data_size`. */
 export function withRawData(event: Event): object {
   return { ...event.ocsf, raw_data_size: event.raw.byteLength, raw_data: rawText(event) };
 }
@@ -57,10 +55,7 @@ export function rawText(event: Event): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
 }
 
-/**
- * The record's own bytes. CR and LF can only stand between JSON tokens, where a blank means the
- * same.
- */
+/** The record's own bytes. CR and LF stand only between JSON tokens, where a blank will do. */
 function originalLine(event: Event): Uint8Array {
   const { raw } = event;
   if (!raw.includes(lineFeed) && !raw.includes(carriageReturn)) return raw;

@@ -54,10 +54,7 @@ export function jsonDocument(settings: RequestSettings): DocumentForm {
   };
 }
 
-/**
- * What stands before and after the records of a request, seen in requests of one and of two
- * records.
- */
+/** What stands before and after the records, seen in requests of one and of two records. */
 function aroundRecords(
   requestOf: (records: ReadableLogRecord[]) => Uint8Array,
   resource: Resource,
@@ -79,10 +76,7 @@ function aroundRecords(
 
 const instrumentationScope = { name: 'sluice' };
 
-/**
- * Makes records that share one resource and one scope, since serialisers group records by the
- * objects' identity.
- */
+/** Makes records that share one resource and one scope: serialisers group by identity. */
 function recordMaker(
   settings: RequestSettings,
   resource: Resource,

@@ -13,10 +13,7 @@ import { anyValue } from './otel-value.ts';
 import { classNameOf, countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
 import { sentence } from './sentence.ts';
 
-/**
- * What the body holds: the event as a map of values, the event as one JSON text, or a sentence for
- * people.
- */
+/** What the body holds: the event as a map, the event as JSON text, or a sentence. */
 export type Body = 'map' | 'json' | 'message';
 
 /** The attributes of one record. */
@@ -34,18 +31,12 @@ export function severityNumberOf(event: Event): SeverityNumber {
   return severityNumbers[severityOf(event.ocsf.severity_id)] ?? 0;
 }
 
-/**
- * When the event happened, in epoch milliseconds; 0, which means unknown to OpenTelemetry, where
- * its time is not one.
- */
+/** When the event happened, epoch milliseconds; 0, unknown to OpenTelemetry, if not a time. */
 export function happenedMs(event: Event): number {
   return Math.max(0, timeOf(event.ocsf.time) ?? 0);
 }
 
-/**
- * When sluice read the record, else when the event happened: OpenTelemetry asks that it always be
- * set.
- */
+/** When sluice read the record, else when it happened: OpenTelemetry asks that it be set. */
 export function observedMs(event: Event): number {
   const read = timeOf(part(event.ocsf.metadata).logged_time);
   return read === undefined ? happenedMs(event) : Math.max(0, read);
@@ -64,10 +55,7 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
   };
 }
 
-/**
- * What stands in the body. As `message` it is the event's own, else one that tells what is known of
- * it.
- */
+/** What stands in the body. As `message` the event's own, else one of what is known. */
 export function bodyOf(event: Event, body: Body): unknown {
   switch (body) {
     case 'map':
@@ -79,10 +67,7 @@ export function bodyOf(event: Event, body: Body): unknown {
   }
 }
 
-/**
- * The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0) where they have a
- * name.
- */
+/** The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0). */
 export function attributesOf(event: Event, rawData: boolean): RecordAttributes {
   const { ocsf } = event;
   const attributes: RecordAttributes = {

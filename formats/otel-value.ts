@@ -52,10 +52,7 @@ function anyList(list: readonly unknown[], depth: number): AnyValue {
   return copy ?? (list as AnyValue[]);
 }
 
-/**
- * Each member is looked at once: looking again at each level would take a time that doubles with
- * the depth.
- */
+/** Each member is looked at once: again at each level would double the time with the depth. */
 function anyMap(map: object, depth: number): AnyValue {
   const members = map as Readonly<Record<string, unknown>>;
   let copy: { [key: string]: AnyValue } | null = null;

@@ -24,9 +24,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/**
- * The whole number from 0, or `undefined`; beyond 2^53 a number is no longer what upstream sent.
- */
+/** The whole number from 0, or `undefined`; beyond 2^53 it is not what upstream sent. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

@@ -5,10 +5,7 @@
 
 /** Bytes that a string's UTF-16 unit takes at most. */
 const bytesPerUnitMax = 3;
-/**
- * Shorter strings are written here, longer ones by the engine, whose call costs more than these few
- * characters.
- */
+/** Shorter strings are written here; for longer ones the engine's call is worth its cost. */
 const shortMax = 40;
 const varintBytesMax = 10;
 const oneByteMax = 0x7f;
@@ -56,10 +53,7 @@ export class ProtobufWriter {
     this.#at += bytes.length;
   }
 
-  /**
-   * Bytes of a larger piece as they are; no view of them is made, which would cost more than
-   * copying them.
-   */
+  /** Bytes of a larger piece as they are; a view of them would cost more than copying. */
   part(source: Buffer, start: number, end: number): void {
     if (this.#at + end - start > this.#bytes.length) this.#grow(end - start);
     this.#at += source.copy(this.#bytes, this.#at, start, end);

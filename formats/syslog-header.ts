@@ -84,10 +84,7 @@ export function header5424(sender: SenderSettings): (event: Event) => string {
   };
 }
 
-/**
- * Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` with its blank, in UTC, as RFC 3164 section
- * 4.1 has it.
- */
+/** Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` and a blank, in UTC (RFC 3164, 4.1). */
 export function header3164(sender: SenderSettings, tag: string): (event: Event) => string {
   const priorities = prioritiesOf(sender.facility);
   const host = ` ${hostOf(sender)} ${tag}`;
@@ -100,10 +97,7 @@ export function header3164(sender: SenderSettings, tag: string): (event: Event) 
   };
 }
 
-/**
- * The tag of RFC 3164 section 4.1.3: at most 32 characters, none of which ends a tag for known
- * receivers.
- */
+/** The tag of RFC 3164, 4.1.3: at most 32 characters, none of which ends a tag anywhere. */
 export function tagOf(appName: string): string {
   return `${appName.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, 32) || 'sluice'}: `;
 }
@@ -143,10 +137,7 @@ function milliseconds(timeMs: number): string {
   return ms >= 100 ? `${ms}` : ms >= 10 ? `0${ms}` : `00${ms}`;
 }
 
-/**
- * Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; the names are written once a run of the
- * same stream.
- */
+/** Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; names once a run of one stream. */
 function structuredData(sender: SenderSettings): (event: Event) => string {
   const opening = ` [sluice@${sender.enterprise} uid="`;
   // Names come from the config and are short; this is so that even the longest leave room for a

@@ -76,10 +76,7 @@ function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoic
   }
 }
 
-/**
- * Between JSON tokens a tab or line break means what a blank does, and in strings JSON has them
- * escaped already.
- */
+/** Between JSON tokens a tab or line break is a blank, and in strings both are escaped. */
 const original: MessageWriter = {
   tagged: false,
   write: (event) => oneLine(visibleJson(rawText(event))),

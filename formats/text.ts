@@ -5,10 +5,7 @@
 const lineBreakers = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 const lineBreakersAll = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
 
-/**
- * The text with every C0 and C1 control character, DEL and Unicode line separator turned into a
- * blank.
- */
+/** The text with C0 and C1 control characters, DEL and line separators made blanks. */
 export function oneLine(text: string): string {
   return lineBreakers.test(text) ? text.replace(lineBreakersAll, ' ') : text;
 }
@@ -32,10 +29,7 @@ export function cutToCodePoints(text: string, codePointsMax: number): string {
   return text.slice(0, at);
 }
 
-/**
- * The longest beginning of the text that takes at most `bytesMax` bytes in UTF-8, in whole code
- * points.
- */
+/** The longest beginning of the text of at most `bytesMax` bytes in UTF-8, in code points. */
 export function cutToBytes(text: string, bytesMax: number): string {
   if (fits(text, bytesMax)) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytesMax)));

@@ -23,10 +23,7 @@ export interface Plan {
   readonly routes: readonly Route[];
 }
 
-/**
- * What a change of plan leaves as it is, by name: streams and sinks that it would make no
- * differently.
- */
+/** What a change of plan leaves as it is, by name: what it would make no differently. */
 export interface Kept {
   readonly streams: ReadonlySet<string>;
   readonly sinks: ReadonlySet<string>;
@@ -54,24 +51,15 @@ export interface Summary {
 /** What was asked now. */
 export interface Asked {
   readonly part: 'stream' | 'sink';
-  /**
-   * Epoch milliseconds until which the far side has asked to wait, which nobody cuts short; null:
-   * it is asked now.
-   */
+  /** Epoch milliseconds until which the far side wants to be left; null: it is asked now. */
   readonly waitsUntil: number | null;
 }
 
 /** How often sinks' states are noted for `status`. */
 const noteEveryMs = 2_000;
-/**
- * How long the sinks may take to catch up before a stop settles for what is under way: this share
- * of the time given.
- */
+/** Share of the time given to a stop in which sinks may catch up before it settles. */
 const catchUpShare = 0.5;
-/**
- * A sink that is not in the middle of trying again has this many chances a second to be seen at the
- * spool's end.
- */
+/** A sink that is not trying again has so many chances a second to be seen at the end. */
 const catchUpLookMs = 20;
 
 /** The whole journey. */
@@ -100,10 +88,7 @@ export class Pipeline {
     };
   }
 
-  /**
-   * Runs until `stop` aborts, then drains within `drainMs`. Resolves when everything is settled or
-   * given up.
-   */
+  /** Runs until `stop` aborts, then drains within `drainMs`. Resolves when all is settled. */
   async run(stop: AbortSignal, drainMs: number): Promise<void> {
     const opening = this.#send();
     opening.catch((error) => this.#opened.reject(error));
@@ -131,10 +116,7 @@ export class Pipeline {
     }
   }
 
-  /**
-   * Reads every stream up to its tail once and delivers everything held, unless `limit` aborts
-   * first.
-   */
+  /** Reads every stream to its tail once and delivers all that is held, within `limit`. */
   async once(limit: AbortSignal, drainMs: number): Promise<Summary> {
     const sending = await this.#send();
     this.#opened.resolve();

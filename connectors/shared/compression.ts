@@ -17,10 +17,7 @@ export function compression(byDefault: Compression) {
   return z.enum(['none', 'gzip', 'zstd']).default(byDefault);
 }
 
-/**
- * The body compressed. The caller sends the method's own name as `content-encoding`, none for
- * `none`.
- */
+/** The body compressed. The caller names the method as `content-encoding`, none for `none`. */
 export async function compressed(body: Uint8Array, method: Compression): Promise<Uint8Array> {
   switch (method) {
     case 'none':

@@ -14,10 +14,7 @@ export interface Range {
   readonly to: number;
 }
 
-/**
- * What became of one part: a Delivery about its events, or that it was more than the receiver takes
- * at once.
- */
+/** What became of one part: a Delivery, or that it was more than the receiver takes. */
 export type PartAnswer = Delivery | TooLarge;
 
 /** The receiver takes less at a time. */

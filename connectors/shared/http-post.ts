@@ -34,10 +34,7 @@ export interface HttpReceiver {
   readonly timeout: number;
 }
 
-/**
- * One body to post, and the headers that go with it. The receiver's own headers from the config
- * win.
- */
+/** One body to post, and its headers. The receiver's own headers from the config win. */
 export interface Post {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
@@ -49,10 +46,7 @@ export type PostAnswer =
   | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
   | TooLarge;
 
-/**
- * The setting `url` of a sink that posts. Credentials belong into headers: a URL ends up in too
- * many places.
- */
+/** The setting `url` of a sink that posts. Credentials belong into headers: URLs are shown. */
 export function postUrl() {
   return z
     .url({ protocol: /^https?$/, error: 'expected a URL such as https://ingest.example/path' })
@@ -75,10 +69,7 @@ export interface PostContext {
   readonly doing: string;
   readonly tools: Tools;
   readonly signal: AbortSignal;
-  /**
-   * What a failed answer says of itself, where its kind of receiver has a place for that; bounded,
-   * one line.
-   */
+  /** What a failed answer says of itself, where its receiver has a place for it; one short line. */
   readonly explain?: (response: HttpResponse) => string;
 }
 
@@ -115,10 +106,7 @@ export async function postOnce(
   }
 }
 
-/**
- * Asks with GET, as `check --connect` does where a POST could leave something behind. Throws what
- * came instead.
- */
+/** Asks with GET, as `check --connect` does where a POST could leave something behind. */
 export async function getOnce(receiver: HttpReceiver, context: PostContext): Promise<HttpResponse> {
   const { doing, tools, signal } = context;
   try {

@@ -5,10 +5,7 @@
 import type { EncodedLines } from '../../src/contracts/format.ts';
 import type { Range } from './halves.ts';
 
-/**
- * The lines of the events in `range`, each with its LF, in one piece. Shares the batch's memory
- * where it can.
- */
+/** The lines of the events in `range`, each with its LF. Shares the batch's memory where it can. */
 export function linesOf(lines: EncodedLines, range: Range): Uint8Array {
   if (range.to <= range.from) return new Uint8Array(0);
   if (sideBySide(lines, range)) {

@@ -11,10 +11,7 @@ import type { HttpResponse } from '../../src/contracts/tools.ts';
 const readMax = 64 * 1024;
 const toldMax = 300;
 
-/**
- * Members that hold a message in the answers of common receivers, the plainest first; looked for at
- * any depth of two.
- */
+/** Members that hold a message in answers of common receivers, the plainest first; two deep. */
 const messageKeys = ['message', 'detail', 'reason', 'text', 'title', 'error_description', 'error'];
 
 /** The receiver's words in one line; empty where it says nothing that can be read. */

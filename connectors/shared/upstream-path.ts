@@ -34,9 +34,7 @@ export function isPerCompany(path: string): boolean {
   return path.includes(companyPlaceholder);
 }
 
-/**
- * The path with its variable parts filled and encoded, or null where a value cannot be one segment.
- */
+/** The path with its variable parts filled and encoded; null where one cannot be a segment. */
 export function filledPath(
   template: string,
   values: Readonly<Record<string, string>>,

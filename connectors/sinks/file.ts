@@ -151,10 +151,7 @@ function stoodThere(name: string): Delivery {
   return { outcome: 'retry', afterMs: 0, cause };
 }
 
-/**
- * A full disk and odd faults pass; what was never allowed does not. Either way the events stay
- * held.
- */
+/** A full disk and odd faults pass; what was never allowed does not. Events stay held. */
 function failureMeaning(error: unknown, doing: string): Delivery {
   if (error instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: error };
   const code = errorCodeOf(error);

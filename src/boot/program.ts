@@ -9,10 +9,7 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
 import { commandsFor } from './commands.ts';
 
-/**
- * Runs one command line to its end. Whatever happens, it is told on stderr and becomes an exit
- * code.
- */
+/** Runs one command line. Whatever happens is told on stderr and becomes an exit code. */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
   const means: Means = {
     ...given,

@@ -55,9 +55,7 @@ type Options = Given<typeof options>;
 
 /** How often is looked at what the process that runs has come to. */
 const lookEveryMs = 250;
-/**
- * It looks several times a second: who has not taken a backfill up by then does not do so at all.
- */
+/** It looks several times a second: who has not taken a backfill up by then never will. */
 const takenWithinMs = 15_000;
 /** How long a process that is restarted may be away. */
 const awayMsMax = 60_000;
@@ -71,9 +69,7 @@ const start = defineCommand({
   run: backfilled,
 });
 
-/**
- * Asks for one; has been typed without a word behind it since there was nothing else to be asked.
- */
+/** Asks for one. It was typed without a word behind it once, when there was nothing else. */
 export const backfill: CommandGroup = {
   name: 'backfill',
   about: 'deliver the events of a past time, beside the running process or alone',

@@ -138,10 +138,7 @@ function* adviceLines(config: Config): Generator<string> {
   }
 }
 
-/**
- * One after the other, as they answer: what this machine has to give, then upstreams, sources and
- * sinks.
- */
+/** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
 async function* answersOf(
   config: Config,
   plan: WholePlan,

@@ -145,9 +145,7 @@ const rewoundShape = z.object({
   forgotten: z.number().nullable(),
 });
 
-/**
- * Moves a checkpoint while no run can: a runner's memory would overrule what is changed under it.
- */
+/** Moves a checkpoint while no run can: a runner's memory would overrule the change. */
 function locked<T>(config: Config, stream: string, move: () => T): T {
   const lock = takeLock(config.state.dir);
   try {

@@ -34,10 +34,7 @@ const uid = {
 } as const;
 type Choice = Given<{ sink: typeof sink; uid: typeof uid }>;
 
-/**
- * A transaction puts back this many at most, so that a running process is not kept from writing for
- * long.
- */
+/** A transaction puts back this many at most, so that a running process can write. */
 const lettersAtOnce = 500;
 const reasonLengthMax = 300;
 /** Enough to tell one from another; --json has the whole. */
@@ -66,10 +63,7 @@ export const letterList = defineCommand({
   },
 });
 
-/**
- * For a person at a terminal why each was refused, then which it is; for a program a table with
- * everything in it.
- */
+/** For a person why each was refused, then which; for a program a table with everything. */
 export function letterLines(
   letters: readonly HeldLetter[],
   onTerminal: boolean,
@@ -177,10 +171,7 @@ function chosenSink({ sink }: Choice, config: Config, store: Store): string | nu
   return sink;
 }
 
-/**
- * Those of the sink and with the uids that were asked for; what is asked for by uid has to be
- * there.
- */
+/** Those of the sink with the uids asked for; what is asked for by uid has to be there. */
 function chosen(choice: Choice, config: Config, store: Store): readonly HeldLetter[] {
   const letters = store.letters.list(chosenSink(choice, config, store));
   const { uid: uids } = choice;

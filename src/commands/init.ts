@@ -79,10 +79,7 @@ export const init = defineCommand({
   },
 });
 
-/**
- * True where flags name what is read and where it goes: nobody is asked for what has a usual
- * answer.
- */
+/** True where flags name what is read and where it goes: nobody is asked the rest. */
 export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {
   if (sink === undefined) return false;
   return services === undefined ? unified !== undefined : companies !== undefined;
@@ -239,10 +236,7 @@ function sinkNamed(text: string): SinkDefinition {
   throw new UsageError(unknownText('sink', text, sinkTypes));
 }
 
-/**
- * What is wrong with the answers so far, the rest made up: the first thing that the config reader
- * says of it.
- */
+/** What is wrong with the answers so far, the rest made up: the reader's first complaint. */
 function flawOf(flag: Question['flag'], answers: InitAnswers, env: Means['env']): string | null {
   const { unified, services, secrets, companies, scope } = answers;
   if (flag === 'services' && unified === null && services === null) {

@@ -36,9 +36,7 @@ type World = z.infer<typeof world>;
 /** Few enough to be read on a screen, many enough for several pages. */
 const eventsAtStart = 200;
 const tellEveryMs = 5_000;
-/**
- * Outside the range from which systems give out ports, so that it is still free at the next start.
- */
+/** Outside the range that systems give ports from, so that it is free at the next start. */
 const portWanted = 18_620;
 
 /** Runs until a signal, then drains. */
@@ -86,10 +84,7 @@ function configFor(env: Environment): Config {
   return readConfig(configFile, { env: { ...env, SANDBOX_STATE_DIR } });
 }
 
-/**
- * The state directory stands in the config, and the sandbox's address is known only from the state
- * directory.
- */
+/** The config names the state directory, and the sandbox's address is known only from there. */
 const placeholder: Environment = {
   SANDBOX_UNIFIED_URL: 'http://127.0.0.1:1/v1',
   SANDBOX_SERVICES_URL: 'http://127.0.0.1:1',

@@ -141,9 +141,7 @@ function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight
   };
 }
 
-/**
- * The status page, where the config asks for one; what cannot be watched as asked does not start.
- */
+/** The status page, where the config asks for one; what cannot be watched does not start. */
 async function openStatus(running: Running): Promise<StatusServer | null> {
   const { status } = running.config;
   if (status === null) return null;
@@ -177,10 +175,7 @@ function limitOf({ once, timeout }: Options): number | null {
   return parsed.data;
 }
 
-/**
- * Warnings of the runtime and of libraries, which would else stand between the log's lines as plain
- * text.
- */
+/** Warnings of the runtime and libraries, which would else be plain text among the lines. */
 function warnThroughLog(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => {

@@ -33,10 +33,7 @@ import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
-/**
- * Pages are deleted some 50 ms after the last sink has them; what is gone by then is told as having
- * gone by.
- */
+/** Pages go some 50 ms after the last sink has them; what is gone by then is told so. */
 const lookEveryMs = 10;
 const readBytesMax = 4 * 1024 * 1024;
 const drainMs = 1_000;
@@ -95,10 +92,7 @@ of its own that is removed at the end: the next run fetches the same events agai
   },
 });
 
-/**
- * The routes as if all of them led to one sink: it gets what any sink gets, and no more of it than
- * one of them does.
- */
+/** The routes as if all led to one sink: it gets what any gets, and no more than one does. */
 function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {
   return routes.map((route) => ({ ...route, to: [sink] }));
 }

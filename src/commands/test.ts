@@ -75,10 +75,7 @@ interface Suite {
   readonly tests: readonly MappingTest[];
 }
 
-/**
- * All files with their plans, each config read once; whatever is wrong with any of them is told
- * together.
- */
+/** All files with their plans, each config read once; all that is wrong is told together. */
 async function readSuites(
   files: readonly string[],
   given: string | undefined,

@@ -162,10 +162,7 @@ function stepsOf(path: readonly PropertyKey[]): Path {
 
 type UnionIssue = Extract<z.core.$ZodIssue, { code: 'invalid_union' }>;
 
-/**
- * The complaints of the branch that was meant: the one that took the value's kind and came
- * furthest.
- */
+/** The complaints of the branch that was meant: it took the value's kind and came furthest. */
 function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z.core.$ZodIssue[] {
   const { errors } = issue;
   if (found?.value === undefined) return [];
@@ -182,9 +179,7 @@ function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z
   return isText && wordLists.length === 1 ? (wordLists[0] ?? []) : [];
 }
 
-/**
- * Turns referenced texts into numbers and flags where zod wants such; false when there was none.
- */
+/** Turns referenced texts into numbers and flags where zod wants such; false: none was. */
 function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean {
   let changed = false;
   for (const issue of issues) {
@@ -207,10 +202,7 @@ function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean 
   return changed;
 }
 
-/**
- * A scalar of the YAML core schema (YAML 1.2.2, section 10.3.2); undefined where the text is none
- * of that type.
- */
+/** A scalar of the YAML core schema (1.2.2, 10.3.2); undefined where it is none of that type. */
 function typedAs(expected: string, text: string): number | boolean | undefined {
   switch (expected) {
     case 'number':

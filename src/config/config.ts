@@ -65,10 +65,7 @@ export interface Config {
   readonly log: { readonly level: LogLevel; readonly otlp: Collector | null };
   /** The same as it was written, without its secrets, for who looks at what runs. */
   readonly kept: Json;
-  /**
-   * What is allowed and yet may not be meant, e.g. a source that no route names; for `check` to
-   * show.
-   */
+  /** What is allowed and may not be meant, e.g. a source without a route; for `check`. */
   readonly notices: readonly Flaw[];
 }
 

@@ -36,10 +36,7 @@ function listClasses(mapped: string | undefined, isLog: boolean): readonly Class
   return classNames.filter((name) => name === mapped);
 }
 
-/**
- * How a path is read: a redaction goes into each element of a list, a filter has to name one, or
- * loop.
- */
+/** How a path is read: a redaction goes into each element of a list, a filter names one. */
 type Lists = 'each' | 'named';
 
 /** What is wrong with a path; null: nothing. */
@@ -65,9 +62,7 @@ export function pathFlaw(
   return `no event of these sources has ${pathText(upTo)}${near}`;
 }
 
-/**
- * True where a path's value cannot be used as true or false: it is a text, a number or an object.
- */
+/** True where a path's value is neither true nor false: a text, a number or an object. */
 export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolean {
   const { place } = walk(path, classes, 'named');
   return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);

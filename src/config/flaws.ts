@@ -20,10 +20,7 @@ export interface Flaw {
   readonly message: string;
 }
 
-/**
- * A config that cannot be used. The message has a line `FILE:LINE:COLUMN PATH: MESSAGE` for each
- * flaw.
- */
+/** A config that cannot be used. The message has `FILE:LINE:COLUMN PATH: MESSAGE` lines. */
 export class ConfigError extends ExportError {
   readonly flaws: readonly Flaw[];
 

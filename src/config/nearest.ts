@@ -61,10 +61,7 @@ function isBeginning(a: string, b: string): boolean {
 
 const beginningMin = 3;
 
-/**
- * Edits (insert, delete, replace, swap of neighbours) from one word to the other: optimal string
- * alignment.
- */
+/** Edits (insert, delete, replace, swap) between two words: optimal string alignment. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

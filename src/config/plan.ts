@@ -24,10 +24,7 @@ export interface Shared {
 /** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */
 export interface PlanMeans extends Tools, Shared {}
 
-/**
- * The pipeline's plan, and the upstream clients behind it by name, for `check --connect` and
- * `status`.
- */
+/** The pipeline's plan, and the upstream clients behind it by name, for who looks at them. */
 export interface WholePlan extends Plan {
   readonly upstreams: ReadonlyMap<string, UpstreamClient>;
 }

@@ -85,10 +85,7 @@ export function templateText(template: Template): string {
   return first === undefined || typeof first === 'string' ? '' : referenceText(first);
 }
 
-/**
- * The template as text, every reference read now. Throws an ExportError that names the one that
- * cannot be.
- */
+/** The template as text, every reference read now. Throws an ExportError naming a bad one. */
 export function fill(template: Template, surroundings: Surroundings): string {
   let text = '';
   for (const part of template) text += typeof part === 'string' ? part : read(part, surroundings);
@@ -139,10 +136,7 @@ function unreadable(what: string, next: string): ExportError {
   return new ExportError('config_invalid', what, { next });
 }
 
-/**
- * Why a file could not be read, without its content: the system's own code, in words where it is a
- * usual one.
- */
+/** Why a file could not be read, without its content: the system's code, usual ones in words. */
 export function whyUnreadable(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
@@ -158,10 +152,7 @@ export function whyUnreadable(error: unknown): string {
   }
 }
 
-/**
- * One reference, or an escaped one, as the text between its braces may be without being YAML's
- * quoting.
- */
+/** One reference, or an escaped one, as the text between its braces may be without quoting. */
 const inText = /\$+\{[^{}"'\\\r\n]*\}/g;
 const shieldBase = 0xdc00;
 

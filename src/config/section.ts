@@ -38,10 +38,7 @@ export class Section<T> {
 
 const singular = { upstreams: 'upstream', sources: 'source', sinks: 'sink' } as const;
 
-/**
- * The blocks of a section, unread; tells of a section that is missing or is no mapping, and of
- * names.
- */
+/** The blocks of a section, unread; tells of a missing section, a wrong one, and of names. */
 export function readSection(
   top: Written,
   key: keyof typeof singular,
@@ -76,9 +73,7 @@ export function readSection(
   return new Section(entries);
 }
 
-/**
- * Adds what a block's own `flaw` says, at the key that it begins with where there is such a key.
- */
+/** Adds what a block's own `flaw` says, at the key that it begins with if there is one. */
 export function tellBlockFlaw(
   message: string,
   { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,

@@ -12,10 +12,7 @@ import { count, duration, headers, secret, size, tls } from '../contracts/settin
 import { upstreamFields } from '../upstream/settings.ts';
 import { needsToken, parseListen } from './listen.ts';
 
-/**
- * What a source, sink or upstream may be called: its name stands in stream names, files and header
- * values.
- */
+/** Names of sources, sinks and upstreams: they stand in stream names, files and headers. */
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
 const dayMs = 86_400_000;
@@ -215,19 +212,14 @@ export const formatBlock = onceEach((definition: FormatDefinition) => {
   return z.strictObject({ type, ...definition.fields });
 });
 
-/**
- * A sink's block of this type; `format` is looked at apart, since what may stand in it hangs on its
- * type.
- */
+/** A sink's block of this type; what may stand in `format` hangs on its type, so it waits. */
 export const sinkBlock = onceEach((definition: SinkDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
   const format = z.unknown().optional();
   return z.strictObject({ type, ...definition.fields, format, ...sinkKeys });
 });
 
-/**
- * zod compiles a block when it first parses with it, so each is made when first needed and kept.
- */
+/** zod compiles a block when it first parses with it, so each is made once, when needed. */
 function onceEach<D extends object, B>(make: (definition: D) => B): (definition: D) => B {
   const made = new WeakMap<D, B>();
   return (definition) => {

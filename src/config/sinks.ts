@@ -167,10 +167,7 @@ function checkWhole(
   checkTlsFiles(at.entry, reading, flaw === null);
 }
 
-/**
- * Two sinks on one file would cut off each other's lines; with one transactional id they would put
- * each other off.
- */
+/** Two sinks on one file cut off each other's lines; on one transactional id they collide. */
 function tellShared(section: Section<ConfiguredSink>, { flaws }: BlockReading): void {
   const owners = new Map<string, string>();
   for (const { name, written, path, settings: sink } of section.entries.values()) {

@@ -7,10 +7,7 @@ import type { Entry } from './section.ts';
 
 const fileKeys = ['ca_file', 'cert_file', 'key_file'] as const;
 
-/**
- * Tells of files that cannot be read, and, unless the block has told itself, of a certificate
- * without its key.
- */
+/** Tells of files that cannot be read, and of a certificate without its key if not told yet. */
 export function checkTlsFiles(
   { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
   { flaws, around }: BlockReading,

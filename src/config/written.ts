@@ -49,9 +49,7 @@ const textLengthMax = 4 * 1024 * 1024;
 const depthMax = 40;
 const valuesMax = 200_000;
 
-/**
- * The file's values, or null where it cannot be read as YAML; either way flaws say what is wrong.
- */
+/** The file's values, or null where it is no YAML; either way flaws say what is wrong. */
 export function readWritten(
   text: string,
   reading: { readonly lines: LineCounter; readonly flaws: Flaws; readonly around: Surroundings },

@@ -75,10 +75,7 @@ function slipOf({ code, pos, message }: YAMLError, document: Document.Parsed, te
   return { at: pos[0], message: syntaxMessages[code] };
 }
 
-/**
- * Where the innermost bracket or quote begins that ends there without having been closed; null:
- * there is none.
- */
+/** Where the innermost bracket or quote begins that is never closed; null: there is none. */
 function unclosedBefore(end: number, document: Document.Parsed, text: string): number | null {
   let begin: number | null = null;
   visit(document, {
@@ -93,9 +90,7 @@ function unclosedBefore(end: number, document: Document.Parsed, text: string): n
   return begin;
 }
 
-/**
- * Where a line begins that makes a mapping of the value above it; null where nothing there is that.
- */
+/** Where a line begins that makes a mapping of the value above it; null: nowhere. */
 function deeperLine(from: number, { errors }: Document.Parsed, text: string): number | null {
   const here = errors.filter(({ pos }) => pos[0] === from);
   const lines = here.find(({ code }) => code === 'MULTILINE_IMPLICIT_KEY');

@@ -33,9 +33,7 @@ export interface Failure {
 export interface Wait {
   /** Milliseconds from the answer that it came with. */
   readonly ms: number;
-  /**
-   * Lets one request through, for an operator who asks for it now. Left out: upstream asks for it.
-   */
+  /** Lets one request through, for an operator who asks. Left out: upstream asks for it. */
   readonly cut?: () => void;
   /** Resolves where what was refused is mended. Rejects with the signal's reason. */
   readonly mended?: (signal: AbortSignal) => Promise<void>;

@@ -7,10 +7,7 @@ import type { Json } from './json.ts';
 
 /** One difference between two readings of a collection. */
 export interface ChangeRecord {
-  /**
-   * `baseline`: the first generation in one summary; `state`: an entity of the first generation,
-   * told in full.
-   */
+  /** `baseline`: the first generation in one summary; `state`: one of its entities, in full. */
   readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';
   /** `object`, `policy` or `rule`; for a baseline the resource it sums up. */
   readonly entity_kind: string;
@@ -18,9 +15,7 @@ export interface ChangeRecord {
   readonly entity_name?: string;
   /** The policy a rule belongs to. */
   readonly parent_id?: string;
-  /**
-   * The policy's list that a rule stands in, as upstream calls it: `forward_rules`, `nat_rules`.
-   */
+  /** The policy's list that a rule stands in: `forward_rules`, `nat_rules`. */
   readonly list?: string;
   /** Where in that list a rule stands, from 1; left out where it is gone. */
   readonly place?: number;

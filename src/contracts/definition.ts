@@ -21,10 +21,7 @@ export interface FormatChoice {
   readonly [setting: string]: unknown;
 }
 
-/**
- * What encoded events are made of: lines of text, or log records of OTLP. A sink carries the
- * formats of its shapes.
- */
+/** What encoded events are made of: lines of text, or OTLP's log records. */
 export type FormatShape = 'lines' | 'otlp';
 
 /** A format as its author writes it. */
@@ -46,17 +43,12 @@ export interface FormatDefinition {
   make(settings: FormatChoice): Format;
 }
 
-/**
- * Declares a format. The engine hands `make` only what `fields` has parsed, so the types meet here.
- */
+/** Declares a format. `make` gets only what `fields` has parsed, so the types meet here. */
 export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefinition {
   return spec as unknown as FormatDefinition;
 }
 
-/**
- * A thing of the outside world that only one sink may use: the setting that names it, and its name
- * in full.
- */
+/** A thing outside that only one sink may use: the setting that names it, and its full name. */
 export interface OwnThing {
   readonly key: string;
   readonly name: string;
@@ -68,10 +60,7 @@ export interface SinkSample {
   readonly name?: string;
   /** What is asked for, and an answer that will often do; null: nothing is asked. */
   readonly to: { readonly what: string; readonly usual: string } | null;
-  /**
-   * The lines of its block of YAML: texts that were asked for in JSON's quotes, and what people
-   * change next as comments.
-   */
+  /** The lines of its YAML: texts asked for in JSON's quotes, likely changes as comments. */
   lines(to: string): readonly string[];
 }
 
@@ -92,29 +81,18 @@ export interface SinkSpec<F extends Fields> {
   readonly inFlightMax: number;
   /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
   format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
-  /**
-   * Says what is wrong with settings that each are right (`null`: nothing), e.g. TLS keys on a
-   * plain address.
-   */
+  /** What is wrong with settings that each are right (`null`: nothing), e.g. TLS without https. */
   flaw?(settings: Settings<F>): string | null;
-  /**
-   * What it must have for itself, so that a second sink of its kind with the same is a flaw
-   * (`null`: nothing).
-   */
+  /** What it must have for itself: a second sink with the same is a flaw (`null`: nothing). */
   own?(settings: Settings<F>): OwnThing | null;
   assurance(settings: Settings<F>): Assurance;
-  /**
-   * What an author of a config should know though nothing is wrong with it: sentences, for `check`.
-   */
+  /** What an author of a config should know though nothing is wrong; sentences, for `check`. */
   advice?(settings: Settings<F>): readonly string[];
   /** Batch bounds where the config gives none. */
   readonly batch?: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   /** Opens without waiting for the far side: what is unreachable shows as `retry` when sending. */
   open(settings: Settings<F>, opening: SinkOpening): Promise<Sink>;
-  /**
-   * For `check --connect`: connects and authenticates, sends no event; throws an ExportError when
-   * refused.
-   */
+  /** For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. */
   probe(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<void>;
 }
 
@@ -138,10 +116,7 @@ export interface SinkSettings {
   readonly [setting: string]: unknown;
 }
 
-/**
- * Declares a sink. The engine hands its functions only what `fields` has parsed, so the types meet
- * here.
- */
+/** Declares a sink. Its functions get only what `fields` has parsed, so the types meet here. */
 export function defineSink<F extends Fields>(spec: SinkSpec<F>): SinkDefinition {
   return spec as unknown as SinkDefinition;
 }
@@ -179,9 +154,7 @@ export interface SourceSpec<F extends Fields> {
   readonly summary: string;
   /** Which of the two APIs it can read. */
   readonly apis: readonly ('unified' | 'services')[];
-  /**
-   * The source's own keys; `type`, `upstream`, `every`, `schedule` and `timezone` are the engine's.
-   */
+  /** The source's own keys; `type`, `upstream` and those of its schedule are the engine's. */
   readonly fields: F;
   /** Says what is wrong with settings that each are right (`null`: nothing). */
   flaw?(settings: Settings<F>, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
@@ -246,10 +219,7 @@ export interface SourceDefinition {
   collection?(settings: SourceSettings): CollectionReading;
 }
 
-/**
- * Declares a source. The engine hands its functions only what `fields` has parsed, so the types
- * meet here.
- */
+/** Declares a source. Its functions get only what `fields` has parsed: the types meet here. */
 export function defineSource<F extends Fields>(spec: SourceSpec<F>): SourceDefinition {
   return spec as unknown as SourceDefinition;
 }

@@ -4,10 +4,7 @@
 // is an outcome (see source.ts and sink.ts). Messages hold no secret, no token, no cursor value and
 // no body.
 
-/**
- * Who has to act: the author of the config, upstream, the sink's far side, this machine's disk, or
- * we.
- */
+/** Who has to act: the config's author, upstream, the far side, this machine's disk, or we. */
 export type Fault = 'config' | 'upstream' | 'downstream' | 'disk' | 'bug';
 
 /** The closed table of error codes. A code never changes its meaning; users alert on it. */
@@ -71,10 +68,7 @@ export class ExportError extends Error {
   }
 }
 
-/**
- * The failure as an ExportError: itself, or wrapped as `broken_invariant` since nothing else should
- * escape.
- */
+/** The failure as an ExportError: itself, or a `broken_invariant`, since no other escapes. */
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = error instanceof Error ? error.message : String(error);
@@ -84,10 +78,7 @@ export function asExportError(error: unknown, doing: string): ExportError {
   });
 }
 
-/**
- * Stops when a thing that must be true is not; used at the borders of stages, on both sides of the
- * disk.
- */
+/** Stops when what must be true is not; at the borders of stages, both sides of the disk. */
 export function invariant(condition: boolean, what: string): asserts condition {
   if (!condition) {
     throw new ExportError('broken_invariant', `an invariant does not hold: ${what}`, {

@@ -6,15 +6,10 @@
 
 import type { Json, JsonObject } from './json.ts';
 
-/**
- * 64 lower-case hex characters: SHA-256 over source, tenant, stream and the record's own identity.
- */
+/** 64 lower-case hex characters: SHA-256 over source, tenant, stream and identity. */
 export type Uid = string;
 
-/**
- * A place in the spool: the number of events held before it since the spool was made. Grows for
- * ever.
- */
+/** A place in the spool: the number of events held before it since it was made. */
 export type Offset = number;
 
 /** What a held page holds, which decides how its records are normalised. */
@@ -129,10 +124,7 @@ export interface OcsfEndpoint {
   readonly [attribute: string]: unknown;
 }
 
-/**
- * What is known of a held page's records besides their bytes; the same for the whole page, and
- * stored with it.
- */
+/** What is known of a held page's records besides their bytes; stored with the page. */
 export interface PageContext {
   readonly source: string;
   readonly stream: string;

@@ -5,10 +5,7 @@
 
 import type { Event } from './event.ts';
 
-/**
- * Encoded events side by side: event i is `bytes[starts[i], ends[i])`, and the byte at `ends[i]` is
- * an LF.
- */
+/** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, at `ends[i]` is an LF. */
 export interface EncodedLines {
   readonly bytes: Uint8Array;
   readonly starts: Uint32Array;
@@ -24,25 +21,16 @@ export interface Format {
   readonly contentType: string;
   /** One event, without CR or LF where the format's shape is lines. Pure and total. */
   encode(event: Event): string | Uint8Array;
-  /**
-   * True where the line is the record's own bytes, in which a program that reads them expects no
-   * other escapes.
-   */
+  /** True where the line is the record's own bytes, where no other escapes are expected. */
   readonly verbatim?: boolean;
   /** Many events in one document, for formats that have such a form (OTLP). */
   readonly document?: DocumentForm;
 }
 
-/**
- * Documents are put together from events that were encoded one by one, so that cutting, halving and
- * retrying only copy.
- */
+/** Documents are joined from events encoded singly: cutting and retrying only copy. */
 export interface DocumentForm {
   readonly contentType: string;
-  /**
-   * One event as it stands in a document. Pure and total; bytes may be overwritten by the next
-   * call.
-   */
+  /** One event as it stands in a document. Pure and total; the next call may reuse its bytes. */
   encode(event: Event): string | Uint8Array;
   /** The document of the records `from` up to, not including, `to`. */
   join(records: EncodedLines, range: { readonly from: number; readonly to: number }): Uint8Array;

@@ -20,10 +20,7 @@ export interface Batch {
    * the format's `document`.
    */
   readonly lines: EncodedLines;
-  /**
-   * Where the first event stands, and the offset that the sink has reached once this batch is
-   * delivered.
-   */
+  /** Where the first event stands, and the offset that is reached once this is delivered. */
   readonly start: Offset;
   readonly end: Offset;
 }
@@ -53,10 +50,7 @@ export type Delivery =
 
 /** An open sink. */
 export interface Sink {
-  /**
-   * Sends once. Never throws for what the far side did; that is a Delivery. Rejects only when
-   * `signal` aborts.
-   */
+  /** Sends once. What the far side does is a Delivery; rejects only when `signal` aborts. */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**
    * For a sink with several batches in flight: resolves when one more would not pile up here. Asked
@@ -76,10 +70,7 @@ export interface Sink {
   close(): Promise<void>;
 }
 
-/**
- * Something of the far side that an operator should know, and what to do about it. Sentences of
- * ours.
- */
+/** Something of the far side that an operator should know, and what to do. Our sentences. */
 export interface Notice {
   readonly what: string;
   readonly next: string;
@@ -90,10 +81,7 @@ export interface SinkOpening {
   /** Name of the sink in the config. */
   readonly name: string;
   readonly format: Format;
-  /**
-   * What offsets stand for; a new state directory has a new one, and each start an epoch of its
-   * own.
-   */
+  /** What offsets stand for; each state directory has its own, and each start an epoch. */
   readonly numbering: Numbering;
   /** The offset this sink has reached, and the mark that it handed in with a delivery. */
   readonly position: Offset;

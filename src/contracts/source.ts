@@ -42,20 +42,14 @@ export interface ListEndpoint {
   readonly pageLimit: number | null;
   /** Dotted path of a record's id; null: records have none. */
   readonly id: string | null;
-  /**
-   * Dotted paths within a record that are no part of its content; an array's elements have the
-   * array's path.
-   */
+  /** Dotted paths in a record that are not its content; elements have their array's path. */
   readonly ignore?: readonly string[];
 }
 
 /** What all streams have. */
 interface StreamFacts {
   readonly source: string;
-  /**
-   * The path that it asks, as sent and as its template: limits of these, and of paths below, are
-   * its limits.
-   */
+  /** The path it asks, as sent and as template: limits of these, and of paths below, hold. */
   readonly paths: readonly string[];
   readonly company?: string;
 }
@@ -64,10 +58,7 @@ interface StreamFacts {
 export interface ListStream extends ListEndpoint, StreamFacts {
   readonly kind: 'list';
   readonly records: RecordKind;
-  /**
-   * True where upstream calls its records immutable, so that a changed one is an integrity
-   * violation.
-   */
+  /** True where upstream calls its records immutable: a change violates their integrity. */
   readonly immutable: boolean;
   /**
    * JSON array of base address, path and fixed query, with others of which a checkpoint is not
@@ -114,10 +105,7 @@ export interface CollectionStream extends StreamFacts {
 export interface EntityDetail {
   /** Null for an id that no path can hold. */
   request(id: string): UpstreamRequest | null;
-  /**
-   * Entities within it, each an element of one of its lists. It holds their ids in the list's order
-   * in their place.
-   */
+  /** Entities within it, elements of one of its lists, which holds their ids in their places. */
   readonly parts?: EntityKind & { isList(member: string): boolean };
 }
 

@@ -34,10 +34,7 @@ export interface NewPage {
   readonly kept: Uint32Array | null;
   /** `uidBytes` each, for the kept records in order. */
   readonly uids: Uint8Array;
-  /**
-   * Where all the page's records stand, so that senders who are up to date need not look again. Not
-   * stored.
-   */
+  /** Where the page's records stand, so that senders need not look again. Not stored. */
   readonly slices?: Slices;
   /** Only this sink is to get it: a dead letter sent again. */
   readonly onlySink?: string;
@@ -105,10 +102,7 @@ export interface SpoolGauge {
 
 /** Pages, checkpoints and positions. One process writes at a time. */
 export interface Spool {
-  /**
-   * What the offsets stand for: they mean nothing in another spool, and in another epoch only in
-   * part.
-   */
+  /** What the offsets stand for: nothing in another spool, only in part in another epoch. */
   readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
   /** Resolves once durable, with the number of the block of identities. */
@@ -121,10 +115,7 @@ export interface Spool {
   read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]>;
   /** Resolves when an event at or after `from` is held. */
   arrival(from: Offset, signal: AbortSignal): Promise<void>;
-  /**
-   * Resolves when polling may go on: the held bytes are below the cap, and the sinks that keep up
-   * have kept up.
-   */
+  /** Resolves when polling may go on: there is room, and sinks that keep up have kept up. */
   room(signal: AbortSignal): Promise<void>;
   progress(sink: string): Promise<SinkProgress>;
   /**
@@ -137,9 +128,7 @@ export interface Spool {
   recall(stream: string): Promise<StreamMemory>;
   trail(stream: string): Promise<readonly TrailEntry[]>;
   entities(stream: string): Promise<ReadonlyMap<string, string>>;
-  /**
-   * What `status` shows of a stream or sink that is not a position: last error, lag and the like.
-   */
+  /** What `status` shows of a stream or sink beside its position: last error, lag and the like. */
   note(kind: 'stream' | 'sink', name: string, facts: Json): void;
   close(): Promise<void>;
 }

@@ -19,10 +19,7 @@ export function visibleText(text: string): string {
   return text.replace(unseen, escaped);
 }
 
-/**
- * What a command prints, in which only what is beyond ASCII can come from elsewhere. JSON keeps its
- * meaning.
- */
+/** What a command prints; only what is beyond ASCII is from elsewhere. JSON keeps its meaning. */
 export function visibleOutput(text: string): string {
   return text.replace(unseenBeyondAscii, escaped);
 }

@@ -10,17 +10,11 @@ export interface Clock {
   now(): number;
   /** Milliseconds from an arbitrary start; never goes back. For deadlines and waits. */
   monotonic(): number;
-  /**
-   * Resolves after `ms`, sliced so that a wait of any length is right; rejects with the signal's
-   * reason when aborted.
-   */
+  /** Resolves after `ms`, however many; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/**
- * Structured log lines to stderr. `text` is constant; what varies goes into `fields`. Never a line
- * per record.
- */
+/** Log lines. `text` is constant; what varies goes into `fields`. Never a line per record. */
 export interface Log {
   debug(text: string, fields?: ErrorDetails): void;
   info(text: string, fields?: ErrorDetails): void;
@@ -80,15 +74,9 @@ export interface HttpClient {
 
 /** Bodies in flight, counted over all streams. */
 export interface InFlight {
-  /**
-   * Bodies of answers to GET that are asked for within `work` count until they have landed, or
-   * `work` ends.
-   */
+  /** Bodies of answers asked for within `work` count until they have landed, or it ends. */
   during<T>(work: () => Promise<T>): Promise<T>;
-  /**
-   * What the current work has read so far is about to be held: it counts until the function is
-   * called, which has to be.
-   */
+  /** What was read so far is about to be held: it counts until the function is called. */
   landing(): () => void;
 }
 

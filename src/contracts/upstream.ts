@@ -8,10 +8,7 @@ import type { Answer } from './answer.ts';
 export interface UpstreamRequest {
   /** Path below the base address, ready to be sent: its parts are percent-encoded. */
   readonly path: string;
-  /**
-   * The path with its variable parts named, e.g. `/companies/{company_id}/objects`: what the
-   * throttle counts by.
-   */
+  /** The path with its variable parts named, `/companies/{company_id}/objects`, for throttles. */
   readonly template: string;
   /** Query parameters in order; values are percent-encoded once, byte for byte. */
   readonly query: readonly (readonly [name: string, value: string])[];

@@ -66,9 +66,7 @@ export function backfillsIn(dir: string): readonly BackfillRequest[] {
   return lookInto(dir, [], ({ requests }) => backfillsAmong(requests.all()));
 }
 
-/**
- * How far one has come, as it was written down; null where no version like this one has written it.
- */
+/** How far one has come, as it was written down; null where no such version has written it. */
 export function readProgress(written: JsonObject | null): BackfillProgress | null {
   // Who writes that version writes all of it.
   return written?.version === 1 ? (written as unknown as BackfillProgress) : null;

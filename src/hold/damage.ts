@@ -107,10 +107,7 @@ function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string 
   return gone === undefined ? null : `the checkpoint of ${gone} is gone`;
 }
 
-/**
- * Which spool the database holds, the number of its next event, and its epochs, where they can be
- * read.
- */
+/** Which spool the database holds, its next event's number, and its epochs, if readable. */
 export function identityIn(database: DatabaseSync): {
   readonly spool: string | null;
   readonly end: number | null;
@@ -143,17 +140,12 @@ function headerOf(path: string): Buffer {
   }
 }
 
-/**
- * In another mode SQLite would not look at the log, and what is in it would be gone without a word.
- */
+/** In another mode SQLite would not look at the log, and what is in it would be lost. */
 function isInWalMode(header: Buffer): boolean {
   return header[18] === 2 && header[19] === 2;
 }
 
-/**
- * All statements here are right for a database of ours, and its numbers fit: where not, it is no
- * longer ours.
- */
+/** Our statements are right for a database of ours: where they fail, it is ours no longer. */
 function isDoneToDatabase(error: unknown): boolean {
   const isSqlites = typeof error === 'object' && error !== null && 'errcode' in error;
   return !isSqlites || error.errcode === sqliteError || isDamage(storeError(error, 'looking'));

@@ -32,10 +32,7 @@ export interface DatabaseSettings {
   readonly name?: string;
 }
 
-/**
- * Opens the database of a state directory and brings it up to date. Throws an ExportError, the
- * database untouched.
- */
+/** Opens a state directory's database, brought up to date, or throws with it untouched. */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   const path = join(settings.dir, settings.name ?? databaseName);
   try {
@@ -77,9 +74,7 @@ function versionOf(database: DatabaseSync): number {
   return version;
 }
 
-/**
- * In one transaction, so that who looks meanwhile sees the tables of one version and all of them.
- */
+/** In one transaction, so that who looks meanwhile sees all tables of one version. */
 function migrate(database: DatabaseSync): void {
   database.exec('BEGIN IMMEDIATE');
   // Another connection may have been quicker.
@@ -94,10 +89,7 @@ function migrate(database: DatabaseSync): void {
   database.exec('COMMIT');
 }
 
-/**
- * True where there is a database with its tables; false while another process is making it. Throws
- * `state_damaged`.
- */
+/** True where there is a database with its tables, made whole. Throws `state_damaged`. */
 export function hasState(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
@@ -127,9 +119,7 @@ export function isDamage(error: unknown): boolean {
   return error instanceof ExportError && error.details.damaged === true;
 }
 
-/**
- * A failure of SQLite as one of ours: a full disk mends itself once there is room, damage does not.
- */
+/** A failure of SQLite as one of ours: a full disk mends once there is room, damage never. */
 export function storeError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = error instanceof Error ? error.message : String(error);

@@ -14,10 +14,7 @@ import { replacePrivateFile } from './private-files.ts';
 /** Where a stream had come when everything until then was delivered. */
 export interface DeliveredPlace {
   readonly checkpoint: Json;
-  /**
-   * The newest block of identities by then: later ones are of records that may not have been
-   * delivered.
-   */
+  /** The newest block of identities by then: later ones may not have been delivered. */
   readonly block: number;
   /** When that was so, epoch milliseconds. */
   readonly at: number;
@@ -25,10 +22,7 @@ export interface DeliveredPlace {
 
 /** The copy as it is written. */
 export interface DeliveredCopy {
-  /**
-   * The spool that it belongs to, and how far that had come: of a database that is behind it, it
-   * says nothing.
-   */
+  /** Its spool, and how far that had come: of a database behind it, it says nothing. */
   readonly spool: string;
   readonly end: Offset;
   readonly streams: Readonly<Record<string, DeliveredPlace>>;
@@ -70,10 +64,7 @@ interface Step {
   readonly place: DeliveredPlace;
 }
 
-/**
- * A stream's delivered place, and the two steps after it that are watched: the next one and the
- * latest.
- */
+/** A stream's delivered place and the two later steps that are watched: next and latest. */
 interface Track {
   delivered: DeliveredPlace | null;
   next: Step | null;
@@ -101,10 +92,7 @@ export class Delivered {
     }
   }
 
-  /**
-   * A stream's place, which counts as delivered once every sink has passed `end`. Its block is 0
-   * where it brings none.
-   */
+  /** A stream's place, delivered once every sink has passed `end`. Block 0: it brings none. */
   note(stream: string, end: Offset, place: DeliveredPlace): void {
     this.#newestBlock = Math.max(this.#newestBlock, place.block);
     const track = this.#tracks.get(stream) ?? { delivered: null, next: null, latest: null };
@@ -131,10 +119,7 @@ export class Delivered {
     }
   }
 
-  /**
-   * Writes the copy where it has changed, not more often than once a minute unless it has to be
-   * now.
-   */
+  /** Writes the copy where it has changed, at most once a minute unless it has to be now. */
   save(end: Offset, now: number, must = false): void {
     if (!this.#changed || (!must && now - this.#savedAt < saveEveryMs)) return;
     const places = [...this.#tracks].flatMap(([stream, { delivered }]) =>

@@ -18,10 +18,7 @@ export function epochsFrom(text: string | null): readonly Epoch[] {
   }
 }
 
-/**
- * The last epoch ends at `end`, and another begins. One in which no number was given need not be
- * known.
- */
+/** The last epoch ends at `end`, another begins. One that gave no number may stay unknown. */
 export function nextEpoch(epochs: readonly Epoch[], end: Offset, now: number): readonly Epoch[] {
   const last = epochs.at(-1);
   const before = epochs.at(-2)?.until ?? 0;

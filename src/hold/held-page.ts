@@ -103,10 +103,7 @@ export function heldPage(row: Record<string, unknown>): HeldPage {
   };
 }
 
-/**
- * True where a row is as it was written. A row that an older version wrote has no checksum: then it
- * has to make sense.
- */
+/** True where a row is as it was written. Older rows, without checksum, have to make sense. */
 export function isWhole(row: Record<string, unknown>): boolean {
   const { crc = null, ...rest } = row;
   const { uids, body } = row;

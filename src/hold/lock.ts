@@ -27,10 +27,7 @@ export interface Lock {
   release(): void;
 }
 
-/**
- * Takes the state directory, making it if need be; throws `state_locked`, naming the holder, or
- * `state_damaged`.
- */
+/** Takes the state directory, made if need be; throws `state_locked` or `state_damaged`. */
 export function takeLock(dir: string): Lock {
   const doing = `opening the state directory ${dir}`;
   let database: DatabaseSync | null = null;

@@ -43,15 +43,9 @@ export interface MendSettings {
 /** A stream that went back. */
 export interface StreamReset {
   readonly stream: string;
-  /**
-   * It goes on from where everything had been delivered at this time, epoch milliseconds; null:
-   * from its start.
-   */
+  /** It goes on from where all was delivered at this time (epoch ms); null: from its start. */
   readonly deliveredAt: number | null;
-  /**
-   * Damaged: what could not be read is read again. Older: it is not damaged, and what was read
-   * since is read again.
-   */
+  /** Damaged: what could not be read is read again. Older: what was read since is. */
   readonly reason: 'state_damaged' | 'state_older';
 }
 
@@ -109,9 +103,7 @@ function lookAndMend(settings: MendSettings): Mended | null {
   }
 }
 
-/**
- * A file that is empty or gone is a database not made yet, unless a copy says that there was one.
- */
+/** A file that is empty or gone is a database not made yet, unless a copy knows of one. */
 function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
   const path = join(dir, databaseName);
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? null;
@@ -120,10 +112,7 @@ function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
   return findDamage(path, copy);
 }
 
-/**
- * Puts the mended database in the place of the damaged one; also where an earlier start was cut off
- * while at it.
- */
+/** Puts the mended database in place; also where an earlier start was cut off at it. */
 function replace(dir: string): string | null {
   const aside = setAside(dir);
   renameSync(join(dir, mended), join(dir, databaseName));
@@ -131,10 +120,7 @@ function replace(dir: string): string | null {
   return aside;
 }
 
-/**
- * The file itself goes first: as long as it is there, the next start begins anew. Its log must not
- * outstay it.
- */
+/** The file itself goes first: while it is there, the next start begins anew. */
 function setAside(dir: string): string | null {
   const names = suffixes.map((suffix) => databaseName + suffix);
   const found = names.filter((name) => existsSync(join(dir, name)));
@@ -169,10 +155,7 @@ interface Rebuilt {
   readonly report: Pick<Mended, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
 }
 
-/**
- * Makes the new database. It goes on as the same spool in an epoch of its own: what sinks know of
- * lost numbers is void.
- */
+/** Makes the new database: the same spool in an epoch of its own, lost numbers void. */
 function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
   const { dir, sync, sinks } = settings;
   const found = saveWhatCanBeRead(dir, sync, copy);

@@ -12,10 +12,7 @@ import type { Statements } from './statements.ts';
 export interface PageRetention {
   /** For replay. */
   readonly keepMs: number;
-  /**
-   * The bound on all pages: passed ones go earlier than `keepMs` where polling would else have to
-   * stop for them.
-   */
+  /** The bound on all pages: passed ones go before `keepMs` where polling would else stop. */
   readonly bytesMax?: number;
 }
 
@@ -25,10 +22,7 @@ export interface PageMark {
   readonly bytes: number;
 }
 
-/**
- * Pages deleted in one transaction, so that a long backlog passed at once does not hold up what
- * others write.
- */
+/** Pages deleted in one transaction, so that a long backlog does not hold up others. */
 const pruneMax = 512;
 /** Pages kept for replay may fill the spool to this share of its bound. */
 const keptShareMax = 0.8;
@@ -106,10 +100,7 @@ export class Pages {
     return pages;
   }
 
-  /**
-   * Deletes what lies before `passed` and `keepMs` no longer wants, oldest first. True where there
-   * may be more to do.
-   */
+  /** Deletes what is before `passed` and unwanted by `keepMs`, oldest first. True: maybe more. */
   prune(passed: Offset, now: number): boolean {
     const { keepMs, bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
     let bytes = this.#bytes;

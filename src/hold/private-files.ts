@@ -25,10 +25,7 @@ export function makePrivateFile(path: string): void {
   }
 }
 
-/**
- * Replaces a file as a whole: at each moment there is the old one or the new one. `durable`: also
- * through a power cut.
- */
+/** Replaces a file: at each moment there is the old or the new. `durable`: on the disk. */
 export function replacePrivateFile(path: string, text: string, durable = false): void {
   const next = `${path}.next`;
   makePrivateFile(next);

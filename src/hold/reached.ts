@@ -12,10 +12,7 @@ import { type Numbering, type Place, presentEpoch, reachOf } from '../contracts/
 import { makePrivateFile } from './private-files.ts';
 
 const fileName = 'reached';
-/**
- * `0000000000000042 3f2a90c1` and a line end: the number of the next event, and a check over it and
- * the sink's name.
- */
+/** `0000000000000042 3f2a90c1` and a line end: the next event's number, and a check. */
 const numberLength = 16;
 const lineLength = numberLength + 10;
 
@@ -78,10 +75,7 @@ export class Reached {
     }
   }
 
-  /**
-   * Writes the file anew for these sinks. What others have reached stays in it for as long as it
-   * stays true.
-   */
+  /** Writes the file anew for these sinks. What others have reached stays while it is true. */
   keep(sinks: readonly string[]): void {
     this.close();
     const names = [...new Set([...sinks, ...this.#positions.keys()])];

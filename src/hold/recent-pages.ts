@@ -95,10 +95,7 @@ export class RecentPages {
     return page;
   }
 
-  /**
-   * Pages in a row from the one that holds `from`, up to about `bytesMax`; empty where it is not
-   * remembered.
-   */
+  /** Pages in a row from the one with `from`, up to about `bytesMax`; empty: not remembered. */
   from(from: Offset, bytesMax: number): readonly HeldPage[] {
     const found: HeldPage[] = [];
     let bytes = 0;

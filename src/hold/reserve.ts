@@ -12,10 +12,7 @@ import { makePrivateFile } from './private-files.ts';
 const bytesMax = 32 * 1024 * 1024;
 /** Of a small disk, only this share is set aside. */
 const diskShareMax = 0.25;
-/**
- * It is set aside anew only where there is so much more room than it takes, so that it does not
- * come and go.
- */
+/** Set aside anew only where much more room is there, so that it does not come and go. */
 const roomShare = 1.25;
 const chunkBytes = 1024 * 1024;
 

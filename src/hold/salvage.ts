@@ -35,10 +35,7 @@ export const nothingSalvaged = Object.fromEntries(
 /** Rows that are committed together: whole pages are among them. */
 const rowsAtOnce = 256;
 
-/**
- * Copies what can be read. The new database has the tables of this version; those of the old one
- * may be older.
- */
+/** Copies what can be read into tables of this version; the old ones may be older. */
 export function salvage(from: DatabaseSync, to: DatabaseSync): Salvaged {
   return Object.fromEntries(
     tables.map((table) => [table.name, copyTable(from, to, table)]),

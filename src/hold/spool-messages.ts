@@ -38,10 +38,7 @@ export interface Answer {
   readonly memory?: readonly ArrayBuffer[];
 }
 
-/**
- * What the worker says after a commit: the answers that it covers, and how full the spool is by
- * then.
- */
+/** What the worker says after a commit: the answers, and how full the spool is. */
 export interface Answers {
   readonly answers: readonly Answer[];
   readonly gauge?: SpoolGauge;
@@ -49,8 +46,6 @@ export interface Answers {
   readonly numbering?: Numbering;
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
-  /**
-   * The database is damaged: nothing can be relied on any more until the next start has mended it.
-   */
+  /** The database is damaged: nothing can be relied on until the next start mends it. */
   readonly damage?: ToldError;
 }

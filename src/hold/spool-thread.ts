@@ -48,10 +48,7 @@ export class SpoolThread {
   /** Memory to copy pages into on their way to the worker. */
   readonly #spare: ArrayBuffer[] = [];
   readonly #unanswered = new Map<number, Waiter>();
-  /**
-   * What waits for company. All of it can be cloned, so that it never keeps others from being
-   * posted.
-   */
+  /** What waits for company. All can be cloned, so that it never keeps others back. */
   #lingering: Question[] = [];
   #linger: NodeJS.Timeout | undefined;
   #listener: ThreadListener = { heard: () => undefined, failed: () => undefined };
@@ -145,10 +142,7 @@ export class SpoolThread {
     });
   }
 
-  /**
-   * Posts what waits for company, and the questions after it. Throws where one of these cannot be
-   * cloned.
-   */
+  /** Posts what waits, and the questions after it. Throws where one cannot be cloned. */
   #post(questions: readonly Question[], transfer: ArrayBuffer[] = []): void {
     this.#worker.postMessage([...this.#lingering, ...questions], transfer);
     this.#lingering = [];

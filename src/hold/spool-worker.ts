@@ -32,10 +32,7 @@ let tidiedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
 let notes = new Map<string, (now: number) => void>();
 
-/**
- * A page had to be refused for want of room: not told before, so that a stream tries, and its
- * operator hears of it.
- */
+/** A page was refused for want of room: not told before, so that a stream tries. */
 let refusing = false;
 
 /** Why nothing that is read or written can be relied on any more. */

@@ -34,19 +34,13 @@ import { Watchers } from './watchers.ts';
 export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
   /** Polling pauses while the pages held are larger than this. */
   readonly bytesMax: number;
-  /**
-   * Bodies remembered in memory, in bytes, also where pages are large; left out: as many as suit
-   * their size.
-   */
+  /** Bodies remembered, in bytes, also of large pages; left out: as many as suit their size. */
   readonly recentBytesMax?: number;
 }
 
 /** The spool as who has opened it sees it. */
 export interface OwnSpool extends Spool {
-  /**
-   * Names the sinks anew whose positions hold pages back; resolves when no page goes by the names
-   * of before.
-   */
+  /** Names the sinks whose positions hold pages back; resolves once pages go by them. */
   retainFor(sinks: readonly string[]): Promise<void>;
   /** What operators have asked for. */
   requests(): Promise<readonly Request[]>;
@@ -65,10 +59,7 @@ const recentBytesDefault = 3 * 1024 * 1024;
 const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
-/**
- * A sink that has not read for this long is not at work: it waits for its far side, and polling
- * does not wait for it.
- */
+/** A sink that has not read for so long waits for its far side, and polling not for it. */
 const atWorkMs = 200;
 /**
  * Making way never slows polling below this many bytes a millisecond: about 8,000 events of 600
@@ -80,10 +71,7 @@ const largeBytesPerMsMin = 2_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
-/**
- * Takes the state directory's lock and opens its database. Throws `state_locked`, `state_damaged`,
- * `disk_full`.
- */
+/** Takes the state directory. Throws `state_locked`, `state_damaged` or `disk_full`. */
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir);
   try {
@@ -156,10 +144,7 @@ class WorkerSpool implements OwnSpool {
     return block;
   }
 
-  /**
-   * Large pages come one after the other: a moment for the sinks, so that not all of them stand in
-   * memory.
-   */
+  /** Large pages come singly: a moment for the sinks, so that few stand in memory. */
   async #passed(): Promise<void> {
     const courtesy = AbortSignal.timeout(Math.ceil(this.#pageBytes / largeBytesPerMsMin));
     const isRoom = () => this.#recent.bytes <= recentLargeBytesMax;
@@ -193,10 +178,7 @@ class WorkerSpool implements OwnSpool {
     this.#watchers.wake();
   }
 
-  /**
-   * A sink at work has fallen behind what is remembered, or is about to: more pages would have to
-   * be read back for it.
-   */
+  /** A sink at work is about to fall behind what is remembered, and would read pages back. */
   #crowded(): boolean {
     const { oldest, bytes, bytesMax } = this.#recent;
     const brimming = bytes >= bytesMax * crowdedShare;

@@ -43,10 +43,7 @@ export interface StoreAppend {
   readonly entities?: EntityChange;
 }
 
-/**
- * Where an append has landed: the first offset of each page, and the block of its identities (0:
- * none).
- */
+/** Where an append has landed: each page's first offset, and its identities' block (0: none). */
 export interface Landed {
   readonly firsts: readonly Offset[];
   readonly block: number;
@@ -121,10 +118,7 @@ export class Store {
     return this.#pages.add(page, now);
   }
 
-  /**
-   * Holds a dead letter for its sink alone, and no longer as one. False where another process was
-   * quicker.
-   */
+  /** Holds a dead letter for its sink alone, as an event. False: another process was quicker. */
   putBack({ id, sink, uid, context }: HeldLetter, now: number): boolean {
     const record = this.letters.record(id);
     if (record === null) return false;
@@ -148,10 +142,7 @@ export class Store {
     for (const letter of step.deadLetters ?? []) this.letters.add(sink, letter, now);
   }
 
-  /**
-   * Deletes what every sink has passed and `keep` no longer wants, oldest first. True where there
-   * may be more to do.
-   */
+  /** Deletes what all sinks have passed and `keep` does not want. True: there may be more. */
   prune(now: number): boolean {
     return this.#pages.prune(this.passed(), now);
   }
@@ -202,10 +193,7 @@ export class Store {
     this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /**
-   * Gives free pages of the file back to the file system, a bounded number at a time; some stay for
-   * what comes next.
-   */
+  /** Gives free pages back to the file system, so many at a time; some stay for what comes. */
   shrink(): void {
     const free = Number(this.#statements.row('PRAGMA freelist_count')?.freelist_count ?? 0);
     if (free > freeMax) this.#database.exec(`PRAGMA incremental_vacuum(${shrinkMax})`);

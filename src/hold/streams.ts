@@ -11,16 +11,10 @@ import { damageError } from './database.ts';
 import type { DeliveredPlace } from './delivered.ts';
 import type { Row, Statements } from './statements.ts';
 
-/**
- * Page cursors this recent are all kept; older ones are thinned to one a minute, and forgotten
- * after a day.
- */
+/** Page cursors this recent are all kept; older ones one a minute, and a day long. */
 const trailRecent = 16;
 const trailAgeMsMax = 24 * 3_600_000;
-/**
- * A stream's oldest identities are forgotten beyond this many: as many as a running stream
- * remembers.
- */
+/** A stream's oldest identities are forgotten beyond so many, as a running stream does. */
 const identitiesMax = 1_000_000;
 /** They are forgotten a good number at a time. */
 const identitiesSlack = 1.1;
@@ -84,10 +78,7 @@ export class Streams {
     return this.#statements.rows('SELECT * FROM checkpoint ORDER BY stream').map(heldCheckpoint);
   }
 
-  /**
-   * Deletes a checkpoint and the way that led to it: its cursors belong to the list as it was asked
-   * for before.
-   */
+  /** Deletes a checkpoint and the way to it: its cursors belong to the list as it was. */
   reset(stream: string): void {
     this.#statements.run('DELETE FROM checkpoint WHERE stream = ?', stream);
     this.#statements.run('DELETE FROM trail WHERE stream = ?', stream);
@@ -138,10 +129,7 @@ export class Streams {
     return Number(row?.n);
   }
 
-  /**
-   * From now on blocks get later numbers than this: a walk that is open would take new ones for
-   * earlier ones.
-   */
+  /** Later blocks get higher numbers: an open walk would take new ones for earlier ones. */
   reserveBlocks(last: number): void {
     const mark =
       "INSERT OR IGNORE INTO identities (block, stream, at, keys) VALUES (?, '', 0, x'')";

@@ -43,10 +43,7 @@ const entityTypes: Readonly<Record<string, readonly [id: number, caption: string
   email: [6, 'Email'],
 };
 
-/**
- * An audit record says what was done, which is worth knowing, and no more: Informational unless it
- * says otherwise.
- */
+/** An audit record says what was done: Informational unless it says otherwise. */
 const informational = 1;
 const target = [slots.targetName, slots.targetUid, slots.targetType, slots.targetVersion] as const;
 const nobody: People = { user: { name: 'unknown', type_id: 0, type: 'Unknown' }, agent: undefined };
@@ -61,10 +58,7 @@ interface Found {
   readonly session: JsonObject | undefined;
 }
 
-/**
- * Makes the normaliser of one source's audit records; `wanted` are the config's paths for time and
- * id.
- */
+/** Makes the normaliser of a source's audit records; `wanted`: the config's time and id. */
 export function auditNormaliser(
   wanted: readonly Wanted[],
   product: Product | undefined,
@@ -269,10 +263,7 @@ function addRequest(event: Open<OcsfEvent>, { reading, metadata }: Found): void 
   if (trace !== undefined) metadata.correlation_uid = trace;
 }
 
-/**
- * The outcome where it is told; else what the HTTP status, an error code or the action's own name
- * say.
- */
+/** The outcome where it is told; else what HTTP status, error code or action's name say. */
 function setResult(event: Open<OcsfEvent>, { reading, operation }: Found): void {
   setStatus(event, reading);
   if (reading.values[slots.status] !== undefined) return;

@@ -46,9 +46,7 @@ const keyLengthMax = 128;
 
 /** One level of the record. */
 export class Branch {
-  /**
-   * The steps of the object read last, in its order: most objects of a source have the same keys.
-   */
+  /** The steps of the object read last, in its order: most of a source have the same keys. */
   readonly order: Step[] = [];
   readonly #steps = new Map<string, Step>();
   readonly #path: readonly string[];

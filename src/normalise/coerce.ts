@@ -90,10 +90,7 @@ function time(value: Json): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/**
- * True where what a value was brought to says all that the value does; else the record's own stays
- * in `unmapped`, too.
- */
+/** True where what a value was brought to says it all; else it stays in `unmapped`, too. */
 export function isWhole(value: Json, coerced: Json, type: AttributeType): boolean {
   if (Array.isArray(coerced)) {
     return coerced.every((one, at) => isWhole(Array.isArray(value) ? value[at] : value, one, type));

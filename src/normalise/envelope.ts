@@ -38,17 +38,13 @@ const categoryCaptions: Readonly<Record<number, string>> = {
   6: 'Application Activity',
 };
 
-/**
- * Says that `time` is when sluice read the record, since the record has no time that could be read.
- */
+/** Says that `time` is when sluice read the record, whose own could not be read. */
 const timeSource: readonly Json[] = [{ name: 'time_source', value: 'fetched_at' }];
 
 /** Stands in `unmapped` until what is left of the record is known. */
 const nothing: JsonObject = {};
 
-/**
- * What a record tells about itself: upstream's id, its time as text, and the name of what happened.
- */
+/** What a record tells about itself: its id, its time as text, and what happened. */
 export interface RecordFacts {
   readonly id: string | undefined;
   readonly time: string | undefined;
@@ -185,10 +181,7 @@ export function stampTenant(metadata: Open<OcsfMetadata>, reading: Reading): voi
   else if (metadata.tenant_uid !== tenant) reading.putBack(slots.tenant);
 }
 
-/**
- * Sets severity from what was read; a text that is not the caption itself stays in `unmapped` as
- * well.
- */
+/** Sets severity from what was read; a text that is not the caption stays in `unmapped`. */
 export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   const value = reading.values[slots.severity];
   if (value === undefined) return;
@@ -203,10 +196,7 @@ export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   if (typeof value !== 'string' || !sameWord(value, caption)) reading.putBack(slots.severity);
 }
 
-/**
- * Sets `status_id` and `status`; the source's own word is `status_code`, or is left where another
- * code claims that.
- */
+/** Sets `status_id` and `status`; the source's word is `status_code` where that is free. */
 export function setStatus(
   event: Open<OcsfEvent>,
   reading: Reading,

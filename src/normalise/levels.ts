@@ -63,10 +63,7 @@ function wordTable(rows: readonly string[]): ReadonlyMap<string, number> {
   return new Map(rows.flatMap((row, id) => row.split(' ').map((word) => [word, id] as const)));
 }
 
-/**
- * Reads severities: the `severity_id`, 99 for a text that is none of the known, -1 for what is no
- * severity.
- */
+/** Reads severities: the `severity_id`, 99 for an unknown text, -1 for none. */
 export type ReadSeverity = (value: Json, scale: SeverityScale) => number;
 
 /** Makes a reader; it remembers what each text meant. */
@@ -117,10 +114,7 @@ function ofLevel(value: number): number {
   return [1, 1, 1, 3, 4, 6][Math.floor(value / 10) - 1] ?? -1;
 }
 
-/**
- * Reads outcomes: the `status_id`, 99 for a text that is none of the known, -1 for what is no
- * outcome.
- */
+/** Reads outcomes: the `status_id`, 99 for an unknown text, -1 for none. */
 export type ReadStatus = (value: Json) => number;
 
 /** Makes a reader; it remembers what each text meant. Numbers are HTTP status codes. */
@@ -152,10 +146,7 @@ const findingWords: readonly (readonly [caption: string, words: string])[] = [
   ['Unknown', unknownWords],
 ];
 
-/**
- * Makes a reader of the state of findings, whose `status_id` has other captions than other
- * classes'.
- */
+/** Makes a reader of a finding's state, whose `status_id` has captions of its own. */
 export function findingStatusReader(captions: Readonly<Record<number, string>>): ReadStatus {
   const ids = new Map(Object.entries(captions).map(([id, caption]) => [caption, Number(id)]));
   const table = new Map<string, number>();

@@ -2,10 +2,7 @@
 
 import type { Accepts, Meaning, Slot } from './slots.ts';
 
-/**
- * Collects meanings. A name may have several for different slots; the first that accepts the value
- * counts.
- */
+/** Collects meanings. Of several for one name the first that accepts the value counts. */
 export class Names {
   readonly meanings = new Map<string, Meaning[]>();
   readonly containers = new Set<string>();

@@ -61,10 +61,7 @@ const verbRows: readonly (readonly [api: number, entity: number, words: string])
   [3, 13, 'resume unsuspend'],
 ];
 
-/**
- * HTTP's word for reading is `OPTIONS` for nobody; `POST` and `PUT` as whole names mean create and
- * update.
- */
+/** HTTP's `OPTIONS` means reading for nobody; `POST` and `PUT` alone mean create, update. */
 const methods: Readonly<Record<string, number>> = {
   GET: 2,
   HEAD: 2,
@@ -116,10 +113,7 @@ function loginOf(text: string): number {
   return logonWords.test(text) ? 1 : 0;
 }
 
-/**
- * `policy.rule.update` ends with its verb, `UpdatePolicyRule` begins with it; other places are a
- * last resort.
- */
+/** `policy.rule.update` ends with its verb, `UpdatePolicyRule` begins with it; else any. */
 function verbPlace(
   name: string,
   words: readonly string[],

@@ -18,9 +18,7 @@ const userCaptions: Readonly<Record<number, string>> = {
   4: 'Service',
 };
 const other = 99;
-/**
- * Not an OCSF number: the actor is a program that acts by itself, so it is an `app`, not a user.
- */
+/** Not an OCSF number: the actor is a program acting by itself, an `app`, not a user. */
 const agent = -1;
 
 const typeWords: readonly (readonly [id: number, words: string])[] = [

@@ -10,10 +10,7 @@ import type { Draft, Reading } from './reading.ts';
 import { type Attribute, objectOf, type Shape } from './schema.ts';
 import { integerOf, sameWord } from './values.ts';
 
-/**
- * A record on its way into an event; `uid` stands in where an object needs an id and the record has
- * none.
- */
+/** A record on its way into an event; `uid` is for objects that need an id and have none. */
 export interface Placing {
   readonly reading: Reading;
   readonly uid: string;
@@ -172,10 +169,7 @@ function objectFill(attribute: Attribute, group: readonly Branching[], depth: nu
   };
 }
 
-/**
- * One object a list's element, as many as the longest list has; undefined where any of them is not
- * valid.
- */
+/** One object per element, as many as the longest list; undefined where one is not valid. */
 function buildList(
   reading: Reading,
   slots: readonly number[],
@@ -196,10 +190,7 @@ function buildList(
   return all;
 }
 
-/**
- * Completes an object with what can be said of any (an enum's 0, an id), and says whether it is
- * valid then.
- */
+/** Completes an object with what holds for any (an enum's 0, an id); says if it is valid. */
 export function completion(
   shape: Shape,
   object: string,

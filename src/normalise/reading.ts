@@ -116,9 +116,7 @@ export class Reading {
     return value === undefined || typeof value === 'string' ? value : String(value);
   }
 
-  /**
-   * Has the slot's value in the rest, since it was not placed or not exactly; the slot keeps it.
-   */
+  /** Has the slot's value in the rest, as it was not placed exactly; the slot keeps it. */
   putBack(slot: Slot): void {
     const take = this.takes[slot];
     const value = this.values[slot];
@@ -157,10 +155,7 @@ export class Reading {
     return kept === 0 ? null : rest;
   }
 
-  /**
-   * What of a value goes into the rest: itself, part of it, or null for nothing (null itself is
-   * never taken).
-   */
+  /** What of a value goes into the rest: itself, a part, or null for nothing. */
   #leftOf({ take, child }: Step, value: Json): Json {
     if (value === null || (take !== null && this.#offer(take, value))) return null;
     if (child === null || typeof value !== 'object' || Array.isArray(value)) return value;

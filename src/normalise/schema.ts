@@ -33,10 +33,7 @@ export interface OcsfAttribute {
   readonly sibling?: string;
 }
 
-/**
- * A class's or object's attributes by name, and which of them at least one or just one must be
- * there.
- */
+/** A class's or object's attributes by name, and those of which one at least must be there. */
 export interface OcsfShape {
   readonly attributes: Readonly<Record<string, OcsfAttribute>>;
   readonly some?: readonly string[];

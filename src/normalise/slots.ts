@@ -69,20 +69,14 @@ export type Accepts =
   | 'level'
   | 'risk';
 
-/**
- * What one canonical name means. A lower rank wins; names of one group (a person, a thing) share
- * `groupOf(rank)`.
- */
+/** What a canonical name means. A lower rank wins; names of one thing share `groupOf(rank)`. */
 export interface Meaning {
   readonly slot: Slot;
   readonly accepts: Accepts;
   readonly rank: number;
 }
 
-/**
- * The names to look for: meanings by canonical name, and which canonical names are objects to look
- * into.
- */
+/** The names to look for: meanings by canonical name, and which are looked into. */
 export interface Vocabulary {
   readonly meanings: ReadonlyMap<string, readonly Meaning[]>;
   readonly containers: ReadonlySet<string>;
@@ -92,10 +86,7 @@ export interface Vocabulary {
 /** Ranks of one group's names; also the distance between two groups. */
 export const groupSize = 32;
 
-/**
- * The group of names that a rank belongs to: what belongs to different groups may be different
- * people or things.
- */
+/** The group of names of a rank: different groups may be different people or things. */
 export function groupOf(rank: number): number {
   return Math.floor(rank / groupSize);
 }

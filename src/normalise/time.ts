@@ -43,20 +43,14 @@ function parseDigits(text: string): number {
   return dots > 1 ? Number.NaN : fromNumber(Number(text));
 }
 
-/**
- * Two digits at a place, or NaN; NaN spreads through the sums that use it, so it is checked once,
- * at the end.
- */
+/** Two digits at a place, or NaN, which spreads through sums and is checked at the end. */
 function two(text: string, at: number): number {
   const high = text.charCodeAt(at) - zero;
   const low = text.charCodeAt(at + 1) - zero;
   return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : Number.NaN;
 }
 
-/**
- * Days since 1970-01-01 of a Gregorian date, counted in years that begin in March so that leap days
- * come last.
- */
+/** Days since 1970-01-01 of a Gregorian date, by years that begin in March. */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const years = month > 2 ? year : year - 1;
   const months = month > 2 ? month - 3 : month + 9;
@@ -89,10 +83,7 @@ function parseText(text: string): number {
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000 + tail(text, 19);
 }
 
-/**
- * Milliseconds that the fraction adds and the offset takes away; NaN where the rest of the text is
- * neither.
- */
+/** Milliseconds of the fraction less the offset; NaN where the rest is neither. */
 function tail(text: string, start: number): number {
   let at = start;
   let ms = 0;

@@ -5,10 +5,7 @@
 import { isIPv6 } from 'node:net';
 import type { Json } from '../contracts/json.ts';
 
-/**
- * True for an IPv4 or IPv6 address in text, as OCSF's `ip_t` has it (at most 40 characters, zone
- * allowed).
- */
+/** True for an IPv4 or IPv6 address as OCSF's `ip_t` has it (at most 40 characters). */
 export function isIp(text: string): boolean {
   const { length } = text;
   if (length < 2 || length > 40) return false;
@@ -91,18 +88,12 @@ export function isPort(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
 }
 
-/**
- * True for what text attributes take without loss: text, or an integer whose digits JSON.parse
- * kept.
- */
+/** True for what text attributes take without loss: text, or an exact integer. */
 export function isTextual(value: Json): value is string | number {
   return typeof value === 'string' ? value !== '' : Number.isSafeInteger(value);
 }
 
-/**
- * The integer that a decimal text writes exactly, or undefined: `'443'`, not `'0443'`, `'4.0'` or
- * 20 digits.
- */
+/** The integer that a text writes exactly, or undefined: `'443'`, not `'0443'` or `'4.0'`. */
 export function integerOf(value: Json | undefined): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
   if (typeof value !== 'string' || value.length > 17 || value.charCodeAt(0) > 57) return undefined;
@@ -110,10 +101,7 @@ export function integerOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(number) && String(number) === value ? number : undefined;
 }
 
-/**
- * True where two words differ in the case of ASCII letters at most: the one still shows what the
- * other was.
- */
+/** True where two words differ in the case of ASCII letters at most. */
 export function sameWord(one: string, two: string): boolean {
   if (one.length !== two.length) return false;
   for (let at = 0; at < one.length; at++) {

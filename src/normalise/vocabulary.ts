@@ -230,10 +230,7 @@ const wrappers: ReadonlySet<string> = new Set(
   'event audit protopayload auditevent attributes log'.split(' '),
 );
 
-/**
- * The kind of thing that a target's name tells by itself, as `policy` for `policy_id`; empty for
- * other names.
- */
+/** The kind of thing that a target's name tells, as `policy` for `policy_id`; else empty. */
 export function impliedKind(group: number): string {
   return group <= targetGroups.length
     ? ''
@@ -281,10 +278,7 @@ export function auditVocabulary(): Vocabulary {
   return { meanings: names.meanings, containers: names.containers, wrappers };
 }
 
-/**
- * The names looked for in logs, where only a mapping knows the rest: id, time, severity, result and
- * message.
- */
+/** The names looked for in logs, where only a mapping knows the rest. */
 export function logVocabulary(): Vocabulary {
   const names = new Names();
   names.add(slots.id, 'text', idNames).add(slots.time, 'time', timeNames);

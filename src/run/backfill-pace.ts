@@ -37,10 +37,7 @@ const lookEveryMs = 100;
 const behindMax = 20_000;
 /** Share of the spool that the past may fill. */
 const spoolShareMax = 0.5;
-/**
- * What a live stream or a stale word of upstream's can hold up a request by, so that a backfill
- * always gets on.
- */
+/** What a live stream or an old word of upstream's can hold a request up by, at most. */
 const courtesyMsMax = 5_000;
 /** A backfill asks for this share of the time at most. */
 const askingShareMax = 0.5;

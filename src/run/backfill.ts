@@ -16,10 +16,7 @@ import type { BootTools } from './tools.ts';
 
 /** What it is read with. */
 export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
-  /**
-   * What runs: it may be another after a reload. A backfill goes on with the one that it began
-   * with.
-   */
+  /** What runs: another after a reload. A backfill goes on with the one it began with. */
   readonly made: () => Pick<PaceMeans, 'config' | 'plan'>;
   readonly spool: OwnSpool;
   readonly findings: Findings;
@@ -29,10 +26,7 @@ export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
 const lookEveryMs = 100;
 const noteEveryMs = 500;
 
-/**
- * The source with its lists alone, null where it has none: a configuration that is read whole has
- * no past to be read.
- */
+/** The source with its lists alone; null where it has none, and so no past to be read. */
 export function listsOf(source: PlannedSource | undefined): PlannedSource | null {
   const streams = (source?.streams ?? []).filter(({ kind }) => kind === 'list');
   return source === undefined || streams.length === 0 ? null : { ...source, streams };

@@ -18,10 +18,7 @@ export type Rewind = Extract<Wish, { what: 'rewind' }>;
 
 /** What came of it. */
 export interface Rewound {
-  /**
-   * When it was there (epoch milliseconds), and the cursor's digest; null: it is read from its
-   * start.
-   */
+  /** When it was there (epoch ms), and the cursor's digest; null: it is read from its start. */
   readonly place: { readonly at: number; readonly digest: string } | null;
   /** Records that are forgotten; null where none were to be. */
   readonly forgotten: number | null;
@@ -50,10 +47,7 @@ export function rewindStream(
   });
 }
 
-/**
- * Deletes the checkpoint, so that the stream is read from its start; returns how many records are
- * forgotten.
- */
+/** Deletes the checkpoint: the stream is read from its start. Returns what is forgotten. */
 export function resetStream(config: Config, stream: string, isForgotten: boolean): number | null {
   return changing(config, ({ streams }) => {
     streams.reset(stream);
@@ -65,10 +59,7 @@ function changing<T>({ state }: Config, work: (store: Store) => T): T {
   return changeIn(state, (store) => store.transaction(() => work(store)));
 }
 
-/**
- * Numbers of forgotten blocks are given anew: a walk that is still open must not take the new ones
- * for old.
- */
+/** Forgotten blocks' numbers are given anew: an open walk must not take them for old. */
 function openWalkAfter(store: Store, { start: { openWalk } }: ListCheckpoint) {
   if (openWalk === null) return null;
   return { ...openWalk, block: Math.min(openWalk.block, store.streams.nextBlock) };

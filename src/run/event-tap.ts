@@ -90,9 +90,7 @@ class SpoolView implements TailView {
     return { ...look, lines: look.lines.toReversed() };
   }
 
-  /**
-   * The pages from an offset on, and where they end; pages that every sink has passed may be gone.
-   */
+  /** The pages from an offset on, and their end; pages that every sink has may be gone. */
   async #pages(from: Offset): Promise<{ pages: readonly HeldPage[]; upTo: Offset }> {
     const { spool } = this.#means;
     const { end } = spool.gauge;

@@ -17,9 +17,7 @@ export interface Watched {
 export const patienceMs = 60_000;
 const lookEveryMs = 500;
 
-/**
- * Resolves when it is time to give up; rejects with the signal's reason when that aborts before.
- */
+/** Resolves when it is time to give up; rejects when the signal aborts before. */
 export async function timeToGiveUp(
   { clock, state, end }: Watched,
   signal: AbortSignal,
@@ -44,10 +42,7 @@ function progressOf({ streams, sinks }: PipelineState, end: number): string {
   return [end, finished, ...delivered].join(' ');
 }
 
-/**
- * Nobody is left who could move by itself: every sink that is behind fails, or else every
- * unfinished stream.
- */
+/** Nobody is left to move: every sink behind fails, or else every unfinished stream. */
 function isFailing({ streams, sinks }: PipelineState, end: number): boolean {
   const behind = sinks.filter((sink) => sink.position < end);
   if (behind.length > 0) return behind.every((sink) => sink.error !== null);

@@ -23,10 +23,7 @@ export interface MendMeans {
   readonly found: (condition: ConditionRecord) => void;
 }
 
-/**
- * Looks the state database over and mends it where it has to be. Throws `state_locked`,
- * `state_damaged` or `disk_full`.
- */
+/** Looks the database over and mends it. Throws `state_locked`, `_damaged` or `disk_full`. */
 export function mendState(plan: Plan, state: Config['state'], means: MendMeans): void {
   const streams = new Map(
     plan.sources.flatMap((source) => source.streams.map((stream) => [stream.name, stream])),

@@ -16,9 +16,7 @@ export interface OwnLog {
   readonly instance: string;
   /** Lines that the collector never got; null: there is none. */
   readonly lost: () => number | null;
-  /**
-   * Ends it; `stopMs`: when the run was told to stop, on the monotonic clock, null if it was not.
-   */
+  /** Ends it; `stopMs`: when the run was told to stop (monotonic), null if it was not. */
   close(stopMs: number | null): Promise<void>;
 }
 

@@ -119,10 +119,7 @@ function waysTo(sink: string, { sources, routes }: Plan): ReadonlyMap<string, st
   );
 }
 
-/**
- * A source that is added or removed changes no sink: sinks that are kept follow the routes of the
- * new plan.
- */
+/** A source added or removed changes no sink: kept sinks follow the new plan's routes. */
 function isSameSink(before: SinkDigests, after: SinkDigests): boolean {
   if (before.own !== after.own) return false;
   return [...before.ways].every(([source, way]) => (after.ways.get(source) ?? way) === way);

@@ -65,9 +65,7 @@ export function runningIn(dir: string): RunningConfig | null {
   }
 }
 
-/**
- * What a process runs that was started with this file, whichever directory it keeps its state in.
- */
+/** What a process runs that was started with this file, wherever its state is. */
 export function runningWith(file: string, places: readonly string[]): RunningConfig | null {
   const isOf = (found: RunningConfig | null) => found?.file === resolve(file);
   for (const dir of new Set([...places, resolve(dirname(file), 'state')])) {

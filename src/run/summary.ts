@@ -16,10 +16,7 @@ export interface After {
   readonly bytes: number;
 }
 
-/**
- * True where all was read, and every sink has taken everything: what one refused for good in this
- * run was not delivered.
- */
+/** True where all was read and every sink took everything; a dead letter is not taken. */
 export function isWhole({ failed, behind }: Summary, { sinks }: After['state']): boolean {
   return failed.length + behind.length === 0 && sinks.every((sink) => sink.deadLetters === 0);
 }

@@ -85,10 +85,7 @@ const dear = /\bmatches\b/;
 const loops = /\b(?:all|exists|exists_one|filter|map|sortBy)\b/g;
 const loopsMax = 1;
 
-/**
- * Compiles a `where`; empty: everything passes. Throws an ExportError where it is no CEL, or could
- * take too long.
- */
+/** Compiles a `where`; empty: all pass. Throws an ExportError for no CEL, or a slow one. */
 export function judgeOf(where: string): Judge {
   if (where.trim() === '') return () => 'passes';
   if (where.length > whereLengthMax) {

@@ -17,10 +17,7 @@ export interface BootTools extends Tools {
   readonly random: () => number;
 }
 
-/**
- * Opens the tools. `http.close()` must be called at the end: a token's renewal would else hold the
- * process.
- */
+/** Opens the tools. `http.close()` has to end them: a token's renewal holds the process. */
 export function openTools(log: Log): BootTools {
   const clock = systemClock();
   const random = Math.random;

@@ -15,10 +15,7 @@ export type Filter = (event: Event) => boolean;
 /** Names from the event down; null stands for any element of a list. */
 export type EventPath = readonly (string | null)[];
 
-/**
- * A value that an expression compares what stands at a path with, or the name of the event's
- * source.
- */
+/** A value that an expression compares a path's with, or the name of the event's source. */
 export interface Comparison {
   readonly place: EventPath | 'source';
   readonly value: string | number | bigint | boolean;
@@ -28,10 +25,7 @@ export interface Comparison {
 export interface FilterParts {
   /** Each path that is looked at, with those that lead to it. */
   readonly paths: readonly EventPath[];
-  /**
-   * Those whose value has to be true or false: the whole expression, or what is negated, joined or
-   * chosen by.
-   */
+  /** Those that have to be true or false: the whole, or what is negated, joined or chosen by. */
   readonly flags: readonly EventPath[];
   readonly comparisons: readonly Comparison[];
 }
@@ -94,10 +88,7 @@ interface Parts extends FilterParts {
 /** Variables that stand for a place in the event. */
 type Scope = ReadonlyMap<string, EventPath>;
 
-/**
- * Where in the event a value stands, null where it is none of the event's own. What it looks at is
- * added to `parts`.
- */
+/** Where in the event a value stands; null: nowhere. What it looks at goes to `parts`. */
 function placeOf(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
   const place = ownPlace(node, scope, parts);
   if (place !== null) parts.paths.push(place);

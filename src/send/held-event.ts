@@ -49,10 +49,7 @@ export class DecodedPage {
     this.events = events;
   }
 
-  /**
-   * The OCSF form of the event asked for last stays at hand, since a format asks many times for
-   * each in turn.
-   */
+  /** The OCSF form asked for last stays at hand, since formats ask many times in turn. */
   ocsf(index: number): OcsfEvent {
     if (index !== this.#ocsfIndex || this.#ocsf === null) {
       this.#ocsf = this.normalise(this.record(index), this.uid(index), this.held.context);
@@ -61,10 +58,7 @@ export class DecodedPage {
     return this.#ocsf;
   }
 
-  /**
-   * Those of a few neighbours are written out at a time: less work than one by one, and nothing
-   * that grows old.
-   */
+  /** A few neighbours are written out at a time: cheaper than singly, and nothing grows old. */
   uid(index: number): Uid {
     const block = index - (index % uidsWritten);
     if (block !== this.#hexFrom) {

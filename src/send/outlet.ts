@@ -22,10 +22,7 @@ export interface OutletSettings extends Omit<Reader, 'expects'> {
   readonly bounds: BatchBounds;
 }
 
-/**
- * A sink that has not asked for this long waits for its far side: what others read is not encoded
- * for it.
- */
+/** A sink that has not asked for so long waits for its far side; nothing is encoded for it. */
 const atWorkMs = 200;
 
 /** Cuts batches for one sink. */

@@ -13,10 +13,7 @@ import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import type { Selection } from './route.ts';
 
-/**
- * The events of a page that a sink is to get, and each encoded: as a line, or as a record of the
- * sink's documents.
- */
+/** The events of a page for a sink, each encoded: as a line, or as a part of a document. */
 export interface Selected {
   readonly events: readonly Event[];
   readonly lines: EncodedLines;
@@ -49,19 +46,14 @@ const nothing: Selected = { events: [], lines: noLines };
 const keptBytesMax = 32 * 1024 * 1024;
 /** How long events are encoded before the event loop turns. */
 const stretchMs = 4;
-/**
- * The clock is looked at after each so many events: often enough for large ones, and seldom enough
- * to cost nothing.
- */
+/** The clock is looked at after so many events: often enough for large ones, and cheap. */
 const clockEvery = 8;
 
 /** Encodes pages for the sinks that read one spool. */
 export class PageEncoder {
   #decoder: PageDecoder;
   readonly #readers = new Set<Reader>();
-  /**
-   * How large the lines of the page before were, as a share of its body, by selection and format.
-   */
+  /** How large the lines of the page before were, by selection and format, to its body. */
   readonly #growth = new Map<string, number>();
   /** Settles when no pass is under way. */
   #passes: Promise<void> = Promise.resolve();
@@ -100,10 +92,7 @@ export class PageEncoder {
     return page.encoded.get(key) as Promise<Selected>;
   }
 
-  /**
-   * What is to be encoded of a page that a sink asks for: its own share, and those of others that
-   * will.
-   */
+  /** What is to be encoded of a page for a sink: its share, and those of others that will. */
   #tasksFor(page: DecodedPage, asking: Reader): ReadonlyMap<string, Task> {
     const tasks = new Map<string, Task>();
     for (const reader of [asking, ...this.#readers]) {
@@ -136,10 +125,7 @@ export class PageEncoder {
     }
   }
 
-  /**
-   * A sink that comes later than others works it out for itself, also where the page is still
-   * remembered.
-   */
+  /** A sink that comes later works it out for itself, also where the page is remembered. */
   #keep(page: DecodedPage, key: string, bytes: number): void {
     this.#kept.push({ page: new WeakRef(page), key, bytes });
     this.#keptBytes += bytes;

@@ -25,10 +25,7 @@ function partsOf(page: HeldPage): readonly HeldPage[] {
   return parts;
 }
 
-/**
- * What is to be read of pages in a row from an offset on: up to about `bytesMax`, and at least one
- * part.
- */
+/** What is read of pages in a row from an offset: about `bytesMax`, one part at least. */
 export function partsFrom(
   pages: readonly HeldPage[],
   from: Offset,

@@ -17,10 +17,7 @@ import { digitsKept } from '../tools/json-tokens.ts';
  */
 const mayBeLong = new RegExp(`(?:^|[:[,])\\s*(?:[-+.\\d]{${digitsKept + 1}}|[-+.\\d]+[eE])`);
 
-/**
- * The record that stands at `body[start, end)` and is well-formed; numbers that a double cannot
- * keep are their text.
- */
+/** The well-formed record at `body[start, end)`; numbers that doubles cannot keep are text. */
 export function parseRecord(body: Buffer, start: number, end: number): ParsedRecord {
   const whole = body.toString('utf8', start, end);
   if (!mayBeLong.test(whole)) return JSON.parse(whole) as ParsedRecord;
@@ -51,10 +48,7 @@ function isKept(source: string): boolean {
   return given.digits === kept.digits && (given.digits === '' || given.exponent === kept.exponent);
 }
 
-/**
- * A number as its significant digits, without sign and zeros at either end, and the power of ten of
- * the last one.
- */
+/** A number as its significant digits, unsigned, and the power of ten of the last one. */
 function decimalOf(source: string): { readonly digits: string; readonly exponent: number } {
   const [mantissa = '', scale = '0'] = source.replace('-', '').toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');

@@ -38,10 +38,7 @@ export interface FilterFailure {
 /** Told of each. */
 export type FilterFailed = (failure: FilterFailure) => void;
 
-/**
- * What `sink` gets of `source`; null where no route leads there. Without routes every source goes
- * to every sink.
- */
+/** What `sink` gets of `source`; null: no route leads there. No routes: all to all. */
 export function selectionFor(
   routes: readonly Route[],
   way: { readonly source: string; readonly sink: string },

@@ -75,10 +75,7 @@ export class Sender {
     return this.#health.askNow();
   }
 
-  /**
-   * Resolves after `stop`, when what was under way is settled or given up and the position is
-   * durable.
-   */
+  /** Resolves after `stop`, when all under way is settled or given up and the position durable. */
   async run(signals: StopSignals): Promise<void> {
     const { stop, kill } = signals;
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });

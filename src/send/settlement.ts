@@ -23,10 +23,7 @@ interface SettlementMeans {
   readonly log: Log;
 }
 
-/**
- * Single refusals in a row, with nothing ever delivered, that are taken as a refusal by the whole
- * sink.
- */
+/** Single refusals in a row, nothing ever delivered, that count as the sink's refusal. */
 const refusalsInARowMax = 10;
 
 /** Settles the batches of one sink. */
@@ -47,10 +44,7 @@ export class Settlement {
     return this.#older ? olderState : null;
   }
 
-  /**
-   * The far side may be further than we know: its answer to the last batch can have been lost, or
-   * the state is older.
-   */
+  /** The far side may be further than we know: an answer was lost, or the state is older. */
   async adopt({ stop, kill }: StopSignals): Promise<void> {
     const { sink, name } = this.#means;
     while (sink.committed !== undefined) {
@@ -136,10 +130,7 @@ export class Settlement {
     return halves(batch);
   }
 
-  /**
-   * Resolves when the letters are durable: the far side's own position must not pass one that is
-   * not.
-   */
+  /** Resolves when the letters are durable: the far side must not pass one that is not. */
   async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#health.buried(letters.length);
     for (const letter of letters) {

@@ -104,9 +104,7 @@ export class SinkHealth {
     this.#toldToWaitUntil = null;
   }
 
-  /**
-   * Waits until it is over, an operator asks, or a secret of the sink's settings is another one.
-   */
+  /** Waits until it is over, an operator asks, or a secret of the settings has changed. */
   async #waitOrWake(ms: number, stop: AbortSignal): Promise<void> {
     const { clock, fingerprint } = this.#means;
     const over = new AbortController();
@@ -122,10 +120,7 @@ export class SinkHealth {
     }
   }
 
-  /**
-   * The sink refuses everything: says so, and asks again after a long while, since a credential may
-   * be mended.
-   */
+  /** The sink refuses everything: says so, and asks again much later; rights may be given. */
   async rest(cause: ExportError, stop: AbortSignal): Promise<void> {
     const { log, refusedWaitMs } = this.#means;
     this.#state = 'refused';

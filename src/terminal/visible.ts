@@ -10,10 +10,7 @@ export function visibleJsonLines(value: unknown): readonly string[] {
   return JSON.stringify(value, null, 2).split('\n').map(visibleText);
 }
 
-/**
- * Bytes as text in one line, or, where they are none, sixteen to a line in hexadecimal with their
- * text beside them.
- */
+/** Bytes as text in one line, or else sixteen to a line in hexadecimal with text beside. */
 export function visibleBytes(bytes: Uint8Array): readonly string[] {
   const text = plainTextOf(bytes);
   return text === null ? hexLines(bytes) : [visibleText(text)];

@@ -42,14 +42,9 @@ export function backOff(options: BackOffOptions): BackOff {
   };
 }
 
-/**
- * A wait that grows with how long something has lasted, so that it is never longer than that by
- * much.
- */
+/** A wait that grows with how long something has lasted, so that it is not much longer. */
 export interface LastingBackOff {
-  /**
-   * How long it has lasted, and the wait before the next try: at least a second, at most `maxMs`.
-   */
+  /** How long it has lasted, and the wait before the next try, from 1 s to `maxMs`. */
   next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number };
   /** It is over. */
   reset(): void;

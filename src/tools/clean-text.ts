@@ -5,10 +5,7 @@
 
 import { plainText } from '../contracts/text.ts';
 
-/**
- * Shorter values are too common in plain words to be replaced; no credential or cursor that matters
- * is shorter.
- */
+/** Shorter values are too common to be replaced; no credential or cursor that matters is. */
 const hiddenLengthMin = 6;
 
 /**

@@ -6,10 +6,7 @@
 import { invariant } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
 
-/**
- * Far below the 2^31-1 ms at which timers overflow, and short enough that a wait notices drift
- * within the hour.
- */
+/** Below the 2^31-1 ms at which timers overflow; drift is noticed within the hour. */
 const sliceMsMax = 3_600_000;
 
 /**

@@ -47,10 +47,7 @@ interface Bounds {
 const codingsMax = 2;
 const chunkBytesMin = 64 * 1024;
 const chunkBytesMax = 1024 * 1024;
-/**
- * What unpacks to more is unpacked piece by piece: in one go the pieces and the whole would stand
- * in memory together.
- */
+/** What unpacks to more is unpacked in pieces, so that less stands in memory at once. */
 const wholeBytesMax = 1024 * 1024;
 
 /**
@@ -136,10 +133,7 @@ function unpackers(packed: Uint8Array): Readonly<Record<string, Unpacker>> {
   };
 }
 
-/**
- * Some servers send `deflate` without the zlib header that the name stands for (RFC 1950 section
- * 2.2).
- */
+/** Some send `deflate` without the zlib header that the name stands for (RFC 1950, 2.2). */
 function hasZlibHeader(packed: Uint8Array): boolean {
   const [first = 0, second = 0] = packed;
   return (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;

@@ -16,10 +16,7 @@ export interface PoolsOptions {
 
 /** Pools by TLS settings. */
 export interface Pools {
-  /**
-   * The pool for these settings. Throws HttpFailure `tls` when a file cannot be read or does not
-   * fit.
-   */
+  /** The pool for these settings. Throws HttpFailure `tls` where a file cannot serve. */
   pool(tls: TlsSettings | undefined): Promise<Agent>;
   /** Loads undici, which the first request would else wait for. */
   ready(): Promise<void>;
@@ -34,10 +31,7 @@ interface Entry {
   checkedAtMs: number;
 }
 
-/**
- * Idle connections are kept this long unless the server says; below the minute at which common
- * proxies drop them.
- */
+/** Idle connections are kept so long unless the server says; proxies drop them at 60 s. */
 const keepAliveMs = 30_000;
 
 const noTls: TlsSettings = {};

@@ -38,10 +38,7 @@ class KeyStack {
   }
 }
 
-/**
- * Dotted paths that are left out of a digest. An array's elements have the array's path; a key may
- * hold dots itself.
- */
+/** Dotted paths left out of a digest. Elements have their array's path; keys may hold dots. */
 export class IgnoredPaths {
   readonly #keys = new Map<
     number,
@@ -77,9 +74,7 @@ export class IgnoredPaths {
 export interface Levels {
   /** 1 within an object, 0 within an array. */
   readonly inObject: Uint8Array;
-  /**
-   * What the level itself is hashed behind, and the sum of the level around it; two halves each.
-   */
+  /** What the level is hashed behind, and the sum of the one around it; two halves each. */
   readonly seeds: Int32Array;
   readonly sums: Int32Array;
   /** The keys of all of them so far, and where those of each begin. */

@@ -30,10 +30,7 @@ const prime3 = 0x27d4eb2f;
 const objectMark = 0x4f;
 const arrayMark = 0x41;
 
-/**
- * Deeper than any record known, and far from where code that follows a value downwards runs out of
- * stack.
- */
+/** Deeper than any record known, and far from where recursion runs out of stack. */
 export const nestingMax = 200;
 
 /** What sluice makes of a record, and holds, has a few levels more: the record stands within it. */
@@ -50,9 +47,7 @@ export class JsonScan {
   /** The digest of the value passed over last, two halves of 32 bits. */
   digest1 = 0;
   digest2 = 0;
-  /**
-   * Where the member's value stands in the value passed over last; `start` is -1 where it has none.
-   */
+  /** Where the value of the member passed over last stands; `start` -1: it has none. */
   memberStart = -1;
   memberEnd = -1;
   /** The digest of the member's value. */
@@ -60,10 +55,7 @@ export class JsonScan {
   member2 = 0;
   /** The value passed over last has keys written with escapes, among which the member may be. */
   escapedKeys = false;
-  /**
-   * One of its objects has a key twice: which of its values counts is told by their order, and the
-   * digest has none.
-   */
+  /** An object has a key twice: its values count by their order, which the digest lacks. */
   repeatedKeys = false;
   /** Something of it was left out of the digest. */
   ignored = false;

@@ -90,10 +90,7 @@ interface Found {
   readonly contents: Int32Array;
   readonly reduced: Uint8Array;
   readonly exact: boolean;
-  /**
-   * Where each id's value begins and ends; begins at `none` or `unsure` where the scan does not
-   * know.
-   */
+  /** Where each id's value begins and ends; `none` or `unsure` where the scan cannot say. */
   readonly ids: Int32Array;
   /** Two words of digest of each id's value. */
   readonly idDigests: Int32Array;
@@ -204,10 +201,7 @@ export class RecordList {
     return this.#body.subarray(this.slices.starts[index], this.slices.ends[index]);
   }
 
-  /**
-   * Writes the digest of a record's id, two words, where it has one that can be: text that is not
-   * empty, or a number.
-   */
+  /** Writes the digest of a record's id, two words, where it is text (not empty) or a number. */
   digestId(index: number, into: Uint32Array, at: number): boolean {
     const start = this.#ids[index * 2] ?? none;
     if (start === none) return false;

@@ -8,10 +8,7 @@ import { skipSpace } from './json-tokens.ts';
 
 const decoder = new TextDecoder('utf-8');
 
-/**
- * The body as JSON. Throws a SyntaxError on anything else, and a RangeError when it is nested too
- * deeply.
- */
+/** The body as JSON. Throws a SyntaxError, or a RangeError when it is nested too deeply. */
 export function parseBody(body: Uint8Array): Json {
   return JSON.parse(decoder.decode(body)) as Json;
 }
@@ -22,10 +19,7 @@ export function recordsAt(parsed: Json, path: string): readonly Json[] | null {
   return Array.isArray(found) ? found : null;
 }
 
-/**
- * The value at a dotted path; `undefined` where there is none. A key that holds dots itself is
- * tried first.
- */
+/** The value at a dotted path, or `undefined`. A key that holds dots is tried first. */
 export function valueAt(value: Json, path: string): Json | undefined {
   if (path === '') return value;
   if (!isObject(value)) return undefined;
@@ -64,18 +58,12 @@ export function sourceTextAt(record: Uint8Array, path: string): string | null {
   return start < 0 ? null : decoder.decode(record.subarray(start, end));
 }
 
-/**
- * Where the text begins: the text decoder passes over a byte order mark, so the scan has to as
- * well.
- */
+/** Where the text begins: the decoder passes over a byte order mark, so the scan must. */
 export function bomEnd(body: Uint8Array): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
 }
 
-/**
- * What to do with the value at a path: `take` it and tell where it ends, and `forget` it when
- * another one counts.
- */
+/** At a path's value: `take` it and tell where it ends; `forget` it when another counts. */
 export interface Visitor {
   take(at: number): number;
   forget(): void;

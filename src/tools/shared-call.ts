@@ -23,10 +23,7 @@ export class SharedCall<T> {
     this.#start();
   }
 
-  /**
-   * The answer of the call under way, started if there is none; rejects only with the signal's
-   * reason.
-   */
+  /** The answer of the call under way, started if need be; rejects only with the signal. */
   async join(signal: AbortSignal): Promise<T> {
     const { answer, stop } = this.#start();
     this.#waiting++;

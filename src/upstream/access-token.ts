@@ -69,10 +69,7 @@ interface Outage {
   readonly isAsked: boolean;
 }
 
-/**
- * Renewed at this share of its life, or a minute before its end if that is earlier, but never
- * before half of it.
- */
+/** Renewed at this share of its life or a minute before its end, never before half of it. */
 const renewShare = 0.8;
 const renewBeforeMs = 60_000;
 const renewShareMin = 0.5;
@@ -187,10 +184,7 @@ export class OAuthSource implements TokenSource {
     }
   }
 
-  /**
-   * The request, or why the secrets cannot be read, which is looked at again like a secret that was
-   * refused.
-   */
+  /** The request, or why secrets cannot be read, which is like a secret that was refused. */
   #request(doing: string): HttpRequest | ExportError {
     try {
       return tokenRequest(this.#credential);

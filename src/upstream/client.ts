@@ -36,9 +36,7 @@ export interface UpstreamState {
 
 /** One upstream with its credential. */
 export interface UpstreamClient extends Upstream {
-  /**
-   * Gets a token without asking for anything else, for `check --connect`; null when all is well.
-   */
+  /** Gets a token and asks for nothing else, for `check --connect`; null: all is well. */
   authorise(signal: AbortSignal): Promise<ExportError | null>;
   state(): UpstreamState;
 }
@@ -72,9 +70,7 @@ export function openUpstream(
   const endOfLife = new EndOfLifeWatch(tools.clock, tools.log.with({ upstream: name }));
   const tls = upstreamTls(settings);
 
-  /**
-   * The token first, so that a slow token endpoint does not let requests pile up behind their turn.
-   */
+  /** The token first, so that a slow endpoint does not let requests pile up at their turn. */
   const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
     const path = suspectPath(lane);
     const early = source.suspicion.held(path) ?? (await source.token(signal));
@@ -150,10 +146,7 @@ export function openUpstream(
   };
 }
 
-/**
- * Whoever answers otherwise may stand before the upstream, or know nothing about the credential
- * yet.
- */
+/** Whoever answers otherwise may stand before the upstream, or not know the credential. */
 function showsCredentialTaken({ status }: HttpResponse): boolean {
   return status === 200 || status === 403;
 }
@@ -182,19 +175,13 @@ function secretsOf(request: UpstreamRequest): readonly string[] {
   return request.query.filter(([name]) => !plain.test(name)).map(([, value]) => value);
 }
 
-/**
- * `?a=1&b=2`, always in the order given; every value encoded once, so that a cursor comes back byte
- * for byte.
- */
+/** `?a=1&b=2`, in the order given; encoded once, so that a cursor comes back as it was. */
 function queryText(query: readonly (readonly [string, string])[]): string {
   const pairs = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
-/**
- * RFC 3986's unreserved characters stay; the rest is encoded, also those that URL parsers treat at
- * will.
- */
+/** RFC 3986's unreserved characters stay; the rest is encoded, so that no parser differs. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,

@@ -9,10 +9,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { parseItem } from './structured-field.ts';
 
-/**
- * What one endpoint's answers say about its end. Times are epoch milliseconds; null: said, but
- * without a date.
- */
+/** What an endpoint's answers say about its end, epoch ms; null: said, without a date. */
 export interface EndOfLife {
   /** The path template. */
   readonly endpoint: string;
@@ -93,10 +90,7 @@ function inRange(ms: number): { readonly atMs: number } | null {
   return Math.abs(ms) <= 8.64e15 ? { atMs: ms } : null;
 }
 
-/**
- * The address under rel deprecation, sunset or successor-version (RFC 8288), for the operator to
- * read up.
- */
+/** The address under rel deprecation, sunset or successor-version (RFC 8288), to read up. */
 function linkOf(link: string | undefined): string | undefined {
   const pattern = /<([^<>]{1,500})>[^<>]*;\s*rel="?(?:deprecation|sunset|successor-version)\b/i;
   const target = link === undefined ? undefined : pattern.exec(link.slice(0, 4_096))?.[1];

@@ -5,10 +5,7 @@
 
 import type { Clock } from '../contracts/tools.ts';
 
-/**
- * Where a request goes. `template` is the path before its placeholders were filled; `tenant` is who
- * it is for.
- */
+/** Where a request goes. `template`: the path with its placeholders; `tenant`: whose it is. */
 export interface Lane {
   readonly path: string;
   readonly template: string;
@@ -42,10 +39,7 @@ export class FairQueue {
     this.#turnstile = turnstile;
   }
 
-  /**
-   * Resolves when it is this lane's turn, which is taken with that; rejects with the signal's
-   * reason.
-   */
+  /** Resolves when it is this lane's turn, and takes it; rejects with the signal's reason. */
   async turn(lane: Lane, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const ahead = this.#waiting.get(lane.tenant)?.has(lane.path) ?? false;
@@ -129,10 +123,7 @@ export class FairQueue {
     }
   }
 
-  /**
-   * Admits the tenant's first waiter that may go and moves tenant and path to the end; 0, or the
-   * shortest wait.
-   */
+  /** Admits the first waiter that may go, its tenant and path last now; 0, or how long to wait. */
   #admitOne(tenant: string, lanes: Map<string, Waiter[]>): number {
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const [path, queue] of lanes) {

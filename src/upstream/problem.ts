@@ -27,10 +27,7 @@ const problemBytesMax = 64 * 1024;
 /** A page's title stands near its beginning. */
 const titleBytesMax = 2 * 1024;
 
-/**
- * Reads a failure's body, whatever its content type. `hidden`: values that must not be repeated
- * (see cleanText).
- */
+/** Reads a failure's body of any type. `hidden`: values not to be repeated (cleanText). */
 export function readProblem(body: Uint8Array, hidden: readonly string[]): Problem {
   const parsed = body.length > problemBytesMax ? null : parseObject(body);
   return parsed === null ? titleOf(body, hidden) : problemOf(parsed, hidden);
@@ -60,10 +57,7 @@ export function problemOf(body: JsonObject, hidden: readonly string[]): Problem 
   return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
 }
 
-/**
- * ` (code validation_failed: cursor is not valid; field cursor; request_id 7f3a)`; empty when
- * nothing was said.
- */
+/** ` (code validation_failed: cursor is not valid; request_id 7f3a)`; empty: nothing said. */
 export function describeProblem(problem: Problem): string {
   const parts = [
     [problem.code && `code ${problem.code}`, problem.message].filter(Boolean).join(': '),
@@ -74,10 +68,7 @@ export function describeProblem(problem: Problem): string {
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
 
-/**
- * What of it is logged beside an error. Upstream's code is no code of ours, whatever it says, and
- * has a name of its own.
- */
+/** What is logged beside an error. Upstream's code is none of ours, and has its own name. */
 export function problemDetails({ code, field, request_id, trace_id }: Problem): ErrorDetails {
   const details = { upstream_code: code, field, request_id, trace_id };
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
@@ -102,10 +93,7 @@ function wordsOf(body: JsonObject): string {
   return words.filter((word, at) => !isRepeated(word, at, words)).join(': ');
 }
 
-/**
- * Said before, or again with more: the detail tends to come a second time among the errors, behind
- * its field.
- */
+/** Said before, or again with more: details tend to come a second time behind a field. */
 function isRepeated(word: string, at: number, words: readonly string[]): boolean {
   return words.some((other, index) => (other === word ? index < at : other.endsWith(`: ${word}`)));
 }

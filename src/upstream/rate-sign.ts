@@ -18,10 +18,7 @@ export interface RateSign {
   readonly resetMs?: number;
 }
 
-/**
- * Header names of an upstream that uses its own (`rate_limit_headers`); tried before the known
- * families.
- */
+/** Header names that an upstream calls its own (`rate_limit_headers`); tried first. */
 export interface RateHeaderNames {
   readonly limit?: string | undefined;
   readonly remaining?: string | undefined;
@@ -46,10 +43,7 @@ const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
 /** The time by the server's clock, epoch milliseconds; most signs are told without it. */
 type ServerClock = () => number;
 
-/**
- * A reset is a heuristic (seconds or epoch?), unlike Retry-After; misread, it must not park a path
- * for years.
- */
+/** A reset is guessed (seconds or epoch?): misread, it must not park a path for years. */
 const resetMsMax = 86_400_000;
 const resetMsMin = 1_000;
 
@@ -202,10 +196,7 @@ function smallest(text: string | undefined): number | undefined {
   return values ? Math.min(...values) : undefined;
 }
 
-/**
- * `60`, or `60, 100;w=3600` as early drafts and repeated headers have it; null unless every member
- * is digits.
- */
+/** `60`, or `60, 100;w=3600` as in early drafts; null unless every member is digits. */
 function wholeNumbers(text: string, digitsMax: number): readonly number[] | null {
   const values: number[] = [];
   for (const member of text.split(',')) {

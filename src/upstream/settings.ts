@@ -159,18 +159,12 @@ export function tokenUrl(settings: UpstreamSettings): string {
   }
 }
 
-/**
- * True for a value that can be one segment of a path. `.` and `..` cannot: they are resolved away
- * even when encoded.
- */
+/** True for what can be one segment of a path: `.` and `..` are resolved away anywhere. */
 function isSegment(value: string): boolean {
   return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
 }
 
-/**
- * Of a host as the URL parser writes it, which turns every spelling of an IPv4 address into four
- * numbers.
- */
+/** Of a host as the URL parser writes it, an IPv4 address always as four numbers. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

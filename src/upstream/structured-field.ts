@@ -17,10 +17,7 @@ export type Member = (BareItem | { readonly type: 'list'; readonly value: readon
   readonly parameters: Parameters;
 };
 
-/**
- * The members of a List field; null when malformed. Repeated header lines are joined by ", "
- * before.
- */
+/** A List field's members; null when malformed. Repeated lines are joined by ", ". */
 export function parseList(text: string): readonly Member[] | null {
   return whole(text, (input) => {
     const members: Member[] = [];

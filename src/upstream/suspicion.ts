@@ -51,10 +51,7 @@ export class Suspicion {
     return null;
   }
 
-  /**
-   * Upstream has refused the credential, whose secret had this fingerprint: the answer to who
-   * asked.
-   */
+  /** Upstream has refused the credential with this secret's fingerprint: what to answer. */
   refuse(cause: ExportError, path: string, fingerprint = this.#means.fingerprint()): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;

@@ -37,9 +37,7 @@ export interface Throttle {
   budget(): Budget;
 }
 
-/**
- * No wait after a refusal is shorter, whatever upstream says: Retry-After: 0 would make a hot loop.
- */
+/** No wait after a refusal is shorter, whatever upstream says: no hot loop. */
 const refusedMsMin = 1_000;
 const defaultPauseMs = 30_000;
 /** Spread over those that wait for the same moment, so that they do not all return in it. */

@@ -37,16 +37,11 @@ export interface ThrottleState extends Budget {
 
 /** All gates of the program. */
 export interface Throttles {
-  /**
-   * The gate of this key: the same one for the same key, with the ceilings of all who asked for it.
-   */
+  /** The gate of this key, always the same one, with the ceilings of all who asked for it. */
   gate(key: GateKey, options: GateOptions): Gate;
 }
 
-/**
- * Opens the registry. One per program, so that two config blocks with one credential share its
- * limits.
- */
+/** Opens the registry, one per program: blocks with one credential share its limits. */
 export function openThrottles(tools: { clock: Clock; random: () => number }): Throttles {
   const gates = new Map<string, Gate>();
   return {
@@ -65,17 +60,13 @@ export function openThrottles(tools: { clock: Clock; random: () => number }): Th
 
 interface Level {
   readonly throttle: Throttle;
-  /**
-   * Who below was refused last, and when; two different ones within `wideningMs` slow this level.
-   */
+  /** Who below was refused last, and when; two within `wideningMs` slow this level. */
   refusedPath: string;
   refusedAtMs: number;
 }
 
 const wideningMs = 60_000;
-/**
- * Policies and tickets each have a path of their own; beyond this many, idle ones are forgotten.
- */
+/** Policies and tickets each have a path; beyond this many, idle ones are forgotten. */
 const levelsMax = 4_096;
 const wholeCredential = '*';
 

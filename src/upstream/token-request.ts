@@ -41,20 +41,14 @@ export type GrantReading =
 const timeoutMs = 30_000;
 /** A token answer is a few kilobytes, even with a large signed token. */
 const bodyBytesMax = 256 * 1024;
-/**
- * For a life that is missing or makes no sense: short enough to be safe, long enough not to ask all
- * the time.
- */
+/** For a life that is missing or makes no sense: short to be safe, long to ask seldom. */
 const assumedLifeMs = 300_000;
 /** A life below a second would mean a token request for each page. */
 const lifeMsMin = 1_000;
 /** Scopes are a few words; more of the endpoint's text than this is no scope. */
 const scopeLengthMax = 1_000;
 
-/**
- * The request to send; reads the secrets as they are now. Throws an ExportError when one can no
- * longer be read.
- */
+/** The request, with the secrets as they are now. Throws an ExportError without them. */
 export function tokenRequest(credential: ClientCredential): HttpRequest {
   const id = credential.clientId.reveal();
   const secret = credential.clientSecret.reveal();
@@ -81,10 +75,7 @@ export function tokenRequest(credential: ClientCredential): HttpRequest {
   };
 }
 
-/**
- * RFC 6749 section 2.3.1 wants both form-encoded first; most servers and the documents' examples do
- * not.
- */
+/** RFC 6749, 2.3.1 wants both form-encoded first; most servers and examples do not. */
 function basic(id: string, secret: string, encoding: ClientCredential['basicEncoding']): string {
   const [user, password] =
     encoding === 'raw' ? [id, secret] : [formEncoded(id), formEncoded(secret)];
@@ -136,10 +127,7 @@ function lifeOf(expiresIn: unknown): number {
   return usable ? Math.max(seconds * 1_000, lifeMsMin) : assumedLifeMs;
 }
 
-/**
- * The credential in every form in which it may have been sent, since an endpoint may repeat what it
- * was sent.
- */
+/** The credential in every form in which it may have been sent, and be repeated. */
 function sent(credential: ClientCredential): readonly string[] {
   const id = credential.clientId.reveal();
   const secret = credential.clientSecret.reveal();

@@ -9,10 +9,7 @@ import type { Credential } from './token-request.ts';
 
 /** See the head of this file. */
 export interface Tokens {
-  /**
-   * The source for this credential: the same one for the same client, secret and scope, sent alike
-   * to one address.
-   */
+  /** The source of a credential: the same for the same client, secret, scope and address. */
   source(credential: Credential): TokenSource;
 }
 

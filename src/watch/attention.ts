@@ -24,10 +24,7 @@ export interface AttentionFacts
 
 /** How it is judged. */
 interface Judging {
-  /**
-   * What history says keeps it from going on; left out: there is none, so that whatever fails is
-   * told.
-   */
+  /** What history says keeps it from going on; left out: whatever fails is told. */
   readonly ailments?: readonly Ailment[];
   /** Epoch milliseconds. */
   readonly now?: number;

@@ -20,10 +20,7 @@ export class Callers {
     if (this.#sockets.size > callersMax) oldest?.destroy();
   }
 
-  /**
-   * It listens to events from now on, of which there are few by another bound, and may be silent
-   * for as long as it likes.
-   */
+  /** It listens to events from now on, may be silent for long, and is bounded elsewhere. */
   listens(socket: Socket): void {
     socket.setTimeout(0);
     this.#sockets.delete(socket);

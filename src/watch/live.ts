@@ -48,10 +48,7 @@ export interface Moment
   readonly logLinesLost: number | null;
 }
 
-/**
- * How often the database is read, at most; and how much of the time may go into it, since nothing
- * else runs meanwhile.
- */
+/** How often the database is read at most, and in which share of the time: all else waits. */
 const readEveryMs = 5_000;
 const readShareMax = 0.005;
 

@@ -47,9 +47,7 @@ interface Active {
   torn: boolean;
   /** Length that is accounted for. */
   bytes: number;
-  /**
-   * True from before a write until it has been flushed: bytes beyond `bytes` are then ours to cut.
-   */
+  /** True from before a write until it was flushed: bytes beyond `bytes` are ours to cut. */
   unsure: boolean;
   /** False until the note says that what follows is of this epoch. */
   noted: boolean;
@@ -76,9 +74,7 @@ export class SegmentFile {
     this.#active = active;
   }
 
-  /**
-   * Appends whole lines. Resolves once they are durable; when it rejects, nothing of them stays.
-   */
+  /** Appends whole lines. Resolves once they are durable; if it rejects, nothing of them stays. */
   async append({ bytes: lines, from, to, uids }: Lines, nowMs: number): Promise<void> {
     await this.#leaveIfChanged();
     if (this.#isFull(lines.length, nowMs)) await this.#finish();
@@ -168,10 +164,7 @@ export class SegmentFile {
   }
 }
 
-/**
- * Opens the file and cuts what was never finished. Rejects with the system's error, or an
- * ExportError.
- */
+/** Opens the file and cuts what was never finished. Rejects with the system's error. */
 export async function openSegmentFile(settings: SegmentFileSettings): Promise<SegmentFile> {
   const { left, ...standing } = await recover(settings);
   if (left === null) return new SegmentFile(settings, { ...standing, active: null });

@@ -66,10 +66,7 @@ async function finishAgain(
   await renameFinished(settings, join(dirname(settings.path), name));
 }
 
-/**
- * Where to go on in the file; null where it is not the one that was left, or others have written to
- * it since.
- */
+/** Where to go on in the file; null where it is another, or others have written to it since. */
 async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | null> {
   const { first, since, inode, base, batches } = segment;
   const { ino, size } = await file.stat();
@@ -145,10 +142,7 @@ async function bytesOf(file: FileHandle, from: number, to: number): Promise<Buff
   return buffer.subarray(0, bytesRead);
 }
 
-/**
- * How far the file was accounted for by version 0.1.0, which kept that in the state and noted no
- * batches.
- */
+/** How far the file was accounted for by version 0.1.0, which kept that in the state. */
 const markShape = z.object({
   segment: z.number(),
   since: z.number(),

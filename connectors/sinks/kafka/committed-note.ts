@@ -14,10 +14,7 @@ const noteBytesMax = 4_000;
 /** By partition: from the first offset to behind the last. */
 export type Ranges = Readonly<z.output<typeof rangesShape>>;
 
-/**
- * `unknown` left out: nothing. `newest`: somewhere among the newest records, in more partitions
- * than a note has room for.
- */
+/** `unknown` left out: nothing. `newest`: among the newest, in more partitions than are noted. */
 export type CommittedNote = Readonly<z.output<typeof noteShape>>;
 
 /** Reads a note; version 0.1.0 left none, and gave numbers of the epoch 0. */

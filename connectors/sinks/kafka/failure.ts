@@ -53,10 +53,7 @@ export function kindOfAnswer(protocolError: string): FailureKind {
 const trustCodes =
   /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_OSSL)/;
 
-/**
- * True for the `code` of an error of Node's that is about trust in a certificate or about the TLS
- * version.
- */
+/** True for an error of Node's about trust in a certificate or about the TLS version. */
 export function isTrustCode(code: string | undefined): boolean {
   return code !== undefined && trustCodes.test(code);
 }

@@ -31,10 +31,7 @@ import { invariant } from '../../../src/contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
 import type { Committed } from './port.ts';
 
-/**
- * Where a position in the spool is kept: under a consumer group, as the offset of the topic's
- * partition 0.
- */
+/** Where a position in the spool is kept: a consumer group's offset of partition 0. */
 export interface PositionPlace {
   readonly group: string;
   readonly topic: string;
@@ -98,10 +95,7 @@ export class Client extends Producer {
     });
   }
 
-  /**
-   * The position as the last transaction has left it; waits for one whose end is under way. Null:
-   * there is none.
-   */
+  /** The position that the last transaction has left, once it has ended. Null: there is none. */
   async fetchPosition({ group, topic }: PositionPlace): Promise<Committed | null> {
     const asked = {
       groupId: group,
@@ -182,9 +176,7 @@ export class Client extends Producer {
     return await this.#connections.to(found);
   }
 
-  /**
-   * Asks as the library does: again, after a while, for as long as the error is one that passes.
-   */
+  /** Asks as the library does: again, after a while, while the error is one that passes. */
   #ask<T>(what: string, request: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle: Callback<T> = (error, result) => {

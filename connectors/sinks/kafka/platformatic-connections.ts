@@ -28,10 +28,7 @@ interface Link {
   readonly ready: Promise<void> | void;
 }
 
-/**
- * At most one connection to each broker. They serve one producer, so a broker that will not have us
- * is not asked again.
- */
+/** At most one connection to each broker, for one producer: one that refuses is not asked again. */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #made = new Set<Connection>();
@@ -43,10 +40,7 @@ export class Connections {
     this.#options = options;
   }
 
-  /**
-   * The connection to a broker, authenticated; made when first asked for, and anew once it has
-   * failed.
-   */
+  /** The authenticated connection to a broker; made when first asked for, and after a failure. */
   async to(broker: Broker | undefined): Promise<Connection> {
     // A UserError is what the library does not try again.
     if (this.#cut) throw new UserError('the sink has let go of this connection');

@@ -14,10 +14,7 @@ export interface KafkaRecord {
   readonly key: Buffer | null;
   readonly value: Buffer;
   readonly headers: { readonly uid: Uid };
-  /**
-   * Chosen by the driver when first sent, and kept: a repeated request must not put a record
-   * elsewhere.
-   */
+  /** Chosen when first sent, and kept: a repeated request must not put a record elsewhere. */
   partition?: number;
 }
 
@@ -75,10 +72,7 @@ export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
 export interface KafkaProducer {
   /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
   produce(records: readonly KafkaRecord[]): Promise<void>;
-  /**
-   * Sends each of `requests` and commits `place` with them, in one transaction: all of it stands,
-   * or nothing.
-   */
+  /** Sends `requests` and commits `place` in one transaction: all of it stands, or nothing. */
   transact(
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,

@@ -46,10 +46,7 @@ export async function rangesFrom(
   }
 }
 
-/**
- * What is kept of the uids of all that is committed in these ranges. Rejects with what kafkajs
- * throws.
- */
+/** What is kept of the uids committed in these ranges. Rejects with what kafkajs throws. */
 export async function uidsIn(
   kafka: Kafka,
   ranges: Ranges,

@@ -16,9 +16,7 @@ export type KeyChoice = 'stream' | 'uid' | 'source' | 'none';
 const requestOverhead = 61;
 const recordOverhead = 48;
 
-/**
- * Makes records; keeps the few keys that streams and sources have, so that each is encoded once.
- */
+/** Makes records; keeps the few keys that streams and sources have, encoded once each. */
 export class RecordMaker {
   readonly #choice: KeyChoice;
   readonly #keys = new Map<string, Buffer>();
@@ -62,9 +60,7 @@ export class RecordMaker {
   }
 }
 
-/**
- * Bytes of a request with this record alone, before compression; at least what the broker counts.
- */
+/** Bytes of a request with this record alone, uncompressed; at least what the broker counts. */
 export function aloneBytes(record: KafkaRecord): number {
   return requestOverhead + recordBytes(record);
 }

@@ -45,10 +45,7 @@ export class Sockets {
   }
 }
 
-/**
- * How to speak TLS to a broker; reads the files. An address goes without server name, as Node
- * insists.
- */
+/** How to speak TLS to a broker; reads the files. An address has no server name in Node. */
 export function tlsOptions(tls: TlsSettings, host: string): ConnectionOptions {
   const serverName = tls.server_name ?? (isIP(host) === 0 ? host : undefined);
   return {

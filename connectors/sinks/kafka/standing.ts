@@ -20,18 +20,13 @@ import type { Committed, WrittenOffsets } from './port.ts';
 
 /** Reads the topic back. */
 export interface TopicReader {
-  /**
-   * Where records stand at and after these offsets, by partition; of one that is not named, the
-   * newest.
-   */
+  /** Where records stand from these offsets on, by partition; of others, the newest. */
   rangesFrom(offsets: Readonly<Record<string, string>>): Promise<Ranges>;
   /** What is kept of the uids of committed records. */
   uidsIn(ranges: Ranges, signal: AbortSignal): Promise<ReadonlySet<string>>;
 }
 
-/**
- * In the state with the position: for each partition, the offset behind what was sent until then.
- */
+/** Kept with the position: for each partition, the offset behind what was sent by then. */
 const markShape = z.object({ offsets: z.record(z.string(), z.string()) });
 
 /** What is known from the start. */

@@ -10,18 +10,13 @@ import type { HttpResponse } from '../../../src/contracts/tools.ts';
 
 const textLengthMax = 200;
 
-/**
- * What a 200 says. `rejected` is 0 where all records were taken; `message` may then hold a warning.
- */
+/** What a 200 says. `rejected` 0: all records were taken; `message` may be a warning. */
 export interface ExportLogsAnswer {
   readonly rejected: number;
   readonly message: string;
 }
 
-/**
- * Reads the body of a success; null where it is none that an OTLP receiver gives. Empty: all
- * records were taken.
- */
+/** Reads the body of a success; null where OTLP has no such. Empty: all records were taken. */
 export function readExportLogsAnswer(response: HttpResponse): ExportLogsAnswer | null {
   if (response.body.length === 0) return { rejected: 0, message: '' };
   try {

@@ -28,14 +28,9 @@ export interface ConnectionEvents {
   room(): void;
   /** `isDue`; told again until `finish`. */
   due(): void;
-  /**
-   * Our side is ended, and everything before it at the far kernel; not told of a connection that
-   * carried nothing.
-   */
+  /** Our side is ended and all before it at the far kernel; not told where nothing was carried. */
   ended(): void;
-  /**
-   * The connection is gone and every batch has its fate. Called once, with the cause if it broke.
-   */
+  /** The connection is gone and every batch has its fate. Called once; `cause` if it broke. */
   over(cause: ExportError | null): void;
 }
 
@@ -118,10 +113,7 @@ export class SyslogConnection {
     return this.#clock.monotonic() - this.#writtenMs > this.#habit.settling.windowMs / 2;
   }
 
-  /**
-   * Writes a batch's frames, of which there is at least one, and releases them once the kernel has
-   * them.
-   */
+  /** Writes a batch's frames, at least one; releases them once the kernel has them. */
   write({ bytes, release }: Frames, waiter: Waiter): void {
     const writtenMs = this.#clock.monotonic();
     if (this.#carried.oldest === undefined) this.#progressMs = writtenMs;

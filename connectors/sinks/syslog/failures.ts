@@ -28,9 +28,7 @@ export function connectFailure(address: Address, error: unknown): ExportError {
   });
 }
 
-/**
- * An open connection ended with an error. TLS 1.3 tells of a refused client certificate only here.
- */
+/** An open connection ended with an error. TLS 1.3 refuses client certificates only here. */
 export function brokenConnection(address: Address, error: unknown): ExportError {
   const code = codeOf(error);
   if (address.transport === 'tls' && isTlsCode(code)) return connectFailure(address, error);

@@ -14,10 +14,7 @@ export type Framing = 'octet_counting' | 'newline';
 /** The frames of a batch, back to back. */
 export interface Frames {
   readonly bytes: Uint8Array;
-  /**
-   * To be called once the bytes are no longer needed; not calling it costs memory, and nothing
-   * else.
-   */
+  /** To be called once the bytes are not needed any more; forgetting it costs memory only. */
   readonly release: () => void;
 }
 

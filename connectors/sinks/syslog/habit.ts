@@ -18,10 +18,7 @@ export type Confirm = 'auto' | 'window' | 'close';
 /** When a batch counts as delivered, and how long is waited for that. */
 export interface Settling {
   readonly confirm: Confirm;
-  /**
-   * `close`: a connection is ended so long after its first byte. `window`: how long it must stay
-   * healthy.
-   */
+  /** `close`: how long after its first byte a connection ends. `window`: how long it must hold. */
   readonly windowMs: number;
   /** A connection on which nothing moves for so long, though something should, is given up. */
   readonly stallMs: number;
@@ -30,10 +27,7 @@ export interface Settling {
 /** Of `stallMs`: how long a receiver may say nothing before it is taken to be silent. */
 const patience = 1.5;
 const askAgainMs = 3_600_000;
-/**
- * A reset that comes so soon after our FIN may be this receiver's way of closing, if it does so
- * each time.
- */
+/** A reset so soon after our FIN may be how this receiver closes, if it does so each time. */
 const abruptMs = 1_000;
 const abruptMax = 3;
 

@@ -19,10 +19,7 @@ export class Arrival {
     this.#ports = portsOf(socket);
   }
 
-  /**
-   * Bytes that were known to have arrived at the last look, by the far kernel's word or else by our
-   * own kernel's.
-   */
+  /** Bytes known to have arrived at the last look, by the far kernel's word or else by ours. */
   get bytes(): number {
     return this.#bytes;
   }

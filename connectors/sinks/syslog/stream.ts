@@ -27,10 +27,7 @@ import type { Waiter } from './unsettled.ts';
 
 /** A batch to send. */
 export interface Outgoing {
-  /**
-   * Its frames, made only when they can be written; null where they cannot be: then it has seen to
-   * its own fate.
-   */
+  /** Its frames, made when they can be written; null: they cannot be, and its fate is seen to. */
   readonly frames: () => Frames | null;
   /** Must not hold on to the batch, which is let go of once its frames are written. */
   readonly waiter: Waiter;
@@ -38,16 +35,10 @@ export interface Outgoing {
 
 // Within `shutdown.timeout`, which is 10 s unless set.
 const finishMs = 5_000;
-/**
- * Batches that may stand in line for the connection; more would only pile up while a receiver takes
- * nothing.
- */
+/** Batches that may stand in line; more would only pile up while a receiver takes nothing. */
 const waitingMax = 4;
 
-/**
- * Of the window: how long a successor waits. It is what keeping the order may cost where the way is
- * long.
- */
+/** Of the window: how long a successor waits. It is what keeping the order may cost. */
 const waitShare = 0.04;
 const waitMsLeast = 50;
 

@@ -14,10 +14,7 @@ import { systemClock } from '../../tools/clock.ts';
 const lookEveryMs = 50;
 const patienceMs = 20_000;
 
-/**
- * Has the running process carry out what is asked for; returns its answer. Throws what it failed
- * with.
- */
+/** Has the running process do what is asked; returns its answer. Throws what it failed with. */
 export async function askBeside(config: Config, name: string, wish: Wish): Promise<JsonObject> {
   const { dir } = config.state;
   const clock = systemClock();

@@ -17,10 +17,7 @@ const eraseLine = '\r\u001b[K';
 /** Shows progress as it comes. */
 export interface Meter {
   show(progress: BackfillProgress): void;
-  /**
-   * Takes the bar away, so that a line can stand in its place; it comes back with the next
-   * progress.
-   */
+  /** Takes the bar away for a line in its place; it comes back with the next progress. */
   clear(): void;
 }
 
@@ -90,10 +87,7 @@ function speedOf(): (progress: BackfillProgress, now: number) => Rates {
   };
 }
 
-/**
- * One line, such as `audit [######------] 50%  1200 read, 300 held, 20 to deliver  350/s  1m 20s
- * left`.
- */
+/** `audit [######------] 50%  1200 read, 300 held, 20 to deliver  350/s  1m 20s left`. */
 function barText(name: string, progress: BackfillProgress, { perS, leftMs }: Rates): string {
   const { share, read, held, behind, state } = progress;
   const full = Math.round((share ?? 0) * barWidth);

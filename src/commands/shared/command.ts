@@ -9,9 +9,7 @@ import { type ExportError, UsageError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { logLevels } from '../../watch/log.ts';
 
-/**
- * 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable or refused; 64 wrong use.
- */
+/** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;
 
 /** What a command is run with. */
@@ -137,10 +135,7 @@ export const logLevelOption = {
   choices: logLevels,
 } as const satisfies Parameter;
 
-/**
- * The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null where there is
- * neither.
- */
+/** The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null: neither. */
 export function usualConfig({ SLUICE_CONFIG: named = '' }: Means['env']): string | null {
   if (named !== '') return named;
   return existsSync('sluice.yaml') ? 'sluice.yaml' : null;
@@ -153,9 +148,7 @@ export function failureText(error: ExportError): string {
 
 const lineLengthMax = 2_000;
 
-/**
- * Messages of several lines (config errors) keep them; what is within a line cannot make another.
- */
+/** Messages of several lines (config errors) keep them; within a line none can be made. */
 function lines(text: string): string {
   return text
     .split('\n')

@@ -3,10 +3,7 @@
 // follow it. What must stay true: a script starts no program, and completes what is not sluice's as
 // it was completed before.
 
-/**
- * What can follow an option or stand as an argument: one of these, a file, or a text that nobody
- * can guess.
- */
+/** What can follow an option or be an argument: a choice, a file, or a text to be typed. */
 export type Follow = { readonly choices: readonly string[] } | 'file' | 'text';
 
 /** A command, and what can be typed behind it. */

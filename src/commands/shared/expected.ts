@@ -14,9 +14,7 @@ export interface ValueDifference {
   readonly found: string;
 }
 
-/**
- * Differences between an expectation and a value. A key may be a dotted path: `actor.user.name`.
- */
+/** Differences between expectation and value. A key may be a path: `actor.user.name`. */
 export function differences(
   expected: unknown,
   found: Json | undefined,
@@ -42,10 +40,7 @@ export function unwanted(paths: readonly string[], found: Json): readonly ValueD
   });
 }
 
-/**
- * The difference between two texts, each cut to the surroundings of where they part; null where
- * they are the same.
- */
+/** The difference of two texts, cut to where they part; null where they are the same. */
 export function textDifference(
   expected: string,
   found: string,

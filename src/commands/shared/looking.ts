@@ -19,10 +19,7 @@ export interface ConfigToLook {
   readonly unread: readonly string[];
 }
 
-/**
- * Reads a config; a secret that cannot be read here is no flaw. Throws a ConfigError with every
- * other one.
- */
+/** Reads a config; a secret that cannot be read is no flaw. Throws a ConfigError else. */
 export function readConfigToLook(file: string, env: Means['env']): ConfigToLook {
   try {
     return { config: readConfig(file, { env }), unread: [] };
@@ -89,10 +86,7 @@ const silent: Log = {
   with: () => silent,
 };
 
-/**
- * What a config makes: its streams, sinks and routes. Nobody is asked for anything, and nothing
- * stays open.
- */
+/** What a config makes: its streams, sinks and routes. Nobody is asked, nothing stays open. */
 export async function planToLook(config: Config): Promise<WholePlan> {
   const tools = openTools(silent);
   try {

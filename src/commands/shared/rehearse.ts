@@ -37,9 +37,7 @@ export interface SinkRehearsal {
   readonly sink: PlannedSink;
   /** The event as this sink is to see it; null where it gets nothing. */
   readonly event: Event | null;
-  /**
-   * Exactly what is sent for the event, before framing and compression; null where it gets nothing.
-   */
+  /** Exactly what is sent, before framing and compression; null where it gets nothing. */
   readonly bytes: Uint8Array | null;
   /** Why it gets nothing: no route leads there, or every route's filter says no. */
   readonly left: 'unrouted' | 'filtered' | null;
@@ -71,10 +69,7 @@ export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Reh
   return { event, sinks: plan.sinks.map((sink) => forSink(plan, sink, event)) };
 }
 
-/**
- * As a run would give it to a record that it meets for the first time; a change's hangs on the
- * reading that found it.
- */
+/** As a run gives it to a record that is new; a change's hangs on the reading that found it. */
 function uidOf(stream: Stream, body: Uint8Array): Buffer {
   const { source, company = '', name } = stream;
   const { id, ignore } = stream.kind === 'list' ? stream : { id: null, ignore: [] };

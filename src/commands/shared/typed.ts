@@ -12,10 +12,7 @@ export function unknownText(what: string, name: string, known: Iterable<string>)
   return `there is no ${what} ${cleanText(name, lengthMax)}${hint(name, known)}`;
 }
 
-/**
- * Throws a UsageError where an option such as `--sink` names one that is not known; left out is
- * well.
- */
+/** Throws a UsageError where an option such as `--sink` names one that is not known. */
 export function refuseUnknown(
   option: 'source' | 'stream' | 'sink',
   name: string | undefined,
