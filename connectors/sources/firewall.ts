@@ -5,6 +5,7 @@
 // complete readings alone.
 
 import { z } from 'zod';
+import { enrichField } from '../../src/contracts/lookups.ts';
 import { type CollectionFacts, collectionFields, defineCollections } from './collection.ts';
 
 const path = '/api/firewall/v1/companies/{company_id}';
@@ -41,6 +42,7 @@ export const firewallSource = defineCollections({
       .default(['objects', 'policies'])
       .describe('what to read; policies include each policy’s rules'),
     ...collectionFields(),
+    enrich: enrichField(),
     shared_objects: z
       .enum(['per_company', 'once'])
       .default('per_company')

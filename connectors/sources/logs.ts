@@ -4,6 +4,7 @@
 // per company of the upstream.
 
 import { z } from 'zod';
+import { enrichField } from '../../src/contracts/lookups.ts';
 import { endpointPath } from '../shared/upstream-path.ts';
 import { defineList, listFields, mappingField } from './list.ts';
 
@@ -39,6 +40,7 @@ export const logsSource = defineList({
       'what the records mean; what is not mapped goes to unmapped',
     ),
     ...listFields(),
+    enrich: enrichField(),
   },
   flaw: ({ order_by: orderBy, order }) =>
     orderBy !== undefined && order === 'auto'

@@ -6,7 +6,9 @@ import { formats } from '../../formats/index.ts';
 import type { FormatChoice } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
+import { wantedLookups } from '../contracts/lookups.ts';
 import type { Tools } from '../contracts/tools.ts';
+import { Lookups } from '../fetch/lookups.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import type { Plan } from '../pipeline.ts';
 import type { PlannedSink } from '../send/sending.ts';
@@ -65,6 +67,7 @@ function plannedSources(
   config: Config,
   clients: ReadonlyMap<string, UpstreamClient>,
 ): readonly PlannedSource[] {
+  const lookups = lookupsOf(config, clients);
   return Object.entries(config.sources).map(
     ([name, { definition, settings, schedule, expectMs }]) => {
       const upstream = clients.get(settings.upstream);
@@ -78,8 +81,23 @@ function plannedSources(
         collection: definition.collection?.(settings) ?? null,
         schedule,
         ...(expectMs !== null && { expectMs }),
+        ...(wantedLookups(settings).length > 0 && lookups.get(settings.upstream)),
       };
     },
+  );
+}
+
+/** By upstream: all its sources share what is looked up. */
+function lookupsOf(
+  { sources }: Config,
+  clients: ReadonlyMap<string, UpstreamClient>,
+): ReadonlyMap<string, { readonly lookups: Lookups }> {
+  return new Map(
+    Array.from(clients, ([name, client]) => {
+      const own = Object.values(sources).filter(({ settings }) => settings.upstream === name);
+      const wanted = new Set(own.flatMap(({ settings }) => wantedLookups(settings)));
+      return [name, { lookups: new Lookups(client, [...wanted]) }];
+    }),
   );
 }
 

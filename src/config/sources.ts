@@ -3,6 +3,7 @@
 
 import { sources } from '../../connectors/sources/index.ts';
 import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
+import { wantedLookups } from '../contracts/lookups.ts';
 import type { Schedule } from '../fetch/schedule.ts';
 import { mappingFlaws } from '../normalise/normalise.ts';
 import type { UpstreamSettings } from '../upstream/settings.ts';
@@ -90,7 +91,11 @@ function checkWhole(
   reading: BlockReading,
 ): void {
   if (upstream?.settings) {
-    const flaw = definition.flaw?.(settings, upstream.settings) ?? null;
+    const isLooked = wantedLookups(settings).length > 0;
+    const flaw =
+      isLooked && upstream.settings.api !== 'services'
+        ? 'enrich needs an upstream with api: services, which has the look-ups'
+        : (definition.flaw?.(settings, upstream.settings) ?? null);
     if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
   }
   const { mapping } = definition.reading(settings);

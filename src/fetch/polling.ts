@@ -12,6 +12,7 @@ import { Backfill, type BackfillState, type PastTime } from './backfill.ts';
 import { CollectionPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
+import type { Lookups } from './lookups.ts';
 import type { PollResult } from './outcome.ts';
 import type { Found } from './own-pages.ts';
 import { type Schedule, timetable } from './schedule.ts';
@@ -31,6 +32,8 @@ export interface PlannedSource {
   readonly schedule: Schedule;
   /** How long none of its streams may be silent, in milliseconds; left out: as long as they are. */
   readonly expectMs?: number;
+  /** What its numbers are looked up in. */
+  readonly lookups?: Lookups;
   /** Its lists are read to the end of a past time, and not live. */
   readonly past?: PastTime;
 }
@@ -54,6 +57,8 @@ const pollsAtOnceMax = 32;
 /** First polls are spread over this much time per stream. */
 const jitterMsPerStream = 10;
 const jitterMsMax = 30_000;
+/** A run that ends by itself waits so long for look-ups, and no longer. */
+const lookupsMsMax = 5_000;
 
 interface Polled {
   readonly runner: StreamRunner;
@@ -81,6 +86,8 @@ export class Polling {
   readonly #turns;
   readonly #backfills: Backfill[] = [];
   readonly #streams = new Map<string, Polled>();
+  /** Each kept fresh by one, whatever the number of its sources. */
+  readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
   readonly #failed = Promise.withResolvers<never>();
 
   constructor(means: PollingMeans, pollsAtOnce = pollsAtOnceMax) {
@@ -126,6 +133,12 @@ export class Polling {
       const stop = new AbortController();
       this.#streams.set(stream.name, { runner, silence, forget, stop, ended: null });
     }
+    const live = sources.filter(({ streams, past }) => streams.length > 0 && past === undefined);
+    const wanted = new Set(live.flatMap(({ lookups }) => lookups ?? []));
+    for (const [lookups, { stop }] of this.#lookups) if (!wanted.has(lookups)) stop.abort();
+    for (const lookups of wanted.difference(new Set(this.#lookups.keys()))) {
+      this.#lookups.set(lookups, { stop: new AbortController(), ended: null });
+    }
   }
 
   /** Polls every stream that is not polled yet, until it is stopped. */
@@ -138,6 +151,14 @@ export class Polling {
       );
       polled.ended.catch((error) => this.#failed.reject(error));
     }
+    for (const [lookups, kept] of this.#lookups) {
+      if (kept.ended === null) kept.ended = lookups.run(this.#lookupMeans, kept.stop.signal);
+    }
+  }
+
+  get #lookupMeans() {
+    const { spool, tools } = this.#means;
+    return { spool, clock: tools.clock, log: tools.log };
   }
 
   /**
@@ -159,8 +180,10 @@ export class Polling {
   }
 
   /** Stops these streams, or all; resolves when nothing of them is under way. */
-  async stop(names: readonly string[] = this.names): Promise<void> {
-    const stopped = names.flatMap((name) => this.#streams.get(name) ?? []);
+  async stop(names?: readonly string[]): Promise<void> {
+    const lookups = names === undefined ? [...this.#lookups.values()] : [];
+    const streams = (names ?? this.names).flatMap((name) => this.#streams.get(name) ?? []);
+    const stopped = [...streams, ...lookups];
     for (const { stop } of stopped) stop.abort(new Error('stopping'));
     await Promise.allSettled(stopped.map(({ ended }) => ended));
   }
@@ -173,6 +196,10 @@ export class Polling {
   /** Reads every stream up to its tail once. Resolves with those that could not be. */
   async once(limit: AbortSignal): Promise<readonly FailedStream[]> {
     const failed: FailedStream[] = [];
+    const soon = AbortSignal.any([limit, AbortSignal.timeout(lookupsMsMax)]);
+    const renewed = Array.from(this.#lookups.keys(), (one) => one.renew(this.#lookupMeans, soon));
+    // Names that come too late are there the next time.
+    await Promise.allSettled(renewed);
     await Promise.all(
       Array.from(this.#streams, async ([stream, { runner, silence }]) => {
         const cause = await runner

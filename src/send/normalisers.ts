@@ -2,27 +2,36 @@
 
 import type { RecordReading } from '../contracts/definition.ts';
 import type { PageContext } from '../contracts/event.ts';
+import type { NumberNames } from '../contracts/lookups.ts';
 import { compileNormaliser } from '../normalise/normalise.ts';
+import { withNumberNames } from '../normalise/number-names.ts';
 import type { Normalise } from './held-event.ts';
 
 /** How the records of a source are read. */
 export interface ReadSource {
   readonly name: string;
   readonly reading: RecordReading;
+  /** Names that are put beside numbers, as far as they are known when an event is made. */
+  readonly lookups?: { readonly names: NumberNames };
 }
 
 const commonReading: RecordReading = { id: 'id', time: ['timestamp', 'time', 'created_at'] };
 
 /** For each page the normaliser of its source; one that is not in the config is read by common names. */
 export function normalisersOf(sources: readonly ReadSource[]): (context: PageContext) => Normalise {
-  const readings = new Map(sources.map((source) => [source.name, source.reading]));
+  const known = new Map(sources.map((source) => [source.name, source]));
   const compiled = new Map<string, Normalise>();
   return ({ source, kind }) => {
     const key = `${kind} ${source}`;
     let normalise = compiled.get(key);
     if (normalise === undefined) {
       const unknown = kind === 'drift' ? { id: null, time: [] } : commonReading;
-      normalise = compileNormaliser(kind, readings.get(source) ?? unknown);
+      const { reading = unknown, lookups } = known.get(source) ?? {};
+      const plain = compileNormaliser(kind, reading);
+      normalise =
+        lookups === undefined
+          ? plain
+          : (record, uid, context) => withNumberNames(plain(record, uid, context), lookups.names);
       compiled.set(key, normalise);
     }
     return normalise;

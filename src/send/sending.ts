@@ -103,7 +103,7 @@ export class Sending {
    */
   follow({ sources, routes }: Ways): void {
     this.#routes = routes;
-    for (const { name, reading } of sources) this.#sources.set(name, { name, reading, routes });
+    for (const source of sources) this.#sources.set(source.name, { ...source, routes });
     this.#selections.clear();
     this.#encoder.decodeWith(new PageDecoder(normalisersOf([...this.#sources.values()])));
   }

@@ -12,7 +12,7 @@ import type { LiveStanding, Matter, Standing } from './standing.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
 export interface AttentionFacts
-  extends Partial<Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters'>> {
+  extends Partial<Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters' | 'lookups'>> {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
     Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
@@ -51,6 +51,7 @@ export function attentionOf(
     ...noticeMatters(standing),
     ...conditionMatters(standing, now),
     ...filterMatters(standing),
+    ...lookupMatters(standing),
     ...endOfLifeMatters(standing, now),
   ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
@@ -211,6 +212,17 @@ function conditionMatters({ conditions = [] }: AttentionFacts, now: number): rea
         : `${streams.length.toLocaleString('en')} streams: ${listed(streams)}`;
     const what = `was found in the last day in ${where}`;
     return { mood: 'warn', who: condition, what, message: group[0]?.message ?? null, next: null };
+  });
+}
+
+/** What was read before serves on, however old. */
+function lookupMatters({ lookups = [] }: AttentionFacts): readonly Matter[] {
+  return lookups.flatMap(({ upstream, name, read_at: at, error }): readonly Matter[] => {
+    if (error === null) return [];
+    const without = at === null ? 'numbers go out without names' : `names are those of ${at}`;
+    const who = `Look-up ${name} of ${upstream}`;
+    const next = 'It is read again by itself; leave it out of enrich if upstream does not have it.';
+    return [{ mood: 'warn', who, what: `cannot be read: ${without}`, message: error, next }];
   });
 }
 

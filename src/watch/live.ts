@@ -15,6 +15,7 @@ import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
 import type { LiveError, LiveSink, LiveStanding, LiveStream, PathLimit, Sum } from './standing.ts';
 import { backlogOf, type CheckpointFacts, readState, type State } from './state.ts';
+import { lookupsOf } from './stored.ts';
 
 /** Where the facts come from. */
 export interface Sights {
@@ -33,7 +34,7 @@ export interface Sights {
 export interface Moment
   extends Pick<
     LiveStanding,
-    'streams' | 'spool' | 'sinks' | 'conditions' | 'filters' | 'reload_refused'
+    'streams' | 'spool' | 'sinks' | 'conditions' | 'filters' | 'lookups' | 'reload_refused'
   > {
   readonly upstreams: readonly Omit<
     LiveStanding['upstreams'][number],
@@ -105,6 +106,7 @@ export function watching(sights: Sights): () => Moment {
       })),
       conditions: findings.latest,
       filters: filtersOf(plan, filterFailures),
+      lookups: lookupsOf(plan, durable),
       reload_refused: null,
       intervals,
       refused: new Map(sinks.map(({ name, deadLetters }) => [name, deadLetters])),

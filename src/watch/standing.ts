@@ -78,6 +78,16 @@ const filter = z.object({
   why: z.string().nullable(),
 });
 
+/** A look-up that sources of an upstream want. */
+const lookup = z.object({
+  upstream: z.string(),
+  name: z.string(),
+  /** When it was read last; null: never. */
+  read_at: time,
+  /** Why it could not be read lately; null: it could. */
+  error: z.string().nullable(),
+});
+
 const standing = z.object({
   /** Why the config as it stands in its file does not run; null: it does. */
   reload_refused: lastError.extend({ at: time }).nullable().default(null),
@@ -85,6 +95,7 @@ const standing = z.object({
   spool,
   sinks: many(sink),
   filters: many(filter).default([]),
+  lookups: many(lookup).default([]),
 });
 
 const names = many(z.string());

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
 import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
 import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
@@ -55,6 +56,8 @@ interface SinkState extends z.output<typeof sinkNote> {
 export interface State {
   readonly streams: ReadonlyMap<string, StreamState>;
   readonly sinks: ReadonlyMap<string, SinkState>;
+  /** By upstream. */
+  readonly lookups: ReadonlyMap<string, HeldLookups['tables']>;
   readonly spool: {
     readonly bytes: number;
     /** Events in the pages held. */
@@ -71,6 +74,7 @@ export interface State {
 const nothing: State = {
   streams: new Map(),
   sinks: new Map(),
+  lookups: new Map(),
   spool: { bytes: 0, events: 0, oldestAt: null, oldest: 0, end: 0 },
   holder: null,
 };
@@ -92,7 +96,7 @@ export function readState(dir: string): State {
   return lookInto(dir, { ...nothing, holder }, (store) => {
     const { bytes, oldest, end } = store.refresh();
     const spool = { bytes, oldest, end, ...store.held() };
-    return { streams: streamsOf(store), sinks: sinksOf(store), spool, holder };
+    return { ...heldOf(store), sinks: sinksOf(store), spool, holder };
   });
 }
 
@@ -108,9 +112,9 @@ export function backlogOf(
  * What a backfill remembers (hold/backfills.ts), and what is held beside a checkpoint, stands where
  * streams have theirs, and is none's.
  */
-const ofNoStream = /#(backfill-[0-9a-f-]+|silence)$/;
+const ofNoStream = /#(backfill-[0-9a-f-]+|silence|lookups)$/;
 
-function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
+function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
   const notes = store.noted('stream');
   const held = store.streams.checkpoints();
   const bodies = new Map(held.map(({ stream, checkpoint }) => [stream, checkpoint]));
@@ -119,13 +123,18 @@ function streamsOf(store: Store): ReadonlyMap<string, StreamState> {
   );
   const names = new Set([...checkpoints.keys(), ...notes.keys()]);
   for (const name of names) if (ofNoStream.test(name)) names.delete(name);
-  return new Map(
+  const lookups = held.flatMap(({ stream, checkpoint }) => {
+    const upstream = lookedUpAt(stream);
+    return upstream === null ? [] : [[upstream, parseLookups(checkpoint).tables] as const];
+  });
+  const streams = new Map(
     Array.from(names, (name) => {
       const note = streamNote.parse(notes.get(name) ?? {});
       const silent_since = silentSince(bodies.get(silenceKey(name)));
       return [name, { ...note, silent_since, checkpoint: checkpoints.get(name) ?? null }];
     }),
   );
+  return { streams, lookups: new Map(lookups) };
 }
 
 function sinksOf(store: Store): ReadonlyMap<string, SinkState> {

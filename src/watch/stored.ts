@@ -2,7 +2,7 @@
 
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type LastError, roomInSpool, type StoredStanding } from './standing.ts';
+import { type LastError, roomInSpool, type Standing, type StoredStanding } from './standing.ts';
 import { backlogOf, type State } from './state.ts';
 
 /** What the config says there is. */
@@ -78,5 +78,22 @@ export function storedStanding(
     }),
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
     filters: [],
+    lookups: lookupsOf(plan, stored),
   };
+}
+
+/** The look-ups that sources want, as they are held. */
+export function lookupsOf(
+  { sources }: Pick<Plan, 'sources'>,
+  { lookups: held }: Pick<State, 'lookups'>,
+): Standing['lookups'] {
+  const wanted = new Map(
+    sources.flatMap((one) => (one.lookups ? [[one.upstream, one.lookups] as const] : [])),
+  );
+  return [...wanted].flatMap(([upstream, lookups]) =>
+    lookups.wanted.map((name) => {
+      const { at = null, error = null } = held.get(upstream)?.[name] ?? {};
+      return { upstream, name, read_at: timeText(at), error };
+    }),
+  );
 }

@@ -88,6 +88,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     sinks: [aSink()],
     conditions: [],
     filters: [],
+    lookups: [],
     reload_refused: null,
     intervals: new Map(streams.map(({ name }) => [name, 1_000])),
     refused: new Map(),

@@ -1,0 +1,144 @@
+// The look-ups of one upstream: read once for all sources that want them, held in the state, and
+// renewed daily. What must stay true: no record waits for one; one that cannot be read whole stays
+// as it was last, however old, and what is wrong with it is told in the status.
+
+import type { LookupName, NumberNames } from '../contracts/lookups.ts';
+import type { CollectionStream } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import type { Upstream } from '../contracts/upstream.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import type { Element } from './collection/entities.ts';
+import { WholeList } from './collection/whole-list.ts';
+import { type HeldLookups, lookupsKey, parseLookups } from './held-lookups.ts';
+
+const paths: Readonly<Record<LookupName, string>> = {
+  ip_protocols: '/api/firewall/v1/ip-protocols',
+  icmp_types: '/api/firewall/v1/icmp-types',
+  icmpv6_types: '/api/firewall/v1/icmpv6-types',
+};
+
+/** What they are read with. */
+export interface LookupMeans {
+  readonly spool: Pick<Spool, 'append' | 'recall' | 'room'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const renewMs = 24 * 3_600_000;
+const retryMs = 10 * 60_000;
+/** A byte counts so many; names are a line at most. */
+const numberMax = 255;
+const nameLengthMax = 100;
+
+/** The look-ups of one upstream. */
+export class Lookups {
+  readonly wanted: readonly LookupName[];
+  readonly #upstream: Upstream;
+  #names: NumberNames = {};
+
+  constructor(upstream: Upstream, wanted: readonly LookupName[]) {
+    this.#upstream = upstream;
+    this.wanted = wanted;
+  }
+
+  /** Those that are known by now. */
+  get names(): NumberNames {
+    return this.#names;
+  }
+
+  /** Takes up what is held and keeps it fresh until aborted. */
+  async run(means: LookupMeans, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const waitMs = await this.renew(means, signal).catch((error) => {
+        means.log.debug('reading look-ups', { error: String(error) });
+        return retryMs;
+      });
+      await means.clock.sleep(waitMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** Reads what is missing or old; resolves with how long to wait for the next time. */
+  async renew({ spool, clock, log }: LookupMeans, signal: AbortSignal): Promise<number> {
+    const key = lookupsKey(this.#upstream.name);
+    const { tables } = parseLookups((await spool.recall(key)).checkpoint);
+    this.#take(tables);
+    const isDue = (name: LookupName) => (tables[name]?.at ?? 0) + renewMs <= clock.now();
+    const due = this.wanted.filter((name) => tables[name]?.error != null || isDue(name));
+    for (const name of due) {
+      const before = tables[name] ?? { at: null, names: [], error: null };
+      const read = await this.#read(name, { spool, clock, log }, signal);
+      const isRead = typeof read !== 'string';
+      tables[name] = isRead
+        ? { at: clock.now(), names: read, error: null }
+        : { ...before, error: read };
+      if (!isRead)
+        log.warn('a look-up cannot be read; numbers go on', { lookup: name, error: read });
+    }
+    if (due.length > 0) {
+      await spool.append({ stream: key, pages: [], checkpoint: { version: 1, tables } });
+    }
+    this.#take(tables);
+    const ages = this.wanted.map((name) => clock.now() - (tables[name]?.at ?? 0));
+    const isWell = this.wanted.every((name) => tables[name]?.error === null);
+    return isWell ? Math.max(retryMs, renewMs - Math.max(...ages)) : retryMs;
+  }
+
+  #take(tables: HeldLookups['tables']): void {
+    this.#names = Object.fromEntries(
+      this.wanted.map((name) => [name, new Map(tables[name]?.names ?? [])]),
+    );
+  }
+
+  /** Its rows, or why it cannot be read whole. */
+  async #read(
+    lookup: LookupName,
+    { spool, clock, log }: LookupMeans,
+    signal: AbortSignal,
+  ): Promise<[number, string][] | string> {
+    const list = new WholeList({ stream: this.#streamOf(lookup), spool, clock, log });
+    const read = await list.read(signal);
+    if (read.outcome !== 'ok') return read.cause.message;
+    if (read.flaw !== null) return read.flaw.cause.message;
+    const rows = read.elements.flatMap((element): [number, string][] => {
+      const row = rowOf(element);
+      return row === null ? [] : [row];
+    });
+    return rows.length > 0 ? rows : `reading ${paths[lookup]}: no row has a number and a name`;
+  }
+
+  /** The document says what is looked up and not how it is paged, as with all that is read whole. */
+  #streamOf(lookup: LookupName): CollectionStream {
+    const path = paths[lookup];
+    const name = `${lookupsKey(this.#upstream.name)}/${lookup}`;
+    const request = { path, template: path, query: [] };
+    const pagination = {
+      style: 'shown',
+      ...{ cursor_param: 'cursor', limit_param: 'limit', offset_param: 'offset' },
+      ...{ items: 'data', next: 'next_cursor', total: 'total' },
+    } as const;
+    const upstream = this.#upstream;
+    return {
+      kind: 'collection',
+      ...{ name, source: upstream.name, paths: [path], fingerprint: '', resource: lookup },
+      entity: { kind: lookup, ids: ['id'] },
+      list: { name, upstream, request, pagination, sorting: [], pageLimit: null, id: null },
+    };
+  }
+}
+
+const numberKeys = ['number', 'value', 'protocol', 'type', 'code', 'id'];
+const nameKeys = ['name', 'keyword', 'label', 'description'];
+
+/** The document shows no fields: the first that holds a byte, and the first that holds words. */
+function rowOf({ value }: Element): [number, string] | null {
+  const number = numberKeys
+    .map((key) => value[key])
+    .map((one) => (typeof one === 'string' && /^\d{1,3}$/.test(one) ? Number(one) : one))
+    .find(
+      (one) => typeof one === 'number' && Number.isInteger(one) && one >= 0 && one <= numberMax,
+    );
+  const name = nameKeys.map((key) => value[key]).find((one) => typeof one === 'string' && one);
+  if (typeof number !== 'number' || typeof name !== 'string') return null;
+  return [number, cleanText(name, nameLengthMax)];
+}

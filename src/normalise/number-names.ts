@@ -1,0 +1,72 @@
+// Names beside the numbers that IANA assigns: of IP protocols, and of ICMP types. A pure function
+// of the event and the tables, applied on the way out, so that neither what is held nor a uid hangs
+// on what a look-up says. What must stay true: nothing that upstream sent is changed or covered,
+// and a number without a name stays as it is.
+
+import type { OcsfEvent } from '../contracts/event.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { LookupName, NumberNames } from '../contracts/lookups.ts';
+import { canonical } from './slots.ts';
+
+/** The members that hold such a number, by their names as upstreams write them. */
+const members: ReadonlyMap<string, LookupName> = new Map(
+  Object.entries({
+    ip_protocols:
+      'protocol protocolnumber protocolnum protocolid ipprotocol ipprotocolnumber proto protonum ipproto transportprotocol',
+    icmp_types: 'icmptype icmp4type icmpv4type icmptypenumber',
+    icmpv6_types: 'icmpv6type icmp6type icmpv6typenumber',
+  } satisfies Record<LookupName, string>).flatMap(([lookup, names]) =>
+    names.split(' ').map((name) => [name, lookup as LookupName] as const),
+  ),
+);
+
+/** Deeper than any record that means something. */
+const depthMax = 16;
+
+/** The event with the names that the tables know. */
+export function withNumberNames(event: OcsfEvent, names: NumberNames): OcsfEvent {
+  const { connection_info: connection, unmapped, entity, entity_result: result } = event;
+  return {
+    ...event,
+    ...(isObject(connection) && { connection_info: protocolNamed(connection, names) }),
+    ...(unmapped !== undefined && { unmapped: namedIn(unmapped, names) as JsonObject }),
+    ...(isObject(entity) && { entity: dataNamed(entity, names) }),
+    ...(isObject(result) && { entity_result: dataNamed(result, names) }),
+  };
+}
+
+/** OCSF wants `protocol_name` in lower case. */
+function protocolNamed(connection: JsonObject, { ip_protocols: names }: NumberNames): JsonObject {
+  const name = names?.get(numberOf(connection.protocol_num));
+  if (name === undefined || connection.protocol_name !== undefined) return connection;
+  return { ...connection, protocol_name: name.toLowerCase() };
+}
+
+function dataNamed(entity: JsonObject, names: NumberNames): JsonObject {
+  return entity.data === undefined ? entity : { ...entity, data: namedIn(entity.data, names) };
+}
+
+/** The same value where there is nothing to name in it. */
+function namedIn(value: Json | undefined, names: NumberNames, depth = 0): Json {
+  if (typeof value !== 'object' || value === null || depth > depthMax) return value ?? null;
+  if (Array.isArray(value)) return value.map((one) => namedIn(one, names, depth + 1));
+  const added: [string, Json][] = [];
+  const named = Object.entries(value).map(([key, inner]): [string, Json] => {
+    const name = nameFor(key, inner, names);
+    if (name !== undefined && !Object.hasOwn(value, `${key}_name`))
+      added.push([`${key}_name`, name]);
+    return [key, namedIn(inner, names, depth + 1)];
+  });
+  return Object.fromEntries([...named, ...added]);
+}
+
+function nameFor(key: string, value: Json | undefined, names: NumberNames): string | undefined {
+  const lookup = members.get(canonical(key));
+  return lookup === undefined ? undefined : names[lookup]?.get(numberOf(value));
+}
+
+/** NaN for what is no number of one byte. */
+function numberOf(value: unknown): number {
+  if (typeof value === 'string') return /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
+  return typeof value === 'number' ? value : Number.NaN;
+}
