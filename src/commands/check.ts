@@ -53,6 +53,9 @@ export const check = defineCommand({
         if (cause === null) means.out(`${painted('ok', 'good')}    ${what}`);
         else means.out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
       }
+      for await (const note of descriptionNotes(plan)) {
+        means.out(`${painted('note', 'warn')}  ${note}`);
+      }
       return isWell ? 0 : 3;
     } finally {
       await tools.http.close();
@@ -167,6 +170,18 @@ async function* answersOf(
   for (const { name, definition, settings } of plan.sinks) {
     const asked = within((signal) => definition.probe(settings, tools, signal));
     yield [`sink ${name}: connection`, await asked];
+  }
+}
+
+/** What each upstream's own description says of what is asked there; nothing hangs on it. */
+async function* descriptionNotes({ upstreams, sources }: WholePlan): AsyncGenerator<string> {
+  const { openApiNotes } = await import('./shared/openapi.ts');
+  for (const [name, upstream] of upstreams) {
+    const streams = sources.flatMap((one) => (one.upstream === name ? one.streams : []));
+    const signal = AbortSignal.timeout(answerWithinMs);
+    for (const note of await openApiNotes(upstream, streams, signal)) {
+      yield `upstream ${name}: ${note}`;
+    }
   }
 }
 

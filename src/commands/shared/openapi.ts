@@ -1,0 +1,165 @@
+// An upstream's own description of itself (`openapi.json`) beside what the config asks of it: what
+// is missing there, deprecated or unread. It is a hint and no more, since it may lag behind the
+// server, and none is needed to run. What must stay true: whatever is served there is hostile until
+// it has the right shape, so it is bounded and read by its own members only, and told in few notes.
+
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import type { ListEndpoint, Stream } from '../../contracts/source.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import type { UpstreamClient } from '../../upstream/client.ts';
+
+/** Descriptions of large APIs are a few MiB. */
+const bytesMax = 16 * 1024 * 1024;
+const notesMax = 20;
+const namedMax = 5;
+const nameLengthMax = 120;
+
+/** Notes on an upstream's description and the streams that are read there. Never throws. */
+export async function openApiNotes(
+  upstream: UpstreamClient,
+  streams: readonly Stream[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const path = '/openapi.json';
+  try {
+    const answer = await upstream.get({ path, template: path, query: [] }, signal);
+    if (answer.outcome !== 'ok') {
+      const { status, cause } = answer;
+      const isToldOrNone = status === 404 || cause.code === 'token_refused';
+      return isToldOrNone ? [] : [`${path} cannot be compared: ${cause.message}`];
+    }
+    if (answer.body.byteLength > bytesMax) return [`${path} is too large to be compared`];
+    const described: Json = JSON.parse(Buffer.from(answer.body).toString('utf8'));
+    const notes = compared(described, new URL(upstream.baseUrl).pathname, streams);
+    const more = notes.length - notesMax;
+    return more > 0 ? [...notes.slice(0, notesMax), `and ${more} more`] : notes;
+  } catch {
+    return [`${path} is no description that can be compared`];
+  }
+}
+
+interface Operation {
+  /** As the description has it. */
+  readonly path: string;
+  readonly deprecated: boolean;
+  /** Query parameters by name. */
+  readonly parameters: ReadonlyMap<string, JsonObject>;
+}
+
+/** Pure: what a description says of streams below a base path. */
+export function compared(
+  described: Json,
+  base: string,
+  streams: readonly Stream[],
+): readonly string[] {
+  const operations = operationsOf(described, base);
+  if (operations.size === 0) return ['openapi.json names no path'];
+  const endpoints = new Map(
+    streams.flatMap(endpointsOf).map((endpoint) => [endpoint.template, endpoint]),
+  );
+  const read = new Set([...endpoints.keys()].map(shapeOf));
+  const notes = [...endpoints.values()].flatMap((one) =>
+    endpointNotes(one, operations.get(shapeOf(one.template))),
+  );
+  const unread = [...operations].flatMap(([shape, { path, deprecated }]) =>
+    read.has(shape) || deprecated || shape === '/openapi.json' ? [] : [clean(path)],
+  );
+  if (unread.length === 0) return notes;
+  const rest = unread.length - namedMax;
+  const names = `${unread.slice(0, namedMax).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return [...notes, `openapi.json has what no source here reads: ${names}`];
+}
+
+/** What is asked for, as far as a description can tell of it. */
+interface Asked {
+  readonly template: string;
+  readonly parameters: readonly string[];
+  /** The services' logs are no part of the description, as its document says. */
+  readonly mayBeMissing: boolean;
+}
+
+function endpointsOf(stream: Stream): readonly Asked[] {
+  const list = stream.kind === 'list' ? stream : stream.list;
+  const mayBeMissing = stream.kind === 'list' && stream.records === 'log';
+  const byId = stream.kind === 'collection' ? stream.detail?.request('id') : null;
+  const { template } = list.request;
+  const whole = { template, parameters: parametersOf(list), mayBeMissing };
+  return byId ? [whole, { template: byId.template, parameters: [], mayBeMissing }] : [whole];
+}
+
+function parametersOf({ request, sorting, pagination, pageLimit }: ListEndpoint): string[] {
+  const { style, cursor_param, offset_param, limit_param } = pagination;
+  const place = style === 'cursor' ? [cursor_param] : style === 'offset' ? [offset_param] : [];
+  const fixed = [...request.query, ...sorting].map(([name]) => name);
+  return [...fixed, ...place, ...(pageLimit === null ? [] : [limit_param])];
+}
+
+function endpointNotes(asked: Asked, operation: Operation | undefined): readonly string[] {
+  const { template, parameters, mayBeMissing } = asked;
+  if (operation === undefined) {
+    return mayBeMissing ? [] : [`openapi.json does not have ${template}`];
+  }
+  const notes = operation.deprecated ? [`openapi.json calls ${template} deprecated`] : [];
+  const documented = operation.parameters;
+  // A description without any parameters says nothing about them.
+  if (documented.size === 0) return notes;
+  for (const name of parameters) {
+    const parameter = documented.get(name);
+    if (parameter === undefined) notes.push(`openapi.json has no parameter ${name} of ${template}`);
+    else if (parameter.deprecated === true) {
+      notes.push(`openapi.json calls the parameter ${name} of ${template} deprecated`);
+    }
+  }
+  for (const [name, { required }] of documented) {
+    if (required !== true || parameters.includes(name)) continue;
+    notes.push(
+      `openapi.json requires the parameter ${clean(name)} of ${template}, which is not sent`,
+    );
+  }
+  return notes;
+}
+
+/** What can be read there, by the shape of its path below the base. */
+function operationsOf(described: Json, base: string): ReadonlyMap<string, Operation> {
+  const operations = new Map<string, Operation>();
+  const root = isObject(described) ? described : {};
+  const own = base.replace(/\/$/, '');
+  for (const [path, item] of Object.entries(isObject(root.paths) ? root.paths : {})) {
+    const get = isObject(item) ? item.get : undefined;
+    if (!isObject(item) || !isObject(get)) continue;
+    const parameters = new Map<string, JsonObject>();
+    for (const one of [...elements(item.parameters), ...elements(get.parameters)]) {
+      const parameter = resolved(one, root);
+      if (parameter?.in === 'query' && typeof parameter.name === 'string') {
+        parameters.set(parameter.name, parameter);
+      }
+    }
+    const below = own !== '' && path.startsWith(`${own}/`) ? path.slice(own.length) : path;
+    operations.set(shapeOf(below), { path, deprecated: get.deprecated === true, parameters });
+  }
+  return operations;
+}
+
+function elements(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A parameter, or what it refers to among the description's own; references are followed once. */
+function resolved(parameter: Json, { components }: JsonObject): JsonObject | null {
+  if (!isObject(parameter)) return null;
+  if (typeof parameter.$ref !== 'string') return parameter;
+  const name = /^#\/components\/parameters\/([^/]+)$/.exec(parameter.$ref)?.[1];
+  const known = isObject(components) ? components.parameters : undefined;
+  if (name === undefined || !isObject(known) || !Object.hasOwn(known, name)) return null;
+  const found = known[name];
+  return isObject(found) ? found : null;
+}
+
+/** A path whatever its placeholders are called. */
+function shapeOf(path: string): string {
+  return path.replace(/\{[^}/]*\}/g, '{}');
+}
+
+function clean(text: string): string {
+  return cleanText(text, nameLengthMax);
+}

@@ -1,0 +1,117 @@
+// An upstream's description beside what the config asks: what is told of it, and that nothing it says or is can fail a
+// check.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { compared } from '../../src/commands/shared/openapi.ts';
+import type { Json } from '../../src/contracts/json.ts';
+import type { FaultScript } from '../../src/sandbox/sandbox.ts';
+import { runHere } from '../support/cli.ts';
+import { madeUpList } from '../support/made-up-list.ts';
+import { aSetup } from './a-setup.ts';
+
+const path = '/companies/{company_id}/things';
+const stream = madeUpList(() => Promise.reject(new Error('not asked')), {
+  request: { path: '/companies/c-1/things', template: path, query: [['status', 'open']] },
+});
+const parameters = ['status', 'cursor', 'limit'].map((name) => ({ name, in: 'query' }));
+const get = { parameters };
+
+describe.each([
+  ['all that is asked', { [path]: { get } }, []],
+  ['other names in the path', { '/companies/{id}/things': { get } }, []],
+  ['the base in its paths', { [`/v1${path}`]: { get } }, []],
+  [
+    'parameters of the path, by reference',
+    {
+      [path]: {
+        parameters: [{ $ref: '#/components/parameters/Status' }],
+        get: { parameters: parameters.slice(1) },
+      },
+    },
+    [],
+  ],
+  ['no parameters at all', { [path]: { get: {} } }, []],
+  [
+    'not the path',
+    { '/others': { get } },
+    [`does not have ${path}`, 'no source here reads: /others'],
+  ],
+  ['only a POST', { [path]: { post: get } }, ['names no path']],
+  ['a deprecated operation', { [path]: { get: { ...get, deprecated: true } } }, ['deprecated']],
+  [
+    'not a parameter',
+    { [path]: { get: { parameters: parameters.slice(0, 2) } } },
+    ['no parameter limit'],
+  ],
+  [
+    'a deprecated parameter',
+    {
+      [path]: {
+        get: {
+          parameters: parameters.map((one) => ({ ...one, deprecated: one.name === 'status' })),
+        },
+      },
+    },
+    ['the parameter status'],
+  ],
+  [
+    'a required parameter',
+    {
+      [path]: {
+        get: {
+          parameters: [...parameters, { name: 'from\u001b[31m', in: 'query', required: true }],
+        },
+      },
+    },
+    ['requires the parameter from [31m'],
+  ],
+  ['nonsense', [1, 'x', null] as Json, ['names no path']],
+  [
+    'nonsense within',
+    {
+      [path]: {
+        get: { parameters: [null, 3, { $ref: '#/components/parameters/__proto__' }, { name: 7 }] },
+      },
+    },
+    [],
+  ],
+] as [string, Json, string[]][])('a description with %s', (_, paths, told) => {
+  test(`tells ${told.length}`, () => {
+    const components = { parameters: { Status: { name: 'status', in: 'query' } } };
+    const notes = compared({ paths, components }, '/v1', [stream]);
+    expect(notes).toHaveLength(told.length);
+    for (const [index, text] of told.entries()) expect(notes[index]).toContain(text);
+  });
+});
+
+async function checked(fault: FaultScript) {
+  const { config } = await aSetup({ sandbox: { faults: fault } });
+  writeFileSync(
+    config,
+    readFileSync(config, 'utf8').replace('every:', 'params: { colour: red }, every:'),
+  );
+  return await runHere(['check', '-c', config, '--connect']);
+}
+
+test('check --connect tells what the description says', async () => {
+  const { stdout, exitCode } = await checked({});
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(
+    /note +upstream edge: openapi\.json has no parameter colour of \/audit\/events/,
+  );
+  expect(stdout).toMatch(
+    /note +upstream edge: openapi\.json has what no source here reads: .*\/sites/,
+  );
+});
+
+test.each(['404', 'html', 'huge', 'cut_json', 'empty_object', 'reset'])(
+  'check --connect goes well where the description is %s',
+  async (kind) => {
+    const fault = kind === '404' ? 404 : kind;
+    const rules = [{ path: '/v1/openapi.json', fault }] as NonNullable<FaultScript['rules']>;
+    const { stdout, exitCode } = await checked({ rules });
+    expect(exitCode, stdout).toBe(0);
+    expect(stdout.match(/note +upstream edge/g)?.length ?? 0).toBe(kind === '404' ? 0 : 1);
+  },
+);
