@@ -6,8 +6,8 @@
 // old file does no harm.
 
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, mkdtemp, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
@@ -113,7 +113,8 @@ export const fileSink = defineSink({
       }
       let directory = dirname(resolve(path));
       while (!(await exists(directory))) directory = dirname(directory);
-      await access(directory, constants.W_OK | constants.X_OK);
+      // Where nobody can make a file, as below /proc, rights alone would say yes to root.
+      await rmdir(await mkdtemp(join(directory, '.sluice-')));
     } catch (error) {
       const what = errorCodeOf(error) || (error instanceof Error ? error.message : String(error));
       throw new ExportError('sink_refused', `looking whether ${path} can be written: ${what}`, {

@@ -62,12 +62,7 @@ const awayMsMax = 60_000;
 const stoppedWithinMs = 10_000;
 
 /** 0: read and delivered; 1: not, or not all of it, saying why. */
-const start = defineCommand({
-  name: 'start',
-  about: '',
-  options,
-  run: backfilled,
-});
+const start = defineCommand({ name: 'start', about: '', options, run: backfilled });
 
 /** Asks for one. It was typed without a word behind it once, when there was nothing else. */
 export const backfill: CommandGroup = {

@@ -3,9 +3,10 @@
 // is opened with the new contents and the old one closes behind its last request. A file caught
 // half-written keeps the old pool in use.
 
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Agent, buildConnector } from 'undici';
 import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
+import { fileStamp } from './fingerprint.ts';
 
 /** See HttpClientOptions. */
 export interface PoolsOptions {
@@ -109,11 +110,7 @@ function filesOf(tls: TlsSettings): readonly string[] {
 }
 
 function stampOf(tls: TlsSettings): string {
-  const stamps = filesOf(tls).map((file) => {
-    const stat = statSync(file, { throwIfNoEntry: false });
-    return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : 'absent';
-  });
-  return stamps.join(' ');
+  return filesOf(tls).map(fileStamp).join(' ');
 }
 
 function unusable(tls: TlsSettings): boolean {

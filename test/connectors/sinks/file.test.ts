@@ -276,6 +276,10 @@ describe('file probe', () => {
     await expect(probe(tempDir())).rejects.toThrow(/not a regular file/);
   });
 
+  test.skipIf(process.platform !== 'linux')('throws where nobody can make a file', async () => {
+    await expect(probe('/proc/a/b')).rejects.toThrow(/looking whether \/proc\/a\/b can be written/);
+  });
+
   test.skipIf(process.getuid?.() === 0)(
     'throws where the directory may not be written',
     async () => {
