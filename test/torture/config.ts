@@ -24,6 +24,8 @@ export function configText({ dir, activeFile, sandbox, receivers }: ConfigParts)
   const reading = 'every: 1s, lookback: 30s, rewind_every: 5s, reconcile_every: 5s';
   const kafkaSink = (name: string, more: string) =>
     `{ type: kafka, brokers: ["${kafka.addresses.plain}"], topic: ${name}, format: json, exactly_once: true, transactional_id: ${name}, timeout: 5s, ${more}, ${retry} }`;
+  // What a busy machine is late with is no repeat without a cause.
+  const patient = '20s';
   const retry = 'retry: { min: 100ms, max: 2s }';
   return `state: { dir: ${dir}/state }
 upstreams:
@@ -51,8 +53,8 @@ sinks:
   archive: { type: syslog, address: "tcp://127.0.0.1:${archive.port}", format: json, max_message: 60000, resend_window: 500ms, confirm: close, ${retry} }
   lake: ${kafkaSink('lake', 'driver: kafkajs, compression: gzip')}
   river: ${kafkaSink('river', 'driver: platformatic, compression: gzip')}
-  otel: { type: otlp, url: "${otel.url}", format: { type: otel, raw_data: true }, compression: gzip, timeout: 2s, batch: { events: 200, wait: 200ms }, ${retry} }
-  post: { type: http, url: "${post.url}/in", format: { type: json, raw_data: true }, tls: { ca_file: ${trust.post.caFile} }, timeout: 2s, batch: { events: 200, wait: 200ms }, ${retry} }
+  otel: { type: otlp, url: "${otel.url}", format: { type: otel, raw_data: true }, compression: gzip, timeout: ${patient}, batch: { events: 200, wait: 200ms }, ${retry} }
+  post: { type: http, url: "${post.url}/in", format: { type: json, raw_data: true }, tls: { ca_file: ${trust.post.caFile} }, timeout: ${patient}, batch: { events: 200, wait: 200ms }, ${retry} }
   disk: { type: file, path: ${activeFile}, format: json, rotate: { bytes: ${rotateBytes} }, compress: gzip, batch: { wait: 50ms }, ${retry} }
 shutdown: { timeout: 4s }
 `;
