@@ -9,10 +9,7 @@ const placeholder = /\{(\w+)\}/g;
 /** The one variable part that a config may write. */
 const companyPlaceholder = '{company_id}';
 
-/**
- * A path setting such as `/audit/events`; `{company_id}` and `own` are the only variable parts it
- * may have.
- */
+/** A path setting such as `/audit/events`; its variable parts are `{company_id}` and `own`. */
 export function endpointPath(own = companyPlaceholder) {
   return z
     .string()

@@ -158,10 +158,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   };
 }
 
-/**
- * A million records take some seconds; a transaction that another has left open in the topic may
- * last a quarter of an hour.
- */
+/** Reading back takes seconds; a transaction left open in the topic, a quarter of an hour. */
 const readBackMsMax = 120_000;
 
 async function within<T>(

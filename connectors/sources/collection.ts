@@ -27,10 +27,7 @@ interface Defaults {
   readonly removals?: boolean;
 }
 
-/**
- * The keys that all collections have: when a change or an absence is believed, and what is
- * compared.
- */
+/** The keys of all collections: when a change or an absence is believed, and of what. */
 export const collectionFields = ({ baseline = 'summary', removals = true }: Defaults = {}) => ({
   confirm_after: duration()
     .prefault('30s')

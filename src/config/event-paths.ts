@@ -68,10 +68,7 @@ export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolea
   return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);
 }
 
-/**
- * What is wrong with comparing what stands at a path with a value: it is of another kind, which CEL
- * calls unequal; null: nothing.
- */
+/** What is wrong with comparing what stands at a path with a value of another kind, or null. */
 export function valueFlaw(
   path: EventPath,
   value: Comparison['value'],

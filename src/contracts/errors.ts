@@ -45,10 +45,7 @@ export interface ErrorParts {
   readonly cause?: unknown;
 }
 
-/**
- * A failure told in the form `what was being done: what happened`, e.g.
- * `reading page 41 of audit: upstream answered 403`.
- */
+/** A failure, told as `what was being done: what happened`, with what to do next. */
 export class ExportError extends Error {
   readonly code: ErrorCode;
   readonly next: string;

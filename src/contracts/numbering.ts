@@ -7,10 +7,7 @@ import type { Offset } from './event.ts';
 
 /** The time between two starts. */
 export interface Epoch {
-  /**
-   * Grows from epoch to epoch; unique, since it is when the epoch began, in epoch milliseconds. 0:
-   * before there were epochs.
-   */
+  /** When the epoch began, epoch milliseconds: unique, and grows. 0: before there were epochs. */
   readonly id: number;
   /** The first number that was not given by its end; null: it goes on. */
   readonly until: Offset | null;

@@ -15,10 +15,7 @@ export interface Batch {
   /** The same for each attempt at the same events. */
   readonly id: string;
   readonly events: readonly Event[];
-  /**
-   * The events encoded by the sink's format, same order; where the sink asked for `documents`, by
-   * the format's `document`.
-   */
+  /** The events encoded by the sink's format, or its `document` where asked for; same order. */
   readonly lines: EncodedLines;
   /** Where the first event stands, and the offset that is reached once this is delivered. */
   readonly start: Offset;

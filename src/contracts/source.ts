@@ -11,10 +11,7 @@ export type Order = 'oldest_first' | 'newest_first' | 'mixed';
 
 /** How a list endpoint is paged, in the words of the config. */
 export interface Pagination {
-  /**
-   * `shown`: by cursor or offset, as the first answer shows, which is asked for without parameters;
-   * no config says so.
-   */
+  /** `shown`: by cursor or offset, as the first answer shows; no config says so. */
   readonly style: 'cursor' | 'offset' | 'none' | 'shown';
   /** Query parameters. */
   readonly cursor_param: string;

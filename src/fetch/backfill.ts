@@ -90,9 +90,7 @@ export class Backfill {
     return { ...counts, share: this.#share() };
   }
 
-  /**
-   * Reads on, to the end of the list or of the time asked for. Never throws for what upstream did.
-   */
+  /** Reads on, to the end of the list or of the time asked for. Never throws for upstream. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     try {
       const { whole } = await this.#reader.load();
@@ -171,10 +169,7 @@ export class Backfill {
     return parseCheckpoint(checkpoint)?.growth.order ?? 'unknown';
   }
 
-  /**
-   * A place that upstream no longer takes costs no more than a walk from the list's start, repeats
-   * left out.
-   */
+  /** A place that upstream no longer takes costs a walk from the start, repeats left out. */
   async #failed(failure: Failure): Promise<PollResult> {
     this.#reader.discard();
     const { resume } = (await this.#reader.load()).end;
@@ -210,10 +205,7 @@ export class Backfill {
     return Math.min(1, Math.max(0, (reachedAt - firstAt) / (goal - firstAt)));
   }
 
-  /**
-   * The time at which the walk ends; null where nobody knows: a list goes back as far as upstream
-   * keeps it.
-   */
+  /** The time at which the walk ends; null where nobody knows how far back a list goes. */
   #goal(isForward: boolean): number | null {
     const { span, list, clock } = this.#means;
     const isKnown = this.#order !== 'unknown';

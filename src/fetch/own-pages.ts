@@ -37,9 +37,7 @@ export interface Finding {
   readonly condition: Condition | 'removals_held';
   readonly message: string;
   readonly details?: ConditionRecord['details'];
-  /**
-   * The uid of the one record that it is about: however often it is found, it is the same event.
-   */
+  /** The uid of the one record that it is about: found again, it is the same event. */
   readonly about?: string;
 }
 

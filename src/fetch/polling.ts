@@ -114,10 +114,7 @@ export class Polling {
     return this.#failed.promise;
   }
 
-  /**
-   * Makes the streams of these sources, those left out that are named in `but`; nothing is asked
-   * yet.
-   */
+  /** Makes the streams of these sources, without those named in `but`; nothing is asked. */
   add(sources: readonly PlannedSource[], but: ReadonlySet<string> = new Set()): void {
     const added = sources.flatMap((source) =>
       source.streams.flatMap((stream) => (but.has(stream.name) ? [] : [{ source, stream }])),
@@ -161,18 +158,12 @@ export class Polling {
     return { spool, clock: tools.clock, log: tools.log };
   }
 
-  /**
-   * Has a stream polled now; when it will be where upstream has asked for its wait. Undefined:
-   * there is none of that name.
-   */
+  /** Has a stream polled now; when, where upstream wants a wait. Undefined: no such name. */
   askNow(name: string): number | null | undefined {
     return this.#streams.get(name)?.runner.askNow();
   }
 
-  /**
-   * Does work while nothing of a stream is under way; after it the stream goes on from what is
-   * durable by then.
-   */
+  /** Does work while nothing of a stream is under way; it goes on from what is durable then. */
   async whileStill<T>(name: string, work: () => Promise<T>): Promise<T> {
     const polled = this.#streams.get(name);
     if (polled === undefined) return await work();

@@ -18,10 +18,7 @@ export interface Timetable {
   readonly skipped: number;
 }
 
-/**
- * node-cron, loaded by the first cron expression: most configs have none, and start sooner without
- * it.
- */
+/** node-cron, loaded by the first cron expression: most configs start sooner without it. */
 export const nodeCron = () =>
   createRequire(import.meta.url)('node-cron') as typeof import('node-cron');
 

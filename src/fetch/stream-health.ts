@@ -13,10 +13,7 @@ import type { Timetable } from './schedule.ts';
 const idleWaitMsMin = 100;
 /** Polls that failed wait at least this long, whatever upstream says. */
 const retryWaitMsMin = 1_000;
-/**
- * To which waits grow while nobody has decided one: rights may be given meanwhile, and the rest an
- * operator has to mend.
- */
+/** To which waits grow while nobody decides one: rights may be given, the rest be mended. */
 const waitMsMax = { denied: 15 * 60_000, refused: 3_600_000, blocked: 3_600_000 };
 
 /** The wait of who has decided none; an operator may cut it short. */
@@ -91,10 +88,7 @@ export class StreamHealth {
     this.#refusals.reset();
   }
 
-  /**
-   * A wait that is next to none would be a hot loop, whoever has asked for it: where it comes again
-   * and again it grows.
-   */
+  /** A wait of next to nothing would be a hot loop, whoever asks: where it comes again it grows. */
   #failed({ outcome, cause, wait = notDecided, isDefinite, advanced }: FailedPoll): Wait {
     if (advanced === true) this.beginWaitsAnew();
     const lasting = outcome === 'retry' ? null : this.#refusals.next(waitMsMax[outcome]);

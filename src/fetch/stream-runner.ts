@@ -21,10 +21,7 @@ export interface RunnerState {
   readonly skipped: number;
   /** Epoch milliseconds of the last poll that reached the tail; null before the first. */
   readonly caughtUpAt: number | null;
-  /**
-   * Epoch milliseconds of its next poll, past while it waits for its turn; null while it is polled,
-   * and once it has ended.
-   */
+  /** Epoch ms of its next poll, past while it waits its turn; null: it is polled, or ended. */
   readonly nextPollAt: number | null;
   readonly error: ExportError | null;
 }
@@ -94,10 +91,7 @@ export class StreamRunner {
     }
   }
 
-  /**
-   * Polls until all was read once, and looked at again where it asks for that. Resolves with null,
-   * or with what halted it.
-   */
+  /** Polls until all was read once, and looked at again if asked. Null, or what halted it. */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
     let before: Wait | null = null;
     return await this.#running(signal, async () => {
@@ -140,10 +134,7 @@ export class StreamRunner {
     return endsAt;
   }
 
-  /**
-   * Does work while nothing of the stream is under way: a poll is broken off for it, and is made
-   * anew after it.
-   */
+  /** Does work while nothing of the stream is under way: a poll is broken off and made anew. */
   whileStill<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isRunning) return work();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -152,9 +143,7 @@ export class StreamRunner {
     return promise;
   }
 
-  /**
-   * A wait and the poll after it, or the work that breaks them off; resolves with the next wait.
-   */
+  /** A wait and the poll after it, or the work that breaks them off; then the next wait. */
   async #turn(
     before: Wait | null,
     signal: AbortSignal,

@@ -47,10 +47,7 @@ export function writeDelivered(dir: string, copy: DeliveredCopy): void {
   replacePrivateFile(join(dir, fileName), `${text}\n${crc32(text)}\n`, true);
 }
 
-/**
- * Takes a stream out of the copy: an operator has moved its checkpoint, and what was delivered no
- * longer says where it is.
- */
+/** Takes a stream out of the copy: its checkpoint was moved by an operator. */
 export function forgetDelivered(dir: string, stream: string): void {
   const copy = readDelivered(dir);
   if (copy === null || !Object.hasOwn(copy.streams, stream)) return;

@@ -16,10 +16,7 @@ PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = MEMORY;
 BEGIN EXCLUSIVE;
 `;
-/**
- * Who looks whether it is held (`status`, a backfill that is followed) holds it for an instant,
- * which is longer under load.
- */
+/** Who looks whether it is held holds it for an instant, which is longer under load. */
 const lookMsMax = 1_000;
 
 /** Held until `release`, or until the process ends. */

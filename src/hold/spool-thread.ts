@@ -10,10 +10,7 @@ import type { Answer, Answers, Question, WorkerSettings } from './spool-messages
 import type { Operations } from './spool-worker.ts';
 import type { Landed } from './store.ts';
 
-/**
- * What positions and notes wait for company: as much more may be sent again after a power cut,
- * beside what was under way then.
- */
+/** How long positions and notes wait for company; a power cut has so much sent again. */
 const lingerMs = 50;
 /** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
 const sparesMax = 4;

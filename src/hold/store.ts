@@ -258,10 +258,7 @@ export class Store {
   }
 }
 
-/**
- * Looks into a state directory while others may write to it; `nothing` where no run has left
- * anything. Throws `state_damaged`.
- */
+/** Looks into a state directory; `nothing` where no run has been. Throws `state_damaged`. */
 export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
   if (!hasState(dir)) return nothing;
   const store = openForLooking(dir);

@@ -43,9 +43,7 @@ export interface LogSettings {
   readonly baseEvent: BaseEvent;
 }
 
-/**
- * Attributes that are found under common names anyway: a mapping of them comes first among those.
- */
+/** Attributes that are found by common names anyway: a mapping of them comes first. */
 const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> = {
   time: [slots.time, 'time'],
   message: [slots.message, 'text'],
@@ -59,10 +57,7 @@ const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> 
   'metadata.tenant_uid': [slots.tenant, 'text'],
 };
 
-/**
- * Nothing is known of how grave a flow or a request is, so it is Informational; a finding's
- * severity is Unknown.
- */
+/** How grave a flow or request is is not known: Informational; a finding's is Unknown. */
 const informational = 1;
 
 /** Makes the normaliser of one source's mapped logs. */

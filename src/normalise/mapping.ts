@@ -18,10 +18,7 @@ export interface MappingFlaw {
   readonly message: string;
 }
 
-/**
- * A field of a mapping whose attribute exists: the attributes on the way, the last one takes the
- * value.
- */
+/** A field of a mapping: the attributes on the way, the last of which takes the value. */
 export interface Target {
   readonly path: string;
   readonly from: readonly string[];
@@ -66,10 +63,7 @@ export function resolveMapping(mapping: Mapping): ResolvedMapping | undefined {
   return { name: mapping.class, schemaClass, targets };
 }
 
-/**
- * What is wrong with a mapping, all at once, for the config's error messages; empty where nothing
- * is.
- */
+/** What is wrong with a mapping, all at once, for the config's errors; empty: nothing. */
 export function mappingFlaws(mapping: Mapping): MappingFlaw[] {
   const schemaClass = classOf(mapping.class);
   if (schemaClass === undefined) {
@@ -118,10 +112,7 @@ function wayTo(path: string, schemaClass: SchemaClass): readonly Attribute[] | s
   return way;
 }
 
-/**
- * The near name of the same level; for a first name also of those one level down, as `src_ip` for
- * `src_endpoint.ip`.
- */
+/** The near name of a level, first names' children too: `src_ip` for `src_endpoint.ip`. */
 function suggestion(name: string, index: number, shape: Shape, names: readonly string[]): string {
   const known = [...shape.attributes.keys()];
   if (index > 0 || names.length > 1) return nearest(name, known);
@@ -135,10 +126,7 @@ function suggestion(name: string, index: number, shape: Shape, names: readonly s
   return nearest(name, [...known, ...below]);
 }
 
-/**
- * What the class cannot do without and the mapping does not give, so that every record would be a
- * Base Event.
- */
+/** What the class needs and the mapping lacks, so that each record would be a Base Event. */
 function lackOf(mapping: Mapping, schemaClass: SchemaClass): string {
   const roots = new Set(Object.keys(mapping.fields).map((path) => path.split('.')[0] ?? ''));
   const filled = new Set([

@@ -87,10 +87,7 @@ function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheck
   });
 }
 
-/**
- * The newest place of before a time, where the list goes on behind it and repeats are told by their
- * ids. Null: there is none.
- */
+/** The newest place before a time, if the list goes on behind it and has ids; else null. */
 function placeBefore(
   store: Store,
   to: number,

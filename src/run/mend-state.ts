@@ -9,7 +9,7 @@ import type { Stream } from '../contracts/source.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, ownPage } from '../fetch/own-pages.ts';
+import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
 import { type Mended, type MendSettings, mendDatabase, type StreamReset } from '../hold/mend.ts';
 import { findOlder, type Older } from '../hold/older.ts';
 import type { Plan } from '../pipeline.ts';
@@ -58,9 +58,7 @@ function resetPage(stream: Stream, reset: StreamReset, { now, found }: MendMeans
   found(condition);
   const identity = { source, company: company ?? '', stream: name, id: null, checkContent: false };
   const uid = new Identifier(identity).ownUid([condition.condition, reset.reason, now]);
-  const whose = company === undefined ? {} : { company };
-  const context = { source, stream: name, kind: 'condition', fetchedAt: now, ...whose } as const;
-  return ownPage(context, [condition], [uid]);
+  return ownPage(pageContext(stream, 'condition', now), [condition], [uid]);
 }
 
 function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset): string {

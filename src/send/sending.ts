@@ -132,10 +132,7 @@ export class Sending {
     }
   }
 
-  /**
-   * Has a sink sent to now; when it will be where its far side has asked for the wait. Undefined:
-   * there is none of that name.
-   */
+  /** Has a sink sent to now; when, where its far side wants a wait. Undefined: no such name. */
   askNow(name: string): number | null | undefined {
     return this.#sinks.get(name)?.sender.askNow();
   }

@@ -22,10 +22,7 @@ export interface BackOffOptions {
 /** Doublings after which the bound is at any sensible maximum; keeps the power finite. */
 const doublingsMax = 30;
 
-/**
- * Full jitter over a doubling bound: the n-th wait is uniform between `minMs` (1 s) and min(`maxMs`
- * (5 min), `minMs` x 2^n).
- */
+/** Full jitter: the n-th wait is between `minMs` (1 s) and `minMs` x 2^n or `maxMs` (5 min). */
 export function backOff(options: BackOffOptions): BackOff {
   const minMs = options.minMs ?? 1_000;
   const maxMs = Math.max(minMs, options.maxMs ?? 300_000);

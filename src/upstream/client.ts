@@ -41,9 +41,7 @@ export interface UpstreamClient extends Upstream {
   state(): UpstreamState;
 }
 
-/**
- * What an upstream client is made with; `throttles` and `tokens` are the program's, shared by all.
- */
+/** What an upstream client is made with; `throttles` and `tokens` are shared by all. */
 export interface UpstreamTools {
   readonly clock: Clock;
   readonly log: Log;

@@ -80,10 +80,7 @@ async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | n
   return isEnd ? { segment: first, since, bytes } : null;
 }
 
-/**
- * What counts as standing there: batches that are seen in the file, and finished files as long as
- * any file of ours is left.
- */
+/** What counts as standing there: batches seen in the file, and finished files of ours. */
 async function standingIn(
   { path, numbering }: SegmentFileSettings,
   segments: readonly NotedSegment[],

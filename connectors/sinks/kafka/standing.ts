@@ -51,10 +51,7 @@ export class TopicStanding {
     this.#offsets = mark.success ? mark.data.offsets : {};
   }
 
-  /**
-   * What it means that this is committed; null: nothing is. Reads the topic back the first time,
-   * where that is called for.
-   */
+  /** What this commit means; null: nothing is. Reads the topic back the first time if need be. */
   async reach(found: Committed | null, signal: AbortSignal): Promise<Reach | null> {
     const { numbering } = this.#settings;
     const note = found === null ? null : readCommittedNote(found.note);

@@ -4,10 +4,11 @@
 // a run, so that what is rehearsed is what is delivered.
 
 import { invariant } from '../../contracts/errors.ts';
-import type { Event, PageContext } from '../../contracts/event.ts';
+import type { Event } from '../../contracts/event.ts';
 import type { Stream } from '../../contracts/source.ts';
 import type { HeldPage } from '../../contracts/spool.ts';
 import { Identifier } from '../../fetch/list/identity.ts';
+import { pageContext } from '../../fetch/own-pages.ts';
 import type { Plan } from '../../pipeline.ts';
 import { encodeLines } from '../../send/encode.ts';
 import { DecodedPage } from '../../send/held-event.ts';
@@ -47,13 +48,7 @@ export interface SinkRehearsal {
 
 /** Rehearses a record. Total for any record that parses. */
 export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Rehearsal {
-  const context: PageContext = {
-    source: stream.source,
-    stream: stream.name,
-    kind: stream.kind === 'list' ? stream.records : 'drift',
-    ...(stream.company === undefined ? {} : { company: stream.company }),
-    fetchedAt: readAt,
-  };
+  const context = pageContext(stream, stream.kind === 'list' ? stream.records : 'drift', readAt);
   const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
   const held: HeldPage = {
     context,

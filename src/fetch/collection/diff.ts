@@ -14,10 +14,7 @@ import {
 /** Paths named in one change event; more are not told one by one. */
 const pathsMax = 100;
 
-/**
- * Dotted paths that differ, in order; an array differs as a whole. Empty where only what is not
- * compared differs.
- */
+/** Dotted paths that differ, in order; an array differs as a whole. Empty: nothing compared. */
 export function changedPaths(
   before: string,
   after: string,

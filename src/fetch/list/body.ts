@@ -13,10 +13,7 @@ export type JsonBody =
   | { readonly good: true; readonly value: Json }
   | { readonly good: false; readonly cause: ExportError };
 
-/**
- * A list's body: the envelope without its records, parsed and as text, and these found but not
- * parsed.
- */
+/** A list's body: its envelope, parsed and as text, and its records, found but not parsed. */
 export type ListBody =
   | {
       readonly good: true;

@@ -36,10 +36,7 @@ const end = z.object({
    * there would hold them again, so the list is first counted through from its start.
    */
   countAnew: z.boolean(),
-  /**
-   * When a record last arrived through `resume`, and the one before: then it shows what is new at
-   * the list's end.
-   */
+  /** When a record last arrived through `resume`, and the one before, which proves the end. */
   arrivedAt: z.number().nullable().default(null),
   provenAt: z.number().nullable(),
   /** When a round last found the list grown at its end where `resume` had shown nothing. */
@@ -63,15 +60,10 @@ const round = z.strictObject({
   /** The memory's own when it began. */
   watermark: z.number().nullable(),
   horizon: z.number().nullable(),
-  /**
-   * It has met a record that was known, and the earliest event time it has met: whether the list
-   * still reaches so far.
-   */
+  /** It has met a known record, and the earliest event time: whether the list reaches so far. */
   known: z.boolean(),
   earliest: z.number().nullable(),
-  /**
-   * Rows between the list's start and `next`, and the list's length when it began; null: not known.
-   */
+  /** Rows between the list's start and `next`, and its length at the beginning; null: unknown. */
   read: z.int().nullable().default(null),
   total: z.number().nullable().default(null),
 });
@@ -99,13 +91,9 @@ const looked = z.object({
 const memory = z.object({
   /** Latest event time seen, never in the future; epoch milliseconds. */
   watermark: z.number().nullable(),
-  /**
-   * Records without ids were met: they are counted, which takes more care than looking for an id.
-   */
+  /** Records without ids were met: they are counted, which takes more care than an id. */
   nameless: z.boolean().default(true),
-  /**
-   * Stretches of records that are remembered, oldest first: how many, and their latest event time.
-   */
+  /** Stretches of remembered records, oldest first: how many, and their latest event time. */
   remembered: z.array(z.strictObject({ count: z.int(), latest: z.number() })).default([]),
   /** Records up to this event time may be forgotten; null: none are. */
   horizon: z.number().nullable().default(null),
@@ -138,17 +126,11 @@ const server = z.object({
   hasNext: z.boolean(),
   /** It has ended the list with null, so that the key's absence is an error. */
   endsWithNull: z.boolean(),
-  /**
-   * It leads on with a new cursor from the list's very end: to empty pages, or to the last one
-   * again (tail.ts).
-   */
+  /** It leads on from the list's very end: to empty pages, or the last one again (tail.ts). */
   endless: z.enum(['empty', 'again']).nullable().default(null),
   /** Most empty pages in a row that a record stood behind. */
   gap: z.int().default(0),
-  /**
-   * Keys of the first records of a list of several pages, to notice that a cursor is ignored;
-   * base64.
-   */
+  /** Keys of a longer list's first records, to notice that a cursor is ignored; base64. */
   firstPage: z.string().nullable(),
 });
 
@@ -156,25 +138,17 @@ const server = z.object({
 const wanted = z.object({
   /** Those before this time are not (`start`). */
   since: z.number().nullable(),
-  /**
-   * Until the list has been read to its end: those from before this time are known, not new
-   * (`start: now`).
-   */
+  /** Until the list was read to its end: those of before are known, not new (`start: now`). */
   standingBefore: z.number().nullable().default(null),
 });
 
 /** What the sinks were told. */
 const told = z.object({
-  /**
-   * Keys of the records before rows that upstream refuses to show, which were told as gaps; base64.
-   */
+  /** Keys of records before rows that upstream will not show, told as gaps; base64. */
   gaps: z.array(z.string()).default([]),
   /** The company was denied or gone when it was asked last. */
   scopeLost: z.boolean().default(false),
-  /**
-   * Only a part may be read (paging-doubt.ts): the sign, in words, and how the list is most likely
-   * paged.
-   */
+  /** Only a part may be read (paging-doubt.ts): the sign in words, and the likely paging. */
   suspected: z
     .strictObject({
       sign: z.string(),

@@ -12,10 +12,7 @@ import { checkpointMismatch } from '../outcome.ts';
 import { concerns, listCheckpoint } from './checkpoint-shape.ts';
 import type { Place } from './page.ts';
 
-/**
- * As the time of the last round: rows were seen to have come in where they are not read, so one is
- * due at once.
- */
+/** As the time of the last round: rows came in where they are not read, one is due at once. */
 export const roundWanted = 0;
 
 /** A list stream's checkpoint. */
@@ -111,10 +108,7 @@ export function readCheckpoint(stream: string, held: Json, fingerprint: string):
   return { ...parsed, fingerprint, ...(isPaged ? {} : atStart) };
 }
 
-/**
- * A checkpoint or change with another change behind it: of a field in both, the second's value
- * counts.
- */
+/** A checkpoint or change with another behind it, whose value counts where both have one. */
 export function joined<First extends CheckpointChange>(
   first: First,
   second: CheckpointChange,

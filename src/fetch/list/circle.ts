@@ -15,10 +15,7 @@ import type { Place } from './page.ts';
 import { isOneSecond, type TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
-/**
- * What a page is to those before it: `again`: the end of the one before over again; `first`: all of
- * it, the walk's first.
- */
+/** What a page is to those before: `again`: the last one's end; `first`: all of the first. */
 export type Sameness = 'other' | 'again' | 'first';
 
 /** What the page was that a cursor is followed from. */
@@ -30,9 +27,7 @@ interface Followed {
 /** Watches one walk. */
 export class CircleWatch {
   readonly #stream: string;
-  /**
-   * Cursors followed since something was surely new; those since the last page with records, too.
-   */
+  /** Cursors followed since something was surely new, and since the last page with records. */
   readonly #cursors = new Set<string>();
   readonly #sinceRecords = new Set<string>();
   readonly #pages = new Map<string, number>();

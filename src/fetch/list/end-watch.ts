@@ -17,10 +17,7 @@ import {
 } from './paging-doubt.ts';
 import { keyBytes } from './repeats.ts';
 
-/**
- * Rows between the list's start and a place, and the list's length when they began to be counted;
- * null: not known.
- */
+/** Rows between the list's start and a place, and its length at first; null: unknown. */
 export interface Passed {
   readonly read: number | null;
   readonly total: number | null;
@@ -40,19 +37,13 @@ export interface Last {
   readonly isFull: boolean;
 }
 
-/**
- * Pages that come again at offsets further on, until it is not for rows that move; short ones move
- * sooner.
- */
+/** Pages that come again at later offsets until it is not rows that move; short ones move. */
 const sameMax = (rows: number) => (rows <= 3 ? 10 : 3);
 
 /** Watches one walk. */
 export class EndWatch {
   readonly #stream: ListEndpoint;
-  /**
-   * What is not told by `start` is passed all the same, yet nobody knows what the length counts
-   * then.
-   */
+  /** What is not told by `start` is passed, yet nobody knows what the length counts then. */
   readonly #isWhole: boolean;
   #read: number | null;
   #total: number | null;

@@ -66,10 +66,7 @@ function readPage(
 
 const odd = Symbol('odd');
 
-/**
- * Empty text can be no cursor: servers write it for "no more". A number keeps its digits as they
- * were sent.
- */
+/** Empty text is no cursor: servers write it for "no more". A number keeps its digits. */
 function nextOf(
   value: Json,
   text: Uint8Array,

@@ -25,10 +25,7 @@ const headMax = 8;
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
 
-/**
- * Follows the list. A failure is an answer that is no page, a loop, or rows that do not stop
- * moving.
- */
+/** Follows the list. A failure: no page, a loop, or rows that do not stop moving. */
 export async function follow(
   reader: WalkReader,
   walk: Walk,

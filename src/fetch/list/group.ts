@@ -11,10 +11,7 @@ import type { Clock } from '../../contracts/tools.ts';
 /** One step: a page or none, its identities and the checkpoint that follows it. */
 export type Step = Omit<Append, 'entities'>;
 
-/**
- * A group is whole with so many bytes of pages: what lies beyond costs no more in a group of its
- * own.
- */
+/** A group is whole with so many bytes of pages: what lies beyond can have its own. */
 const groupBytes = 512 * 1024;
 /** A step waits no longer than this for the page behind it. */
 const groupMs = 20;
@@ -50,9 +47,7 @@ export class Group {
     for (const { body } of step.pages) this.#bytes += body.length;
   }
 
-  /**
-   * Resolves when `coming` has settled or a step has waited long enough; true if that was first.
-   */
+  /** Resolves when `coming` has settled or a step has waited enough; true if that was first. */
   async isLate(coming: Promise<unknown>): Promise<boolean> {
     if (this.isEmpty) return false;
     this.#wait ??= this.#begin();

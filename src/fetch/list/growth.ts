@@ -56,9 +56,7 @@ export class Growth {
     return this.#known && this.#firstIsNew;
   }
 
-  /**
-   * New records were met, behind at most so many that were known, and none of these behind them.
-   */
+  /** New records were met, behind few that were known, and none of these behind them. */
   isBehind(known: number): boolean {
     return this.#fresh > 0 && this.#inOrder && this.#knownCount <= known;
   }

@@ -15,10 +15,7 @@ const stretchesMax = 5;
 /** The horizon where nothing of what was forgotten has a time. */
 export const noHorizon = Number.MAX_SAFE_INTEGER;
 
-/**
- * The memory with some records more; `latest` is the event time of the last of them, null where
- * they have none.
- */
+/** The memory with some more records, the last of this event time; null: they have none. */
 export function remember(
   { remembered, horizon }: Remembered,
   count: number,

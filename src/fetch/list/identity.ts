@@ -35,9 +35,7 @@ export interface Identified {
 
 /** Makes identities for one stream. */
 export class Identifier {
-  /**
-   * As JSON, since names joined by a separator could be parted otherwise by a name that holds it.
-   */
+  /** As JSON: names joined by a separator could be parted otherwise by one that holds it. */
   readonly #prefix: string;
   /** What is hashed of a record with an id: its key goes to the end. */
   readonly #named: Buffer;

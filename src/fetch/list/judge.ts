@@ -55,9 +55,7 @@ export interface Question {
   readonly since: number | null;
   /** Those up to this time are known, unless they are another version of one that is. */
   readonly horizon: number | null;
-  /**
-   * Those from then on and before this time are known by being met: they stood there at the start.
-   */
+  /** Those from then on and before this time are known: they stood there at the start. */
   readonly standingBefore: number | null;
   readonly time: readonly string[];
   /** False while the walk has not joined up with what was known. */

@@ -54,9 +54,7 @@ export class KeyTable {
     return false;
   }
 
-  /**
-   * Adds a key or sets its value. The all-zero key, which no digest is in practice, is not kept.
-   */
+  /** Adds a key or sets its value. The all-zero key, which no digest is, is not kept. */
   set(words: Uint32Array, at: number, value: number): void {
     if (!(words[at] || words[at + 1] || words[at + 2] || words[at + 3])) return;
     if ((this.#size + 1) / (this.#mask + 1) > loadMax) this.#grow();

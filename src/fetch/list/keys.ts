@@ -27,10 +27,7 @@ export function overlapEnd(identified: Identified, expected: Uint8Array): number
   return end < 0 ? sameEnd(identified, expected, keyBytes / 2) : end;
 }
 
-/**
- * As `overlapEnd`, where what has changed is another row; `bytes`: how much of each key is
- * compared.
- */
+/** As `overlapEnd`, where what has changed is another row; `bytes`: what of a key counts. */
 export function sameEnd(
   { words, count }: Identified,
   expected: Uint8Array,

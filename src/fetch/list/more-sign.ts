@@ -88,9 +88,7 @@ function membersOf(value: Json, items: string): readonly Member[] {
   return members;
 }
 
-/**
- * RFC 8288: `<https://…>; rel="next"`; and the headers of those who write numbers of pages there.
- */
+/** RFC 8288: `<https://…>; rel="next"`; and the headers of those who number pages. */
 function linked({ headers, count }: Shown): MoreSign | null {
   for (const [, address = '', parameters = ''] of (headers.link ?? '').matchAll(
     /<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)/g,

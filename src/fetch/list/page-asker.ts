@@ -36,10 +36,7 @@ export interface FetchedPage {
 
 /** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
 const limitSteps = [100, 50, 25, 0];
-/**
- * A larger limit is tried again after this, at the start of the list: a cursor may hold for one
- * limit only.
- */
+/** A larger limit is tried again after this, at the list's start: cursors may hold one. */
 const tryMoreMsMin = 60_000;
 const tryMoreMsMax = 3_600_000;
 /** Taken for the size of a blocked page that was asked for without a limit. */
@@ -91,10 +88,7 @@ export class PageAsker {
     return { ...asked, about: 'sort' };
   }
 
-  /**
-   * Whether a refusal may mean the sorting. Behind the first page it is more likely to mean the
-   * place.
-   */
+  /** Whether a refusal may mean the sorting; behind the first page it may mean the place. */
   #maybeSort({ place, unsorted }: Wanted, { about, status }: Failure): boolean {
     if (this.#means.stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
@@ -156,10 +150,7 @@ export class PageAsker {
     return triesMore ? this.#means.stream.pageLimit : this.limit;
   }
 
-  /**
-   * The next smaller limit, which is kept; where upstream has not named the limit, others are tried
-   * again later.
-   */
+  /** The next smaller limit, which is kept; one that upstream did not name is tried again. */
   #stepDown(limit: number | null, isNamed: boolean): boolean {
     const lower = limitSteps.find((step) => limit !== null && step < limit);
     if (lower === undefined) return false;

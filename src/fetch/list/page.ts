@@ -4,10 +4,7 @@ import type { Answer } from '../../contracts/answer.ts';
 import type { Pagination } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 
-/**
- * Where in a list a page starts. A cursor is upstream's own text and is handed back byte for byte;
- * null: the first page.
- */
+/** Where a page starts. A cursor is upstream's own, handed back as it is; null: the first. */
 export type Place =
   | { readonly by: 'cursor'; readonly cursor: string | null }
   | { readonly by: 'offset'; readonly offset: number };
@@ -21,15 +18,11 @@ export interface PageQuery {
   readonly unsorted?: boolean;
 }
 
-/**
- * What shows that a list goes on behind an answer, otherwise than its paging as configured says.
- */
+/** What shows that a list goes on behind an answer, though its paging does not say so. */
 export interface MoreSign {
   /** The header, or the path of the member. */
   readonly sign: string;
-  /**
-   * How the endpoint is most likely paged, in the words of the config; null: that cannot be told.
-   */
+  /** How the endpoint is most likely paged, in the config's words; null: not known. */
   readonly likely: ({ readonly style: string } & { readonly [key: string]: string }) | null;
 }
 

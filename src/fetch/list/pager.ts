@@ -22,10 +22,7 @@ export interface Pager {
   readonly inserted: boolean;
   /** The place to ask for, to go on at `place`. */
   ask(place: Place): Place;
-  /**
-   * How many leading records of the answer were on the page before; null where they are not there
-   * any more.
-   */
+  /** How many leading records of the answer were on the page before; null: none is there. */
   accept(identified: Identified): number | null;
   /** Where the walk goes on, or null at the end. Called once per accepted page. */
   next(place: Place, page: Page, identified: Identified): Place | null;
@@ -77,18 +74,13 @@ function byCursor(nextOf: (page: Page) => string | null): Pager {
 
 class OffsetPager implements Pager {
   inserted = false;
-  /**
-   * The end of the rows that were read, and the keys that the page from there on has to begin with.
-   */
+  /** The end of the rows read, and the keys that the page from there has to begin with. */
   #read: Resume;
   /** Keys of the last rows that were read one after the other. */
   #tail: Buffer;
   /** How many of them the next page is asked to begin with. */
   #rows: number;
-  /**
-   * Why the next page is asked for without rows that were read: to see whether there is any, or
-   * behind a hidden row.
-   */
+  /** Why the next page is asked without rows that were read: is there any, is a row hidden. */
   #blindly: 'end' | 'hidden' | null = null;
   /** Leading records of the accepted page that were read before. */
   #known = 0;
@@ -127,10 +119,7 @@ class OffsetPager implements Pager {
     return overlapEnd(identified, expected);
   }
 
-  /**
-   * What was read can have moved down meanwhile, which records without ids do not show by
-   * themselves.
-   */
+  /** What was read may have moved down, which records without ids do not show. */
   #movedDown(identified: Identified): number {
     const { count, named } = identified;
     const keys = keysOf(identified);
@@ -187,17 +176,11 @@ class OffsetPager implements Pager {
   }
 }
 
-/**
- * Rows are counted once the first answer, which names no next page, says how many there are or
- * where it begins.
- */
+/** Rows are counted once the first answer says how many there are or where it begins. */
 class ShownPager implements Pager {
   #pager: Pager = byCursor(({ next }) => next ?? null);
   #first: Buffer = Buffer.alloc(0);
-  /**
-   * An offset was answered with the first page over again: it is not heeded, and that page is all
-   * there is.
-   */
+  /** An offset gave the first page again: it is not heeded, and that page is all there is. */
   #isAll = false;
 
   constructor({ resume }: Resume) {

@@ -23,9 +23,7 @@ export interface PollMemory {
   /** Of the round under way. */
   tally: Tally;
   readonly empties: EmptyRuns;
-  /**
-   * Pages that the round under way has passed, and the most that any has since a poll ended well.
-   */
+  /** Pages that this round has passed, and the most that any has since a poll ended well. */
   readonly reached: { pages: number; most: number };
   /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
   triedBackAt: number | null;
@@ -37,9 +35,7 @@ export interface PollMemory {
   missed: boolean;
   /** It failed. */
   failed: boolean;
-  /**
-   * Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known.
-   */
+  /** Since when the company cannot be read, epoch ms; null: it can, as far as is known. */
   lostAt: number | null;
 }
 
@@ -143,10 +139,7 @@ export class Poll {
     return walked;
   }
 
-  /**
-   * True where the list seems to be longer than what was read of it, for the first time: it is to
-   * be looked at again.
-   */
+  /** True where the list seems longer than what was read, for the first time: look again. */
   missesRows(): boolean {
     const { whole, ...rest } = this.verdicts;
     const isFirst = whole?.sign === totalSign && !this.memory.missed;

@@ -56,10 +56,7 @@ export class ListPoller {
     return this.#reader.loaded;
   }
 
-  /**
-   * One poll: up to the tail, or until others should have their turn. Never throws for what
-   * upstream did.
-   */
+  /** One poll: up to the tail, or until others have their turn. Never throws for upstream. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
     const { steps, loaded } = this.#reader;
@@ -121,10 +118,7 @@ export class ListPoller {
     return suspected && doubtError(stream, suspected);
   }
 
-  /**
-   * What a failure leads to. A cursor that dies in the middle of a walk costs no more than another
-   * walk.
-   */
+  /** What a failure leads to. A cursor that dies in a walk costs no more than another walk. */
   async #failed(poll: Poll, failure: Failure): Promise<PollResult> {
     const { about, cause } = failure;
     const { stream } = this.#reader.means;
@@ -150,10 +144,7 @@ export class ListPoller {
   }
 }
 
-/**
- * Without the sorting that upstream refuses the list is in another order: what is known of its ends
- * is void.
- */
+/** Without the sorting the list is in another order: what is known of its ends is void. */
 async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
   const { resume } = poll.checkpoint.end;
   const { name } = poll.reader.means.stream;

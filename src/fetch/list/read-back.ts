@@ -43,10 +43,7 @@ export async function readBack(poll: Poll, horizon: number): Promise<boolean | F
   return false;
 }
 
-/**
- * Looks for records that came late since this was done last. They are at most `lookback` older than
- * that.
- */
+/** Looks for records that came late since the last time, at most by `lookback`. */
 export async function rewind(poll: Poll): Promise<Failure | null> {
   const { lookbackMs, rewindEveryMs } = poll.settings;
   const { triedBackAt } = poll.memory;

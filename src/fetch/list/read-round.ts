@@ -26,10 +26,7 @@ import { resumeAfter } from './stage.ts';
 
 /** Part of the time that rounds may take. */
 const timeShare = 0.1;
-/**
- * For how long a list's end counts as showing what is new, or as hiding it, after it was last seen
- * to.
- */
+/** How long a list's end counts as showing or hiding what is new, after it last did. */
 const seenForMs = 24 * 3_600_000;
 const dayMs = 24 * 3_600_000;
 
@@ -51,10 +48,7 @@ export function roundEveryMs({ checkpoint, settings, memory: { triedBackAt }, no
   return Math.min(daily, Math.max(reconcileEveryMs, whole.sweptInMs / timeShare));
 }
 
-/**
- * The list has grown at its end and asking there did not show it, so that a round is how it is
- * read.
- */
+/** The list grew at its end and asking there did not show it: a round is how it is read. */
 export function isBlind({ end }: ListCheckpoint, now: number): boolean {
   return isRecent(end.blindAt, now);
 }
@@ -63,10 +57,7 @@ function isRecent(at: number | null, now: number): boolean {
   return at !== null && now - at < seenForMs;
 }
 
-/**
- * Goes on with the round under way, or begins one; `hurried` in one go, `anew` from the list's
- * start.
- */
+/** Goes on with the round, or begins one; `hurried`: in one go, `anew`: from the start. */
 export async function readRound(
   poll: Poll,
   { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },

@@ -77,9 +77,7 @@ interface TopWalk {
   readonly horizon: number | null;
 }
 
-/**
- * Ends on a page whose records are all anchored and, where late ones are looked for, old enough.
- */
+/** Ends on a page of anchored records that, where late ones are sought, are old enough. */
 function topWalk(
   poll: Poll,
   { from, block, horizon }: TopWalk,

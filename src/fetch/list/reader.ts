@@ -90,10 +90,7 @@ export class ListReader {
     return this.#steps;
   }
 
-  /**
-   * Loads checkpoint and memory, once, and again after a failed commit. Throws
-   * `checkpoint_mismatch`.
-   */
+  /** Loads checkpoint and memory, again after a failed commit. Throws `checkpoint_mismatch`. */
   async load(): Promise<ListCheckpoint> {
     if (this.#checkpoint !== null) return this.#checkpoint;
     const { stream, spool, clock, log, order, start } = this.means;
@@ -128,9 +125,7 @@ export class ListReader {
     return this.#checkpoint;
   }
 
-  /**
-   * Forgets what was judged and not committed, so that the next poll starts from what is durable.
-   */
+  /** Forgets what was judged and not committed: the next poll starts from what is durable. */
   discard(): void {
     if (this.#unsaved || !this.#group.isEmpty) this.#checkpoint = null;
     this.#group.clear();
@@ -175,18 +170,13 @@ export class ListReader {
     return JSON.stringify(joined(now, change)) !== JSON.stringify(now);
   }
 
-  /**
-   * Commits findings and changed parts of the checkpoint, in one transaction with what is staged.
-   */
+  /** Commits findings and changes of the checkpoint, in one transaction with what is staged. */
   async commit(change: CheckpointChange, findings: readonly Finding[] = []): Promise<void> {
     this.stage(null, change, { trail: null, findings });
     await this.flush();
   }
 
-  /**
-   * Stages what was taken, findings, and the changed parts of the checkpoint, all for one
-   * transaction.
-   */
+  /** Stages what was taken, findings, and changes of the checkpoint for one transaction. */
   stage(
     taken: Taken | null,
     change: CheckpointChange,
@@ -231,10 +221,7 @@ export class ListReader {
     return this.#group.isWhole;
   }
 
-  /**
-   * Resolves when `coming` has settled, or with true when staged steps have waited for it long
-   * enough.
-   */
+  /** Resolves when `coming` has settled, or with true once staged steps have waited enough. */
   isLate(coming: Promise<unknown>): Promise<boolean> {
     return this.#group.isLate(coming);
   }

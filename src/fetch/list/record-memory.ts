@@ -15,10 +15,7 @@ import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 import type { Taken } from './stage.ts';
 
-/**
- * What a page is to the walk that reads it; `horizon`: records up to this event time count as
- * known.
- */
+/** What a page is to its walk; `horizon`: up to this event time records count as known. */
 export type HowRead = Pick<
   Question,
   'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'

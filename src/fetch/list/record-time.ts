@@ -10,10 +10,7 @@ import { valueAt } from '../../tools/records.ts';
 const millisecondsFrom = 1e11;
 /** Only what begins like RFC 3339 is a time: the engine's parser takes `12` for a month of 2001. */
 const dated = /^\d{4}-\d\d-\d\d/;
-/**
- * Upstream speaks UTC, also where it does not say so; the engine's parser would take the machine's
- * own zone.
- */
+/** Upstream speaks UTC, said or not; the engine's parser would take the machine's zone. */
 const withoutZone = /^[-\d]{10}[T ][\d:.]+$/;
 
 /** Epoch milliseconds of the first path that holds a readable time, or null. */
@@ -37,10 +34,7 @@ export interface TimeSpan {
   readonly latest: number;
 }
 
-/**
- * Earliest and latest time of a page, told from its two ends: pages are in order in every order but
- * `mixed`.
- */
+/** Earliest and latest time of a page, from its two ends: pages are in order unless `mixed`. */
 export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpan | null {
   if (records.length === 0) return null;
   const first = timeOf(records.at(0) ?? null, paths);

@@ -39,10 +39,7 @@ export function isRefused({ outcome, about }: Failure): boolean {
   return outcome === 'refused' && about !== 'sort';
 }
 
-/**
- * True for a place from which a walk comes to no end: upstream does not take it, or leads in a
- * circle from it.
- */
+/** True for a place that a walk comes to no end from: refused, or leading in a circle. */
 export function leadsNowhere(failure: Failure): boolean {
   return isRefused(failure) || failure.cause.code === 'pagination_loop';
 }
@@ -60,10 +57,7 @@ export function resetFinding(
   };
 }
 
-/**
- * Tells that a cursor has died and that what came in since is left out, from the latest event read
- * to now.
- */
+/** Tells that a cursor has died, and what is left out: from the latest event read to now. */
 export function fromNowFindings(
   stream: string,
   cause: ExportError,
@@ -87,9 +81,7 @@ export function fromNowFindings(
   ];
 }
 
-/**
- * Whether a failure means that the company of a stream is denied or gone, not a place in its list.
- */
+/** Whether a failure means that the company is denied or gone, not a place in its list. */
 export async function isScopeLost(
   reader: ListReader,
   failure: Failure,

@@ -90,10 +90,7 @@ export class Repeats {
     this.#since = new KeyTable();
   }
 
-  /**
-   * True where version 0.1.0 kept this check over the content under a key of an id, `value` its
-   * last one.
-   */
+  /** True where version 0.1.0 kept this check over the content under a key of an id. */
   hasChecked(key: Uint32Array, value: number, check: number): boolean {
     return value === check || this.value(checkedKey(key, 0, check), 0) >= 0;
   }

@@ -24,10 +24,7 @@ export interface Taken {
   readonly span: TimeSpan | null;
 }
 
-/**
- * Time of a page's latest record, never in the future: how far a walk has come in the time of
- * events.
- */
+/** Time of a page's latest record, never in the future: how far a walk has come. */
 export function latestOn(taken: Taken | null): number | null {
   return taken === null || taken.span === null ? null : Math.min(taken.span.latest, taken.at);
 }
@@ -69,17 +66,11 @@ export interface Stage {
   readonly onward: Place | null;
   readonly taken: Taken;
   readonly pager: Pager;
-  /**
-   * Leading records of the page that this walk has met on the one before: by offset they are asked
-   * for again.
-   */
+  /** Leading records that this walk met on the page before: by offset they are asked again. */
   readonly overlap: number;
   /** What was passed with this page. */
   readonly passed: Passed;
-  /**
-   * Keys of records that were on the page the walk began at and are still to be met: pages may have
-   * become shorter.
-   */
+  /** Keys of the first page's records that are still to be met: pages may be shorter now. */
   readonly left: string | null;
   /** Records without ids were met, now or before. */
   readonly nameless: boolean;

@@ -11,17 +11,11 @@ import { type Page, type Place, samePlace } from './page.ts';
 
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;
-/**
- * Followed in all, where each cursor is the same whenever its place is asked, as one that leads on
- * is.
- */
+/** Followed in all, where each cursor is the same whenever its place is asked. */
 const gapMax = 300;
 /** Empty pages in a row that any list may have, also where none were met so far. */
 const gapUsual = 10;
-/**
- * Times that the page before comes again at the end: once can be rows that have moved down by a
- * page meanwhile.
- */
+/** Times that the last page comes again at the end: once can be rows that have moved. */
 const againMax = 2;
 
 /** Empty pages met in a row. */
@@ -29,10 +23,7 @@ export interface EmptyRun {
   count: number;
 }
 
-/**
- * The run that a paused walk has met, for the walk that goes on there; found out again after a
- * restart.
- */
+/** The run that a paused walk has met, for who goes on there; found anew after a restart. */
 export class EmptyRuns {
   #at: Place | null = null;
   #count = 0;
@@ -52,10 +43,7 @@ export class EmptyRuns {
 /** What is known of a list's end. */
 type Known = Pick<ListCheckpoint, 'server' | 'memory'>;
 
-/**
- * How a page looks; `mayGoOn`: a cursor that is a time may lead on from it to records of the same
- * second.
- */
+/** How a page looks; `mayGoOn`: a cursor that is a time may lead on within its second. */
 export interface Looked {
   readonly sameness: Sameness;
   readonly mayGoOn: boolean;
@@ -70,10 +58,7 @@ export class TailWatch {
   #gap = 0;
   #isUnsure = false;
 
-  /**
-   * `isPoll`: the walk began where the list ended before, so that what it meets first should be
-   * new.
-   */
+  /** `isPoll`: the walk began at the list's end, so that what it meets should be new. */
   constructor(known: Known, { isPoll, run }: { isPoll: boolean; run: EmptyRun }) {
     this.#known = known;
     this.#isPoll = isPoll;
@@ -106,9 +91,7 @@ export class TailWatch {
     this.#isUnsure = page.records.length === 0 && page.next !== next;
   }
 
-  /**
-   * Whether the list ends with a page that leads on: `count` records on it, `fresh` of them new.
-   */
+  /** Whether the list ends with a page that leads on: `count` records, `fresh` of them new. */
   isEnd(count: number, fresh: number, { sameness, mayGoOn }: Looked): boolean {
     if (count === 0) {
       this.#run.count += 1;

@@ -39,10 +39,7 @@ export interface Walk {
   readonly anchored: boolean;
   /** It aims at the list's end, so that its cursors are places to step back to. */
   readonly trail: boolean;
-  /**
-   * Records up to this event time count as known: it goes where all was read, and they may be
-   * forgotten.
-   */
+  /** Records up to this event time count as known: all was read, and they may be forgotten. */
   readonly horizon?: number | null;
   /** It asks where the list ended when it was asked before. */
   readonly isPoll?: boolean;
@@ -58,10 +55,7 @@ export interface Walk {
   check?(identified: Identified, seen: Seen): Failure | null;
   /** Ends the walk before the end of the list. */
   stopAt?(taken: Taken): boolean;
-  /**
-   * The checkpoint's step with a page, after which the walk goes on at `next` or has ended at
-   * `place`.
-   */
+  /** The checkpoint's step with a page; the walk goes on at `next` or has ended at `place`. */
   step(stage: Stage): CheckpointChange;
 }
 
@@ -72,15 +66,10 @@ export interface Walked {
   readonly paused: 'empty' | 'time' | null;
   /** Where that begins; null where all was read. */
   readonly next: Place | null;
-  /**
-   * It ended at an empty page that leads on, which is how lists of this server end, or a gap in
-   * one.
-   */
+  /** It ended at an empty page that leads on: how lists of this server end, or a gap. */
   readonly leadsOn: boolean;
   /** What its end says of the paging. */
   readonly verdicts: Verdicts;
-  /**
-   * Rows moved, so that it began anew at the list's start: what was new says nothing about where.
-   */
+  /** Rows moved, so that it began anew at the start: what was new says nothing of where. */
   readonly restarted: boolean;
 }
