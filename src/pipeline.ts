@@ -169,7 +169,7 @@ export class Pipeline {
       const wantedSinks = wanted.sinks.filter(({ name }) => !kept.sinks.has(name));
       const opened = await sending.open(wantedSinks);
       this.#plan = wanted;
-      polling.remove(without(polling.names, streamNames(wanted)));
+      await polling.remove(without(polling.names, streamNames(wanted)));
       sending.remove(without(sending.names, sinkNames(wanted)));
       sending.start(opened);
       polling.start();

@@ -16,6 +16,7 @@ import {
   ticketsSource,
   webCategoriesSource,
 } from './resources.ts';
+import { webhooksSource } from './webhooks.ts';
 
 /** Every source that a config can name, in the order of the reference page. */
 export const sources: readonly SourceDefinition[] = [
@@ -30,4 +31,5 @@ export const sources: readonly SourceDefinition[] = [
   exclusionListSource,
   ticketsSource,
   collectionSource,
+  webhooksSource,
 ];

@@ -76,15 +76,13 @@ export function factsOf(page: Page): string {
   return `${summary}\n\n${table(['', ''], rows)}`;
 }
 
-function sourceFacts({ apis, list }: SourceDefinition): readonly (readonly string[])[] {
+function sourceFacts({ apis, list, collection }: SourceDefinition): readonly (readonly string[])[] {
+  const read =
+    list === undefined ? 'changes between readings of a whole' : 'the records of a list, each once';
+  const gives = (list ?? collection) ? read : 'what upstream sends by itself, each delivery once';
   return [
     ['reads', `the ${apis.join(' or the ')} API`],
-    [
-      'gives',
-      list === undefined
-        ? 'changes between readings of a whole'
-        : 'the records of a list, each once',
-    ],
+    ['gives', gives],
   ];
 }
 

@@ -164,6 +164,11 @@ async function* answersOf(
   for (const { name, streams } of plan.sources) {
     const [first] = streams;
     if (first === undefined) continue;
+    if (first.kind === 'push') {
+      if (running !== null) continue;
+      yield [`source ${name}: listen`, await checkListen(first.listen, `sources.${name}.listen`)];
+      continue;
+    }
     const asked = within((signal) => askStream(first, signal));
     yield [`source ${name}: ${first.name}`, await asked];
   }

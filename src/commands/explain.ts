@@ -6,7 +6,7 @@
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { isObject, type Json } from '../contracts/json.ts';
-import type { Stream } from '../contracts/source.ts';
+import type { PushStream, Stream } from '../contracts/source.ts';
 import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { timetable } from '../fetch/schedule.ts';
@@ -161,7 +161,9 @@ function factsOf(known: Known): readonly Fact[] {
     ['next poll', nextPollText(known)],
     ['caught up', agoText(epochOf(stands.caught_up_at), now)],
     ['checkpoint', checkpointText(held, now)],
-    ...(stream.kind === 'list' ? orderFacts(known) : collectionFacts(known)),
+    ...(stream.kind === 'list' ? orderFacts(known) : []),
+    ...(stream.kind === 'collection' ? collectionFacts(known) : []),
+    ...(stream.kind === 'push' ? pushFacts(known, stream) : []),
     ...budgetFacts(live),
     ...errorFacts(live ?? stands),
   ];
@@ -255,6 +257,16 @@ function collectionFacts({ checkpoint }: Known): readonly Fact[] {
     ...(facts.suspect === true
       ? [['removals', 'held: more is missing at once than the brake allows'] as const]
       : []),
+  ];
+}
+
+function pushFacts({ live }: Known, { listen, rules }: PushStream): readonly Fact[] {
+  const { host, port, path, tls } = listen;
+  const counts = Object.entries(live?.deliveries ?? {});
+  return [
+    ['listens on', `${host}:${port}${path}${tls === undefined ? '' : ', with TLS'}`],
+    ['signature', `${rules.signatureHeader}, by any of ${counted(rules.secrets.length, 'secret')}`],
+    ['deliveries', counts.map(([what, n]) => `${n} ${what}`).join(', ') || 'none yet'],
   ];
 }
 

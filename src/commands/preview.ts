@@ -45,7 +45,7 @@ export const preview = defineCommand({
     const facts = factLines([
       ['source', stream.source],
       ['stream', stream.name],
-      ['uid', stream.kind === 'list' ? event.uid : 'given when a reading finds the change'],
+      ['uid', stream.kind === 'list' ? event.uid : given[stream.kind]],
     ]);
     for (const line of [...facts, ...visibleJsonLines(event.ocsf)]) out(line);
     for (const sink of sinks) {
@@ -55,6 +55,12 @@ export const preview = defineCommand({
     return 0;
   },
 });
+
+/** When a uid is given that hangs on more than the record. */
+const given = {
+  collection: 'given when a reading finds the change',
+  push: 'given when it is delivered, since the delivery’s id is part of it',
+} as const;
 
 function chosenStream({ sources }: WholePlan, name: string | undefined): Stream {
   const names = sources.map((source) => source.name);

@@ -28,6 +28,7 @@ export const errorCodes = {
   disk_full: 'disk',
   checkpoint_mismatch: 'config',
   paging_suspected: 'config',
+  signature_refused: 'config',
   broken_invariant: 'bug',
 } as const satisfies Record<string, Fault>;
 

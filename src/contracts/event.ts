@@ -133,6 +133,8 @@ export interface PageContext {
   readonly company?: string;
   /** Epoch milliseconds at which the page was read. */
   readonly fetchedAt: number;
+  /** What the headers of a delivery say, which is the page's one record. */
+  readonly delivery?: { readonly id: string | null; readonly event: string | null };
 }
 
 /** A parsed record: an object in every known case, yet upstream may send anything. */

@@ -4,6 +4,7 @@
 
 import type { RecordKind } from './event.ts';
 import type { JsonObject } from './json.ts';
+import type { HostPort, Secret } from './settings.ts';
 import type { Upstream, UpstreamRequest } from './upstream.ts';
 
 /** In which order a list endpoint gives its records. */
@@ -106,5 +107,51 @@ export interface EntityDetail {
   readonly parts?: EntityKind & { isList(member: string): boolean };
 }
 
+/**
+ * What upstream sends by itself to an address of ours, each delivery a record. When one is held,
+ * what is answered and who is let in is the engine's.
+ */
+export interface PushStream extends StreamFacts {
+  readonly kind: 'push';
+  readonly name: string;
+  readonly records: RecordKind;
+  /** With another one a checkpoint is not resumed. */
+  readonly fingerprint: string;
+  readonly listen: ListenPlace;
+  readonly rules: DeliveryRules;
+}
+
+/** Where deliveries come in: several streams may share an address under paths of their own. */
+export interface ListenPlace extends HostPort {
+  readonly path: string;
+  /** Left out: plain HTTP. */
+  readonly tls?: ServerTls | undefined;
+}
+
+/** TLS of a server of ours; the files are read again when they change. */
+export interface ServerTls {
+  readonly cert_file: string;
+  readonly key_file: string;
+  /** Authorities of which a client has to bring a certificate. */
+  readonly ca_file?: string | undefined;
+  readonly min_version?: 'TLSv1.2' | 'TLSv1.3' | undefined;
+}
+
+/** What shows that a delivery is upstream's. Names of headers are in lower case. */
+export interface DeliveryRules {
+  /** Any of them may have signed. */
+  readonly secrets: readonly Secret[];
+  readonly secretEncoding: BufferEncoding;
+  /** `sha256=` and the HMAC in hex, over the body, or over the time, a dot and the body. */
+  readonly signatureHeader: string;
+  readonly signsTime: boolean;
+  readonly deliveryHeader: string;
+  readonly eventHeader: string;
+  /** When it was sent; null: nothing tells, so that no age is judged. */
+  readonly timestampHeader: string | null;
+  readonly maxAgeMs: number;
+  readonly bodyBytesMax: number;
+}
+
 /** Any stream. */
-export type Stream = ListStream | CollectionStream;
+export type Stream = ListStream | CollectionStream | PushStream;

@@ -3,47 +3,35 @@
 // nothing under way any more; whatever it had held is durable, and the next one under its name goes
 // on from there.
 
-import type { CollectionReading, ListReading, RecordReading } from '../contracts/definition.ts';
-import { asExportError, type ExportError, invariant } from '../contracts/errors.ts';
+import type { RecordReading } from '../contracts/definition.ts';
+import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
-import type { Spool } from '../contracts/spool.ts';
-import type { Tools } from '../contracts/tools.ts';
-import { Backfill, type BackfillState, type PastTime } from './backfill.ts';
-import { CollectionPoller } from './collection/poller.ts';
-import { ListPoller } from './list/poller.ts';
-import { ListReader } from './list/reader.ts';
+import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';
-import type { PollResult } from './outcome.ts';
-import type { Found } from './own-pages.ts';
+import { type PolledSource, type Poller, type PollerMeans, pollerFor } from './pollers.ts';
+import { concerns } from './push/concerns.ts';
+import { Listeners } from './push/listener.ts';
 import { type Schedule, timetable } from './schedule.ts';
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
 
 /** A source of the config with its streams. */
-export interface PlannedSource {
-  readonly name: string;
+export interface PlannedSource extends PolledSource {
   /** Name of its upstream. */
   readonly upstream: string;
   readonly streams: readonly Stream[];
   readonly reading: RecordReading;
-  readonly list: ListReading | null;
-  readonly collection: CollectionReading | null;
   readonly schedule: Schedule;
   /** How long none of its streams may be silent, in milliseconds; left out: as long as they are. */
   readonly expectMs?: number;
   /** What its numbers are looked up in. */
   readonly lookups?: Lookups;
-  /** Its lists are read to the end of a past time, and not live. */
-  readonly past?: PastTime;
 }
 
 /** What streams are polled with. */
-export interface PollingMeans {
-  readonly spool: Spool;
-  readonly tools: Tools;
+export interface PollingMeans extends Pick<PollerMeans, 'spool' | 'tools' | 'found'> {
   readonly random: () => number;
-  readonly found?: Found;
 }
 
 /** A stream that could not be read to its tail, with the reason. */
@@ -61,11 +49,15 @@ const jitterMsMax = 30_000;
 const lookupsMsMax = 5_000;
 
 interface Polled {
+  readonly upstream: string;
+  readonly stream: Stream;
   readonly runner: StreamRunner;
   /** Null where nothing is expected of it. */
   readonly silence: SilenceWatch | null;
   /** The next poll begins with what is durable. */
   readonly forget: () => void;
+  /** Nothing comes in by itself any more. */
+  readonly close: () => void;
   readonly stop: AbortController;
   /** Null until it is started. */
   ended: Promise<void> | null;
@@ -74,17 +66,16 @@ interface Polled {
 interface RunnerWishes {
   readonly source: PlannedSource;
   readonly stream: Stream;
-  readonly poll: Poll;
+  readonly poller: () => Poller;
   readonly jitterMs: number;
 }
-
-type Poll = (signal: AbortSignal) => Promise<PollResult>;
 
 /** All streams of the config. */
 export class Polling {
   readonly #means: PollingMeans;
   readonly #turns;
   readonly #backfills: Backfill[] = [];
+  readonly #listeners;
   readonly #streams = new Map<string, Polled>();
   /** Each kept fresh by one, whatever the number of its sources. */
   readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
@@ -93,6 +84,7 @@ export class Polling {
   constructor(means: PollingMeans, pollsAtOnce = pollsAtOnceMax) {
     this.#means = means;
     this.#turns = turnsOf(pollsAtOnce);
+    this.#listeners = new Listeners(means.tools.log);
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -121,14 +113,17 @@ export class Polling {
     );
     const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
     for (const { source, stream } of added) {
-      let poll = this.#pollerFor(source, stream);
+      let poller = this.#pollerFor(source, stream);
+      const close = () => poller.close?.();
       const forget = () => {
-        poll = this.#pollerFor(source, stream);
+        close();
+        poller = this.#pollerFor(source, stream);
       };
-      const runner = this.#runnerFor({ source, stream, poll: (signal) => poll(signal), jitterMs });
+      const runner = this.#runnerFor({ source, stream, poller: () => poller, jitterMs });
       const silence = this.#silenceOf(source, stream, runner);
       const stop = new AbortController();
-      this.#streams.set(stream.name, { runner, silence, forget, stop, ended: null });
+      const parts = { upstream: source.upstream, stream, runner, silence };
+      this.#streams.set(stream.name, { ...parts, forget, close, stop, ended: null });
     }
     const live = sources.filter(({ streams, past }) => streams.length > 0 && past === undefined);
     const wanted = new Set(live.flatMap(({ lookups }) => lookups ?? []));
@@ -177,11 +172,14 @@ export class Polling {
     const stopped = [...streams, ...lookups];
     for (const { stop } of stopped) stop.abort(new Error('stopping'));
     await Promise.allSettled(stopped.map(({ ended }) => ended));
+    for (const { close } of streams) close();
+    if (names === undefined) await this.#listeners.sweep();
   }
 
   /** Forgets streams that have been stopped. */
-  remove(names: readonly string[]): void {
+  async remove(names: readonly string[]): Promise<void> {
     for (const name of names) this.#streams.delete(name);
+    await this.#listeners.sweep();
   }
 
   /** Reads every stream up to its tail once. Resolves with those that could not be. */
@@ -191,8 +189,9 @@ export class Polling {
     const renewed = Array.from(this.#lookups.keys(), (one) => one.renew(this.#lookupMeans, soon));
     // Names that come too late are there the next time.
     await Promise.allSettled(renewed);
+    const asked = [...this.#streams].filter(([, { stream }]) => stream.kind !== 'push');
     await Promise.all(
-      Array.from(this.#streams, async ([stream, { runner, silence }]) => {
+      asked.map(async ([stream, { runner, silence }]) => {
         const cause = await runner
           .runOnce(limit)
           .catch((error) => asExportError(error, `reading ${stream}`));
@@ -203,14 +202,15 @@ export class Polling {
     return failed;
   }
 
-  #runnerFor({ source, stream, poll, jitterMs }: RunnerWishes): StreamRunner {
+  #runnerFor({ source, stream, poller, jitterMs }: RunnerWishes): StreamRunner {
     const { tools, random, spool } = this.#means;
     return new StreamRunner({
       name: stream.name,
       source: source.name,
-      poll,
+      poll: (signal) => poller().poll(signal),
       timetable: timetable(source.schedule, tools.clock),
-      turns: this.#turns,
+      // Who brings something waits for the answer, and is not to wait for others' polls.
+      turns: stream.kind === 'push' ? turnsOf(1) : this.#turns,
       clock: tools.clock,
       log: tools.log.with({ stream: stream.name }),
       random,
@@ -219,6 +219,7 @@ export class Polling {
       note: (facts) => {
         if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
+      ...(stream.kind === 'push' && { deliveries: () => poller().counts ?? {} }),
     });
   }
 
@@ -235,51 +236,24 @@ export class Polling {
     return new SilenceWatch(means, () => runner.state);
   }
 
-  #pollerFor(source: PlannedSource, stream: Stream): Poll {
-    const { spool, tools, found } = this.#means;
-    const log = tools.log.with({ stream: stream.name });
-    if (stream.kind === 'collection') {
-      const { collection: reading } = source;
-      invariant(reading !== null, `${source.name} says how collections are compared`);
-      const poller = new CollectionPoller({
-        stream,
-        spool,
-        clock: tools.clock,
-        log,
-        reading,
-        found,
-      });
-      return this.#counted((signal) => poller.poll(signal));
-    }
-    const { list } = source;
-    invariant(list !== null, `${source.name} says how lists are read`);
-    const { inFlight } = tools.http;
-    if (source.past !== undefined) {
-      const { span, memory, paceOf } = source.past;
-      const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };
-      const read = { stream, list, ...past, spool, clock: tools.clock, log, inFlight, found };
-      const backfill = new Backfill(read);
-      this.#backfills.push(backfill);
-      return this.#counted((signal) => backfill.poll(signal));
-    }
-    const reader = new ListReader({
-      stream,
-      spool,
-      clock: tools.clock,
-      log,
-      order: list.order,
-      start: list.start,
-      patienceMs: list.rewindEveryMs,
-      inFlight,
-      found,
-    });
-    const poller = new ListPoller(reader, list);
-    return this.#counted((signal) => poller.poll(signal));
+  #pollerFor(source: PlannedSource, stream: Stream): Poller {
+    const read: PollerMeans = {
+      ...this.#means,
+      begun: (backfill) => void this.#backfills.push(backfill),
+      listening: (pushed) => ({
+        door: this.#listeners.door(pushed.listen),
+        wake: () => void this.askNow(stream.name),
+        told: (events) => this.#nudge(source.upstream, events),
+      }),
+    };
+    return pollerFor(source, stream, read);
   }
 
-  /** The bodies that a poll reads count until it ends, those of pages until they are held. */
-  #counted(poll: (signal: AbortSignal) => Promise<PollResult>): typeof poll {
-    const { inFlight } = this.#means.tools.http;
-    return inFlight === undefined ? poll : (signal) => inFlight.during(() => poll(signal));
+  /** What upstream tells of is read soon by whatever reads it: that is where the truth stands. */
+  #nudge(upstream: string, events: ReadonlySet<string | null>): void {
+    for (const polled of this.#streams.values()) {
+      if (polled.upstream !== upstream) continue;
+      if ([...events].some((event) => concerns(event, polled.stream))) polled.runner.nudge();
+    }
   }
 }

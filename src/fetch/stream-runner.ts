@@ -24,7 +24,12 @@ export interface RunnerState {
   /** Epoch ms of its next poll, past while it waits its turn; null: it is polled, or ended. */
   readonly nextPollAt: number | null;
   readonly error: ExportError | null;
+  /** Where upstream brings its records. */
+  readonly deliveries?: Deliveries;
 }
+
+/** How many deliveries were taken, repeated, or refused for which reason. */
+export type Deliveries = Readonly<Record<string, number>>;
 
 /** What a stream is polled with. */
 export interface RunnerSettings {
@@ -41,7 +46,12 @@ export interface RunnerSettings {
   readonly jitterMs: number;
   /** Told after each poll, for status. */
   readonly note: (facts: Json) => void;
+  /** Where upstream brings its records. */
+  readonly deliveries?: () => Deliveries;
 }
+
+/** However often upstream tells of something new, a poll begins no sooner after another than this. */
+const nudgedMsMin = 5_000;
 
 interface Work {
   readonly run: () => Promise<void>;
@@ -56,6 +66,10 @@ export class StreamRunner {
   #wake: (() => void) | null = null;
   /** An operator has asked in the middle of a poll, which may have passed by what is new. */
   #isAskedAgain = false;
+  /** Upstream has told of something new; a poll that begins after that looks for it. */
+  #nudged = Promise.withResolvers<void>();
+  /** The last poll found the tail, so that it waits for its schedule and for nothing else. */
+  #isAtRest = false;
   /** Work that wants nothing of the stream under way, and what ends a poll or wait for it. */
   readonly #works: Work[] = [];
   #interrupt = new AbortController();
@@ -76,6 +90,7 @@ export class StreamRunner {
       ...(this.#isPolling ? { state: 'polling' } : {}),
       skipped: this.#settings.timetable.skipped,
       nextPollAt: this.#nextPollAt,
+      ...this.#deliveries(),
     };
   }
 
@@ -134,6 +149,11 @@ export class StreamRunner {
     return endsAt;
   }
 
+  /** Polls soon, where it would wait for its schedule. */
+  nudge(): void {
+    this.#nudged.resolve();
+  }
+
   /** Does work while nothing of the stream is under way: a poll is broken off and made anew. */
   whileStill<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isRunning) return work();
@@ -174,9 +194,15 @@ export class StreamRunner {
       };
       if (isAskedAgain) this.#wake();
     }
+    const begunAt = clock.monotonic();
+    const nudged = async () => {
+      await this.#nudged.promise;
+      await clock.sleep(Math.max(0, begunAt + nudgedMsMin - clock.monotonic()), either);
+    };
     try {
       await Promise.race([
         clock.sleep(ms, either),
+        ...(this.#isAtRest ? [nudged()] : []),
         ...(mended === undefined ? [] : [mended(either)]),
       ]);
     } catch (error) {
@@ -194,12 +220,14 @@ export class StreamRunner {
     const release = await turns.take(signal);
     this.#isPolling = true;
     this.#nextPollAt = null;
+    this.#nudged = Promise.withResolvers();
     try {
       const result = await poll(signal).catch((error): PollResult => {
         signal.throwIfAborted();
         // A fault of ours, in this stream: the others go on, and this one is asked again.
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
       });
+      this.#isAtRest = result.outcome === 'done' && !result.more && result.againMs === undefined;
       const wait = this.#health.observe(result, begunAt);
       this.#note(wait.ms);
       return { result, wait };
@@ -207,6 +235,11 @@ export class StreamRunner {
       this.#isPolling = false;
       release();
     }
+  }
+
+  #deliveries(): { readonly deliveries?: Deliveries } {
+    const { deliveries } = this.#settings;
+    return deliveries === undefined ? {} : { deliveries: deliveries() };
   }
 
   #note(waitMs: number): void {
@@ -219,6 +252,7 @@ export class StreamRunner {
       next_poll_at: clock.now() + waitMs,
       polls,
       records,
+      ...this.#deliveries(),
       error: error && { code: error.code, message: error.message, next: error.next },
     });
   }

@@ -51,15 +51,35 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
     case 'condition':
       return conditionNormaliser(baseEvent);
     case 'log':
-      return settings.mapping === undefined
-        ? baseEvent
-        : logNormaliser({
-            mapping: settings.mapping,
-            wanted,
-            product: settings.product,
-            baseEvent,
-          });
+      return withDelivery(
+        settings.mapping === undefined
+          ? baseEvent
+          : logNormaliser({
+              mapping: settings.mapping,
+              wanted,
+              product: settings.product,
+              baseEvent,
+            }),
+      );
   }
+}
+
+/** What the headers of a delivery say stands beside what its body does. */
+function withDelivery(normalise: Normalise): Normalise {
+  return (record, uid, context) => {
+    const event = normalise(record, uid, context);
+    const { delivery } = context;
+    if (delivery === undefined) return event;
+    const { metadata, message, unmapped } = event;
+    const { event: name } = delivery;
+    const said = { event_code: metadata.event_code ?? name, message: message ?? name };
+    return {
+      ...event,
+      ...(said.message === null ? {} : { message: said.message }),
+      metadata: said.event_code === null ? metadata : { ...metadata, event_code: said.event_code },
+      unmapped: { delivery: { ...delivery }, ...unmapped },
+    };
+  };
 }
 
 function wantedPaths({ time, id }: NormaliseSettings): readonly Wanted[] {

@@ -69,6 +69,9 @@ function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset)
   if (kind === 'collection') {
     return `${what} its configuration is told anew as a baseline, and a change that was not delivered yet stays untold`;
   }
+  if (kind === 'push') {
+    return `${what} upstream does not bring them again; the sources that are polled read what they told of`;
+  }
   const from =
     deliveredAt === null
       ? 'its start, since no later place is known to be delivered'

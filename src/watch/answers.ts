@@ -21,6 +21,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
+import type { Callers } from '../tools/callers.ts';
 import {
   type Credentials,
   challengeOf,
@@ -32,7 +33,6 @@ import {
   safeHeaders,
 } from './access.ts';
 import type { Board } from './board.ts';
-import type { Callers } from './callers.ts';
 import { EventStream, eventStreamType } from './event-stream.ts';
 import { metricsText, metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
@@ -156,7 +156,7 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
 function events({ board, callers }: Desk, { request, response, query }: Exchange): Answer | null {
   if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
   if (board.isFull) return crowded;
-  callers.listens(request.socket);
+  callers.keep(request.socket);
   const since = Number(request.headers['last-event-id'] ?? 0);
   board.add(new EventStream(response), {
     find: query.get('find') ?? '',
@@ -187,7 +187,7 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   }
   if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
   if (tails.size >= tailsMax) return crowded;
-  callers.listens(request.socket);
+  callers.keep(request.socket);
   const stream = new EventStream(response);
   tails.add(stream);
   stream.gone.addEventListener('abort', () => tails.delete(stream));

@@ -7,7 +7,7 @@
 
 import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { type Ailment, ailmentsAtOnce } from './health.ts';
+import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import type { LiveStanding, Matter, Standing } from './standing.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
@@ -123,14 +123,14 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
   not_taking: 'take nothing; their events stay held',
 };
 
-/** Streams that go on, and yet may show no more than a part; that does not mend itself. */
+/** Streams that go on under a doubt, which does not mend itself. */
 function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
   const told = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
-  const parts = streams.flatMap(({ name, error }) =>
-    error?.code === 'paging_suspected' && !told.has(name) ? [{ name, error }] : [],
-  );
-  return parts.map(({ name, error: { message, next } }) => {
-    return { mood: 'bad', who: `Stream ${name}`, what: 'may be read in part', message, next };
+  return streams.flatMap(({ name, error }): readonly Matter[] => {
+    const what = doubts.get(error?.code ?? '');
+    if (error === null || what === undefined || told.has(name)) return [];
+    const { message, next } = error;
+    return [{ mood: 'bad', who: `Stream ${name}`, what, message, next }];
   });
 }
 

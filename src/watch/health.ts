@@ -142,6 +142,12 @@ export function openHealth(patience: Patience = usualPatience): Health {
 
 type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'>;
 
+/** Codes of streams that go on, and yet may show no more than a part. */
+export const doubts: ReadonlyMap<string, string> = new Map([
+  ['paging_suspected', 'may be read in part'],
+  ['signature_refused', 'refuses what is brought to it'],
+]);
+
 /** What is wrong as far as one look shows: what fails is told, since nobody knows for how long. */
 export function ailmentsAtOnce({
   streams,
@@ -154,7 +160,7 @@ export function ailmentsAtOnce({
 }): readonly Ailment[] {
   const failing = (part: 'stream' | 'sink', reason: Ailment['reason'], what: string) => {
     return (one: Standstill) =>
-      one.error === null || one.error.code === 'paging_suspected'
+      one.error === null || doubts.has(one.error.code)
         ? null
         : ailmentOf({ ...one, part })(reason, what);
   };

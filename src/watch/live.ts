@@ -164,6 +164,7 @@ function streamOf(
     order: checkpoint?.order ?? null,
     polls: stream.polls,
     polls_skipped: stream.skipped,
+    ...(stream.deliveries && { deliveries: stream.deliveries }),
     records: stream.records,
     records_per_s: 0,
     polled_at: null,

@@ -14,6 +14,7 @@
 //   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to its tail; else absent
 //   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
 //   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
+//   sluice_stream_deliveries_total              {source, stream, result} webhooks only
 //   sluice_source_conditions_total              {condition, stream} gaps, resets and the like
 //   sluice_upstream_wait_seconds                {upstream} the longest wait of its limits now
 //   sluice_spool_bytes, sluice_spool_max_bytes, sluice_spool_events
@@ -138,6 +139,9 @@ function streamFamilies(
       ['sluice_stream_failing', 'The last poll failed.', (s) => Number(s.error !== null)],
       ['sluice_stream_halted', 'Stopped until someone acts.', (s) => Number(s.state === 'halted')],
     ]),
+    ...familiesOf(deliveriesOf(streams), ({ labels }) => labels, [
+      ['sluice_stream_deliveries_total', 'Deliveries, by what became of them.', (d) => d.count],
+    ]),
     ...familiesOf(found, ({ condition, stream }) => ({ condition, stream }), [
       ['sluice_source_conditions_total', 'Gaps, resets and the like found.', (c) => c.count],
     ]),
@@ -150,6 +154,15 @@ function streamFamilies(
       ],
     ]),
   ];
+}
+
+/** Results are from a closed list (fetch/push/delivery.ts). */
+function deliveriesOf(streams: LiveStanding['streams']) {
+  return streams.flatMap(({ source, name, deliveries = {} }) =>
+    Object.entries(deliveries).map(([result, count]) => {
+      return { labels: { source, stream: name, result }, count };
+    }),
+  );
 }
 
 function sinkFamilies(

@@ -125,6 +125,8 @@ const liveStream = stream.extend({
   well: z.boolean(),
   /** Counts are since the start of the process. */
   polls: count,
+  /** Deliveries by what became of them; left out where none come in. */
+  deliveries: z.record(z.string(), count).optional(),
   /** Polls that fell due while one was still running. */
   polls_skipped: count,
   records: count,

@@ -23,7 +23,9 @@ const env = {
   SANDBOX_CLIENT_ID: 'sandbox-client',
   SANDBOX_CLIENT_SECRET: 'sandbox-secret',
   ...Object.fromEntries(
-    ['EDGE_ID', 'EDGE_SECRET', 'EDGE_API_KEY', 'OPS_ID', 'OPS_SECRET'].map((name) => [name, name]),
+    ['EDGE_ID', 'EDGE_SECRET', 'EDGE_API_KEY', 'OPS_ID', 'OPS_SECRET', 'HOOK_SECRET'].map(
+      (name) => [name, name],
+    ),
   ),
   ...{ KAFKA_USER: 'sluice', KAFKA_PASSWORD: 'p', INGEST_TOKEN: 't' },
 };

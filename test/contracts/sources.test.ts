@@ -39,6 +39,8 @@ const needs: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       pagination: { style: 'offset' },
     },
   ],
+  // Asks for nothing: what comes in is looked at in test/fetch/push.
+  webhooks: [],
 };
 
 const cases = sources.flatMap((source) =>
@@ -57,7 +59,7 @@ async function opened({ source, given }: (typeof cases)[number]) {
     sandbox,
     ['c-1', 'x/../y z'],
   );
-  const streams = streamsOf(source, upstream, given);
+  const streams = streamsOf(source, upstream, given).filter((stream) => stream.kind !== 'push');
   return { sandbox, upstream, streams };
 }
 

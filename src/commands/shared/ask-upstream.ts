@@ -2,13 +2,16 @@
 // whole. What must stay true: nothing is kept of it, and no more is asked than shows whether the
 // list is read as it is served.
 
-import type { ListEndpoint, Stream } from '../../contracts/source.ts';
+import type { CollectionStream, ListEndpoint, ListStream } from '../../contracts/source.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';
 import { firstPlace, type Page } from '../../fetch/list/page.ts';
 import { doubtError, doubtOfFirst, doubtOfPlace } from '../../fetch/list/paging-doubt.ts';
 
 /** Asks for a stream's first answer. Throws what is wrong with it. */
-export async function askStream(stream: Stream, signal: AbortSignal): Promise<void> {
+export async function askStream(
+  stream: ListStream | CollectionStream,
+  signal: AbortSignal,
+): Promise<void> {
   await askList(stream.kind === 'list' ? stream : stream.list, signal);
 }
 

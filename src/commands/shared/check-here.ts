@@ -1,5 +1,5 @@
 // What a config needs of the machine that it is to run on, looked at without leaving a trace: a
-// state directory that can be written, and an address for the status that nobody else listens on.
+// state directory that can be written, and addresses that nobody else listens on.
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -23,11 +23,11 @@ export function checkStateDir(dir: string): ExportError | null {
   }
 }
 
-/** Why the status cannot be served there; null: it can. Port 0 is any free one. */
-export async function checkListen(at: {
-  readonly host: string;
-  readonly port: number;
-}): Promise<ExportError | null> {
+/** Why nothing can be served there; null: it can. Port 0 is any free one. */
+export async function checkListen(
+  at: { readonly host: string; readonly port: number },
+  key = 'status.listen',
+): Promise<ExportError | null> {
   const server = createServer();
   try {
     await new Promise<void>((resolve, reject) => {
@@ -37,7 +37,7 @@ export async function checkListen(at: {
   } catch (error) {
     const why = codeOf(error) === 'EADDRINUSE' ? 'somebody listens there' : codeOf(error);
     return new ExportError('config_invalid', `${at.host}:${at.port} is not to be had: ${why}`, {
-      next: 'Choose another address for status.listen, or stop who has this one.',
+      next: `Choose another address for ${key}, or stop who has this one.`,
     });
   } finally {
     server.close();

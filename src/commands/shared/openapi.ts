@@ -79,6 +79,7 @@ interface Asked {
 }
 
 function endpointsOf(stream: Stream): readonly Asked[] {
+  if (stream.kind === 'push') return [];
   const list = stream.kind === 'list' ? stream : stream.list;
   const mayBeMissing = stream.kind === 'list' && stream.records === 'log';
   const byId = stream.kind === 'collection' ? stream.detail?.request('id') : null;

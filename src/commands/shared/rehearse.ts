@@ -48,7 +48,8 @@ export interface SinkRehearsal {
 
 /** Rehearses a record. Total for any record that parses. */
 export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Rehearsal {
-  const context = pageContext(stream, stream.kind === 'list' ? stream.records : 'drift', readAt);
+  const kind = stream.kind === 'collection' ? 'drift' : stream.records;
+  const context = pageContext(stream, kind, readAt);
   const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
   const held: HeldPage = {
     context,

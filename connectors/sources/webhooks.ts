@@ -1,0 +1,98 @@
+// Webhooks of the unified API: upstream's own events, brought to an address that sluice listens at.
+// The document shows the headers' names and that HMAC-SHA256 signs, and neither what is signed nor
+// the body: each of these has the likeliest default and a key. What is missed here (upstream may
+// give up on a delivery) the sources that are polled find, which each delivery has asked at once.
+
+import { z } from 'zod';
+import { defineSource } from '../../src/contracts/definition.ts';
+import { duration, parseHostPort, secret, size } from '../../src/contracts/settings.ts';
+import type { ServerTls } from '../../src/contracts/source.ts';
+import { listFields, mappingField } from './list.ts';
+
+const header = () => z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name');
+const { id, time } = listFields();
+
+const timed = '{timestamp}.{body}';
+
+/** `type: webhooks`. */
+export const webhooksSource = defineSource({
+  type: 'webhooks',
+  summary: 'Listens for the events that the unified API delivers by webhook.',
+  apis: ['unified'],
+  fields: {
+    listen: z
+      .string()
+      .refine((text) => parseHostPort(text) !== null, 'expected host:port such as 0.0.0.0:8443')
+      .describe('address to listen on; sources may share it, each with a path of its own'),
+    path: z
+      .string()
+      .regex(/^\/[^\s?#]*$/, 'expected a path such as /webhooks')
+      .default('/webhooks')
+      .describe('path that deliveries are sent to'),
+    secret: z
+      .union([secret().transform((one) => [one]), z.array(secret()).min(1).max(8)])
+      .describe('what deliveries are signed with; several while one takes another’s place'),
+    secret_encoding: z
+      .enum(['text', 'base64'])
+      .default('text')
+      .describe('base64: the secret stands for the bytes that it encodes'),
+    signed_form: z.enum(['body', timed]).default('body').describe('what is signed'),
+    signature_header: header()
+      .default('SVC-Signature')
+      .describe('header with `sha256=` and the signature in hex'),
+    delivery_header: header().default('SVC-Delivery').describe('header with the delivery’s id'),
+    event_header: header().default('SVC-Event').describe('header with the event’s name'),
+    timestamp_header: header()
+      .optional()
+      .describe('header that says when it was sent; without it no age can be judged'),
+    max_age: duration().prefault('5m').describe('how old a delivery may be that says its age'),
+    max_body: size().prefault('1MiB').describe('longest body that is taken'),
+    tls: z
+      .strictObject({
+        cert_file: z.string().describe('PEM file of the certificate; read again when renewed'),
+        key_file: z.string().describe('PEM file of its key'),
+        ca_file: z
+          .string()
+          .optional()
+          .describe('PEM file of authorities: who connects brings a certificate of theirs'),
+        min_version: z
+          .enum(['TLSv1.2', 'TLSv1.3'])
+          .optional()
+          .describe('lowest TLS version accepted'),
+      })
+      .optional()
+      .describe('serves HTTPS; left out: plain HTTP, for a proxy in front'),
+    ...{
+      id,
+      time,
+      mapping: mappingField('record').describe('what they mean; the rest goes to unmapped'),
+    },
+  },
+  flaw: ({ signed_form, timestamp_header }) =>
+    signed_form === timed && timestamp_header === undefined
+      ? 'signed_form holds {timestamp}, so timestamp_header is needed'
+      : null,
+  streams: (settings, { name }) => {
+    const { host, port } = parseHostPort(settings.listen) ?? { host: '', port: 0 };
+    const lower = (text: string) => text.toLowerCase();
+    return [
+      {
+        kind: 'push' as const,
+        ...{ name, source: name, records: 'log' as const, paths: [], fingerprint: '' },
+        listen: { host, port, path: settings.path, tls: settings.tls as ServerTls | undefined },
+        rules: {
+          secrets: settings.secret,
+          secretEncoding: settings.secret_encoding === 'base64' ? 'base64' : 'utf8',
+          signsTime: settings.signed_form === timed,
+          signatureHeader: lower(settings.signature_header),
+          deliveryHeader: lower(settings.delivery_header),
+          eventHeader: lower(settings.event_header),
+          timestampHeader: settings.timestamp_header ? lower(settings.timestamp_header) : null,
+          maxAgeMs: settings.max_age,
+          bodyBytesMax: settings.max_body,
+        },
+      },
+    ];
+  },
+  reading: ({ id, time, mapping }) => ({ id, time, ...(mapping && { mapping }) }),
+});

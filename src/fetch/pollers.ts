@@ -1,0 +1,85 @@
+// What reads a stream, by its kind. It reads one poll at a time and remembers what it needs between
+// two; another one, made anew, goes on from what is durable.
+
+import type { CollectionReading, ListReading } from '../contracts/definition.ts';
+import { invariant } from '../contracts/errors.ts';
+import type { PushStream, Stream } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
+import type { Tools } from '../contracts/tools.ts';
+import { Backfill, type PastTime } from './backfill.ts';
+import { CollectionPoller } from './collection/poller.ts';
+import { ListPoller } from './list/poller.ts';
+import { ListReader } from './list/reader.ts';
+import type { PollResult } from './outcome.ts';
+import type { Found } from './own-pages.ts';
+import { type PushMeans, PushPoller } from './push/poller.ts';
+import type { Deliveries } from './stream-runner.ts';
+
+/** How the streams of a source are read. */
+export interface PolledSource {
+  readonly name: string;
+  readonly list: ListReading | null;
+  readonly collection: CollectionReading | null;
+  /** Its lists are read to the end of a past time, and not live. */
+  readonly past?: PastTime;
+}
+
+/** What reads one stream. */
+export interface Poller {
+  poll(signal: AbortSignal): Promise<PollResult>;
+  /** Nothing comes in by itself any more. */
+  close?(): void;
+  /** What came in by itself. */
+  readonly counts?: Deliveries;
+}
+
+/** What it reads with. */
+export interface PollerMeans {
+  readonly spool: Spool;
+  readonly tools: Tools;
+  readonly found?: Found;
+  /** Told of each stream that is read to the end of a past time. */
+  readonly begun: (backfill: Backfill) => void;
+  readonly listening: (stream: PushStream) => Pick<PushMeans, 'door' | 'wake' | 'told'>;
+}
+
+/** Makes the poller of a stream; nothing is asked yet. */
+export function pollerFor(source: PolledSource, stream: Stream, means: PollerMeans): Poller {
+  const { spool, tools, found } = means;
+  const { clock } = tools;
+  const log = tools.log.with({ stream: stream.name });
+  if (stream.kind === 'push') {
+    return new PushPoller({ stream, spool, clock, log, ...means.listening(stream) });
+  }
+  if (stream.kind === 'collection') {
+    const { collection: reading } = source;
+    invariant(reading !== null, `${source.name} says how collections are compared`);
+    return counted(new CollectionPoller({ stream, spool, clock, log, reading, found }), tools);
+  }
+  const { list } = source;
+  invariant(list !== null, `${source.name} says how lists are read`);
+  const { inFlight } = tools.http;
+  const read = { stream, spool, clock, log, inFlight, found };
+  if (source.past !== undefined) {
+    const { span, memory, paceOf } = source.past;
+    const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };
+    const backfill = new Backfill({ ...read, list, ...past });
+    means.begun(backfill);
+    return counted(backfill, tools);
+  }
+  const { order, start, rewindEveryMs: patienceMs } = list;
+  return counted(
+    new ListPoller(new ListReader({ ...read, order, start, patienceMs }), list),
+    tools,
+  );
+}
+
+/** The bodies that a poll reads count until it ends, those of pages until they are held. */
+function counted(poller: Poller, { http: { inFlight } }: Tools): Poller {
+  return {
+    poll: (signal) => {
+      const poll = () => poller.poll(signal);
+      return inFlight === undefined ? poll() : inFlight.during(poll);
+    },
+  };
+}

@@ -1,0 +1,124 @@
+// Whether what came in is a delivery of upstream's, as pure rules: what its headers say before the
+// body is read, and what the signature says of the body. What must stay true: nothing is taken that
+// none of the secrets has signed; the time a comparison takes says nothing about the signature; and
+// what stands outside the signed text, the delivery's id above all, is believed in nothing that
+// could make another delivery be dropped.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { DeliveryRules } from '../../contracts/source.ts';
+import { cutRecords } from '../../tools/record-list.ts';
+
+/** Why a request is not taken: what is answered, and after how many seconds it may come again. */
+export const refusals = {
+  wrong_method: { status: 405, text: 'a delivery is a POST' },
+  wrong_type: { status: 415, text: 'a delivery is JSON, and not compressed' },
+  too_large: { status: 413, text: 'the body is longer than is taken here' },
+  unsigned: { status: 401, text: 'there is not one signature' },
+  forged: { status: 401, text: 'the signature is not that of the body' },
+  stale: { status: 403, text: 'it was not sent just now, or does not say when' },
+  not_json: { status: 400, text: 'the body is not one JSON value' },
+  too_many: { status: 429, text: 'too much is being sent at once', retryAfterS: 1 },
+  full: { status: 503, text: 'there is no room for it now', retryAfterS: 10 },
+  not_held: { status: 503, text: 'it could not be held', retryAfterS: 10 },
+  closing: { status: 503, text: 'nobody takes it at this moment', retryAfterS: 2 },
+  no_secret: { status: 503, text: 'signatures cannot be looked at now', retryAfterS: 30 },
+} as const satisfies Readonly<Record<string, RefusalAnswer>>;
+
+interface RefusalAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfterS?: number;
+}
+
+/** One of them. */
+export type Refusal = keyof typeof refusals;
+
+/** A request before its body is read. */
+export interface Head {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Every value of each. */
+  readonly headersDistinct: NodeJS.Dict<string[]>;
+}
+
+/** Why it is refused whatever its body may be; null: it has to be read. */
+export function refusalOfHead(head: Head, rules: DeliveryRules): Refusal | null {
+  const { method, headers } = head;
+  if (method !== 'POST') return 'wrong_method';
+  const type = headers['content-type'] ?? 'application/json';
+  const isJson = /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type);
+  const { 'content-encoding': coding = 'identity' } = headers;
+  if (!isJson || coding.toLowerCase() !== 'identity') return 'wrong_type';
+  if (Number(headers['content-length'] ?? 0) > rules.bodyBytesMax) return 'too_large';
+  return signatureIn(head, rules) === null ? 'unsigned' : null;
+}
+
+/** What is wrong with a body that was read; null: it is a delivery. */
+export function refusalOfBody(
+  head: Head,
+  body: Uint8Array,
+  { rules, nowMs }: { readonly rules: DeliveryRules; readonly nowMs: number },
+): Refusal | null {
+  const { timestampHeader, maxAgeMs, signsTime } = rules;
+  const signature = signatureIn(head, rules);
+  if (signature === null) return 'unsigned';
+  const time = timestampHeader === null ? null : onlyOne(head, timestampHeader);
+  const signed = signsTime ? [Buffer.from(`${time ?? ''}.`), body] : [body];
+  const keys = keysOf(rules);
+  if (keys === null) return 'no_secret';
+  // All are tried, whichever fits.
+  const fitting = keys.filter((key) => {
+    const hmac = createHmac('sha256', key);
+    for (const part of signed) hmac.update(part);
+    return timingSafeEqual(hmac.digest(), signature);
+  });
+  if (fitting.length === 0) return 'forged';
+  if (timestampHeader !== null) {
+    const sentMs = time === null ? Number.NaN : sentAt(time);
+    if (!(Math.abs(nowMs - sentMs) <= maxAgeMs)) return 'stale';
+  }
+  return isOneJson(body) ? null : 'not_json';
+}
+
+/** A header that stands once, or null. */
+export function onlyOne({ headersDistinct }: Pick<Head, 'headersDistinct'>, name: string) {
+  const values = headersDistinct[name] ?? [];
+  return values.length === 1 ? (values[0] ?? null) : null;
+}
+
+function signatureIn(head: Head, { signatureHeader }: DeliveryRules): Buffer | null {
+  const text = onlyOne(head, signatureHeader) ?? '';
+  const hex = /^sha256=([0-9a-f]{64})$/i.exec(text)?.[1];
+  return hex === undefined ? null : Buffer.from(hex, 'hex');
+}
+
+/** With an empty key everybody could sign: null where one cannot be had, or gives none. */
+function keysOf({ secrets, secretEncoding }: DeliveryRules): readonly Buffer[] | null {
+  try {
+    const keys = secrets.map((secret) => Buffer.from(secret.reveal(), secretEncoding));
+    return keys.some(({ length }) => length === 0) ? null : keys;
+  } catch {
+    return null;
+  }
+}
+
+/** Epoch milliseconds: seconds, milliseconds, or any date that says its zone. */
+function sentAt(text: string): number {
+  if (/^\d{1,14}$/.test(text)) return Number(text) * (text.length > 11 ? 1 : 1_000);
+  return Date.parse(text);
+}
+
+/** As the sinks' side will read it. */
+function isOneJson(body: Uint8Array): boolean {
+  try {
+    return cutRecords(inList(body), '').length === 1;
+  } catch {
+    return false;
+  }
+}
+
+/** The list of one record that a delivery's page is. */
+export function inList(body: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from('['), body, Buffer.from(']')]);
+}

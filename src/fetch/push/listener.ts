@@ -1,0 +1,257 @@
+// The addresses at which deliveries come in: one server each, with a door for every path. Anybody
+// can reach such a port, so what a connection may cost is bounded before it has shown that it is
+// upstream's: few connections without a delivery under way, little time for headers and body, and
+// answers that say nothing. What must stay true: an address stays open while the stream behind a
+// door is made anew, and whoever comes meanwhile is asked to come again.
+
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ExportError } from '../../contracts/errors.ts';
+import type { ListenPlace, ServerTls } from '../../contracts/source.ts';
+import type { Log } from '../../contracts/tools.ts';
+import { Callers } from '../../tools/callers.ts';
+import { fingerprintOf } from '../../tools/fingerprint.ts';
+import { BodyBudget } from './body.ts';
+import { type Refusal, refusals } from './delivery.ts';
+
+/** One request at a door. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly budget: BodyBudget;
+  /** What is under way here is upstream's: its connection is not ended for another's sake. */
+  keep(): void;
+  accept(): void;
+  refuse(why: Refusal): void;
+}
+
+/** Where one stream's deliveries come in. */
+export interface Door {
+  /**
+   * Has requests taken from now on, listening where nobody does yet. Throws an ExportError where
+   * the address is not to be had.
+   */
+  open(take: (exchange: Exchange) => void): Promise<void>;
+  /** Whoever comes from now on is asked to come again. */
+  close(): void;
+}
+
+/** Who says nothing for so long is let go, and who takes longer for a whole request. */
+const silenceMsMax = 5_000;
+const requestMsMax = 15_000;
+/** How often Node looks whose time is over. */
+const lookEveryMs = 500;
+/** What is under way when a server ends has been answered by then, or never will be. */
+const closingMsMax = 1_000;
+/** Certificates are renewed in their files; they are looked at this often, while somebody comes. */
+const certificateMsMax = 60_000;
+
+interface OpenDoor {
+  take: ((exchange: Exchange) => void) | null;
+  isClosed: boolean;
+}
+
+/** All addresses. */
+export class Listeners {
+  readonly #log: Log;
+  readonly #budget = new BodyBudget();
+  readonly #addresses = new Map<string, Address>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** A door that is not open yet. */
+  door(place: ListenPlace): Door {
+    const { host, port, path, tls } = place;
+    const name = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#log);
+    this.#addresses.set(name, address);
+    const door: OpenDoor = { take: null, isClosed: false };
+    address.doors.set(path, door);
+    return {
+      async open(take) {
+        await address.listen({ host, port, tls });
+        door.take = take;
+      },
+      close() {
+        door.take = null;
+        door.isClosed = true;
+      },
+    };
+  }
+
+  /** Ends what no door leads to any more. */
+  async sweep(): Promise<void> {
+    const idle = [...this.#addresses].filter(([, { doors }]) => {
+      for (const [path, { isClosed }] of doors) if (isClosed) doors.delete(path);
+      return doors.size === 0;
+    });
+    for (const [name] of idle) this.#addresses.delete(name);
+    await Promise.all(idle.map(([, address]) => address.close()));
+  }
+}
+
+/** One address. */
+class Address {
+  readonly doors = new Map<string, OpenDoor>();
+  readonly #name: string;
+  readonly #budget: BodyBudget;
+  readonly #log: Log;
+  readonly #callers = new Callers();
+  /** The connections themselves by who is at their other end: under TLS requests show another. */
+  readonly #sockets = new Map<string, Socket>();
+  #server: Server | null = null;
+  #tls = '';
+  /** Streams open their doors at the same time; the address is opened by one after the other. */
+  #opening: Promise<unknown> = Promise.resolve();
+
+  constructor(name: string, budget: BodyBudget, log: Log) {
+    this.#name = name;
+    this.#budget = budget;
+    this.#log = log;
+  }
+
+  listen(place: Omit<ListenPlace, 'path'>): Promise<void> {
+    const opened = this.#opening.then(() => this.#listen(place));
+    this.#opening = opened.catch(() => undefined);
+    return opened;
+  }
+
+  async #listen({ host, port, tls }: Omit<ListenPlace, 'path'>): Promise<void> {
+    const print = fingerprintOf(tls ?? null);
+    if (this.#server !== null && print !== this.#tls && this.doors.size > 1) {
+      throw this.#failure('another source listens there with other tls settings');
+    }
+    if (this.#server !== null && print !== this.#tls) await this.close();
+    if (this.#server !== null) return;
+    const server = this.#serverWith(tls);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject).listen({ host, port }, resolve);
+      });
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      const why = code === 'EADDRINUSE' ? 'another program listens there already' : code;
+      throw this.#failure(why, error);
+    }
+    server.on('error', (error) => this.#log.warn('the listener', { error: error.message }));
+    this.#server = server;
+    this.#tls = print;
+    this.#log.info('listening for deliveries', { address: this.#name });
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    if (server === null) return;
+    const late = setTimeout(() => server.closeAllConnections(), closingMsMax);
+    await new Promise((resolve) => {
+      server.close(resolve);
+      server.closeIdleConnections();
+    });
+    clearTimeout(late);
+  }
+
+  #serverWith(tls: ServerTls | undefined): Server {
+    const options = {
+      requestTimeout: requestMsMax,
+      headersTimeout: silenceMsMax,
+      keepAliveTimeout: silenceMsMax,
+      connectionsCheckingInterval: lookEveryMs,
+      maxHeaderSize: 8_192,
+    };
+    const answer = (request: IncomingMessage, response: ServerResponse) =>
+      this.#answer(request, response);
+    const server =
+      tls === undefined
+        ? process.getBuiltinModule('node:http').createServer(options, answer)
+        : this.#tlsServer(tls, options, answer);
+    server.timeout = requestMsMax;
+    server.on('connection', (socket) => {
+      const peer = peerOf(socket);
+      this.#sockets.set(peer, socket);
+      socket.once('close', () => this.#sockets.delete(peer));
+      this.#callers.heard(socket);
+    });
+    return server;
+  }
+
+  #tlsServer(tls: ServerTls, options: object, answer: Parameters<Server['on']>[1]): Server {
+    const { createServer } = process.getBuiltinModule('node:https');
+    let secure = this.#secure(tls);
+    const server = createServer(
+      { ...options, ...secure, handshakeTimeout: silenceMsMax },
+      answer as (request: IncomingMessage, response: ServerResponse) => void,
+    );
+    let lookedAt = Date.now();
+    server.on('connection', () => {
+      if (Date.now() - lookedAt < certificateMsMax) return;
+      lookedAt = Date.now();
+      try {
+        const now = this.#secure(tls);
+        if (fingerprintOf(now) === fingerprintOf(secure)) return;
+        server.setSecureContext(now);
+        secure = now;
+      } catch (error) {
+        this.#log.warn('the renewed certificate is not taken', { error: String(error) });
+      }
+    });
+    return server;
+  }
+
+  #secure({ cert_file, key_file, ca_file, min_version = 'TLSv1.2' }: ServerTls) {
+    try {
+      return {
+        cert: readFileSync(cert_file, 'utf8'),
+        key: readFileSync(key_file, 'utf8'),
+        minVersion: min_version,
+        ...(ca_file === undefined
+          ? {}
+          : { ca: readFileSync(ca_file, 'utf8'), requestCert: true, rejectUnauthorized: true }),
+      };
+    } catch (error) {
+      throw this.#failure(String(error), error);
+    }
+  }
+
+  #failure(why: string, cause?: unknown): ExportError {
+    return new ExportError('config_invalid', `listening on ${this.#name}: ${why}`, {
+      next: 'Choose another address as listen, or end what uses this one; what upstream cannot deliver meanwhile, the sources that are polled read.',
+      cause,
+    });
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const socket = this.#sockets.get(peerOf(request.socket)) ?? request.socket;
+    const callers = this.#callers;
+    callers.heard(socket);
+    const end = (status: number, text: string, headers: Readonly<Record<string, string>> = {}) => {
+      if (response.writableEnded || socket.destroyed) return;
+      callers.heard(socket);
+      const usual = { 'content-type': 'text/plain; charset=utf-8' };
+      response.writeHead(status, { ...usual, ...headers }).end(`${text}\n`);
+    };
+    const refuse = (why: Refusal) => {
+      const { status, text, ...rest } = refusals[why];
+      const again = 'retryAfterS' in rest ? { 'retry-after': String(rest.retryAfterS) } : {};
+      const allow: Record<string, string> = status === 405 ? { allow: 'POST' } : {};
+      // What is still to come of the body is not waited for.
+      const isCut: Record<string, string> = request.complete ? {} : { connection: 'close' };
+      end(status, text, { ...again, ...allow, ...isCut });
+    };
+    const door = this.doors.get(request.url?.split('?', 1)[0] ?? '');
+    if (door === undefined) end(404, 'nothing is taken here');
+    else if (door.take === null) refuse('closing');
+    else {
+      const keep = () => callers.keep(socket);
+      const accept = () => end(200, 'held');
+      door.take({ request, response, budget: this.#budget, keep, accept, refuse });
+    }
+  }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
