@@ -6,6 +6,7 @@
 // ends nor control characters (cef-escape.ts), so those are compared as they arrive (carried.ts).
 
 import { formats } from '../../formats/index.ts';
+import type { RecordReading } from '../../src/contracts/definition.ts';
 import type { Event, PageContext, RecordKind } from '../../src/contracts/event.ts';
 import { isObject, type Json } from '../../src/contracts/json.ts';
 import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
@@ -30,6 +31,8 @@ export interface Found {
 export interface Way {
   readonly kind: RecordKind;
   readonly mapping?: Mapping;
+  /** How a source has its records read; left out: by common names. */
+  readonly reading?: RecordReading;
   readonly format: string;
   readonly settings?: Readonly<Record<string, unknown>>;
 }
@@ -51,6 +54,7 @@ export function foundOf(records: readonly Json[], way: Way): Found {
     time: ['timestamp', 'time', 'created_at'],
     id: 'id',
     ...(way.mapping === undefined ? {} : { mapping: way.mapping }),
+    ...way.reading,
   });
   const context: PageContext = {
     source: 'sample',
@@ -68,9 +72,15 @@ export function foundOf(records: readonly Json[], way: Way): Found {
       raw: Buffer.from(JSON.stringify(record)),
       ocsf: normalise(record, uid, context),
     };
-    count(found, record, read(Buffer.from(encode(event)), way));
+    count(found, sentOf(record, way), read(Buffer.from(encode(event)), way));
   }
   return found;
+}
+
+/** What upstream sent of it: of a change the entity before and after, which sluice has put together. */
+function sentOf(record: Json, { kind }: Way): Json {
+  if (kind !== 'drift' || !isObject(record)) return record;
+  return [record.before ?? null, record.after ?? null];
 }
 
 /** Adds one count to another. */
