@@ -136,12 +136,15 @@ export function defineCollections<F extends Fields & CollectionFields>({
     flaw(settings, { companies }) {
       const declared = facts(settings, 0);
       if (companies.length === 0 && declared.some(({ path }) => isPerCompany(path))) {
-        return `a ${rest.type} is read per company, so the upstream needs companies`;
+        return `${rest.type} is read per company, so the upstream needs companies`;
       }
       const loose = declared.some(
         ({ path, detail }) => detail && isPerCompany(detail.path) && !isPerCompany(path),
       );
       if (loose) return 'detail holds {company_id}, so path must hold it, too';
+      if (declared.some(({ single, detail }) => single && detail)) {
+        return 'detail does not go with single: the answer is the whole object';
+      }
       return declared.map(({ endpoint }) => endpoint && paramsFlaw(endpoint)).find(Boolean) ?? null;
     },
     streams: (settings, opening) =>

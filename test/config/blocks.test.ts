@@ -180,6 +180,40 @@ test.each([
     '2:94 sources.web.mapping.fields["src_endpoint.ipp"]: ',
   ],
   [
+    'hosts: { type: hosts, upstream: ops, detail: /hosts }',
+    '2:48 sources.hosts.detail: expected {id} where an entity’s id stands',
+  ],
+  [
+    'hosts: { type: hosts, upstream: ops, detail: "/hosts/{id}/{host_id}" }',
+    '2:48 sources.hosts.detail: only {company_id} and {id} can stand in braces',
+  ],
+  [
+    'sites: { type: sites, upstream: edge, path: "/x/{company_id}" }',
+    '2:47 sources.sites.path: the unified API has no companies',
+  ],
+  ['sites: { type: sites, upstream: ops }', '2:35 sources.sites.upstream: sites reads an upstream'],
+  [
+    'sites: { type: sites, upstream: edge, params: { cursor: a } }',
+    '2:41 sources.sites: params holds cursor, which paging sets itself',
+  ],
+  ['rules: { type: collection, upstream: edge }', '2:3 sources.rules.path: is missing; expected'],
+  [
+    'rules: { type: collection, upstream: ops, path: /rules, detail: "/{company_id}/rules/{id}" }',
+    '2:59 sources.rules: detail holds {company_id}, so path must hold it, too',
+  ],
+  [
+    'rules: { type: collection, upstream: edge, path: /rules, single: true, detail: "/rules/{id}" }',
+    '2:74 sources.rules: detail does not go with single',
+  ],
+  [
+    'tickets: { type: tickets, upstream: ops, mapping: { class: incident } }',
+    '2:62 sources.tickets.mapping.class: "incident" is no OCSF class that sluice writes',
+  ],
+  [
+    'tickets: { type: tickets, upstream: ops, mapping: { class: account_change, fields: { user.nme: a } } }',
+    '2:88 sources.tickets.mapping.fields["user.nme"]: ',
+  ],
+  [
     '1st: { type: audit_events, upstream: edge }',
     '2:3 sources.1st: this cannot be the name of a source',
   ],

@@ -37,6 +37,20 @@ test('parseConfig refuses a source at an API that it cannot read', () => {
   ]);
 });
 
+test('parseConfig refuses a resource of companies where the upstream names none', () => {
+  const lines = flawLines(
+    aConfig({
+      upstreams:
+        '  ops: { api: services, base_url: "https://s", auth: { client_id: i, client_secret: s, scope: x } }',
+      sources: '  hosts: { type: hosts, upstream: ops }',
+    }),
+  );
+
+  expect(lines).toEqual([
+    expect.stringContaining('sources.hosts: hosts is read per company, so the upstream needs'),
+  ]);
+});
+
 test('parseConfig tells a wrong pairing even where the upstream is wrong otherwise', () => {
   const text = withFirst(
     'upstreams',
