@@ -53,6 +53,9 @@ export interface TrailEntry {
   readonly at: number;
 }
 
+/** Entities by their keys, or in the order of those: the ones behind a key, so many at most. */
+export type EntityChoice = readonly string[] | { readonly after: string; readonly max: number };
+
 /** A change to what is known of a collection's entities: bodies by key, and keys to forget. */
 export interface EntityChange {
   readonly put: readonly (readonly [key: string, body: string])[];
@@ -127,7 +130,8 @@ export interface Spool {
   acknowledge(sink: string, step: Acknowledgement): Promise<void>;
   recall(stream: string): Promise<StreamMemory>;
   trail(stream: string): Promise<readonly TrailEntry[]>;
-  entities(stream: string): Promise<ReadonlyMap<string, string>>;
+  /** Bodies by key. */
+  entities(stream: string, which: EntityChoice): Promise<ReadonlyMap<string, string>>;
   /** What `status` shows of a stream or sink beside its position: last error, lag and the like. */
   note(kind: 'stream' | 'sink', name: string, facts: Json): void;
   close(): Promise<void>;

@@ -64,7 +64,7 @@ export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
   let known = nothingYet;
   const recall: Spool['recall'] = async () => {
     const memory = await spool.recall(key);
-    const text = (await spool.entities(key)).get(countsKey);
+    const text = (await spool.entities(key, [countsKey])).get(countsKey);
     const isNew = memory.checkpoint === null || text === undefined;
     known = isNew ? nothingYet : readCounts(text);
     return memory;

@@ -2,13 +2,15 @@
 // renewed daily. What must stay true: no record waits for one; one that cannot be read whole stays
 // as it was last, however old, and what is wrong with it is told in the status.
 
+import type { ParsedRecord } from '../contracts/event.ts';
+import { isObject } from '../contracts/json.ts';
 import type { LookupName, NumberNames } from '../contracts/lookups.ts';
 import type { CollectionStream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Upstream } from '../contracts/upstream.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { Element } from './collection/entities.ts';
+import type { RecordList } from '../tools/record-list.ts';
 import { WholeList } from './collection/whole-list.ts';
 import { type HeldLookups, lookupsKey, parseLookups } from './held-lookups.ts';
 
@@ -97,13 +99,21 @@ export class Lookups {
     signal: AbortSignal,
   ): Promise<[number, string][] | string> {
     const list = new WholeList({ stream: this.#streamOf(lookup), spool, clock, log });
-    const read = await list.read(signal);
+    let rows: [number, string][] = [];
+    const taker = {
+      begin: () => {
+        rows = [];
+      },
+      page: async (records: RecordList, fresh: readonly number[]) => {
+        for (const index of fresh) {
+          const row = rowOf(records.at(index));
+          if (row !== null) rows.push(row);
+        }
+      },
+    };
+    const read = await list.read(taker, signal);
     if (read.outcome !== 'ok') return read.cause.message;
     if (read.flaw !== null) return read.flaw.cause.message;
-    const rows = read.elements.flatMap((element): [number, string][] => {
-      const row = rowOf(element);
-      return row === null ? [] : [row];
-    });
     return rows.length > 0 ? rows : `reading ${paths[lookup]}: no row has a number and a name`;
   }
 
@@ -131,7 +141,8 @@ const numberKeys = ['number', 'value', 'protocol', 'type', 'code', 'id'];
 const nameKeys = ['name', 'keyword', 'label', 'description'];
 
 /** The document shows no fields: the first that holds a byte, and the first that holds words. */
-function rowOf({ value }: Element): [number, string] | null {
+function rowOf(value: ParsedRecord | undefined): [number, string] | null {
+  if (!isObject(value)) return null;
   const number = numberKeys
     .map((key) => value[key])
     .map((one) => (typeof one === 'string' && /^\d{1,3}$/.test(one) ? Number(one) : one))

@@ -12,7 +12,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { Acknowledgement, HeldPage } from '../contracts/spool.ts';
+import type { Acknowledgement, EntityChoice, HeldPage } from '../contracts/spool.ts';
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
@@ -207,7 +207,7 @@ const operations = {
   progress: (sink: string) => store.progress(sink),
   recall: (stream: string) => store.streams.recall(stream),
   trail: (stream: string) => store.streams.trail(stream),
-  entities: (stream: string) => store.streams.entities(stream),
+  entities: (stream: string, which: EntityChoice) => store.streams.entities(stream, which),
   requests: () => store.requests.all(),
   retain: (sinks: readonly string[]) => store.retainFor(sinks),
   moved(stream: string): void {

@@ -251,8 +251,8 @@ class WorkerSpool implements OwnSpool {
     return this.#thread.ask('trail', stream);
   }
 
-  entities(stream: string): Promise<ReadonlyMap<string, string>> {
-    return this.#thread.ask('entities', stream);
+  entities(...asked: Parameters<Spool['entities']>): ReturnType<Spool['entities']> {
+    return this.#thread.ask('entities', ...asked);
   }
 
   note(kind: 'stream' | 'sink', name: string, facts: Json): void {

@@ -5,7 +5,7 @@
 
 import { pathToFileURL } from 'node:url';
 import type { Json } from '../contracts/json.ts';
-import type { EntityChange, StreamMemory, TrailEntry } from '../contracts/spool.ts';
+import type { EntityChange, EntityChoice, StreamMemory, TrailEntry } from '../contracts/spool.ts';
 import { identityBytes } from '../contracts/spool.ts';
 import { damageError } from './database.ts';
 import type { DeliveredPlace } from './delivered.ts';
@@ -248,8 +248,13 @@ export class Streams {
     }
   }
 
-  entities(stream: string): ReadonlyMap<string, string> {
-    const rows = this.#statements.rows('SELECT key, body FROM entity WHERE stream = ?', stream);
+  entities(stream: string, which: EntityChoice): ReadonlyMap<string, string> {
+    const one = 'SELECT key, body FROM entity WHERE stream = ? AND key = ?';
+    const range = 'SELECT key, body FROM entity WHERE stream = ? AND key > ? ORDER BY key LIMIT ?';
+    const rows: readonly Row[] =
+      'after' in which
+        ? this.#statements.rows(range, stream, which.after, which.max)
+        : which.flatMap((key) => this.#statements.rows(one, stream, key));
     return new Map(rows.map((row) => [String(row.key), String(row.body)]));
   }
 }

@@ -25,6 +25,8 @@ export interface Entity {
   readonly place?: number;
   /** The entity as upstream sent it, UTF-8 JSON. */
   readonly text: string;
+  /** A digest of what the list shows of it; left out where that was not read. */
+  readonly listed?: string;
 }
 
 /** One element of a list. */
@@ -45,21 +47,20 @@ const decoder = new TextDecoder();
 export function elementOf(
   value: Json | undefined,
   bytes: Uint8Array,
-  { ids }: EntityKind,
+  ids: readonly string[],
 ): Element | null {
   if (!isObject(value)) return null;
   return { value, text: decoder.decode(bytes), id: idOf(value, bytes, ids) };
 }
 
 /**
- * The elements of a list as entities, each with an id of its own: upstream's, or a digest of its
- * content, numbered where one comes again. `within`: the entity whose list it is, and the list's
- * name.
+ * The elements of a list within an entity as parts of it, each with an id of its own: upstream's, or
+ * a digest of its content, numbered where one comes again.
  */
-export function entitiesOf(
+function partsOf(
   kind: string,
   elements: readonly Element[],
-  within: readonly [parentKind: string, parentId: string, list: string] | null = null,
+  { parentId, list }: { readonly parentId: string; readonly list: string },
 ): Entity[] {
   const times = new Map<string, number>();
   return elements.map(({ value, text, id: own }, index) => {
@@ -67,8 +68,6 @@ export function entitiesOf(
     const n = (times.get(name) ?? 0) + 1;
     times.set(name, n);
     const id = n === 1 ? name : `${name}#${n}`;
-    if (within === null) return entityOf([kind, id], { value, text, id });
-    const [, parentId, list] = within;
     const entity = entityOf([kind, parentId, list, id], { value, text, id });
     return { ...entity, parentId, list, place: index + 1 };
   });
@@ -101,7 +100,7 @@ export function detailEntities(
     }
     const elements = elementsAt(member, { bytes, name, shape });
     if (elements === null) return null;
-    const own = entitiesOf(shape.kind, elements, [kind, id, name]);
+    const own = partsOf(shape.kind, elements, { parentId: id, list: name });
     parts.push(...own);
     members.set(name, JSON.stringify(own.map((part) => part.id)));
   }
@@ -130,7 +129,7 @@ function elementsAt(
   if (!Array.isArray(member)) return null;
   const { starts, ends } = cutRecords(bytes, name);
   const elements = (member as readonly Json[]).flatMap(
-    (value, at) => elementOf(value, bytes.subarray(starts[at], ends[at]), shape) ?? [],
+    (value, at) => elementOf(value, bytes.subarray(starts[at], ends[at]), shape.ids) ?? [],
   );
   return elements.length === member.length ? elements : null;
 }
@@ -145,7 +144,11 @@ function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[]): str
   return null;
 }
 
-function entityOf(key: KeyParts, { value: { name }, text, id }: Element & { id: string }): Entity {
+/** An element as an entity, under a key of its own. */
+export function entityOf(
+  key: KeyParts,
+  { value: { name }, text, id }: Element & { readonly id: string },
+): Entity {
   const isNamed = typeof name === 'string' && name !== '';
   return { key: JSON.stringify(key), kind: key[0], id, text, ...(isNamed ? { name } : {}) };
 }

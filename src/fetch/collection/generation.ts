@@ -1,16 +1,19 @@
 // What one reading of a configuration leads to: the changes and conditions to tell, and the
-// entities as they are then told. Nothing is written here; the poller commits it all at once. The
-// rules by which an entity counts as changed or gone are in judge.ts; this is where a second look
-// is asked for, and upstream for what is missing.
+// entities as they are then told. Entities come as the reading goes; what shows itself at once,
+// that one is new or waits, may be committed on the way, what rests on the whole reading comes last.
+// Nothing is written here; the poller commits it. The rules by which an entity counts as changed or
+// gone are in judge.ts; this is where a second look is asked for, and upstream for what is missing.
 
+import type { Failure } from '../../contracts/answer.ts';
 import type { CollectionReading } from '../../contracts/definition.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import type { Finding } from '../own-pages.ts';
 import { contentHash } from './canonical.ts';
-import type { Entity } from './entities.ts';
-import { compare, countAbsences, type Difference, driftedFields, type Known } from './judge.ts';
-import type { Reading } from './reader.ts';
+import { type Entity, keyParts } from './entities.ts';
+import { absenceRule, compare, type Difference, driftedFields } from './judge.ts';
+import type { KnownEntities } from './known.ts';
+import type { EntityTaker, Reading } from './reader.ts';
 import type { Change } from './records.ts';
 import type { EntityState } from './state.ts';
 
@@ -25,79 +28,118 @@ export interface GenerationMeans {
   readonly reading: CollectionReading;
 }
 
-/** One generation; empty until one of its `look` methods was called. */
-export class Generation {
+/** What is known before a generation, and what is to be done on its way. */
+export interface GenerationStart {
+  readonly known: KnownEntities;
+  /** There is no baseline yet. */
+  readonly isFirst: boolean;
+  /** So much was missing the last time already. */
+  readonly wasSuspect: boolean;
+  /** Commits what there is so far. */
+  save(): Promise<void>;
+}
+
+/** Text of entities that is held on the way. */
+const heldBytesMax = 1024 * 1024;
+/** Missing entities that are asked for by their ids in one reading. */
+const missingAsksMax = 10_000;
+/** Denied entities named in one condition. */
+const namedMax = 20;
+
+/** One generation. */
+export class Generation implements EntityTaker {
   readonly changes: Change[] = [];
   readonly findings: Finding[] = [];
-  readonly put = new Map<string, EntityState>();
-  readonly drop: string[] = [];
+  readonly known: KnownEntities;
   /** So much is missing that it is not believed yet. */
-  suspect = false;
+  suspect: boolean;
   /** Something differs that a second look is to confirm. */
   unsure = false;
   readonly #means: GenerationMeans;
-  readonly #known: Known;
+  readonly #start: GenerationStart;
+  /** How many were known before it. */
+  readonly #before: number;
+  /** How many changes and conditions were committed. */
+  committed = 0;
+  #differences = new Map<string, Difference>();
+  #flaps = 0;
 
-  constructor(means: GenerationMeans, known: Known) {
+  constructor(means: GenerationMeans, start: GenerationStart) {
     this.#means = means;
-    this.#known = known;
+    this.#start = start;
+    this.known = start.known;
+    this.suspect = start.wasSuspect;
+    this.#before = start.known.size;
   }
 
-  /**
-   * Takes a reading before there is a baseline: until one was complete, nobody can tell a new
-   * entity from one that was missed. `told` closes the baseline with what is known by then.
-   */
-  lookFirst(seen: Reading, told: boolean): void {
-    const { stream, reading: rules } = this.#means;
-    const states = new Map(seen.flaw === null ? [] : this.#known);
-    for (const entity of seen.entities) states.set(entity.key, this.#firstState(entity));
-    for (const [key, state] of states) this.put.set(key, state);
-    for (const key of this.#known.keys()) if (!states.has(key)) this.drop.push(key);
-    if (!told) return;
-    if (rules.baseline === 'full') {
-      const places = new Map(seen.entities.map(({ key, place }) => [key, place]));
-      for (const [key, state] of states) {
-        const place = places.get(key);
-        this.changes.push({ change: 'state', key, state, place, after: state.text });
+  begin(): void {
+    this.known.begin();
+  }
+
+  see(key: string): boolean {
+    return this.known.see(key);
+  }
+
+  unsee(key: string): void {
+    this.known.unsee(key);
+  }
+
+  isAsListed(key: string, listed1: number, listed2: number): boolean {
+    return this.known.isAsListed(key, listed1, listed2);
+  }
+
+  isDenied(key: string): boolean {
+    return this.known.isDenied(key);
+  }
+
+  async take(entities: readonly Entity[]): Promise<void> {
+    const seen = [...new Map(entities.map((entity) => [entity.key, entity])).values()];
+    const states = await this.known.states(seen.map(({ key }) => key));
+    if (this.#start.isFirst) this.#takeFirst(seen, states);
+    else this.#compare(seen, states);
+    if (this.known.bytes > heldBytesMax) await this.#start.save();
+  }
+
+  /** All there is so far is committed. */
+  settle(): void {
+    this.committed += this.changes.length + this.findings.length;
+    this.changes.length = 0;
+    this.findings.length = 0;
+    this.known.settle();
+  }
+
+  /** Until there is a baseline, nobody can tell a new entity from one that was missed. */
+  #takeFirst(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
+    for (const entity of seen) {
+      const before = states.get(entity.key);
+      const first = this.#firstState(entity);
+      const isSame = before?.hash === first.hash;
+      const state = { ...first, version: (before?.version ?? 0) + (isSame ? 0 : 1) };
+      this.known.put(entity.key, this.#isFull ? state : first);
+      if (!isSame && this.#isFull) {
+        const { key, place, text } = entity;
+        this.changes.push({ change: 'state', key, state, place, after: text });
       }
-      return;
     }
-    const summary = { kind: stream.resource, id: stream.resource, version: 1, hash: '' };
-    this.changes.push({ change: 'baseline', key: '', state: summary, count: states.size });
   }
 
-  /**
-   * Compares a reading with what is known. `wasSuspect`: so much was missing the last time already;
-   * `isSecondLook`: it is there for what was seen to differ the last time, so soon after that it
-   * says nothing more of what is missing.
-   */
-  async look(
-    reading: Reading,
-    { wasSuspect, isSecondLook }: { readonly wasSuspect: boolean; readonly isSecondLook: boolean },
-    stillThere: StillThere,
-  ): Promise<void> {
-    const { reading: rules, clock, log } = this.#means;
+  #compare(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
+    const { reading: rules, clock } = this.#means;
     const now = clock.now();
-    const seen = byKey(reading.entities);
-    const compared = compare(this.#known, [...seen.values()], { reading: rules, now });
-    for (const [key, state] of compared.settled) this.put.set(key, state);
-    if (compared.flaps > 0) {
-      const { flaps } = compared;
-      log.info('entities went back to what they had been, which is not told', { flaps });
-    }
+    const compared = compare(states, seen, { reading: rules, now });
+    for (const { key } of seen) this.#differences.delete(key);
+    for (const [key, state] of compared.settled) this.known.put(key, state);
+    this.#flaps += compared.flaps;
     for (const entity of compared.created) {
       const state = this.#firstState(entity);
-      this.put.set(entity.key, state);
       const { key, place, text } = entity;
+      this.known.put(key, state);
       this.changes.push({ change: 'created', key, state, place, after: text });
     }
     const isSure = rules.confirmAfterMs === 0;
-    this.#tellDifferences([...compared.confirmed, ...(isSure ? compared.unconfirmed : [])]);
+    const sure = [...compared.confirmed, ...(isSure ? compared.unconfirmed : [])];
+    for (const difference of sure) this.#differences.set(difference.entity.key, difference);
     if (!isSure) this.#await(compared.unconfirmed, now);
-    this.suspect = wasSuspect;
-    if (reading.flaw === null && !isSecondLook) {
-      await this.#tellAbsences(new Set(seen.keys()), { now, stillThere });
-    }
   }
 
   /**
@@ -107,14 +149,81 @@ export class Generation {
   #await(differences: readonly Difference[], now: number): void {
     for (const { entity, before, hash } of differences) {
       const pending = before.pending?.hash === hash ? before.pending : { hash, at: now };
-      this.put.set(entity.key, { ...before, absent: null, pending });
+      this.known.put(entity.key, { ...before, absent: null, pending, deniedAt: undefined });
     }
-    this.unsure = differences.length > 0;
+    this.unsure ||= differences.length > 0;
+  }
+
+  /** What was told of them stays; new ones are taken as the list shows them. */
+  async deny(entities: readonly Entity[], { cause }: Failure): Promise<void> {
+    const { clock, stream } = this.#means;
+    const deniedAt = clock.now();
+    const states = await this.known.states(entities.map(({ key }) => key));
+    await this.take(entities.filter(({ key }) => !states.has(key)));
+    const fresh = entities.filter(({ key }) => !this.known.isDenied(key));
+    for (const { key, listed } of entities) {
+      const state = states.get(key) ?? (await this.known.states([key])).get(key);
+      if (state !== undefined) {
+        this.known.put(key, { ...state, listed: state.listed ?? listed, absent: null, deniedAt });
+      }
+    }
+    if (fresh.length === 0) return;
+    const ids = fresh.slice(0, namedMax).map(({ id }) => id);
+    this.findings.push({
+      condition: 'source.scope_lost',
+      message: `${fresh.length} of ${stream.name} cannot be read by their ids: denied; what is known of them stays as it is`,
+      details: { ids, denied: fresh.length, reason: cause.message },
+    });
+  }
+
+  /**
+   * Takes a first reading's end. `told` closes the baseline with what is known by then. What was
+   * told as it was met, and is gone, is an absence like any other.
+   */
+  async finishFirst(reading: Reading, told: boolean): Promise<void> {
+    const { stream } = this.#means;
+    if (reading.flaw === null && !this.#isFull) {
+      const { kind } = stream.entity;
+      for (const key of this.#missing(reading)) this.known.drop(key, { kind });
+    }
+    if (!told || this.#isFull) return;
+    const summary = { kind: stream.resource, id: stream.resource, version: 1, hash: '' };
+    this.changes.push({ change: 'baseline', key: '', state: summary, count: this.known.size });
+  }
+
+  /**
+   * Takes a reading's end. `isSecondLook`: it is there for what was seen to differ the last time, so
+   * soon after that it says nothing more of what is missing.
+   */
+  async finish(reading: Reading, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
+    const { log } = this.#means;
+    if (this.#flaps > 0) {
+      const flaps = this.#flaps;
+      log.info('entities went back to what they had been, which is not told', { flaps });
+    }
+    this.#tellDifferences([...this.#differences.values()]);
+    if (reading.flaw === null && !isSecondLook) {
+      await this.#tellAbsences(this.#missing(reading), stillThere);
+    }
+  }
+
+  get #isFull(): boolean {
+    return this.#means.reading.baseline === 'full';
+  }
+
+  /** Known entities that a complete reading does not show; parts of one not asked are not judged. */
+  #missing({ asked }: Reading): readonly string[] {
+    const { kind } = this.#means.stream.entity;
+    return this.known.unseen.filter((key) => {
+      const { id, list } = keyParts(key);
+      const parent = JSON.stringify([kind, id]);
+      return list === null || asked?.has(parent) !== false || !this.known.isSeen(parent);
+    });
   }
 
   #tellDifferences(differences: readonly Difference[]): void {
     const { reading: rules, stream, clock } = this.#means;
-    const drifted = driftedFields(this.#known, differences);
+    const drifted = driftedFields(this.known.kinds, differences);
     let rebased = 0;
     for (const { entity, before, hash } of differences) {
       const fields = drifted.get(entity.kind);
@@ -127,7 +236,7 @@ export class Generation {
         version: onlyDrift ? before.version : before.version + 1,
         previous: onlyDrift ? before.previous : { hash: before.hash, at: clock.now() },
       };
-      this.put.set(entity.key, { ...state, hash });
+      this.known.put(entity.key, { ...state, hash });
       if (onlyDrift) rebased += 1;
       else {
         const texts = { before: before.text, after: entity.text };
@@ -145,15 +254,12 @@ export class Generation {
   }
 
   /** Tells what is gone, once that is sure. */
-  async #tellAbsences(
-    seen: ReadonlySet<string>,
-    { now, stillThere }: { readonly now: number; readonly stillThere: StillThere },
-  ): Promise<void> {
-    const { reading: rules, stream, log } = this.#means;
-    const absences = countAbsences(this.#known, seen, { reading: rules, now });
-    for (const [key, state] of absences.counted) this.put.set(key, state);
-    if (absences.suspect && !this.suspect) {
-      const details = { missing: absences.counted.length, known: this.#known.size };
+  async #tellAbsences(missing: readonly string[], stillThere: StillThere): Promise<void> {
+    const { reading: rules, stream, log, clock } = this.#means;
+    const now = clock.now();
+    const rule = absenceRule(missing.length, this.#before, rules);
+    if (rule.suspect && !this.suspect) {
+      const details = { missing: missing.length, known: this.#before };
       log.warn(
         'so many entities are missing that removals are held until more readings agree',
         details,
@@ -164,16 +270,22 @@ export class Generation {
         details,
       });
     }
-    this.suspect = absences.suspect;
+    this.suspect = rule.suspect;
     const gone = new Set<string>();
-    for (const [key, state] of absences.due) {
+    let asks = 0;
+    for (const [key, before] of await this.known.states(missing)) {
+      const { since, count } = before.absent ?? { since: now, count: 0 };
+      const state = { ...before, absent: { since, count: count + 1 } };
+      this.known.put(key, state);
+      if (!rule.isDue(state.absent, now)) continue;
       const withParent = state.parentId !== undefined && gone.has(state.parentId);
+      if (!withParent) asks += 1;
+      if (asks > missingAsksMax) continue;
       const there = withParent ? 'gone' : await stillThere(key);
-      if (there === 'there') this.put.set(key, { ...state, absent: null });
+      if (there === 'there') this.known.put(key, { ...state, absent: null });
       if (there !== 'gone') continue;
       if (state.parentId === undefined) gone.add(state.id);
-      this.put.delete(key);
-      this.drop.push(key);
+      this.known.drop(key, state);
       if (!rules.removals) continue;
       const last = { ...state, version: state.version + 1 };
       this.changes.push({ change: 'deleted', key, state: last, before: state.text });
@@ -191,8 +303,4 @@ export class Generation {
       absent: null,
     };
   }
-}
-
-function byKey(entities: readonly Entity[]): ReadonlyMap<string, Entity> {
-  return new Map(entities.map((entity) => [entity.key, entity]));
 }

@@ -51,8 +51,11 @@ export function compare(
     }
     const hash = entity.text === before.text ? null : contentHash(entity.text, reading);
     if (hash === null || hash === contentHash(before.text, reading)) {
-      if (before.pending !== null || before.absent !== null) {
-        settled.push([entity.key, { ...before, pending: null, absent: null }]);
+      const { listed } = entity;
+      const isSettled = before.pending === null && before.absent === null;
+      if (!isSettled || before.listed !== listed || before.deniedAt !== undefined) {
+        const { deniedAt: _, ...state } = before;
+        settled.push([entity.key, { ...state, pending: null, absent: null, listed }]);
       }
       continue;
     }
@@ -76,35 +79,28 @@ export function compare(
  */
 const suspectReadings = 3;
 
-/** What a complete reading says about entities that are not in it. */
-export interface Absences {
-  readonly counted: readonly (readonly [key: string, state: EntityState])[];
-  /** Those that were missing often and long enough to be removals. */
-  readonly due: readonly (readonly [key: string, state: EntityState])[];
+/** How the absences of a complete reading are judged. */
+export interface AbsenceRule {
+  /** So much is missing that it is not believed yet. */
   readonly suspect: boolean;
+  /** An absence that was counted so often, and lasted so long, is a removal. */
+  isDue(absent: EntityState['absent'], now: number): boolean;
 }
 
-/** Counts the absences of a complete reading. */
-export function countAbsences(
-  known: Known,
-  seen: ReadonlySet<string>,
-  { reading, now }: { readonly reading: CollectionReading; readonly now: number },
-): Absences {
-  const counted: [string, EntityState][] = [];
-  for (const [key, state] of known) {
-    if (seen.has(key)) continue;
-    const { since, count } = state.absent ?? { since: now, count: 0 };
-    counted.push([key, { ...state, absent: { since, count: count + 1 } }]);
-  }
-  const { brake, removalsAfter, settleMs } = reading;
-  const many = counted.length > Math.max(brake.count, brake.share * known.size);
-  const suspect = counted.length > 0 && (many || counted.length === known.size);
+/** The rule where so many of those known are missing. */
+export function absenceRule(
+  missing: number,
+  known: number,
+  { brake, removalsAfter, settleMs }: CollectionReading,
+): AbsenceRule {
+  const many = missing > Math.max(brake.count, brake.share * known);
+  const suspect = missing > 0 && (many || missing === known);
   const readings = suspect ? Math.max(suspectReadings, removalsAfter) : removalsAfter;
-  const due = counted.filter(
-    ([, { absent }]) =>
+  return {
+    suspect,
+    isDue: (absent, now) =>
       absent !== null && absent.count >= readings && now - absent.since >= settleMs,
-  );
-  return { counted, due, suspect };
+  };
 }
 
 /** Fewer entities than this with the same new field are changes of their own. */
@@ -112,14 +108,12 @@ const driftMin = 3;
 
 /**
  * Fields that appeared on more than half of a kind's entities at once: the server's form has
- * changed, not they.
+ * changed, not they. `kinds`: how many entities of each kind there are.
  */
 export function driftedFields(
-  known: Known,
+  kinds: ReadonlyMap<string, number>,
   differences: readonly Difference[],
 ): ReadonlyMap<string, ReadonlySet<string>> {
-  const kinds = new Map<string, number>();
-  for (const { kind } of known.values()) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   const counts = new Map<string, Map<string, number>>();
   for (const { entity, before } of differences) {
     const fields = counts.get(entity.kind) ?? new Map<string, number>();

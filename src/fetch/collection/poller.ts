@@ -8,26 +8,26 @@
 //   the first reading  is a baseline: a summary, or each entity's state
 //   the company lost   told once as a condition; nothing is deleted
 //
-// What must stay true: changes, entities as told, and checkpoint are committed in one transaction.
+// What must stay true: a change, the entity as told with it, and the checkpoint are committed in one
+// transaction; a generation is one, where its text is not too much to be held.
 
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError, invariant } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
+import type { CollectionStream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
-import { conditionRecord, type Found } from '../own-pages.ts';
+import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
 import { Generation, type GenerationMeans } from './generation.ts';
-import type { Known } from './judge.ts';
+import { KnownEntities } from './known.ts';
 import { CollectionReader, type Reading } from './reader.ts';
 import { changeRecord, recordPages } from './records.ts';
 import {
   type CollectionCheckpoint,
-  type EntityState,
   freshCollectionCheckpoint,
   readCollectionCheckpoint,
-  readEntityState,
 } from './state.ts';
 
 /** What a collection is read with. */
@@ -42,13 +42,6 @@ export interface CollectionMeans extends GenerationMeans {
  */
 const incompleteMax = 3;
 
-interface Held {
-  readonly checkpoint: CollectionCheckpoint;
-  readonly entities: Known;
-  /** Entities of a state whose checkpoint is gone: they are told anew. */
-  readonly orphans: readonly string[];
-}
-
 /** Reads one collection, a generation at a time. */
 export class CollectionPoller {
   readonly #means: CollectionMeans;
@@ -60,6 +53,8 @@ export class CollectionPoller {
    * Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known.
    */
   #lostAt: number | null = null;
+  /** Null where they are to be looked through again. */
+  #known: KnownEntities | null = null;
 
   constructor(means: CollectionMeans) {
     this.#means = means;
@@ -73,13 +68,13 @@ export class CollectionPoller {
     const { spool } = this.#means;
     try {
       await spool.room(signal);
-      const held = await this.#load();
-      const reading = await this.#reader.read(signal);
-      if (reading.outcome === 'ok') return await this.#look(held, reading, signal);
-      if (isScopeLost(reading)) return await this.#loseScope(held, reading);
+      const polled = await this.#poll(await this.#checkpoint(), signal);
       // What refuses a configuration for now is no reason to halt.
-      return reading.outcome === 'denied' ? reading : { ...reading, outcome: 'retry' };
+      const isPassing = polled.outcome === 'refused' || polled.outcome === 'blocked';
+      return isPassing ? { ...polled, outcome: 'retry' } : polled;
     } catch (error) {
+      // What was made of a reading and not committed is none of what is known.
+      this.#known = null;
       if (signal.aborted || !(error instanceof ExportError)) throw error;
       return error.code === 'checkpoint_mismatch'
         ? mismatch(error)
@@ -87,63 +82,96 @@ export class CollectionPoller {
     }
   }
 
-  async #load(): Promise<Held> {
-    const { stream, spool } = this.#means;
-    const { checkpoint } = await spool.recall(stream.name);
-    const bodies = await spool.entities(stream.name);
-    if (checkpoint === null) {
-      const fresh = freshCollectionCheckpoint(stream.fingerprint, randomUUID());
-      return { checkpoint: fresh, entities: new Map(), orphans: [...bodies.keys()] };
+  /** Where the stream is; entities that are not of this beginning are not known. */
+  async #checkpoint(): Promise<CollectionCheckpoint> {
+    const { stream, spool, reading } = this.#means;
+    const { checkpoint: held } = await spool.recall(stream.name);
+    const before =
+      held === null ? null : readCollectionCheckpoint(stream.name, held, stream.fingerprint);
+    // Versions before 0.2 told the states of a baseline at its end only.
+    const isUntold = before?.baseline === 'open' && before.statesTold !== true;
+    const anew = before === null || (isUntold && reading.baseline === 'full');
+    if (anew || this.#known === null) {
+      this.#known = await KnownEntities.load(spool, stream.name, anew);
     }
-    const entities = new Map<string, EntityState>();
-    for (const [key, body] of bodies) entities.set(key, readEntityState(stream.name, body));
-    return {
-      checkpoint: readCollectionCheckpoint(stream.name, checkpoint, stream.fingerprint),
-      entities,
-      orphans: [],
-    };
+    const checkpoint = before ?? freshCollectionCheckpoint(stream.fingerprint, randomUUID());
+    return { ...checkpoint, ...(reading.baseline === 'full' ? { statesTold: true } : {}) };
   }
 
-  async #loseScope(held: Held, { status, cause }: Failure): Promise<PollResult> {
+  async #poll(before: CollectionCheckpoint, signal: AbortSignal): Promise<PollResult> {
+    const { clock, reading: rules } = this.#means;
+    invariant(this.#known !== null, 'what is known was looked through');
+    const next = { ...before, generation: before.generation + 1 };
+    const generation: Generation = new Generation(this.#means, {
+      known: this.#known,
+      isFirst: before.baseline === 'open',
+      wasSuspect: before.suspect,
+      save: async () => {
+        await this.#commit(generation, before, next.generation);
+      },
+    });
+    const { size: known } = this.#known;
+    const round = { now: clock.now(), sweepMs: rules.sweepMs, known, rotation: before.rotation };
+    const reading = await this.#reader.read(generation, round, signal);
+    if (reading.outcome === 'ok')
+      return await this.#look(generation, { before, next, reading }, signal);
+    return isScopeLost(reading) ? await this.#loseScope(generation, before, reading) : reading;
+  }
+
+  async #loseScope(
+    generation: Generation,
+    before: CollectionCheckpoint,
+    { status, cause }: Failure,
+  ): Promise<PollResult> {
     const { stream, clock } = this.#means;
     const what = stream.company === undefined ? 'it' : 'the company';
     this.#lostAt ??= clock.now();
     const isLasting = clock.now() - this.#lostAt >= passingMsMax;
-    if (isLasting && !held.checkpoint.scopeLost) {
-      const generation = new Generation(this.#means, held.entities);
+    if (isLasting && !before.scopeLost) {
       generation.findings.push({
         condition: 'source.scope_lost',
         message: `${stream.name} cannot be read any more: ${what} is denied or gone; nothing is told as deleted`,
         details: { reason: cause.message },
       });
-      await this.#commit(held, generation, { ...held.checkpoint, scopeLost: true });
+      await this.#commit(generation, { ...before, scopeLost: true });
     }
     return { outcome: 'denied', ...(status === undefined ? {} : { status }), cause };
   }
 
-  async #look(held: Held, reading: Reading, signal: AbortSignal): Promise<PollResult> {
-    const { flaw } = reading;
-    const before = held.checkpoint;
+  async #look(
+    generation: Generation,
+    {
+      before,
+      next,
+      reading,
+    }: Readonly<Record<'before' | 'next', CollectionCheckpoint>> & { readonly reading: Reading },
+    signal: AbortSignal,
+  ): Promise<PollResult> {
+    const { flaw, left, isEndless } = reading;
     this.#lostAt = null;
     const incomplete = flaw === null ? 0 : before.incomplete + 1;
-    const generation = new Generation(this.#means, held.entities);
+    const isLasting = incomplete >= incompleteMax;
     const isFirst = before.baseline === 'open';
-    const closes = flaw === null || incomplete >= incompleteMax;
-    if (isFirst) generation.lookFirst(reading, closes);
+    const closes = (flaw === null || isLasting) && left === 0;
+    if (isFirst) await generation.finishFirst(reading, closes);
     else {
-      const how = { wasSuspect: before.suspect, isSecondLook: this.#isSecondLook };
-      await generation.look(reading, how, (key) => this.#reader.stillThere(key, signal));
+      await generation.finish(reading, this.#isSecondLook, (key) =>
+        this.#reader.stillThere(key, signal),
+      );
     }
-    const fresh = await this.#commit(held, generation, {
-      ...before,
-      generation: before.generation + 1,
+    if (isEndless && before.endless !== true) generation.findings.push(endless(this.#means.stream));
+    const fresh = await this.#commit(generation, {
+      ...next,
       baseline: isFirst && !closes ? 'open' : 'told',
       incomplete,
       scopeLost: false,
       suspect: generation.suspect,
+      // What failed has its turn again.
+      rotation: flaw === null || isLasting ? reading.rotation : before.rotation,
+      endless: isEndless || (flaw !== null && before.endless === true) || undefined,
     });
-    if (flaw === null) return this.#done(fresh, generation.unsure);
-    if (incomplete < incompleteMax) return { ...flaw, outcome: 'retry' };
+    if (flaw === null) return this.#done(fresh, generation.unsure, left);
+    if (!isLasting) return { ...flaw, outcome: 'retry' };
     this.#means.log.warn('the configuration cannot be read whole, so no removal is told', {
       error: flaw.cause.message,
       readings: incomplete,
@@ -151,17 +179,26 @@ export class CollectionPoller {
     return { outcome: 'done', fresh, more: false };
   }
 
-  /** A second look is taken once: what differs then is looked at again with the next reading. */
-  #done(fresh: number, unsure: boolean): PollResult {
-    this.#isSecondLook = unsure && !this.#isSecondLook;
-    const done = { outcome: 'done', fresh, more: false } as const;
+  /**
+   * A second look is taken once: what differs then is looked at again with the next reading. Where
+   * entities are left to be asked by their ids, they are at once.
+   */
+  #done(fresh: number, unsure: boolean, left: number): PollResult {
+    const more = left > 0;
+    this.#isSecondLook = unsure && !this.#isSecondLook && !more;
+    const done = { outcome: 'done', fresh, more } as const;
     return this.#isSecondLook ? { ...done, againMs: this.#means.reading.confirmAfterMs } : done;
   }
 
-  async #commit(held: Held, made: Generation, checkpoint: CollectionCheckpoint): Promise<number> {
+  /** Commits what there is to tell, in the name of a generation. */
+  async #commit(
+    made: Generation,
+    checkpoint: CollectionCheckpoint,
+    generation = checkpoint.generation,
+  ): Promise<number> {
     const { stream, spool, clock, found, reading: rules } = this.#means;
     const now = clock.now();
-    const { epoch, generation } = checkpoint;
+    const { epoch } = checkpoint;
     const stamp = { company: stream.company, epoch, generation, now };
     const records = made.changes.map((change) => changeRecord(change, stamp, rules));
     const uids = made.changes.map(({ change, key, state }) =>
@@ -178,14 +215,11 @@ export class CollectionPoller {
         ...recordPages(this.#context('condition', now), conditions, conditionUids),
       ],
       checkpoint,
-      entities: {
-        put: [...made.put].map(([key, state]) => [key, JSON.stringify(state)] as const),
-        // An entity that is forgotten and put anew keeps what is put: dropping comes second.
-        drop: [...held.orphans, ...made.drop].filter((key) => !made.put.has(key)),
-      },
+      entities: made.known.change,
     });
+    made.settle();
     for (const condition of conditions) found?.(condition);
-    return records.length + conditions.length;
+    return made.committed;
   }
 
   #context(kind: PageContext['kind'], fetchedAt: number): PageContext {
@@ -193,6 +227,14 @@ export class CollectionPoller {
     const whose = company === undefined ? {} : { company };
     return { source, stream: name, kind, fetchedAt, ...whose };
   }
+}
+
+/** Told once until the list has an end again. */
+function endless({ name }: CollectionStream): Finding {
+  return {
+    condition: 'source.paging_suspected',
+    message: `the list of ${name} has no end; nothing is told as deleted until it has one`,
+  };
 }
 
 /** The company itself, or what stands for it, is denied or gone: never a removal. */

@@ -1,24 +1,63 @@
-// One reading of a collection: its one entity, or its list and then each entity by its id, where the
-// list shows no more than a part of it. The two can disagree while somebody works on the entities: one that is listed
-// and answered with 404 is looked for in the list once more; if it is still there, nothing is known
-// of it in this reading. What must stay true: a reading says that it is complete only if every
-// request of it was answered as it should be. One that is not is good for what it shows.
+// One reading of a collection: its one entity, or its list and then entities by their ids, where the
+// list shows no more than a part of them; not all of these in each reading (rotation.ts). List and
+// entities can disagree while somebody works on them: one that is listed and answered with 404 is
+// looked for in the list once more; if it is still there, nothing is known of it in this reading.
+// What must stay true: a reading says that it is complete only if every request of it was answered
+// as it should be. One that is not is good for what it shows. Of an entity that is as it was, no
+// more is looked at than its digest.
 
+import { createHash } from 'node:crypto';
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
+import type { RecordList } from '../../tools/record-list.ts';
 import { nonsense, readJson } from '../list/body.ts';
-import { detailEntities, type Element, type Entity, entitiesOf, keyParts } from './entities.ts';
+import {
+  detailEntities,
+  type Element,
+  type Entity,
+  elementOf,
+  entityOf,
+  keyParts,
+} from './entities.ts';
+import { digestText } from './known.ts';
+import { type Rotation, Round, type RoundMeans } from './rotation.ts';
 import { type ReaderMeans, WholeList } from './whole-list.ts';
+
+/** What a reading gives its entities to. */
+export interface EntityTaker {
+  /** The reading begins, perhaps anew: nothing was seen. */
+  begin(): void;
+  /** Notes that a key is there; false where it was seen before. */
+  see(key: string): boolean;
+  /** It is not there after all. */
+  unsee(key: string): void;
+  /** True for an entity that is known as the list shows it: it need not be looked at. */
+  isAsListed(key: string, listed1: number, listed2: number): boolean;
+  /** True for one that is denied by its id. */
+  isDenied(key: string): boolean;
+  /** Entities that are new, may have changed, or were asked by their ids. */
+  take(entities: readonly Entity[]): Promise<void>;
+  /** Entities that are denied by their ids while others are not, as the list shows them. */
+  deny(entities: readonly Entity[], failure: Failure): Promise<void>;
+}
 
 /** One reading. What is missing from an incomplete one says nothing. */
 export interface Reading {
-  readonly entities: readonly Entity[];
+  /** Keys of the entities whose parts were seen as well; null: there is nothing to ask by an id. */
+  readonly asked: ReadonlySet<string> | null;
   /** Why it may not be complete; null: it is. */
   readonly flaw: Failure | null;
+  readonly isEndless: boolean;
+  /** New and changed entities that are still to be asked by their ids. */
+  readonly left: number;
+  readonly rotation?: Rotation;
 }
 
 /** What is known of one entity; `flaw` where it cannot be told. */
 type DetailRead = readonly Entity[] | 'gone' | { readonly flaw: Failure };
+
+/** So many are not denied each by itself. */
+const deniedMax = 10;
 
 const nothingListed: Element = { value: {}, text: '{}', id: null };
 
@@ -33,37 +72,73 @@ export class CollectionReader {
   }
 
   /** One reading of everything. A failure is one of the list's first page. */
-  async read(signal: AbortSignal): Promise<Answer<Reading>> {
-    const { entity, detail } = this.#stream;
-    if (this.#stream.single === true) return await this.#readSingle(signal);
-    const listing = await this.#list.read(signal);
+  async read(
+    taker: EntityTaker,
+    { rotation, ...means }: RoundMeans & { readonly rotation?: Rotation | undefined },
+    signal: AbortSignal,
+  ): Promise<Answer<Reading>> {
+    if (this.#stream.single === true) return await this.#readSingle(taker, signal);
+    const listed = new ListedEntities(this.#stream, taker, new Round(rotation, means));
+    const listing = await this.#list.read(listed, signal);
     if (listing.outcome !== 'ok') return listing;
-    const { elements } = listing;
-    let { flaw } = listing;
-    if (detail === undefined) {
-      return { outcome: 'ok', entities: entitiesOf(entity.kind, elements), flaw };
+    const { isEndless } = listing;
+    const { round } = listed;
+    let flaw = listing.flaw ?? this.#flawed(listed.flaw);
+    if (this.#stream.detail === undefined) {
+      return { outcome: 'ok', asked: null, flaw, isEndless, left: 0 };
     }
-    const entities: Entity[] = [];
-    const missing: string[] = [];
-    for (const element of elements) {
-      const { id } = element;
-      const read = await this.#readDetail(id, element, signal);
-      if (read === 'gone') missing.push(id ?? '');
-      else if ('flaw' in read) flaw ??= read.flaw;
-      else entities.push(...read);
-    }
-    if (missing.length > 0) flaw ??= await this.#stillListed(missing, signal);
-    return { outcome: 'ok', entities, flaw };
+    const details = await this.#readDetails({ taker, listed }, signal);
+    flaw ??= details.flaw;
+    const { left, after } = round;
+    return { outcome: 'ok', asked: details.asked, flaw, isEndless, left, rotation: after };
   }
 
-  async #readSingle(signal: AbortSignal): Promise<Answer<Reading>> {
+  async #readSingle(taker: EntityTaker, signal: AbortSignal): Promise<Answer<Reading>> {
     const { company, resource, entity, list } = this.#stream;
     const answer = await list.upstream.get(list.request, signal);
     if (answer.outcome !== 'ok') return answer;
     const entities = this.#entitiesIn(answer.body, nothingListed, company ?? resource);
-    return entities === null
-      ? this.#nonsense(`the answer is no ${entity.kind}`)
-      : { outcome: 'ok', entities, flaw: null };
+    if (entities === null) return this.#nonsense(`the answer is no ${entity.kind}`);
+    taker.begin();
+    for (const { key } of entities) taker.see(key);
+    await taker.take(entities);
+    return { outcome: 'ok', asked: null, flaw: null, isEndless: false, left: 0 };
+  }
+
+  async #readDetails(
+    { taker, listed }: { readonly taker: EntityTaker; readonly listed: ListedEntities },
+    signal: AbortSignal,
+  ): Promise<{ readonly asked: ReadonlySet<string>; readonly flaw: Failure | null }> {
+    const { kind, ids } = this.#stream.entity;
+    const asked = new Set<string>();
+    const missing = new Set<string>();
+    const denied: Entity[] = [];
+    let refusal: Failure | null = null;
+    let flaw: Failure | null = null;
+    for (const { key, id, text, listed: digest } of listed.round.chosen()) {
+      const element = elementOf(JSON.parse(text), Buffer.from(text), ids) ?? nothingListed;
+      const read = await this.#readDetail(id, element, signal);
+      if (read === 'gone') {
+        missing.add(id ?? '');
+        taker.unsee(key);
+      } else if (!('flaw' in read)) {
+        asked.add(key);
+        for (const part of read) taker.see(part.key);
+        await taker.take(
+          read.map((entity) => (entity.key === key ? { ...entity, listed: digest } : entity)),
+        );
+      } else if (read.flaw.outcome === 'denied' && read.flaw.status === 403 && id !== null) {
+        refusal ??= read.flaw;
+        denied.push({ ...entityOf([kind, id], { ...element, id }), listed: digest });
+      } else {
+        flaw ??= read.flaw;
+      }
+    }
+    const isAll = denied.length === listed.count || denied.length > deniedMax;
+    if (refusal !== null && asked.size === 0 && isAll) flaw ??= refusal;
+    else if (refusal !== null) await taker.deny(denied, refusal);
+    if (missing.size > 0) flaw ??= await this.#stillListed(missing, signal);
+    return { asked, flaw };
   }
 
   /**
@@ -107,17 +182,115 @@ export class CollectionReader {
    * One that was deleted while the list was read is gone from it by now; one that is still listed
    * is unknown.
    */
-  async #stillListed(missing: readonly string[], signal: AbortSignal): Promise<Failure | null> {
-    const again = await this.#list.read(signal);
+  async #stillListed(missing: ReadonlySet<string>, signal: AbortSignal): Promise<Failure | null> {
+    let isListed = false;
+    const begin = () => {
+      isListed = false;
+    };
+    const page = async (records: RecordList, fresh: readonly number[]) => {
+      isListed ||= fresh.some((at) => missing.has(idAt(records, at, this.#stream) ?? ''));
+    };
+    const again = await this.#list.read({ begin, page }, signal);
     if (again.outcome !== 'ok') return again;
-    const listed = new Set(again.elements.map(({ id }) => id));
-    if (again.flaw !== null || !missing.some((id) => listed.has(id))) return again.flaw;
-    return this.#nonsense(
-      `one ${this.#stream.entity.kind} is listed, and answered with 404 by its id`,
-    );
+    if (again.flaw !== null || !isListed) return again.flaw;
+    const { kind } = this.#stream.entity;
+    return this.#nonsense(`one ${kind} is listed, and answered with 404 by its id`);
+  }
+
+  #flawed(what: string | null): Failure | null {
+    return what === null ? null : this.#nonsense(what);
   }
 
   #nonsense(what: string): Failure {
     return { outcome: 'retry', cause: nonsense(`reading ${this.#stream.name}`, what) };
   }
+}
+
+/** The entities of a list, page by page. */
+class ListedEntities {
+  /** Different keys so far. */
+  count = 0;
+  readonly round: Round;
+  flaw: string | null = null;
+  readonly #stream: CollectionStream;
+  readonly #taker: EntityTaker;
+  /** How often a key has come, where more than once. */
+  readonly #times = new Map<string, number>();
+
+  constructor(stream: CollectionStream, taker: EntityTaker, round: Round) {
+    this.#stream = stream;
+    this.#taker = taker;
+    this.round = round;
+  }
+
+  begin(): void {
+    this.#taker.begin();
+    this.count = 0;
+    this.#times.clear();
+    this.round.clear();
+    this.flaw = null;
+  }
+
+  async page(records: RecordList, fresh: readonly number[]): Promise<void> {
+    const { entity, detail, holds } = this.#stream;
+    const taken: Entity[] = [];
+    for (const index of fresh) {
+      const element = () => elementOf(records.at(index), records.raw(index), entity.ids);
+      if (holds !== undefined && holds(element()?.value ?? {}) === false) continue;
+      const id = idAt(records, index, this.#stream);
+      const name = id ?? `sha256:${digestOf(records.raw(index))}`;
+      const [key, unique] = this.#keyOf(name, id !== null);
+      const { contents } = records;
+      const words = [contents[index * 2] ?? 0, contents[index * 2 + 1] ?? 0] as const;
+      const isKnown = this.#taker.isAsListed(key, ...words);
+      if (detail !== undefined) {
+        const isDenied = this.#taker.isDenied(key);
+        const text = () => Buffer.from(records.raw(index)).toString();
+        this.round.offer(key, { isUrgent: !isKnown, isDenied }, () => ({
+          ...{ id, text: text(), listed: digestText(...words) },
+        }));
+      } else if (!isKnown) {
+        const { value, text } = element() ?? nothingListed;
+        const own = entityOf([entity.kind, unique], { value, text, id: unique });
+        taken.push({ ...own, listed: digestText(...words) });
+      }
+    }
+    if (taken.length > 0) await this.#taker.take(taken);
+  }
+
+  /** The key of an element, numbered where it comes again, and the id in it. */
+  #keyOf(name: string, isId: boolean): readonly [key: string, id: string] {
+    const { kind } = this.#stream.entity;
+    const key = JSON.stringify([kind, name]);
+    if (this.#taker.see(key)) {
+      this.count += 1;
+      return [key, name];
+    }
+    if (isId) this.flaw = 'an id is listed twice';
+    const times = (this.#times.get(key) ?? 1) + 1;
+    this.#times.set(key, times);
+    const id = `${name}#${times}`;
+    const numbered = JSON.stringify([kind, id]);
+    this.#taker.see(numbered);
+    return [numbered, id];
+  }
+}
+
+const quote = 0x22;
+const minus = 0x2d;
+const zero = 0x30;
+const nine = 0x39;
+
+/** An element's id as text, found without parsing it where that is plain. */
+function idAt(records: RecordList, index: number, { entity }: CollectionStream): string | null {
+  const source = records.idText(index) ?? '';
+  const first = source.charCodeAt(0);
+  if (first === quote && source.length > 2 && !source.includes('\\')) return source.slice(1, -1);
+  if (first === minus || (first >= zero && first <= nine)) return source;
+  return elementOf(records.at(index), records.raw(index), entity.ids)?.id ?? null;
+}
+
+/** Of an element without an id. */
+function digestOf(element: Uint8Array): string {
+  return createHash('sha256').update(element).digest('hex').slice(0, 16);
 }

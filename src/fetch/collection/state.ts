@@ -26,6 +26,12 @@ const collectionCheckpoint = z.strictObject({
   scopeLost: z.boolean(),
   /** So much was missing at the last reading that removals are held. */
   suspect: z.boolean(),
+  /** The entities known while the baseline is open were told as they were met. */
+  statesTold: z.boolean().optional(),
+  /** Where the rotation of those asked by their ids stands, and since when. */
+  rotation: z.strictObject({ at: z.number(), time: z.number() }).optional(),
+  /** The list had no end at the last reading, and this was told. */
+  endless: z.boolean().optional(),
 });
 
 /** a collection's checkpoint. */
@@ -44,6 +50,10 @@ const entityState = z.strictObject({
   hash: z.string(),
   /** As it was told last, and as upstream sent it. */
   text: z.string(),
+  /** A digest of what the list showed of it then; versions before 0.2 kept none. */
+  listed: z.string().optional(),
+  /** Since when it is denied by its id, epoch milliseconds; what was told stays. */
+  deniedAt: z.number().optional(),
   /** Another content that was seen once and is still to be confirmed; epoch milliseconds. */
   pending: seenAt,
   /** The content before this one and when it was left: going back to it at once is a flap. */

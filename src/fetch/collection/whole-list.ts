@@ -1,13 +1,14 @@
 // A list read whole, from its start to its end, by the same walk as a list's records
-// (list/follow.ts), with the same rules for what is its end and what is a part. Nothing of it is
-// held on the way. What must stay true: a list is whole only if each request was answered, no row
-// was hidden and none came twice. Anything short of that is good for what it showed.
+// (list/follow.ts), with the same rules for what is its end and what is a part. Each page is
+// handed on as it comes, and none is kept. What must stay true: a list is whole only if each
+// request was answered and no row was hidden. Anything short of that is good for what it showed.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
+import type { RecordList } from '../../tools/record-list.ts';
 import { nonsense } from '../list/body.ts';
 import { type CheckpointChange, freshCheckpoint, joined } from '../list/checkpoint.ts';
 import { nonePassed } from '../list/end-watch.ts';
@@ -19,7 +20,6 @@ import type { Resume } from '../list/pager.ts';
 import type { Stage, Taken } from '../list/stage.ts';
 import type { Walked, WalkReader } from '../list/walk.ts';
 import type { Finding } from '../own-pages.ts';
-import { type Element, elementOf } from './entities.ts';
 
 /** What a collection is read with. */
 export interface ReaderMeans {
@@ -30,11 +30,20 @@ export interface ReaderMeans {
   readonly log: Log;
 }
 
-/** The list as read. */
-export interface Listing {
-  readonly elements: readonly Element[];
+/** What the pages of a list are handed to. */
+interface PageTaker {
+  /** The list begins, perhaps anew, since rows have moved. */
+  begin(): void;
+  /** The records at these indices were not on the page before. */
+  page(records: RecordList, fresh: readonly number[]): Promise<void>;
+}
+
+/** How the list ended. */
+interface Listing {
   /** Why it may not be whole; null: it is. */
   readonly flaw: Failure | null;
+  /** It went on for longer than any list does. */
+  readonly isEndless: boolean;
 }
 
 /** A list longer than this many pages is not a list but a circle. */
@@ -43,7 +52,8 @@ const pagesMax = 10_000;
 /** Reads the list of a collection. Of a page all is new that was not on the one before. */
 export class WholeList implements WalkReader {
   readonly means: WalkReader['means'];
-  readonly isWhole = false;
+  /** Each page is handed on before the one behind it. */
+  readonly isWhole = true;
   /**
    * What was learned of the server; never saved. Empty pages are passed over, as where records were
    * met before.
@@ -57,7 +67,8 @@ export class WholeList implements WalkReader {
   readonly #stream: CollectionStream;
   readonly #asker: PageAsker;
   readonly #identifier: Identifier;
-  #elements: Element[] = [];
+  #taker: PageTaker | null = null;
+  #waiting: Taken | null = null;
   #pages = 0;
   /** A row that upstream does not show. */
   #hidden: Finding | null = null;
@@ -71,7 +82,8 @@ export class WholeList implements WalkReader {
   }
 
   /** One reading. A failure is one of its first page. */
-  async read(signal: AbortSignal): Promise<Answer<Listing>> {
+  async read(taker: PageTaker, signal: AbortSignal): Promise<Answer<Listing>> {
+    this.#taker = taker;
     const empties = { count: 0 };
     const first = firstPlace(this.#stream.list.pagination);
     let from: Resume = { resume: first, overlap: null };
@@ -94,15 +106,16 @@ export class WholeList implements WalkReader {
       );
       if (walked.outcome !== 'ok' && this.#pages === 0) return walked;
       const isOver = walked.outcome !== 'ok' || walked.paused === null;
-      if (isOver) return { outcome: 'ok', elements: this.#elements, flaw: this.#flawOf(walked) };
+      if (isOver) return { outcome: 'ok', ...this.#listing(walked) };
       from = { resume: walked.next ?? first, overlap: null };
     }
   }
 
   #begin(): void {
-    this.#elements = [];
+    this.#waiting = null;
     this.#pages = 0;
     this.#hidden = null;
+    this.#taker?.begin();
   }
 
   #check({ records, count }: Identified): Failure | null {
@@ -113,15 +126,16 @@ export class WholeList implements WalkReader {
     return null;
   }
 
-  #add({ place, taken: { page, judged } }: Stage): void {
+  #add({ place, taken }: Stage): void {
     // Rows have moved where it comes again, and the list is read anew.
     if (isFirst(place)) this.#begin();
     this.#pages += 1;
-    const { entity, holds } = this.#stream;
-    for (const index of judged.fresh) {
-      const element = elementOf(page.records.at(index), page.records.raw(index), entity);
-      if (element !== null && holds?.(element.value) !== false) this.#elements.push(element);
-    }
+    this.#waiting = taken;
+  }
+
+  #listing(walked: Answer<Walked>): Listing {
+    const isEndless = walked.outcome === 'ok' && walked.next !== null;
+    return { flaw: this.#flawOf(walked), isEndless };
   }
 
   #flawOf(walked: Answer<Walked>): Failure | null {
@@ -130,16 +144,13 @@ export class WholeList implements WalkReader {
     if (next !== null) return this.#nonsense(`the list has no end after ${pagesMax} pages`);
     if (this.#hidden !== null) return this.#nonsense(this.#hidden.message);
     const doubt = verdicts.page ?? verdicts.whole ?? null;
-    if (doubt !== null) {
-      const doing = `reading ${this.#stream.name}`;
-      const cause = new ExportError('paging_suspected', `${doing}: ${doubt.said}`, {
-        next: 'It is read again by itself; nothing is told as deleted meanwhile.',
-        details: { sign: doubt.sign },
-      });
-      return { outcome: 'retry', cause };
-    }
-    const ids = this.#elements.flatMap(({ id }) => id ?? []);
-    return new Set(ids).size < ids.length ? this.#nonsense('an id is listed twice') : null;
+    if (doubt === null) return null;
+    const doing = `reading ${this.#stream.name}`;
+    const cause = new ExportError('paging_suspected', `${doing}: ${doubt.said}`, {
+      next: 'It is read again by itself; nothing is told as deleted meanwhile.',
+      details: { sign: doubt.sign },
+    });
+    return { outcome: 'retry', cause };
   }
 
   #nonsense(what: string): Failure {
@@ -183,5 +194,9 @@ export class WholeList implements WalkReader {
     return Promise.resolve(false);
   }
 
-  async flush(): Promise<void> {}
+  async flush(): Promise<void> {
+    const taken = this.#waiting;
+    this.#waiting = null;
+    if (taken !== null) await this.#taker?.page(taken.page.records, taken.judged.fresh);
+  }
 }

@@ -3,14 +3,16 @@
 
 import { z } from 'zod';
 import { sources } from '../../../connectors/sources/index.ts';
+import type { Answer } from '../../../src/contracts/answer.ts';
 import type { ConditionRecord } from '../../../src/contracts/change.ts';
 import type { CollectionReading, SourceDefinition } from '../../../src/contracts/definition.ts';
 import type { PageContext } from '../../../src/contracts/event.ts';
 import type { CollectionStream, ListStream } from '../../../src/contracts/source.ts';
 import { type Spool, uidBytes } from '../../../src/contracts/spool.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
+import type { Entity } from '../../../src/fetch/collection/entities.ts';
 import { CollectionPoller } from '../../../src/fetch/collection/poller.ts';
-import { CollectionReader } from '../../../src/fetch/collection/reader.ts';
+import { CollectionReader, type Reading } from '../../../src/fetch/collection/reader.ts';
 import { parseCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
@@ -289,10 +291,35 @@ export async function aCollection(
   };
 }
 
-/** What reads a collection, without a spool that could be full. */
-export function collectionReader(stream: CollectionStream): CollectionReader {
+/** What reads a collection that nothing is known of, without a spool that could be full. */
+export function collectionReader(stream: CollectionStream) {
   const spool = { room: async () => undefined };
-  return new CollectionReader({ stream, spool, clock: manualClock(), log: noLog });
+  const reader = new CollectionReader({ stream, spool, clock: manualClock(), log: noLog });
+  return {
+    stillThere: (key: string, signal: AbortSignal) => reader.stillThere(key, signal),
+    async read(
+      signal: AbortSignal,
+    ): Promise<Answer<Reading & { readonly entities: readonly Entity[] }>> {
+      const taken = new Map<string, Entity>();
+      const seen = new Set<string>();
+      const taker = {
+        begin: () => seen.clear(),
+        see: (key: string) => !seen.has(key) && seen.add(key) !== undefined,
+        unsee: (key: string) => void seen.delete(key),
+        isAsListed: () => false,
+        isDenied: () => false,
+        async take(entities: readonly Entity[]) {
+          for (const entity of entities) taken.set(entity.key, entity);
+        },
+        deny: async () => undefined,
+      };
+      const round = { now: 0, sweepMs: hourMs, known: 0 };
+      const reading = await reader.read(taker, round, signal);
+      if (reading.outcome !== 'ok') return reading;
+      const entities = [...taken.values()].filter(({ key }) => seen.has(key));
+      return { ...reading, entities };
+    },
+  };
 }
 
 /** A firewall stream of the sandbox's company c-1. */

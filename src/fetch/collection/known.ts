@@ -1,0 +1,181 @@
+// The entities of a collection as they were told. Their rows stand in the database; in memory there
+// is no more of each than its key and what shows that it is as it was, so that a hundred thousand
+// of them are little, and a reading without changes asks the database for nothing. What must stay
+// true: what is put here and not committed is gone with this object, which is then made anew.
+
+import type { EntityChange, Spool } from '../../contracts/spool.ts';
+import { type EntityState, readEntityState } from './state.ts';
+
+/** What is kept in memory of an entity. */
+interface Mark {
+  /** The digest of what the list showed of it when it was looked at, two words. */
+  readonly listed1: number;
+  readonly listed2: number;
+  /** A change or an absence of it waits to be sure, or its list's digest is not known. */
+  readonly waits: boolean;
+  readonly isDenied: boolean;
+  /** The reading that has shown it last. */
+  seenAt: number;
+}
+
+/** Rows read from the database at a time. */
+const rowsMax = 1_000;
+
+/** Entities by key, as they were told last. */
+export class KnownEntities {
+  readonly #spool: Pick<Spool, 'entities'>;
+  readonly #stream: string;
+  readonly #marks = new Map<string, Mark>();
+  readonly #kinds = new Map<string, number>();
+  readonly #put = new Map<string, EntityState>();
+  readonly #drop = new Set<string>();
+  /** Keys seen in this reading that are not known. */
+  readonly #strangers = new Set<string>();
+  #reading = 1;
+  #bytes = 0;
+
+  private constructor(spool: Pick<Spool, 'entities'>, stream: string) {
+    this.#spool = spool;
+    this.#stream = stream;
+  }
+
+  /**
+   * Looks through the rows of a stream. `anew`: they are none of what is told from now on, and are
+   * dropped with the first commit.
+   */
+  static async load(
+    spool: Pick<Spool, 'entities'>,
+    stream: string,
+    anew: boolean,
+  ): Promise<KnownEntities> {
+    const known = new KnownEntities(spool, stream);
+    for (let after = ''; ; ) {
+      const rows = await spool.entities(stream, { after, max: rowsMax });
+      for (const [key, body] of rows) {
+        if (anew) known.#drop.add(key);
+        else known.#mark(key, readEntityState(stream, body));
+        after = key;
+      }
+      if (rows.size < rowsMax) return known;
+    }
+  }
+
+  get size(): number {
+    return this.#marks.size;
+  }
+
+  /** How many there are of each kind. */
+  get kinds(): ReadonlyMap<string, number> {
+    return this.#kinds;
+  }
+
+  /** Text that is put and not committed, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** A reading begins: nothing is seen. */
+  begin(): void {
+    this.#reading += 1;
+    this.#strangers.clear();
+  }
+
+  /** Notes that a key is there; false where it was seen before. */
+  see(key: string): boolean {
+    const mark = this.#marks.get(key);
+    if (this.isSeen(key)) return false;
+    if (mark === undefined) this.#strangers.add(key);
+    else mark.seenAt = this.#reading;
+    return true;
+  }
+
+  isSeen(key: string): boolean {
+    const mark = this.#marks.get(key);
+    return mark === undefined ? this.#strangers.has(key) : mark.seenAt === this.#reading;
+  }
+
+  /** It is not there after all. */
+  unsee(key: string): void {
+    const mark = this.#marks.get(key);
+    if (mark !== undefined) mark.seenAt = 0;
+    this.#strangers.delete(key);
+  }
+
+  /** Keys that this reading has not shown. */
+  get unseen(): readonly string[] {
+    const unseen: string[] = [];
+    for (const [key, { seenAt }] of this.#marks) if (seenAt !== this.#reading) unseen.push(key);
+    return unseen;
+  }
+
+  /** True where nothing of the entity waits, and the list showed the same of it when it was told. */
+  isAsListed(key: string, listed1: number, listed2: number): boolean {
+    const mark = this.#marks.get(key);
+    if (mark === undefined || mark.waits) return false;
+    return mark.listed1 === listed1 && mark.listed2 === listed2;
+  }
+
+  isDenied(key: string): boolean {
+    return this.#marks.get(key)?.isDenied === true;
+  }
+
+  /** Those of these entities that are known, in full. */
+  async states(keys: readonly string[]): Promise<ReadonlyMap<string, EntityState>> {
+    const stored = keys.filter((key) => this.#marks.has(key) && !this.#put.has(key));
+    const rows = stored.length === 0 ? null : await this.#spool.entities(this.#stream, stored);
+    const states = new Map<string, EntityState>();
+    for (const key of keys) {
+      const body = rows?.get(key);
+      const state =
+        this.#put.get(key) ?? (body === undefined ? null : readEntityState(this.#stream, body));
+      if (state !== null) states.set(key, state);
+    }
+    return states;
+  }
+
+  put(key: string, state: EntityState): void {
+    this.#bytes += state.text.length - (this.#put.get(key)?.text.length ?? 0);
+    this.#put.set(key, state);
+    this.#drop.delete(key);
+    this.#mark(key, state);
+  }
+
+  drop(key: string, { kind }: Pick<EntityState, 'kind'>): void {
+    if (!this.#marks.delete(key)) return;
+    this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) - 1);
+    this.#bytes -= this.#put.get(key)?.text.length ?? 0;
+    this.#put.delete(key);
+    this.#drop.add(key);
+  }
+
+  /** What is to be committed. */
+  get change(): EntityChange {
+    const put = Array.from(this.#put, ([key, state]) => [key, JSON.stringify(state)] as const);
+    return { put, drop: [...this.#drop] };
+  }
+
+  /** It is committed. */
+  settle(): void {
+    this.#put.clear();
+    this.#drop.clear();
+    this.#bytes = 0;
+  }
+
+  #mark(key: string, { kind, listed, pending, absent, deniedAt }: EntityState): void {
+    if (!this.#marks.has(key)) this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) + 1);
+    const [listed1 = 0, listed2 = 0] = listed === undefined ? [] : digestWords(listed);
+    const waits = listed === undefined || pending !== null || absent !== null;
+    const seenAt = this.isSeen(key) ? this.#reading : 0;
+    this.#strangers.delete(key);
+    this.#marks.set(key, { listed1, listed2, waits, isDenied: deniedAt !== undefined, seenAt });
+  }
+}
+
+/** A digest of two words as its row has it. */
+export function digestText(word1: number, word2: number): string {
+  return `${(word1 >>> 0).toString(16)}.${(word2 >>> 0).toString(16)}`;
+}
+
+function digestWords(text: string): readonly number[] {
+  return text.split('.').map((word) => Number.parseInt(word, 16) | 0);
+}
