@@ -3,6 +3,8 @@
 // order: first polling stops, then what is held goes out to the sinks that take it, then what is
 // under way is settled. What must stay true: a stage knows the others only through the spool.
 
+import { aborted } from 'node:util';
+
 import { invariant } from './contracts/errors.ts';
 import {
   type FailedStream,
@@ -100,7 +102,7 @@ export class Pipeline {
     this.#isOpen = true;
     this.#opened.resolve();
     try {
-      await Promise.race([aborted(stop), failed]);
+      await Promise.race([aborted(stop, this), failed]);
       this.#isOpen = false;
       await this.#changing?.catch(() => undefined);
       await Promise.race([this.#polling.stop(), failed]);
@@ -266,11 +268,4 @@ function sinkNames({ sinks }: Plan): ReadonlySet<string> {
 
 function without(names: readonly string[], those: ReadonlySet<string>): readonly string[] {
   return names.filter((name) => !those.has(name));
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

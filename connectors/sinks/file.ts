@@ -10,14 +10,13 @@ import { access, mkdtemp, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
+import { ExportError, errorCodeOf, errorText } from '../../src/contracts/errors.ts';
 import { epochBegin } from '../../src/contracts/numbering.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import type { Log } from '../../src/contracts/tools.ts';
 import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
-import { errorCodeOf } from '../shared/system-error.ts';
 import { compressSegments } from './file/segment-compression.ts';
 import { openSegmentFile, type SegmentFile } from './file/segment-file.ts';
 import { finishedSegments } from './file/segment-names.ts';
@@ -116,7 +115,7 @@ export const fileSink = defineSink({
       // Where nobody can make a file, as below /proc, rights alone would say yes to root.
       await rmdir(await mkdtemp(join(directory, '.sluice-')));
     } catch (error) {
-      const what = errorCodeOf(error) || (error instanceof Error ? error.message : String(error));
+      const what = errorCodeOf(error) || errorText(error);
       throw new ExportError('sink_refused', `looking whether ${path} can be written: ${what}`, {
         next: 'Let the user that runs sluice write the file and its directory, or change path.',
         cause: error,
@@ -156,7 +155,7 @@ function stoodThere(name: string): Delivery {
 function failureMeaning(error: unknown, doing: string): Delivery {
   if (error instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: error };
   const code = errorCodeOf(error);
-  const message = `${doing}: ${code || (error instanceof Error ? error.message : String(error))}`;
+  const message = `${doing}: ${code || errorText(error)}`;
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT': {

@@ -8,12 +8,11 @@
 
 import { isAscii } from 'node:buffer';
 import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../../src/contracts/errors.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import { visibleLines } from '../../src/contracts/text.ts';
 import { linesOf } from '../shared/lines.ts';
-import { errorCodeOf } from '../shared/system-error.ts';
 
 /** `type: stdout`. */
 export const stdoutSink = defineSink({

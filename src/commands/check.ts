@@ -9,7 +9,7 @@ import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
-import { painted } from '../terminal/table.ts';
+import { counted, painted } from '../terminal/table.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { askStream } from './shared/ask-upstream.ts';
 import {
@@ -77,11 +77,11 @@ function tellConfig(config: Config, plan: WholePlan, { out }: Means): void {
 function summaryLines(config: Config, plan: WholePlan): readonly string[] {
   const streams = plan.sources.reduce((sum, source) => sum + source.streams.length, 0);
   return [
-    `${painted('ok', 'good')}    ${config.file}: ${count(plan.sources.length, 'source')} with ${count(streams, 'stream')}, ${count(plan.sinks.length, 'sink')}`,
+    `${painted('ok', 'good')}    ${config.file}: ${counted(plan.sources.length, 'source')} with ${counted(streams, 'stream')}, ${counted(plan.sinks.length, 'sink')}`,
     `      state in ${config.state.dir}`,
     ...plan.sources.map(
       (source) =>
-        `      source ${source.name}: ${count(source.streams.length, 'stream')}, ${scheduleText(source)}`,
+        `      source ${source.name}: ${counted(source.streams.length, 'stream')}, ${scheduleText(source)}`,
     ),
     ...plan.sinks.map(
       ({ name, definition, settings }) =>
@@ -96,10 +96,6 @@ function formatText(format: FormatChoice | undefined): string {
   const { type, message } = format;
   const inner = typeof message === 'object' && message !== null ? Object(message).type : message;
   return typeof inner === 'string' ? `${inner} in ${type}` : type;
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
 }
 
 function scheduleText({ schedule }: PlannedSource): string {

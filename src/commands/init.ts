@@ -9,7 +9,7 @@ import { fileSink } from '../../connectors/sinks/file.ts';
 import { ConfigError, parseConfig } from '../config/config.ts';
 import { whyUnreadable } from '../config/references.ts';
 import type { SinkDefinition } from '../contracts/definition.ts';
-import { UsageError } from '../contracts/errors.ts';
+import { errorCodeOf, UsageError } from '../contracts/errors.ts';
 import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
@@ -265,7 +265,7 @@ function write(file: string, text: string, force: boolean): void {
   try {
     writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') throw exists(file);
+    if (errorCodeOf(error) === 'EEXIST') throw exists(file);
     throw new UsageError(`${cleanText(file, 200)} cannot be written: ${whyUnreadable(error)}`);
   }
 }

@@ -4,7 +4,7 @@
 // is a literal `${`. What a reference gives never stands in a message; how it is written does.
 
 import { readFileSync } from 'node:fs';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../contracts/errors.ts';
 
 /** The world around a config: the environment and the files that references name. */
 export interface Surroundings {
@@ -138,7 +138,7 @@ function unreadable(what: string, next: string): ExportError {
 
 /** Why a file could not be read, without its content: the system's code, usual ones in words. */
 export function whyUnreadable(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = errorCodeOf(error);
   switch (code) {
     case 'ENOENT':
       return 'there is no such file';
@@ -148,7 +148,7 @@ export function whyUnreadable(error: unknown): string {
     case 'EISDIR':
       return 'it is a directory';
     default:
-      return typeof code === 'string' ? code : 'it is not readable';
+      return code || 'it is not readable';
   }
 }
 

@@ -7,6 +7,7 @@
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { errorCodeOf } from '../contracts/errors.ts';
 import { databaseName } from '../hold/schema.ts';
 import type { Surroundings } from './references.ts';
 
@@ -54,7 +55,7 @@ function isWritable(dir: string): boolean {
     accessSync(dir, constants.W_OK);
     return true;
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    const isMissing = errorCodeOf(error) === 'ENOENT';
     return isMissing && dirname(dir) !== dir && isWritable(dirname(dir));
   }
 }

@@ -69,11 +69,21 @@ export class ExportError extends Error {
 /** The failure as an ExportError: itself, or a `broken_invariant`, since no other escapes. */
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  return new ExportError('broken_invariant', `${doing}: ${text}`, {
+  return new ExportError('broken_invariant', `${doing}: ${errorText(error)}`, {
     next: 'This is a fault in sluice; please report it with this message. Nothing held was lost.',
     cause: error,
   });
+}
+
+/** What an error of any kind says. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The system's code of an error (`ENOSPC`), safe to log; an empty text where it has none. */
+export function errorCodeOf(error: unknown): string {
+  const { code } = error instanceof Error && 'code' in error ? error : {};
+  return typeof code === 'string' ? code : '';
 }
 
 /** Stops when what must be true is not; at the borders of stages, both sides of the disk. */

@@ -6,6 +6,7 @@
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { errorText } from '../contracts/errors.ts';
 import type { Epoch } from '../contracts/numbering.ts';
 import { identityBytes } from '../contracts/spool.ts';
 import { isDamage, openToLook, storeError } from './database.ts';
@@ -33,7 +34,7 @@ export function findDamage(path: string, copy: DeliveredCopy | null): string | n
       database.close();
     }
   } catch (error) {
-    if (isDoneToDatabase(error)) return error instanceof Error ? error.message : String(error);
+    if (isDoneToDatabase(error)) return errorText(error);
     throw storeError(error, `looking over the state database ${path}`);
   }
 }

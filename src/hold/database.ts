@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, errorText } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { databaseName, migrations, pragmas } from './schema.ts';
 
@@ -122,7 +122,7 @@ export function isDamage(error: unknown): boolean {
 /** A failure of SQLite as one of ours: a full disk mends once there is room, damage never. */
 export function storeError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
-  const text = error instanceof Error ? error.message : String(error);
+  const text = errorText(error);
   const code =
     typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
   switch (code === sqliteIndexSize ? sqliteFull : code & 0xff) {

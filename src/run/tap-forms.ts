@@ -9,7 +9,7 @@ import { formats } from '../../formats/index.ts';
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import type { FormatChoice } from '../contracts/definition.ts';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, errorText } from '../contracts/errors.ts';
 import type { Event } from '../contracts/event.ts';
 import type { Format } from '../contracts/format.ts';
 import { compileFilter } from '../send/filter.ts';
@@ -111,7 +111,7 @@ function compiled(where: string, failed: () => void) {
   try {
     return compileFilter(where, failed);
   } catch (error) {
-    const [what] = (error instanceof Error ? error.message : String(error)).split('\n', 1);
+    const [what] = errorText(error).split('\n', 1);
     throw unusable(`where: ${what}`);
   }
 }

@@ -4,6 +4,7 @@
 // stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked
 // again until the process has to end.
 
+import { errorText } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { DeadLetter, Spool } from '../contracts/spool.ts';
@@ -92,7 +93,7 @@ export class Position {
         this.#letters = [...letters, ...this.#letters];
         this.#mark ??= mark;
         this.#unsaved = true;
-        const fields = { error: error instanceof Error ? error.message : String(error) };
+        const fields = { error: errorText(error) };
         if (this.#abandoned.signal.aborted) {
           this.#log.error('the position is not saved; what was sent since is sent again', fields);
           break;

@@ -17,6 +17,7 @@ import {
   inflateRaw,
   zstdDecompress,
 } from 'node:zlib';
+import { errorCodeOf } from '../contracts/errors.ts';
 import { HttpFailure } from '../contracts/tools.ts';
 import type { Lease } from './bytes-in-flight.ts';
 import { free, GrowingBody } from './growing-body.ts';
@@ -88,7 +89,7 @@ async function unpackOnce(packed: Uint8Array, coding: string, bounds: Bounds) {
     const maxOutputLength = Math.min(bytesMax, wholeBytesMax);
     return await unpacker.whole(packed, { maxOutputLength, chunkSize });
   } catch (error) {
-    if (codeOf(error) !== tooLarge || bytesMax <= wholeBytesMax) {
+    if (errorCodeOf(error) !== tooLarge || bytesMax <= wholeBytesMax) {
       throw unpackFailure(error, bytesMax);
     }
   }
@@ -141,17 +142,13 @@ function hasZlibHeader(packed: Uint8Array): boolean {
 
 const tooLarge = 'ERR_BUFFER_TOO_LARGE';
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
-}
-
 function unpackedTooLarge(bytesMax: number, cause?: unknown): HttpFailure {
   return new HttpFailure('too_large', `the unpacked answer exceeds ${bytesMax} bytes`, cause);
 }
 
 function unpackFailure(error: unknown, bytesMax: number): HttpFailure {
   if (error instanceof HttpFailure) return error;
-  const code = codeOf(error);
+  const code = errorCodeOf(error);
   if (code === tooLarge) return unpackedTooLarge(bytesMax, error);
   const message = error instanceof Error ? error.message : '';
   if (/unexpected end of file/i.test(message)) {

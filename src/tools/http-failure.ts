@@ -3,6 +3,7 @@
 // leave this file. Messages carry addresses and codes, never headers, bodies or a certificate's own
 // text.
 
+import { errorCodeOf, errorText } from '../contracts/errors.ts';
 import { HttpFailure } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';
 
@@ -59,8 +60,7 @@ function tlsMessage(code: string): string {
 
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
-  if ('code' in error && typeof error.code === 'string') return error.code;
-  return error.cause === undefined ? '' : codeOf(error.cause);
+  return errorCodeOf(error) || codeOf(error.cause);
 }
 
 /** Several addresses of one name fail as an AggregateError with an empty message. */
@@ -70,6 +70,5 @@ function messageOf(error: unknown): string {
     const parts = error.errors.map((part) => messageOf(part));
     return cleanText(parts.join('; '), messageLengthMax);
   }
-  const text = error instanceof Error ? error.message : String(error);
-  return cleanText(text, messageLengthMax);
+  return cleanText(errorText(error), messageLengthMax);
 }

@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Agent, buildConnector } from 'undici';
+import { errorCodeOf } from '../contracts/errors.ts';
 import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
 import { fileStamp } from './fingerprint.ts';
 
@@ -136,7 +137,7 @@ function secureOptions(tls: TlsSettings) {
     // Tells now, with the setting's name, what would otherwise fail in every connection.
     createSecureContext(secure);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const code = errorCodeOf(error) || 'unreadable';
     const files = filesOf(tls).join(', ');
     throw new HttpFailure(
       'tls',
@@ -151,7 +152,7 @@ function read(file: string, setting: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const code = errorCodeOf(error) || 'unreadable';
     throw new HttpFailure('tls', `${setting}: cannot read ${file} (${code})`, error);
   }
 }

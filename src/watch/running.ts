@@ -3,6 +3,7 @@
 // stranger until its answer has the right shape, and its answer is bounded in size and time.
 
 import type { IncomingMessage } from 'node:http';
+import { errorCodeOf, errorText } from '../contracts/errors.ts';
 import { commandText } from '../terminal/command-text.ts';
 import type { Credentials } from './access.ts';
 import { type LiveStanding, liveStanding } from './standing.ts';
@@ -125,11 +126,10 @@ function jsonOf(body: string): unknown {
 }
 
 function whySilent(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = errorCodeOf(error);
   if (code === 'ECONNREFUSED') return 'nobody listens there';
   if (code === 'ABORT_ERR' || (error instanceof Error && error.name === 'TimeoutError')) {
     return `no answer within ${timeoutMs / 1_000} s`;
   }
-  if (typeof code === 'string') return code;
-  return error instanceof Error ? error.message : String(error);
+  return code || errorText(error);
 }

@@ -5,7 +5,7 @@
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { Callers } from '../tools/callers.ts';
@@ -110,7 +110,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
     server.listen(port, host);
     await once(server, 'listening');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errorCodeOf(error) || String(error);
     const why = reasons.get(code) ?? `the system answers ${code}`;
     throw new ExportError('config_invalid', `serving the status on ${host}:${port}: ${why}`, {
       next: 'Choose another address as status.listen, or end what uses this one.',

@@ -4,7 +4,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { errorCodeOf } from '../../shared/system-error.ts';
+import { errorCodeOf } from '../../../src/contracts/errors.ts';
 
 /** Permissions of files: the owner writes, the group reads; events are nobody else's business. */
 export const fileMode = 0o640;

@@ -7,8 +7,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
-import { errorCodeOf } from '../../shared/system-error.ts';
 import { fileMode, flushNames } from './durable-files.ts';
 
 /** The compressing of one file sink. */

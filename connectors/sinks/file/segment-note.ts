@@ -14,9 +14,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { z } from 'zod';
+import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import type { Place } from '../../../src/contracts/numbering.ts';
-import { errorCodeOf } from '../../shared/system-error.ts';
 import { fileMode, flushNames } from './durable-files.ts';
 import { notePath } from './segment-names.ts';
 

@@ -4,7 +4,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../../contracts/errors.ts';
 
 /** Why no state can be kept there; null: it can. */
 export function checkStateDir(dir: string): ExportError | null {
@@ -19,7 +19,7 @@ export function checkStateDir(dir: string): ExportError | null {
     accessSync(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
     return null;
   } catch (error) {
-    return failed(`${nearest} cannot be written (${codeOf(error)})`);
+    return failed(`${nearest} cannot be written (${errorCodeOf(error)})`);
   }
 }
 
@@ -35,15 +35,12 @@ export async function checkListen(
     });
     return null;
   } catch (error) {
-    const why = codeOf(error) === 'EADDRINUSE' ? 'somebody listens there' : codeOf(error);
+    const code = errorCodeOf(error);
+    const why = code === 'EADDRINUSE' ? 'somebody listens there' : code;
     return new ExportError('config_invalid', `${at.host}:${at.port} is not to be had: ${why}`, {
       next: `Choose another address for ${key}, or stop who has this one.`,
     });
   } finally {
     server.close();
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
