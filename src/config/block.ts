@@ -19,17 +19,14 @@ export interface BlockReading {
   readonly around: Surroundings;
 }
 
-/** A block that parsed, or null when flaws say why not. */
-export type Block<T> = { readonly settings: T } | null;
-
-/** Parses what is written (undefined: nothing is) at this path. */
+/** Parses what is written (undefined: nothing is) at this path; undefined: flaws say why not. */
 export function parseBlock<T>(
   schema: z.ZodType<T>,
   at: { readonly written: Written | undefined; readonly path: Path },
   reading: BlockReading,
-): Block<T> {
+): T | undefined {
   const { written, path } = at;
-  if (written?.broken) return null;
+  if (written?.broken) return undefined;
   const declared = new Declared();
   let result = schema.safeParse(written?.value, { error: declared.note });
   if (!result.success && written && retype(written, result.error.issues)) {
@@ -37,10 +34,10 @@ export function parseBlock<T>(
   }
   if (!result.success) {
     for (const issue of result.error.issues) tell(issue, { written, path, declared, reading });
-    return null;
+    return undefined;
   }
   if (written) bindSecrets(result.data, written, reading.around);
-  return { settings: result.data };
+  return result.data;
 }
 
 /** The value as it may be shown in a message. */

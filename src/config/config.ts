@@ -116,10 +116,10 @@ function readTop(
     flaws.add(keyAt, [String(key)], unknownKey(String(key), topKeys));
   }
   const at = (key: (typeof topKeys)[number]) => ({ written: top.children?.get(key), path: [key] });
-  const state = parseBlock(stateBlock, at('state'), reading)?.settings;
-  const status = parseBlock(statusBlock, at('status'), reading)?.settings;
-  const shutdown = parseBlock(shutdownBlock, at('shutdown'), reading)?.settings;
-  const log = parseBlock(logBlock, at('log'), reading)?.settings;
+  const state = parseBlock(stateBlock, at('state'), reading);
+  const status = parseBlock(statusBlock, at('status'), reading);
+  const shutdown = parseBlock(shutdownBlock, at('shutdown'), reading);
+  const log = parseBlock(logBlock, at('log'), reading);
   for (const key of ['status', 'log'] as const) {
     const written = top.children.get(key)?.children?.get('otlp');
     if (written !== undefined) checkTlsFiles({ written, path: [key, 'otlp'] }, reading);
@@ -152,22 +152,20 @@ function readTop(
             token: status.token ?? null,
             basicAuth: status.basic_auth ?? null,
             tail: status.tail,
-            telemetry: telemetryOf(status.otlp),
+            telemetry: status.otlp
+              ? { ...collectorOf(status.otlp), everyMs: status.otlp.every }
+              : null,
           },
     shutdown: { timeoutMs: shutdown.timeout },
-    log: { level: log.level, otlp: collectorOf(log.otlp) },
+    log: { level: log.level, otlp: log.otlp ? collectorOf(log.otlp) : null },
   };
 }
 
-function telemetryOf(otlp: NonNullable<z.output<typeof statusBlock>>['otlp']) {
-  if (otlp === undefined) return null;
-  const { url, headers = {}, tls, every } = otlp;
-  return { url, headers, tls, everyMs: every };
-}
-
-function collectorOf(otlp: z.output<typeof logBlock>['otlp']): Collector | null {
-  if (otlp === undefined) return null;
-  const { url, headers = {}, tls } = otlp;
+function collectorOf({
+  url,
+  headers = {},
+  tls,
+}: NonNullable<z.output<typeof logBlock>['otlp']>): Collector {
   return { url, headers, tls };
 }
 
@@ -183,7 +181,7 @@ function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
 
 function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
   return section.map((entry: Entry<null>) => {
-    const settings = parseBlock(upstreamBlock, entry, reading)?.settings ?? null;
+    const settings = parseBlock(upstreamBlock, entry, reading) ?? null;
     // A credential that could not be read has been told already; it is not missing besides.
     const auth = entry.written.children?.get('auth');
     const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);

@@ -36,7 +36,7 @@ export function readRoutes(
     const path = ['routes', index];
     checkNames(one, { path, key: 'from', what: 'source', names: ends.sources }, reading);
     checkNames(one, { path, key: 'to', what: 'sink', names: ends.sinks }, reading);
-    const route = parseBlock(routeBlock, { written: one, path }, reading)?.settings;
+    const route = parseBlock(routeBlock, { written: one, path }, reading);
     if (route === undefined) return [];
     const classes = [...new Set(route.from.flatMap((name) => classesOf(settled(ends, name))))];
     checkFilter(route, { written: one, path, classes }, reading);

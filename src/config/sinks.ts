@@ -32,7 +32,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
     const before = reading.flaws.count;
     const definition = definitionOf(sinks, { ...entry, what: 'sink' }, reading);
     if (definition === null) return null;
-    const parsed = parseBlock(sinkBlock(definition), entry, reading)?.settings;
+    const parsed = parseBlock(sinkBlock(definition), entry, reading);
     const chosen = readFormat(definition, entry, reading);
     if (parsed === undefined || chosen === null) return null;
     const { batch, retry, format: _, ...settings } = parsed;
@@ -97,7 +97,7 @@ function readFormat(
   }
   const block = formatBlock(format);
   if (written === undefined || short) return block.parse({ type: format.type });
-  return parseBlock(block, { written, path }, reading)?.settings ?? null;
+  return parseBlock(block, { written, path }, reading) ?? null;
 }
 
 function tellFormat(

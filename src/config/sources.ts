@@ -35,7 +35,7 @@ export function readSources(
     const definition = definitionOf(sources, { ...entry, what: 'source' }, reading);
     if (definition === null) return null;
     if (upstream) checkApi({ entry, definition, upstream }, reading);
-    const parsed = parseBlock(sourceBlock(definition), entry, reading)?.settings;
+    const parsed = parseBlock(sourceBlock(definition), entry, reading);
     if (parsed === undefined) return null;
     // The engine's own keys are settings as well: only the connector's declaration is typed by its
     // fields.

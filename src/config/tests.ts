@@ -97,14 +97,12 @@ export function readTests(file: string, around: Surroundings): TestsFile {
   const tests = [...(top?.children?.get('tests')?.children?.values() ?? [])].flatMap(
     (written, index) => {
       const path = ['tests', index];
-      const block = parseBlock(testBlock, { written, path }, { flaws, around });
-      return block === null
-        ? []
-        : [{ settings: block.settings, place: placer(file, written, lines) }];
+      const settings = parseBlock(testBlock, { written, path }, { flaws, around });
+      return settings === undefined ? [] : [{ settings, place: placer(file, written, lines) }];
     },
   );
   if (flaws.count > 0 || !keys) throw invalid(flaws.list.map((flaw) => flawText(file, flaw)));
-  const { config } = keys.settings;
+  const { config } = keys;
   return { config: config === undefined ? null : resolve(dirname(file), config), tests };
 }
 

@@ -182,15 +182,7 @@ class Walk {
       value[key.name] = child.value;
       children.set(key.name, child);
     }
-    return {
-      value,
-      at,
-      keyAt: place.keyAt,
-      template: null,
-      children,
-      isSecret: false,
-      broken: false,
-    };
+    return { ...leaf(value, at, place), children };
   }
 
   #list(node: YAMLSeq, at: number, place: Place): Written {
@@ -202,15 +194,7 @@ class Walk {
       children.set(value.length, child);
       value.push(child.value);
     }
-    return {
-      value,
-      at,
-      keyAt: place.keyAt,
-      template: null,
-      children,
-      isSecret: false,
-      broken: false,
-    };
+    return { ...leaf(value, at, place), children };
   }
 
   #key(pair: Pair, at: number, place: Place): { name: string; at: number } | null {
@@ -253,16 +237,8 @@ function leaf(value: unknown, at: number, { keyAt }: Place): Written {
   return { value, at, keyAt, template: null, children: null, isSecret: false, broken: false };
 }
 
-function broken({ keyAt }: Place): Written {
-  return {
-    value: undefined,
-    at: keyAt ?? 0,
-    keyAt,
-    template: null,
-    children: null,
-    isSecret: false,
-    broken: true,
-  };
+function broken(place: Place): Written {
+  return { ...leaf(undefined, place.keyAt ?? 0, place), broken: true };
 }
 
 /** Where a node begins; one that is left empty begins where its key does. */
