@@ -14,10 +14,10 @@ import {
   type SourceOpening,
 } from '../../src/contracts/definition.ts';
 import { count, duration } from '../../src/contracts/settings.ts';
-import type { CollectionStream, EntityDetail, Pagination } from '../../src/contracts/source.ts';
+import type { CollectionStream, EntityDetail } from '../../src/contracts/source.ts';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+import { paginationOf, requestFlaw, requestOf, wholeRequestFields } from '../shared/pagination.ts';
 import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
-import { paginationFields, paramsFlaw } from './list.ts';
 
 const paths = () => z.array(z.string().min(1));
 
@@ -64,8 +64,6 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
 
 type CollectionFields = ReturnType<typeof collectionFields>;
 
-const { style, ...pagingNames } = paginationFields('cursor');
-
 /** The keys by which a config says how a list of entities is asked for. */
 export const endpointFields = {
   params: z
@@ -76,16 +74,7 @@ export const endpointFields = {
     .nullable()
     .default(null)
     .describe('entities a page, sent as limit=; learned down if refused; null: not sent'),
-  pagination: z
-    .strictObject({
-      style: style
-        .unwrap()
-        .optional()
-        .describe('cursor, offset or none; left out: as the first answer shows'),
-      ...pagingNames,
-    })
-    .prefault({})
-    .describe('how the list is paged, and its names'),
+  ...wholeRequestFields,
 };
 
 type EndpointSettings = Settings<typeof endpointFields>;
@@ -145,7 +134,9 @@ export function defineCollections<F extends Fields & CollectionFields>({
       if (declared.some(({ single, detail }) => single && detail)) {
         return 'detail does not go with single: the answer is the whole object';
       }
-      return declared.map(({ endpoint }) => endpoint && paramsFlaw(endpoint)).find(Boolean) ?? null;
+      return (
+        declared.map(({ endpoint }) => endpoint && requestFlaw(endpoint)).find(Boolean) ?? null
+      );
     },
     streams: (settings, opening) =>
       [null, ...opening.upstream.companies].flatMap((company, index) =>
@@ -183,7 +174,8 @@ function streamOf(
   facts: CollectionFacts & { readonly ignore: readonly string[] },
 ): CollectionStream {
   const { resource, entity, path, detail, holds, ignore, single = false } = facts;
-  const { params, page_limit: pageLimit, pagination } = facts.endpoint ?? undeclared;
+  const endpoint = facts.endpoint ?? undeclared;
+  const { params, page_limit: pageLimit } = endpoint;
   const whose = company === null ? {} : { company };
   const name = [source, company, resource].filter((part) => part != null).join('/');
   const requestFor = (template: string, ids: Readonly<Record<string, string>>) => {
@@ -197,12 +189,12 @@ function streamOf(
     ...whose,
     ...requestFor(path, {}),
     query,
+    ...requestOf(endpoint),
   };
   const byId = detail && {
     ...detail,
     request: (id: string) => requestFor(detail.path, { [detail.placeholder]: id }),
   };
-  const paging: Pagination = { ...pagination, style: pagination.style ?? 'shown' };
   return {
     kind: 'collection',
     ...{ name, source, ...whose, entity, single, paths: [request.path, path] },
@@ -214,7 +206,7 @@ function streamOf(
       ],
     ]),
     list: {
-      ...{ name, upstream, request, ignore, pageLimit, pagination: paging },
+      ...{ name, upstream, request, ignore, pageLimit, pagination: paginationOf(endpoint) },
       ...{ sorting: [], id: entity.ids[0] ?? null },
     },
     ...(holds && { holds }),

@@ -17,38 +17,22 @@ import type { RecordKind } from '../../src/contracts/event.ts';
 import { count, duration } from '../../src/contracts/settings.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+import {
+  fingerprintParts,
+  paginationOf,
+  requestFields,
+  requestFlaw,
+  requestOf,
+  type Style,
+} from '../shared/pagination.ts';
 import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
 
 const dottedPath = () => z.string().min(1);
 
-/** How a list endpoint is paged, and what its parameters and members are called. */
-export const paginationFields = (style: 'cursor' | 'offset' | 'none') => ({
-  style: z
-    .enum(['cursor', 'offset', 'none'])
-    .default(style)
-    .describe('cursor: the answer names the next page; offset: rows are counted; none: one answer'),
-  cursor_param: z.string().min(1).default('cursor').describe('query parameter of the cursor'),
-  limit_param: z.string().min(1).default('limit').describe('query parameter of the page’s size'),
-  offset_param: z.string().min(1).default('offset').describe('query parameter of the offset'),
-  items: z
-    .string()
-    .default('data')
-    .describe(
-      'path of the records within the answer; an answer that is itself an array is read as such',
-    ),
-  next: dottedPath().default('next_cursor').describe('path of the next page’s cursor'),
-  total: dottedPath()
-    .nullable()
-    .default('total')
-    .describe(
-      'path of the list’s length, where there is one; null: nothing is concluded from lengths',
-    ),
-});
-
 /** What a source's endpoint has otherwise than most. */
 interface Defaults {
   readonly id?: string;
-  readonly style?: 'cursor' | 'offset' | 'none';
+  readonly style?: Style;
 }
 
 /** What records mean, as a config says it. */
@@ -109,10 +93,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .array(dottedPath())
     .default(['timestamp', 'time', 'created_at'])
     .describe('paths of a record’s time; the first that parses wins'),
-  pagination: z
-    .strictObject(paginationFields(style))
-    .prefault({})
-    .describe('how the endpoint is paged, and its names'),
+  ...requestFields(style),
 });
 
 /** The order that a list is in, where nobody asks for one. */
@@ -153,7 +134,7 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
     flaw: (settings, { companies }) =>
       isPerCompany(settings.path) && companies.length === 0
         ? 'path holds {company_id}, so the upstream needs companies'
-        : (source.flaw?.(own(settings)) ?? paramsFlaw(settings)),
+        : (source.flaw?.(own(settings)) ?? requestFlaw(settings)),
     streams: (settings, opening) =>
       listStreams(settings, opening, { ...source, sorting: sortingOf(settings) }),
     reading(settings) {
@@ -164,7 +145,12 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
     list: (settings) => ({
       // A server may take the sorting and not heed it: what order the records are in shows in the
       // records.
-      order: sortingOf(settings).length > 0 ? 'auto' : settings.order,
+      order:
+        settings.pagination.style === 'window'
+          ? 'oldest_first'
+          : sortingOf(settings).length > 0
+            ? 'auto'
+            : settings.order,
       start: settings.start,
       lookbackMs: settings.lookback,
       rewindEveryMs: settings.rewind_every,
@@ -179,9 +165,10 @@ function listStreams(
   { name: source, upstream }: SourceOpening,
   { records, immutable, sorting }: Pick<ListStream, 'records' | 'immutable' | 'sorting'>,
 ): readonly ListStream[] {
-  const { path: template, params, pagination, id, time, ignore } = settings;
+  const { path: template, params, id, time, ignore } = settings;
   const query = Object.entries(params);
-  const { style, items, next, cursor_param, offset_param } = pagination;
+  const pagination = paginationOf(settings);
+  const { query: asked, paging } = fingerprintParts(settings);
   return (isPerCompany(template) ? upstream.companies : [null]).flatMap((company) => {
     const path = filledPath(template, { company_id: company ?? '' });
     if (path === null) return [];
@@ -191,28 +178,14 @@ function listStreams(
       name: company === null ? source : `${source}/${company}`,
       ...{ source, ...whose, records, immutable, upstream, sorting, pagination, id, time, ignore },
       paths: [path, template],
-      request: { path, template, query, ...whose },
+      request: { path, template, query, ...whose, ...requestOf(settings) },
       fingerprint: JSON.stringify([
-        ...[upstream.baseUrl, path, [...query, ...sorting]],
-        ...[style, [items, next, cursor_param, offset_param]],
+        ...[upstream.baseUrl, path, [...query, ...asked, ...sorting]],
+        ...paging,
       ]),
-      pageLimit: style === 'none' ? null : settings.page_limit,
+      pageLimit: pagination.style === 'none' ? null : settings.page_limit,
     };
   });
-}
-
-/** Fixed parameters that would clash with those of paging; null when none does. */
-export function paramsFlaw({
-  params,
-  pagination,
-}: Pick<ListSettings, 'params'> & {
-  readonly pagination: Omit<ListSettings['pagination'], 'style'>;
-}): string | null {
-  const { cursor_param, limit_param, offset_param } = pagination;
-  const clash = [cursor_param, limit_param, offset_param].find((name) => name in params);
-  return clash === undefined
-    ? null
-    : `params holds ${clash}, which paging sets itself: use page_limit or pagination instead`;
 }
 
 function startOf(text: string): ListReading['start'] | null {

@@ -13,17 +13,35 @@ export type Order = 'oldest_first' | 'newest_first' | 'mixed';
 /** How a list endpoint is paged, in the words of the config. */
 export interface Pagination {
   /** `shown`: by cursor or offset, as the first answer shows; no config says so. */
-  readonly style: 'cursor' | 'offset' | 'none' | 'shown';
+  readonly style: 'cursor' | 'offset' | 'page' | 'link' | 'next_url' | 'window' | 'none' | 'shown';
   /** Query parameters. */
   readonly cursor_param: string;
   readonly limit_param: string;
   readonly offset_param: string;
+  /** Of style `page`. */
+  readonly page_param?: string;
+  readonly first_page?: number;
   /** Dotted path of the records; an answer that is itself an array is read as such. */
   readonly items: string;
-  /** Dotted path of the next page's cursor. */
+  /** Dotted path of the next page's cursor, or of its address. */
   readonly next: string;
+  /** Dotted path of a flag that says whether there is more. */
+  readonly more?: string;
   /** Dotted path of the list's length; null: nothing is concluded from lengths. */
   readonly total: string | null;
+  /** Of style `window`. */
+  readonly window?: TimeWindows;
+}
+
+/** Windows of time that a list is asked for in, one after the other; each is paged itself. */
+export interface TimeWindows {
+  readonly from_param: string;
+  readonly to_param: string;
+  readonly time_format: 'rfc3339' | 'epoch_s' | 'epoch_ms';
+  readonly within: 'cursor' | 'offset' | 'page';
+  readonly stepMs: number;
+  /** Nothing is asked for that happened less than this ago. */
+  readonly lagMs: number;
 }
 
 /** A list endpoint: what is asked for, and where in an answer its records stand. */

@@ -3,8 +3,9 @@
 // request goes out is not its concern.
 
 import type { Answer } from './answer.ts';
+import type { JsonObject } from './json.ts';
 
-/** One GET request. */
+/** One request that reads: a GET, or a POST where it has a body. It may be repeated. */
 export interface UpstreamRequest {
   /** Path below the base address, ready to be sent: its parts are percent-encoded. */
   readonly path: string;
@@ -14,10 +15,21 @@ export interface UpstreamRequest {
   readonly query: readonly (readonly [name: string, value: string])[];
   /** The company asked for, so that requests of many companies take turns. */
   readonly company?: string;
+  /**
+   * Path and query as upstream named them, from its origin's root: asked for in place of `path` and
+   * `query`.
+   */
+  readonly address?: string;
+  /** Parameters that are sent as a JSON body. */
+  readonly body?: JsonObject;
+  /** How the answer is written; left out: one JSON value. */
+  readonly response?: 'ndjson';
 }
 
-/** A 200 whose body begins as JSON does, and is no error in disguise. */
+/** A 200 whose body begins as JSON does, and is no error in disguise; of lines, none is empty. */
 export interface Body {
+  /** What was asked for, which relative addresses in the answer start from. */
+  readonly url: string;
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
 }

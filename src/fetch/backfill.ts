@@ -116,7 +116,8 @@ export class Backfill {
 
   #walk(): Walk {
     const { resume, overlap, countAnew } = this.#reader.checkpoint.end;
-    const first = firstPlace(this.#means.stream.pagination);
+    const { stream, span, list } = this.#means;
+    const first = firstPlace(stream.pagination, span.fromMs - list.lookbackMs);
     // Records without ids are told apart by counting them from the list's start.
     const isAnew = resume === null || countAnew;
     let { firstAt } = this.#spool.counts;

@@ -50,7 +50,8 @@ async function send(
   if (fault?.kind === 'delay') await wait(fault.ms, undefined, { signal });
   const { bytes, type } = bytesOf(answer.content);
   response.writeHead(answer.status, {
-    ...(bytes.byteLength > 0 && { 'content-type': type }),
+    // No lines are an answer all the same.
+    ...((bytes.byteLength > 0 || type !== 'application/json') && { 'content-type': type }),
     'content-length': bytes.byteLength,
     ...answer.headers,
   });

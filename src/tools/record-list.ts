@@ -11,6 +11,7 @@ import type { Slices } from '../contracts/spool.ts';
 import { IgnoredPaths } from './json-keys.ts';
 import { heldNestingMax, JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';
+import { arrayOfLines } from './ndjson.ts';
 import { bomEnd, parseBody, sourceTextAt, visit } from './records.ts';
 
 const comma = 0x2c;
@@ -45,6 +46,23 @@ export function scanBody(
   const text = without(body, regions);
   const records = found === null ? null : new RecordList(body, path, found, id);
   return { envelope: parseBody(text), text, records };
+}
+
+/**
+ * Reads a body of which each line is a record. What is held of it is an array, which it is given
+ * as. Throws as `scanBody` does, also where a line is cut.
+ */
+export function scanLines(
+  lines: Uint8Array,
+  id: string | null,
+  ignore: readonly string[] = [],
+): ScannedBody & { readonly body: Uint8Array } {
+  const { body, starts } = arrayOfLines(lines);
+  const scanned = scanBody(body, '', id, ignore);
+  const found = scanned.records?.slices.starts ?? [];
+  const isWhole = found.length === starts.length && starts.every((at, i) => at === found[i]);
+  if (!isWhole) throw new SyntaxError('a line is no JSON object');
+  return { ...scanned, body };
 }
 
 /**

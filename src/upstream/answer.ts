@@ -22,15 +22,21 @@ import {
 export interface Sent {
   /** Upstream's name in the config. */
   readonly upstream: string;
+  readonly method: string;
   /** Without query. */
   readonly path: string;
-  /** Token and query values, which must not show up in a message. */
+  readonly url: string;
+  /** The answer is to be lines of JSON. */
+  readonly isLines: boolean;
+  /** Token and values of parameters, which must not show up in a message. */
   readonly hidden: readonly string[];
   readonly scopes: { readonly asked: string | undefined; readonly granted: string | null };
 }
 
 /** An error body is small: a larger one is a page, and is not parsed twice to make sure. */
 const disguiseBytesMax = 16 * 1024;
+/** Names that media types of lines go by; none is registered. */
+const linesType = /\b(x-)?(ndjson|jsonl|jsonlines|json-lines|ldjson)\b/i;
 
 /** Judges a whole answer; `wait`: what upstream asks for with it. */
 export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body> {
@@ -98,6 +104,10 @@ export function failureOf(failure: HttpFailure, asked: Sent): Failure {
 function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body> {
   const { status, headers, body } = response;
   const first = firstByte(body);
+  const good = { outcome: 'ok', url: asked.url, headers, body } as const;
+  // No lines are an empty list where upstream says that these are lines.
+  const type = headers['content-type'] ?? '';
+  if (asked.isLines && (first === -1 || first === 0x7b) && linesType.test(type)) return good;
   if (first !== 0x7b && first !== 0x5b) {
     const type = cleanText(headers['content-type'] ?? 'no content type', 80);
     const problem = readProblem(body, asked.hidden);
@@ -109,6 +119,7 @@ function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body
   }
   if (body.length <= disguiseBytesMax && first === 0x7b) {
     const parsed = parseObject(body);
+    if (parsed === null && asked.isLines) return good;
     if (parsed === null) return retry(nonsense('200 with damaged JSON', status, asked), wait);
     if (Object.keys(parsed).length === 0)
       return retry(nonsense('200 with {}', status, asked), wait);
@@ -118,7 +129,7 @@ function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body
       return retry(nonsense(what, status, asked, problem), wait);
     }
   }
-  return { outcome: 'ok', headers, body };
+  return good;
 }
 
 /** `{error: …}`, or problem details with a failure's status. */
@@ -189,7 +200,7 @@ function errorOf(code: ExportError['code'], asked: Sent, telling: Telling): Expo
     next: telling.next,
     details: {
       upstream: asked.upstream,
-      method: 'GET',
+      method: asked.method,
       path: asked.path,
       status: telling.status,
       ...problemDetails(telling.problem),

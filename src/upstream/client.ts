@@ -79,15 +79,11 @@ export function openUpstream(
   // Two upstreams may share a token and have paths of the same name.
   const suspectPath = ({ path }: Lane) => `${settings.base_url}${path}`;
 
-  const learn = (
-    lane: Lane,
-    response: HttpResponse,
-    query: UpstreamRequest['query'],
-  ): Wait | undefined => {
+  const learn = (lane: Lane, response: HttpResponse, asking: HttpRequest): Wait | undefined => {
     const nowMs = tools.clock.now();
     const names = settings.rate_limit_headers;
     const sign = readRateSign(response.status, response.headers, { nowMs, names });
-    gate.observe(lane, sign, queryText(query));
+    gate.observe(lane, sign, `${asking.url}${asking.body ?? ''}`);
     endOfLife.notice(lane.template, response.headers);
     const ms = sign.refused ? gate.delay(lane) : sign.retryAfterMs;
     return ms === undefined ? undefined : { ms };
@@ -100,21 +96,22 @@ export function openUpstream(
     for (let renewed = false; ; renewed = true) {
       const pass = await ticket(lane, signal);
       if (pass.outcome !== 'ok') return pass;
+      const asking = requestFor(request, settings, { token: pass.token, tls });
       const asked: Sent = {
         upstream: name,
-        path,
+        ...{ method: asking.method, path, url: asking.url },
+        isLines: request.response === 'ndjson',
         hidden: [pass.token, ...secretsOf(request)],
         scopes: { asked: settings.auth.scope, granted: source.granted() },
       };
       let response: HttpResponse;
       try {
-        const asking = requestFor(request, settings, { token: pass.token, tls });
         response = await tools.http.request(asking, signal);
       } catch (error) {
         if (error instanceof HttpFailure) return failureOf(error, asked);
         throw error;
       }
-      const answer = readAnswer(response, asked, learn(lane, response, request.query));
+      const answer = readAnswer(response, asked, learn(lane, response, asking));
       if (showsCredentialTaken(response)) {
         source.accepted(pass.token);
         source.suspicion.accept(suspectPath(lane));
@@ -154,13 +151,21 @@ function requestFor(
   settings: UpstreamSettings,
   { token, tls }: { readonly token: string; readonly tls: TlsSettings },
 ): HttpRequest {
+  const { address, body, path, query, response } = request;
+  invariant(address?.startsWith('/') !== false, 'an address names no origin');
+  const json = 'application/json, application/problem+json;q=0.9';
   return {
-    method: 'GET',
-    url: `${settings.base_url}${request.path}${queryText(request.query)}`,
+    method: body === undefined ? 'GET' : 'POST',
+    url:
+      address === undefined
+        ? `${settings.base_url}${path}${queryText(query)}`
+        : `${new URL(settings.base_url).origin}${address}`,
     headers: {
-      accept: 'application/json, application/problem+json;q=0.9',
+      accept: response === 'ndjson' ? `application/x-ndjson, ${json}` : json,
       authorization: `Bearer ${token}`,
+      ...(body && { 'content-type': 'application/json' }),
     },
+    ...(body && { body: JSON.stringify(body) }),
     tls,
     timeoutMs: settings.timeout,
     bodyBytesMax: settings.max_body,
@@ -168,9 +173,11 @@ function requestFor(
 }
 
 /** Any parameter but the well-known ones may be a cursor, whatever it is called. */
-function secretsOf(request: UpstreamRequest): readonly string[] {
+function secretsOf({ query, address, body }: UpstreamRequest): readonly string[] {
   const plain = /^(limit|offset|order|order_by)$/;
-  return request.query.filter(([name]) => !plain.test(name)).map(([, value]) => value);
+  const named = [...query, ...Object.entries(body ?? {})].filter(([name]) => !plain.test(name));
+  const texts = named.flatMap(([, value]) => (typeof value === 'string' ? value : []));
+  return address === undefined ? texts : [...texts, address];
 }
 
 /** `?a=1&b=2`, in the order given; encoded once, so that a cursor comes back as it was. */

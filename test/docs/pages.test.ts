@@ -84,6 +84,17 @@ describe.each([...all, ...readmes])('$path', ({ path, text }) => {
     }
   });
 
+  test('has sources that pass check', () => {
+    for (const { text: inside } of blocksOf(page).filter(({ info }) => info === 'yaml sources')) {
+      const upstream =
+        'api: services, base_url: "https://svc.example.com", auth: { client_id: a, client_secret: b, scope: c }';
+      const lines = inside.replaceAll(/^/gm, '  ').trimEnd();
+      const config = `upstreams: { ops: { ${upstream} } }\nsources:\n${lines}\nsinks: { out: { type: stdout } }\n`;
+
+      expect(() => planFrom(readExample(config, path), planMeans())).not.toThrow();
+    }
+  });
+
   test('says of each other block what it is', () => {
     for (const { info, text: inside } of blocksOf(page)) {
       expect(info).toMatch(/^(yaml|yaml \w+|json|sh|text|ini)$/);

@@ -58,5 +58,5 @@ export function answerWith(
 
 /** A body as it is sent. */
 export function okOf(text: string): Answer<Body> {
-  return { outcome: 'ok', body: Buffer.from(text), headers: {} };
+  return { outcome: 'ok', url: 'http://upstream/', body: Buffer.from(text), headers: {} };
 }

@@ -4,7 +4,13 @@
 
 import type { CollectionStream, ListEndpoint, ListStream } from '../../contracts/source.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';
-import { firstPlace, type Page } from '../../fetch/list/page.ts';
+import {
+  firstPlace,
+  nameOfPlace,
+  type Page,
+  type Place,
+  wholeSecond,
+} from '../../fetch/list/page.ts';
 import { doubtError, doubtOfFirst, doubtOfPlace } from '../../fetch/list/paging-doubt.ts';
 
 /** Asks for a stream's first answer. Throws what is wrong with it. */
@@ -16,7 +22,12 @@ export async function askStream(
 }
 
 async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void> {
-  const place = firstPlace(stream.pagination);
+  const windows = stream.pagination.window;
+  const now = Date.now();
+  const first = firstPlace(stream.pagination);
+  const place = windows
+    ? { ...first, window: { from: wholeSecond(now - windows.stepMs), to: wholeSecond(now) } }
+    : first;
   const limit = stream.pageLimit === null ? null : 1;
   let fetched = await fetchPage(stream, { place, limit }, signal);
   if (fetched.outcome === 'refused' && fetched.about === 'limit') {
@@ -29,24 +40,33 @@ async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void>
   const { page } = fetched;
   const doubt = doubtOfFirst(stream, page);
   if (doubt !== null) throw doubtError(stream, doubt);
-  if (stream.pagination.style === 'offset') await askFurther(stream, { page, limit }, signal);
+  if (place.by === 'offset') await askFurther(stream, { page, limit, first: place }, signal);
 }
 
 /** Whether an offset leads to other records. */
 async function askFurther(
   stream: ListEndpoint,
-  { page, limit }: { readonly page: Page; readonly limit: number | null },
+  {
+    page,
+    limit,
+    first,
+  }: { readonly page: Page; readonly limit: number | null; readonly first: Place },
   signal: AbortSignal,
 ): Promise<void> {
   const ask = async (offset: number) => {
-    const fetched = await fetchPage(stream, { place: { by: 'offset', offset }, limit }, signal);
+    const fetched = await fetchPage(
+      stream,
+      { place: { ...first, by: 'offset', offset }, limit },
+      signal,
+    );
     if (fetched.outcome !== 'ok') throw fetched.cause;
     return recordsText(fetched.page);
   };
   const before = recordsText(page);
   const { length } = page.records;
+  const further = nameOfPlace(stream.pagination) === 'page' ? 1 : length;
   // Rows may move by one between two answers, and records without ids may be alike.
-  const isSame = length > 0 && before === (await ask(length)) && before === (await ask(0));
+  const isSame = length > 0 && before === (await ask(further)) && before === (await ask(0));
   const { more } = page;
   if (!isSame || (stream.id === null && more === null)) return;
   throw doubtError(stream, doubtOfPlace(stream, more?.likely ?? null));

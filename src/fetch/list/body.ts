@@ -5,7 +5,7 @@
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
 import { nestingMax, TooDeep } from '../../tools/json-scan.ts';
-import { type RecordList, scanBody } from '../../tools/record-list.ts';
+import { type RecordList, scanBody, scanLines } from '../../tools/record-list.ts';
 import { parseBody } from '../../tools/records.ts';
 
 /** A body as parsed, or why it is none. */
@@ -17,6 +17,8 @@ export type JsonBody =
 export type ListBody =
   | {
       readonly good: true;
+      /** As it is held. */
+      readonly body: Uint8Array;
       readonly value: Json;
       readonly text: Uint8Array;
       readonly records: RecordList | null;
@@ -30,7 +32,7 @@ export function readJson(body: Uint8Array, doing: string): JsonBody {
 
 /**
  * Reads the body of a list, with the array of records at `items`, a record's id at `id`, and what
- * is no part of its content at the paths of `ignore`.
+ * is no part of its content at the paths of `ignore`; `isLines`: each line is a record.
  */
 export function readList(
   body: Uint8Array,
@@ -39,15 +41,21 @@ export function readList(
     items,
     id,
     ignore,
+    isLines,
   }: {
     readonly items: string;
     readonly id: string | null;
     readonly ignore?: readonly string[] | undefined;
+    readonly isLines?: boolean;
   },
 ): ListBody {
   return judged(doing, () => {
+    if (isLines === true) {
+      const { envelope, ...rest } = scanLines(body, id, ignore);
+      return { value: envelope, ...rest };
+    }
     const { envelope, ...rest } = scanBody(body, items, id, ignore);
-    return { value: envelope, ...rest };
+    return { value: envelope, body, ...rest };
   });
 }
 

@@ -4,9 +4,10 @@
 
 import { z } from 'zod';
 
+const window = z.strictObject({ from: z.number(), to: z.number().nullable() }).exactOptional();
 const place = z.union([
-  z.strictObject({ by: z.literal('cursor'), cursor: z.string().nullable() }),
-  z.strictObject({ by: z.literal('offset'), offset: z.int().min(0) }),
+  z.strictObject({ by: z.literal('cursor'), cursor: z.string().nullable(), window }),
+  z.strictObject({ by: z.literal('offset'), offset: z.int().min(0), window }),
 ]);
 
 /** As the last block of identities that were made otherwise: all, by version 0.1.0. */

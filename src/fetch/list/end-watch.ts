@@ -6,7 +6,7 @@ import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Sameness } from './circle.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
-import type { Page, Place } from './page.ts';
+import { isFirst, type Page, type Place, withinWindow } from './page.ts';
 import {
   doubtOfPage,
   doubtOfPlace,
@@ -63,7 +63,9 @@ export class EndWatch {
   }
 
   /** Takes note of a page of which so many rows were not passed before. */
-  pass({ total }: Page, rows: number): void {
+  pass(place: Place, { total }: Page, rows: number): void {
+    // A length is that of the window.
+    if (place.window !== undefined && isFirst(place)) this.#read = 0;
     if (this.#read === null) return;
     if (this.#read === 0) this.#total = total;
     this.#read += rows;
@@ -88,8 +90,19 @@ export class EndWatch {
     this.#before = text;
     if (this.#same < sameMax(count)) return true;
     const { more, total } = page;
+    // Behind its last page a list may show that page, where others came before it.
+    const begun = place.offset - this.#same;
+    const isLast = begun > 1 || (begun === 1 && this.#read !== null);
+    if (isLast && withinWindow(this.#stream.pagination).style === 'page') return false;
     if (more === null && !isFull && (total ?? 0) <= count) return false;
     return partRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
+  }
+
+  /** That a window of time ends before all of it was read; its page is passed. */
+  partOfWindow(place: Place, last: Last): PartRead | null {
+    const { page, whole } = this.verdicts(place, { ...last, onward: null });
+    const doubt = page ?? whole ?? null;
+    return doubt && partRead(this.#stream, doubt);
   }
 
   /** What the end says; its page is passed. */
@@ -105,9 +118,10 @@ export class EndWatch {
   }
 
   #ofTotal(place: Place, { total, records }: Page): Pick<Verdicts, 'whole'> {
-    const isEmptyOffset = place.by === 'offset' && records.length === 0;
+    const isPage = withinWindow(this.#stream.pagination).style === 'page';
+    const isEmptyOffset = place.by === 'offset' && records.length === 0 && !isPage;
     const read = isEmptyOffset ? place.offset : this.#read;
-    if (!this.#isWhole || read === null) return {};
+    if ((!this.#isWhole && place.window === undefined) || read === null) return {};
     const least = isEmptyOffset ? total : Math.min(total ?? 0, this.#total ?? 0);
     const isMore = least !== null && least > read;
     return { whole: isMore ? doubtOfTotal(this.#stream, least, read) : null };

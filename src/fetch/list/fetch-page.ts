@@ -4,14 +4,23 @@
 // records says nothing about the list's end.
 
 import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError, invariant } from '../../contracts/errors.ts';
 import type { Json } from '../../contracts/json.ts';
-import type { ListEndpoint } from '../../contracts/source.ts';
+import type { ListEndpoint, Pagination, TimeWindows } from '../../contracts/source.ts';
 import type { Body, UpstreamRequest } from '../../contracts/upstream.ts';
+import { cleanText } from '../../tools/clean-text.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
 import { nonsense, readList } from './body.ts';
-import { signOfMore, totalOf } from './more-sign.ts';
-import { isFirst, type PageAnswer, type PageQuery } from './page.ts';
+import { flagAt, signOfMore, totalOf } from './more-sign.ts';
+import { followable, nextLinks } from './next-address.ts';
+import {
+  isFirst,
+  namesAddress,
+  type PageAnswer,
+  type PageQuery,
+  type TimeWindow,
+  withinWindow,
+} from './page.ts';
 
 /** Statuses that a cursor which upstream no longer takes can meet. */
 const cursorStatuses = new Set([400, 404, 409, 410, 422]);
@@ -32,50 +41,105 @@ function requestFor(
   { request, sorting, pagination }: ListEndpoint,
   { place, limit, unsorted }: PageQuery,
 ): UpstreamRequest {
-  const { style, cursor_param, limit_param, offset_param } = pagination;
-  const query = [...request.query, ...(unsorted === true ? [] : sorting)];
+  const { style, cursor_param, limit_param, offset_param } = withinWindow(pagination);
+  const { window } = pagination;
+  if (place.by === 'cursor' && place.cursor !== null && namesAddress(pagination)) {
+    return { ...request, address: place.cursor };
+  }
+  const parameters: [name: string, value: string | number][] = [];
   const add = (name: string, value: string | number | null) => {
-    if (value !== null) query.push([name, String(value)]);
+    if (value !== null) parameters.push([name, value]);
   };
+  for (const [name, value] of unsorted === true ? [] : sorting) add(name, value);
   add(limit_param, limit);
-  if (place.by === 'offset') add(offset_param, place.offset);
+  if (window !== undefined && place.window !== undefined) {
+    const { from, to } = place.window;
+    invariant(to !== null, 'a window that is asked for has an end');
+    add(window.from_param, timeIn(window, from));
+    add(window.to_param, timeIn(window, to));
+  }
+  if (place.by === 'offset' && style === 'page') {
+    add(pagination.page_param ?? 'page', place.offset + (pagination.first_page ?? 1));
+  } else if (place.by === 'offset') add(offset_param, place.offset);
   else if (style !== 'none') add(cursor_param, place.cursor);
-  return { ...request, query };
+  if (request.body !== undefined) {
+    return { ...request, body: { ...request.body, ...Object.fromEntries(parameters) } };
+  }
+  const texts = parameters.map(([name, value]) => [name, String(value)] as const);
+  return { ...request, query: [...request.query, ...texts] };
+}
+
+function timeIn({ time_format: format }: TimeWindows, time: number): string | number {
+  if (format === 'rfc3339') return new Date(time).toISOString().replace('.000', '');
+  return format === 'epoch_s' ? time / 1_000 : time;
 }
 
 function readPage(
-  { name, pagination, id, ignore }: ListEndpoint,
+  { name, pagination: whole, id, ignore, request }: ListEndpoint,
   query: PageQuery,
-  { body, headers }: Body,
+  answer: Body,
 ): PageAnswer {
   const doing = `reading ${name}`;
   const retry = (cause: ExportError): Failure => ({ outcome: 'retry', cause });
-  const { items, style } = pagination;
-  const parsed = readList(body, doing, { items, id, ignore });
+  const pagination = withinWindow(whole);
+  const { items } = pagination;
+  const isLines = request.response === 'ndjson';
+  const parsed = readList(answer.body, doing, { items, id, ignore, isLines });
   if (!parsed.good) return retry(parsed.cause);
-  const { records, value, text } = parsed;
+  const { body, records, value, text } = parsed;
+  const { headers } = answer;
   if (records === null) return retry(nonsense(doing, `the answer has no array at ${items}`));
-  const isNamed = style === 'cursor' || style === 'shown';
-  const next = isNamed ? nextOf(value, text, pagination.next) : undefined;
-  if (next === odd) return retry(nonsense(doing, `${pagination.next} is neither text nor null`));
+  const flag = flagAt(value, pagination.more);
+  const next = flag === false ? null : nextOf({ value, text, answer }, pagination);
+  if (next instanceof Odd) return retry(nonsense(doing, next.what));
   const total = totalOf(value, pagination.total, headers);
-  const more = signOfMore({ ...pagination, value, headers, query, count: records.length });
+  const shown = { ...pagination, value, headers, query, count: records.length };
+  const more = flag === false ? null : signOfMore(shown);
   const isCounted = valueAt(value, pagination.offset_param) !== undefined;
   return { outcome: 'ok', page: { body, records, next, total, isCounted, more } };
 }
 
-const odd = Symbol('odd');
+/** Why a next page cannot be followed. */
+class Odd {
+  readonly what: string;
+
+  constructor(what: string) {
+    this.what = what;
+  }
+}
+
+/** What names the next page; undefined where nothing in the answer does, or nothing could. */
+function nextOf(
+  {
+    value,
+    text,
+    answer,
+  }: { readonly value: Json; readonly text: Uint8Array; readonly answer: Body },
+  { style, next: path }: Pagination,
+): string | null | undefined | Odd {
+  if (style === 'link') {
+    const [target] = nextLinks(answer.headers.link);
+    return target === undefined ? null : addressOf(target, answer);
+  }
+  if (style !== 'cursor' && style !== 'shown' && style !== 'next_url') return undefined;
+  const next = textAt(value, text, path);
+  return style === 'next_url' && typeof next === 'string' ? addressOf(next, answer) : next;
+}
+
+function addressOf(address: string, { url }: Body): string | Odd {
+  const followed = followable(address, url);
+  if (followed !== null) return followed;
+  const host = cleanText(URL.parse(address, url)?.host ?? '', 100);
+  return new Odd(`its next page is at another origin (${host}), to which no request is sent`);
+}
 
 /** Empty text is no cursor: servers write it for "no more". A number keeps its digits. */
-function nextOf(
-  value: Json,
-  text: Uint8Array,
-  path: string,
-): string | null | undefined | typeof odd {
+function textAt(value: Json, text: Uint8Array, path: string): string | null | undefined | Odd {
   const next = valueAt(value, path);
   if (next === undefined || next === null) return next;
   if (typeof next === 'string') return next === '' ? null : next;
-  return typeof next === 'number' ? sourceTextAt(text, path) : odd;
+  if (typeof next === 'number') return sourceTextAt(text, path);
+  return new Odd(`${path} is neither text nor null`);
 }
 
 /** The refusal of a page, with what of its request it is about. */
@@ -104,17 +168,30 @@ function aboutWhat(
     const isCursor = cursorStatuses.has(status) && mayBe('cursor', cursor_param);
     return isCursor ? { ...refusal, about: 'cursor' } : refusal;
   }
-  return isValidation && mayBe(offset_param)
-    ? { ...refusal, cause: offsetRefused(name, place.offset, cause) }
-    : refusal;
+  const isPage = withinWindow(pagination).style === 'page';
+  const isPlace = isPage ? mayBe(pagination.page_param ?? '') : mayBe(offset_param);
+  if (!(isPage ? cursorStatuses.has(status) : isValidation) || !isPlace) return refusal;
+  return { ...refusal, cause: offsetRefused(name, place, isPage, cause) };
 }
 
-function offsetRefused(name: string, offset: number, cause: ExportError): ExportError {
+function offsetRefused(
+  name: string,
+  { offset, window }: { readonly offset: number; readonly window?: TimeWindow },
+  isPage: boolean,
+  cause: ExportError,
+): ExportError {
+  const where = isPage ? `the ${offset + 1}. page` : `offset ${offset}`;
+  const narrow =
+    window === undefined
+      ? 'Narrow the list with params, or read it newest first with order_by and order'
+      : 'Choose a shorter pagination.step';
+  const beyond =
+    'If upstream refuses whatever lies behind the last page, name its flag for more in pagination.more.';
   return new ExportError(
     'upstream_refused',
-    `reading ${name}: upstream refuses to go as far as offset ${offset}: ${cause.message}`,
+    `reading ${name}: upstream refuses to go as far as ${where}: ${cause.message}`,
     {
-      next: 'Narrow the list with params, or read it newest first with order_by and order; all before this offset is held.',
+      next: `${narrow}; all before this offset is held.${isPage ? ` ${beyond}` : ''}`,
       details: { ...cause.details, offset },
       cause,
     },

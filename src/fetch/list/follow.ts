@@ -13,15 +13,14 @@ import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
 import { keysOf, overlapEnd, sameEnd } from './keys.ts';
-import { firstPlace, isFirst, type Page, type Place } from './page.ts';
+import { firstPlace, isFirst, type Page, type Place, sameWindow, withinWindow } from './page.ts';
 import type { FetchedPage } from './page-asker.ts';
-import { overlapMax, type Pager, pagerFor } from './pager.ts';
-import { keysWithout, type Stage, type Taken, type Tally } from './stage.ts';
+import { fetchWith, overlapMax, type Pager, type PagerMeans } from './pager.ts';
+import { pagerFor } from './pagers.ts';
+import { keysWithout, learnedFrom, type Stage, type Taken, type Tally } from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
 import type { Walk, Walked, WalkReader } from './walk.ts';
 
-/** Records by which the list's first page is known again. */
-const headMax = 8;
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
 
@@ -35,11 +34,13 @@ export async function follow(
   let current = walk;
   for (let restarts = 0; restarts <= restartsMax; restarts += 1) {
     const walked = await new Following(reader, current).run(signal);
-    if (walked !== 'shifted') {
+    if (!('shifted' in walked)) {
       return walked.outcome === 'ok' ? { ...walked, restarted: restarts > 0 } : walked;
     }
     reader.means.log.info('rows moved while the list was read; reading it again from its start');
-    current = anew(walk, firstPlace(pagination));
+    const { window } = walked.shifted;
+    const first = firstPlace(withinWindow(pagination));
+    current = anew(walk, window === undefined ? first : { ...first, window });
   }
   const moving = `reading ${name}: rows keep moving between pages`;
   const next = 'It is read again by itself; newest first (order_by and order), rows move less.';
@@ -57,8 +58,8 @@ function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
   return walk.anchored ? { ...again, step } : again;
 }
 
-/** How one walk has ended that rows did not move under. */
-type Ended = Omit<Walked, 'restarted'>;
+/** How one walk has ended: rows moved under it at a place, or not. */
+type Ended = Answer<Omit<Walked, 'restarted'>> | { readonly shifted: Place };
 
 /** A page that was read, and where the walk goes on; `last`: what its end would say. */
 interface Read extends Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'> {
@@ -71,7 +72,7 @@ class Following {
   readonly #walk: Walk;
   readonly #pager: Pager;
   readonly #tally: Tally;
-  readonly #circle: CircleWatch;
+  #circle: CircleWatch;
   readonly #tail: TailWatch;
   readonly #end: EndWatch;
   #reading: PageRole;
@@ -88,7 +89,7 @@ class Following {
     const { name, pagination } = reader.means.stream;
     this.#reader = reader;
     this.#walk = walk;
-    this.#pager = pagerFor(pagination, walk.from);
+    this.#pager = pagerFor(pagination, walk.from, reader.means.clock.now());
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
     this.#circle = new CircleWatch(name, walk.isPoll === true);
     this.#tail = new TailWatch(reader.checkpoint, {
@@ -101,7 +102,7 @@ class Following {
     this.#left = walk.reading === 'resume' ? reader.checkpoint.end.resumePage : null;
   }
 
-  async run(signal: AbortSignal): Promise<Answer<Ended> | 'shifted'> {
+  async run(signal: AbortSignal): Promise<Ended> {
     const over = new AbortController();
     try {
       return await this.#follow(AbortSignal.any([signal, over.signal]));
@@ -113,16 +114,20 @@ class Following {
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<Answer<Ended> | 'shifted'> {
-    const ask = (place: Place) =>
-      this.#reader.ask(this.#pager.ask(place), this.#pager.overlap, signal);
+  async #follow(signal: AbortSignal): Promise<Ended> {
+    const means: PagerMeans = {
+      ask: (place, overlap) => this.#reader.ask(place, overlap, signal),
+      identify: (page) => this.#reader.identify(page),
+    };
+    const ask = (place: Place) => fetchWith(this.#pager, place, means);
     let place = this.#walk.from.resume;
     let upcoming = ask(place);
     for (;;) {
       const asked = await this.#arrival(upcoming, () => ask(place));
       if (asked.outcome !== 'ok') return asked;
       const read = this.#read(place, asked);
-      if (read === 'shifted' || 'cause' in read) return read;
+      if (read === 'shifted') return { shifted: place };
+      if ('cause' in read) return read;
       const { next, onward, taken, overlap, last } = read;
       const ended = next === null || this.#walk.stopAt?.(taken) === true;
       const paused = this.#pause();
@@ -133,7 +138,13 @@ class Following {
         upcoming.catch(() => undefined);
       }
       if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
-      this.#stage(this.#stageOf(place, { next, onward, taken, overlap }), asked.hidden);
+      const stage = this.#stageOf(place, { next, onward, taken, overlap });
+      const { staying } = this.#pager;
+      const isLeft = staying !== undefined && (onward === null || !sameWindow(onward, place));
+      const part = isLeft ? this.#end.partOfWindow(place, last) : null;
+      if (part === null) this.#stage(stage, asked.hidden);
+      else this.#stage({ ...stage, next: null, onward: null, pager: staying ?? stage.pager }, null);
+      if (part !== null) return part;
       if (!goesOn) {
         const verdicts = next === null ? this.#end.verdicts(place, last) : {};
         const leadsOn = next === null && onward !== null && taken.page.records.length === 0;
@@ -170,7 +181,10 @@ class Following {
         ? this.#pager.next(place, page, identified)
         : this.#pager.past(place, page, identified);
     const mayGoOn = isFull && sameness === 'other' && this.#circle.isOneSecond;
-    const way = heeded ? this.#way(onward, taken, { sameness, mayGoOn }) : 'end';
+    const isOver = place.window !== undefined && onward !== null && !sameWindow(onward, place);
+    if (isOver) this.#circle = new CircleWatch(this.#reader.means.stream.name, false);
+    const isOn = isOver || onward?.by === 'offset';
+    const way = !heeded ? 'end' : isOn ? 'on' : this.#way(onward, taken, { sameness, mayGoOn });
     if (way === 'circle') return this.#circle.failure;
     const last = { page, onward, sameness, isFull };
     return { next: way === 'on' ? onward : null, onward, taken, overlap, last };
@@ -226,7 +240,6 @@ class Following {
 
   #way(onward: Place | null, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
     if (onward === null) return 'end';
-    if (onward.by === 'offset') return 'on';
     const { identified, fresh } = judged;
     if (this.#tail.isEnd(identified.count, fresh.length, looked)) return 'end';
     const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
@@ -242,7 +255,7 @@ class Following {
     const overlap = before.length === 0 ? 0 : Math.max(met.overlap, sameEnd(identified, before));
     this.#before = keysOf(identified, Math.max(0, count - overlapMax));
     const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
-    this.#end.pass(taken.page, count - overlap);
+    this.#end.pass(place, taken.page, count - overlap);
     const around = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
     return { ...met, ...around, place, overlap, nameless };
   }
@@ -258,12 +271,13 @@ class Following {
     const { identified, fresh, changed, identities } = taken.judged;
     const step = this.#walk.step(stage);
     const { name } = this.#reader.means.stream;
-    const told = this.#reader.checkpoint.told.gaps;
-    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told });
+    const { server, told } = this.#reader.checkpoint;
+    if (isFirst(place)) this.#isShort = !this.#isFull(identified);
+    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told: told.gaps });
     const ahead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
     const learned: CheckpointChange = {
-      server: this.#learned(stage),
+      server: learnedFrom(stage, { server, isShort: this.#isShort, gap: this.#tail.gap }),
       memory: { nameless: stage.nameless },
       ...(countAnew ? { end: { countAnew } } : {}),
       ...(gap === null ? {} : { told: { gaps: gap.gaps } }),
@@ -275,22 +289,5 @@ class Following {
       this.#reader.stage(taken, change, { trail, findings: gap === null ? [] : [gap.finding] });
     }
     this.#tally.at = next;
-  }
-
-  /** What a page shows of the server: how the list begins, and how it ends. */
-  #learned({ place, next, onward, taken }: Stage): NonNullable<CheckpointChange['server']> {
-    const { identified } = taken.judged;
-    const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
-    const endless = next === null ? ended : this.#reader.checkpoint.server.endless;
-    const isAtStart = isFirst(place);
-    // What is not full may be the last page as well, which comes again by right.
-    if (isAtStart) this.#isShort = !this.#isFull(identified);
-    const head = keysOf(identified, 0, isAtStart && next !== null ? headMax : 0).toString('base64');
-    const mayEnd = endless !== null && this.#isShort;
-    return {
-      ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),
-      endless,
-      gap: this.#tail.gap,
-    };
   }
 }

@@ -6,10 +6,11 @@
 import { isObject, type Json } from '../../contracts/json.ts';
 import type { Pagination } from '../../contracts/source.ts';
 import { valueAt } from '../../tools/records.ts';
+import { nextLinks } from './next-address.ts';
 import { isFirst, type MoreSign, type PageQuery } from './page.ts';
 
 /** An answer, and what is known of it. */
-interface Shown extends Pick<Pagination, 'items' | 'next' | 'style'> {
+interface Shown extends Pick<Pagination, 'items' | 'next' | 'style' | 'more'> {
   /** The body without its records. */
   readonly value: Json;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,7 +38,9 @@ const offsets = /^(offset|skip|start|startindex|from)$/;
 /** What shows that there is more; null where nothing does. */
 export function signOfMore(shown: Shown): MoreSign | null {
   const members = membersOf(shown.value, shown.items);
-  return linked(shown) ?? named(members, shown) ?? flagged(members) ?? numbered(members, shown);
+  return (
+    linked(shown) ?? named(members, shown) ?? flagged(members, shown) ?? numbered(members, shown)
+  );
 }
 
 /** The list's length by whichever name it has; null where the answer has none. */
@@ -88,12 +91,10 @@ function membersOf(value: Json, items: string): readonly Member[] {
   return members;
 }
 
-/** RFC 8288: `<https://…>; rel="next"`; and the headers of those who number pages. */
-function linked({ headers, count }: Shown): MoreSign | null {
-  for (const [, address = '', parameters = ''] of (headers.link ?? '').matchAll(
-    /<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)/g,
-  )) {
-    if (!/;\s*rel\s*=\s*("([^"]*\s)?next(\s[^"]*)?"|next\b)/i.test(parameters)) continue;
+/** A link, and the headers of those who write numbers of pages there. */
+function linked({ headers, style, count }: Shown): MoreSign | null {
+  const [address] = style === 'link' ? [] : nextLinks(headers.link);
+  if (address !== undefined) {
     return { sign: 'Link: rel="next"', likely: offsetIn(address, count) ?? { style: 'link' } };
   }
   const page = headers['x-next-page'] ?? '';
@@ -101,7 +102,7 @@ function linked({ headers, count }: Shown): MoreSign | null {
 }
 
 function named(members: readonly Member[], { style, next, count }: Shown): MoreSign | null {
-  const isFollowed = style === 'cursor' || style === 'shown';
+  const isFollowed = style === 'cursor' || style === 'shown' || style === 'next_url';
   for (const [path, name, value] of members) {
     if (!nexts.test(name) || (isFollowed && path === next)) continue;
     const target = isObject(value) ? value.href : value;
@@ -129,10 +130,20 @@ function offsetIn(address: string, count: number): MoreSign['likely'] {
   return null;
 }
 
-function flagged(members: readonly Member[]): MoreSign | null {
-  const flag = members.find(([, name, value]) =>
-    value === true ? moreWhenTrue.test(name) : value === false && moreWhenFalse.test(name),
-  );
+/** The flag that the config names; undefined where the answer does not have it. */
+export function flagAt(value: Json, path: string | undefined): boolean | undefined {
+  const flag = path === undefined ? undefined : valueAt(value, path);
+  if (typeof flag === 'string') return { true: true, false: false }[flag.toLowerCase()];
+  return typeof flag === 'boolean' || typeof flag === 'number' ? Boolean(flag) : undefined;
+}
+
+function flagged(members: readonly Member[], { value, more }: Shown): MoreSign | null {
+  const isNamed = flagAt(value, more) === true;
+  const flag = isNamed
+    ? [more ?? '']
+    : members.find(([, name, value]) =>
+        value === true ? moreWhenTrue.test(name) : value === false && moreWhenFalse.test(name),
+      );
   if (flag === undefined) return null;
   const has = (names: RegExp) =>
     members.some(([, name, value]) => names.test(name) && isCount(value));

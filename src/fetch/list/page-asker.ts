@@ -11,7 +11,7 @@ import type { Clock, Log } from '../../contracts/tools.ts';
 import { scanBody } from '../../tools/record-list.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';
-import { isFirst, type Page, type Place } from './page.ts';
+import { isFirst, type Page, type Place, withinWindow } from './page.ts';
 
 /** What was learned of the server. */
 export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext' | 'endsWithNull'>;
@@ -108,10 +108,11 @@ export class PageAsker {
       const fetched = await fetchPage(this.#means.stream, query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
-        const { style } = this.#means.stream.pagination;
+        const { style } = withinWindow(this.#means.stream.pagination);
         const isPaged = style === 'cursor' || style === 'offset';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
-        if (smaller === 0 && place.by === 'cursor') return fetched;
+        // With another limit, pages of the same number are others.
+        if (smaller === 0 && (place.by === 'cursor' || style === 'page')) return fetched;
         if (smaller === 0) return { outcome: 'ok', page: noRows(), hidden: fetched.cause };
         continue;
       }
@@ -215,7 +216,7 @@ function lessThan(limit: number, overlap: number): number {
 }
 
 /** What stands at a row that is not shown. */
-function noRows(): Page {
+export function noRows(): Page {
   const body = Buffer.from('[]');
   const { records } = scanBody(body, '', null);
   invariant(records !== null, 'an empty array is a list');

@@ -4,10 +4,21 @@ import type { Answer } from '../../contracts/answer.ts';
 import type { Pagination } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 
-/** Where a page starts. A cursor is upstream's own, handed back as it is; null: the first. */
-export type Place =
+/**
+ * Where in a list a page starts. A cursor is upstream's own text, or the address of the page, and is
+ * handed back byte for byte; null: the first page. An offset counts rows, or pages where they are
+ * asked for by number. In a list that is asked for by windows of time it is the place within one.
+ */
+export type Place = (
   | { readonly by: 'cursor'; readonly cursor: string | null }
-  | { readonly by: 'offset'; readonly offset: number };
+  | { readonly by: 'offset'; readonly offset: number }
+) & { readonly window?: TimeWindow };
+
+/** From a time on and before another, epoch milliseconds; null: that is not decided yet. */
+export interface TimeWindow {
+  readonly from: number;
+  readonly to: number | null;
+}
 
 /** One page asked for. */
 export interface PageQuery {
@@ -31,7 +42,10 @@ export interface Page {
   /** The body as upstream sent it. */
   readonly body: Uint8Array;
   readonly records: RecordList;
-  /** The cursor of the next page; null at the end; undefined where the answer has no such key. */
+  /**
+   * The cursor of the next page; null at the end, which a flag may tell in any style; undefined where
+   * the answer has no such key.
+   */
   readonly next: string | null | undefined;
   /** What upstream says the list's length is, where it says so. */
   readonly total: number | null;
@@ -44,19 +58,52 @@ export interface Page {
 /** The answer to one request for a page. */
 export type PageAnswer = Answer<{ readonly page: Page }>;
 
-/** Where a list of this style begins. */
-export function firstPlace({ style }: Pick<Pagination, 'style'>): Place {
-  return style === 'offset' ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
+/** How one window of a list is paged; all of it where there are none. */
+export function withinWindow(pagination: Pagination): Pagination {
+  const { style, window } = pagination;
+  return style === 'window' && window ? { ...pagination, style: window.within } : pagination;
 }
 
-/** True for where a list begins. */
+/** True where a cursor is the address of its page. */
+export function namesAddress({ style }: Pick<Pagination, 'style'>): boolean {
+  return style === 'link' || style === 'next_url';
+}
+
+/** What a place is called: a parameter of that name asks for it, but for an address. */
+export function nameOfPlace(pagination: Pagination): 'cursor' | 'offset' | 'page' | 'address' {
+  const { style } = withinWindow(pagination);
+  if (namesAddress(pagination)) return 'address';
+  return style === 'offset' || style === 'page' ? style : 'cursor';
+}
+
+/** Where a list begins; `since`: the time that its windows begin at. */
+export function firstPlace(pagination: Pagination, since: number | null = null): Place {
+  const { style } = withinWindow(pagination);
+  const isCounted = style === 'offset' || style === 'page';
+  const place: Place = isCounted ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
+  const from = wholeSecond(since ?? 0);
+  return { ...place, ...(pagination.style === 'window' && { window: { from, to: null } }) };
+}
+
+/** Bounds of windows are whole seconds, which each format can say. */
+export function wholeSecond(time: number): number {
+  return Math.floor(time / 1_000) * 1_000;
+}
+
+/** True for where a list, or a window of it, begins. */
 export function isFirst(place: Place): boolean {
   return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
+}
+
+/** True for places of one window, and where there are none. */
+export function sameWindow(a: Place, b: Place): boolean {
+  return a.window?.from === b.window?.from;
 }
 
 /** True for the same place. */
 export function samePlace(a: Place | null, b: Place | null): boolean {
   if (a === null || b === null) return a === b;
+  if (!sameWindow(a, b)) return false;
   if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;
   return b.by === 'offset' && a.offset === b.offset;
 }

@@ -9,7 +9,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
-import type { MoreSign, Page } from './page.ts';
+import { type MoreSign, nameOfPlace, type Page, withinWindow } from './page.ts';
 
 /** What makes it doubtful that all was read. */
 export type Doubt = NonNullable<ListCheckpoint['told']['suspected']>;
@@ -25,7 +25,6 @@ export interface Verdicts {
 /** The sign of a list that is longer than what was read. */
 export const totalSign = 'total';
 
-const readStyles: ReadonlySet<string> = new Set(['cursor', 'offset', 'none']);
 const thenAnew = 'the list is then read again from its start, and nothing is told twice';
 
 /** What ends a walk that gets no further than a part. */
@@ -54,30 +53,24 @@ export function doubtOfPage(
 }
 
 /** By the list's length. */
-export function doubtOfTotal(
-  { pagination: { style } }: ListEndpoint,
-  total: number,
-  read: number,
-): Doubt {
+export function doubtOfTotal({ pagination }: ListEndpoint, total: number, read: number): Doubt {
+  const { style } = pagination;
   const told = `the list's length is ${total}, and it ends after ${read}`;
-  if (style !== 'offset') {
+  if (style !== 'offset' && style !== 'page' && style !== 'window') {
     return doubt(totalSign, told, { likely: { style: 'offset' }, isWhole: true });
   }
   return {
     ...doubt(totalSign, told, { likely: null, isWhole: true }),
-    next: 'Narrow the list with params, or read it newest first with order_by and order. If its length counts something else, set pagination.total to null.',
+    next: `${style === 'window' ? 'Choose a shorter pagination.step' : 'Narrow the list with params, or read it newest first with order_by and order'}. If its length counts something else, set pagination.total to null.`,
   };
 }
 
 /** By a first page that comes again behind itself. */
-export function doubtOfPlace(
-  { pagination: { style } }: ListEndpoint,
-  likely: MoreSign['likely'],
-): Doubt {
-  const name = style === 'offset' ? 'offset' : 'cursor';
+export function doubtOfPlace({ pagination }: ListEndpoint, likely: MoreSign['likely']): Doubt {
+  const name = nameOfPlace(pagination);
   const said = `upstream answers with the same page whatever the ${name}`;
   const found = doubt(`${name} not heeded`, said, { likely, isWhole: true });
-  if (likely !== null) return found;
+  if (likely !== null || name === 'address') return found;
   return {
     ...found,
     next: `Look whether pagination.${name}_param is what upstream calls it; ${thenAnew}.`,
@@ -91,10 +84,8 @@ function doubt(
 ): Doubt {
   const names = Object.entries(likely ?? {}).map(([name, value]) => `${name}: ${value}`);
   const setting = `pagination: { ${names.join(', ')} }`;
-  const isRead = likely !== null && readStyles.has(likely.style);
-  const later = `It is most likely paged as ${setting}, which this version does not read: narrow it with params, or raise page_limit, so that one page holds it all.`;
   const unknown = `Look in upstream's document how it is paged, and set pagination of the source; ${thenAnew}.`;
-  const next = isRead ? `Most likely it is ${setting}: ${thenAnew}.` : later;
+  const next = `Most likely it is ${setting}: ${thenAnew}.`;
   return {
     sign,
     said,
@@ -106,8 +97,8 @@ function doubt(
 
 /** By the first page alone, which may hold fewer records than it could. */
 export function doubtOfFirst(stream: ListEndpoint, { next, more, ...page }: Page): Doubt | null {
-  const { style } = stream.pagination;
-  if (style === 'offset' || typeof next === 'string') return null;
+  const { style } = withinWindow(stream.pagination);
+  if (style === 'offset' || style === 'page' || typeof next === 'string') return null;
   if (more !== null) return doubtOfPage(stream, more);
   const { length } = page.records;
   const total = page.total ?? 0;

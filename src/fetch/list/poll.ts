@@ -49,7 +49,6 @@ export class Poll {
   readonly settings: ListSettings;
   readonly memory: PollMemory;
   readonly signal: AbortSignal;
-  readonly first: Place;
   readonly begunAt: number;
   #grown = { atStart: false, atEnd: false };
 
@@ -62,12 +61,16 @@ export class Poll {
     this.settings = settings;
     this.memory = memory;
     this.signal = signal;
-    this.first = firstPlace(reader.means.stream.pagination);
     this.begunAt = reader.means.clock.now();
   }
 
   get checkpoint(): ListCheckpoint {
     return this.reader.checkpoint;
+  }
+
+  /** Where the list begins. */
+  get first(): Place {
+    return firstPlace(this.reader.means.stream.pagination, this.checkpoint.wanted.since);
   }
 
   get now(): number {

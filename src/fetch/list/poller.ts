@@ -188,7 +188,8 @@ async function lookFurther(poll: Poll): Promise<Failure | null> {
   }
   if (poll.due('probedAt', reconcileEveryMs)) {
     // What has no time and is forgotten would look new there.
-    const isStart = order === 'oldest_first' && memory.horizon !== noHorizon;
+    const isTimed = poll.first.window !== undefined;
+    const isStart = order === 'oldest_first' && memory.horizon !== noHorizon && !isTimed;
     const isEnd = order === 'newest_first' && knowsEnd(poll.checkpoint);
     const failure = isStart ? await readStart(poll) : isEnd ? await readEnd(poll) : null;
     if (failure !== null) return failure;

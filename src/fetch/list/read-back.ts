@@ -3,6 +3,7 @@
 
 import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd } from './checkpoint.ts';
+import { namesAddress, type Place, wholeSecond } from './page.ts';
 import type { Poll } from './poll.ts';
 import { leadsNowhere } from './recover.ts';
 import { resumeAfter } from './stage.ts';
@@ -16,16 +17,25 @@ const stepsBackMax = 5;
  */
 export async function readBack(poll: Poll, horizon: number): Promise<boolean | Failure> {
   const { stream, spool } = poll.reader.means;
+  const { window } = poll.first;
+  if (window === undefined && poll.first.by !== 'cursor') return false;
+  const trail = window === undefined ? await spool.trail(stream.name) : [];
   // It may be left from a paging that was changed.
-  if (stream.pagination.style !== 'cursor') return false;
-  const trail = await spool.trail(stream.name);
-  const past = trail.filter(({ at }) => at <= horizon).reverse();
-  const starts = past.sort((a, b) => b.at - a.at);
+  const isOurs = (cursor: string) => !namesAddress(stream.pagination) || cursor.startsWith('/');
+  const past = trail.filter(({ at, cursor }) => at <= horizon && isOurs(cursor)).reverse();
+  const starts: Place[] = past
+    .sort((a, b) => b.at - a.at)
+    .map(({ cursor }) => ({ by: 'cursor', cursor }));
+  // A time is a place of its own there.
+  if (window !== undefined && Number.isFinite(horizon)) {
+    const from = Math.max(window.from, wholeSecond(horizon));
+    starts.push({ ...poll.first, window: { from, to: null } });
+  }
   const endIsKnown = knowsEnd(poll.checkpoint);
-  for (const { cursor } of starts.slice(0, stepsBackMax)) {
+  for (const resume of starts.slice(0, stepsBackMax)) {
     let found = false;
     const walked = await poll.follow({
-      from: { resume: { by: 'cursor', cursor }, overlap: null },
+      from: { resume, overlap: null },
       reading: 'known',
       // It may die with something between unread.
       anchored: false,

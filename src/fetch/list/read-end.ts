@@ -7,7 +7,7 @@ import { knowsEnd, roundWanted } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import type { Identified } from './identity.ts';
-import { samePlace } from './page.ts';
+import { isFirst as isFirstPlace, nameOfPlace, samePlace } from './page.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
 import { begin, readRound } from './read-round.ts';
@@ -70,13 +70,20 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
   };
   const walked = await poll.follow(walk, growth);
   if (walked.outcome !== 'ok') {
-    return isFirst || !isRefused(walked) ? walked : await recover(poll, walked);
+    // A window that is refused leads nowhere else: it is told, and asked for again.
+    const isPlace = !isFirst && !startsWindow(poll) && isRefused(walked);
+    return isPlace ? await recover(poll, walked) : walked;
   }
   const { next, paused } = walked;
   if (anew === null || next === null || paused === null) return null;
   // A gap that is too long for one poll: a round goes on behind it.
   await poll.commit({ end: { resume: null }, whole: { round: { ...anew, next, known: true } } });
   return null;
+}
+
+/** The list goes on at a window's first page. */
+function startsWindow({ checkpoint: { end } }: Poll): boolean {
+  return end.resume?.window !== undefined && isFirstPlace(end.resume);
 }
 
 /** Finds out what a refusal means, and where the list goes on if its cursor is dead. */
@@ -88,11 +95,16 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   const { log, stream } = reader.means;
   // The end is not where such a list grows.
   const lost = { end: { resume: null } };
+  if (end.resume?.window !== undefined) {
+    await poll.commit(lost);
+    const back = await readBack(poll, end.resume.window.from);
+    return typeof back === 'object' ? back : null;
+  }
   if (growth.order === 'newest_first') {
     await poll.commit(lost);
     return null;
   }
-  const what = stream.pagination.style === 'offset' ? 'offset' : 'cursor';
+  const what = nameOfPlace(stream.pagination);
   const { cause } = refusal;
   log.warn(`upstream no longer takes the ${what}`, { error: cause.message });
   if (settings.onCursorInvalid === 'halt') return refusal;

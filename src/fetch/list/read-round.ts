@@ -35,7 +35,14 @@ const dayMs = 24 * 3_600_000;
  * nothing else is likely to be missed; else each `reconcile_every`, and less often, though once a
  * day, where a round takes long.
  */
-export function roundEveryMs({ checkpoint, settings, memory: { triedBackAt }, now }: Poll): number {
+export function roundEveryMs(poll: Poll): number {
+  const {
+    checkpoint,
+    settings,
+    memory: { triedBackAt },
+    now,
+    first,
+  } = poll;
   const { growth, end, whole, memory } = checkpoint;
   const { reconcileEveryMs } = settings;
   // What has no time and is forgotten would look new.
@@ -43,7 +50,8 @@ export function roundEveryMs({ checkpoint, settings, memory: { triedBackAt }, no
   const daily = Math.max(dayMs, reconcileEveryMs);
   const proven =
     growth.order === 'oldest_first' && triedBackAt === null && isRecent(end.provenAt, now);
-  if (proven) return daily;
+  // What is new in time stands in the newest windows.
+  if (proven || first.window !== undefined) return daily;
   if (isBlind(checkpoint, now)) return reconcileEveryMs;
   return Math.min(daily, Math.max(reconcileEveryMs, whole.sweptInMs / timeShare));
 }

@@ -11,7 +11,7 @@ import { timeText } from '../../tools/time-text.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
-import type { Place } from './page.ts';
+import { nameOfPlace, type Place } from './page.ts';
 import type { ListReader } from './reader.ts';
 import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
@@ -47,7 +47,7 @@ export function leadsNowhere(failure: Failure): boolean {
 /** Tells that a cursor has died, or that the order is gone in which a list was read. */
 export function resetFinding(
   stream: string,
-  what: 'cursor' | 'offset' | 'sorting',
+  what: ReturnType<typeof nameOfPlace> | 'sorting',
   cause: ExportError,
 ): Finding {
   return {
@@ -135,7 +135,7 @@ export function checkHeeded(
 export function ignoredCursor({ name, pagination }: ListStream): Failure {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${name}: upstream answers the ${pagination.style === 'offset' ? 'offset' : 'cursor'} with another place of the list`,
+    `reading ${name}: upstream answers the ${nameOfPlace(pagination)} with another place of the list`,
     { next: 'The list is read again from an earlier place by itself, repeats left out.' },
   );
   // Upstream has answered the request: it is the config that does not fit.

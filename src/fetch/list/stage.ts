@@ -4,12 +4,12 @@
 import type { ListStream } from '../../contracts/source.ts';
 import { type NewPage, uidBytes } from '../../contracts/spool.ts';
 import { type Finding, pageContext, violation } from '../own-pages.ts';
-import type { CheckpointChange } from './checkpoint.ts';
+import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import type { Judged, WalkCounts } from './judge.ts';
 import { keysOf } from './keys.ts';
-import type { Page, Place } from './page.ts';
+import { isFirst, type Page, type Place } from './page.ts';
 import type { Pager } from './pager.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
@@ -65,7 +65,7 @@ export interface Stage {
   /** Where upstream leads on, also from what was taken for the end; null where it does not. */
   readonly onward: Place | null;
   readonly taken: Taken;
-  readonly pager: Pager;
+  readonly pager: Pick<Pager, 'inserted' | 'resume'>;
   /** Leading records that this walk met on the page before: by offset they are asked again. */
   readonly overlap: number;
   /** What was passed with this page. */
@@ -81,6 +81,27 @@ export interface Tally {
   readonly counts: WalkCounts;
   /** The place up to which that is so; null where a page was counted and not committed. */
   at: Place | null;
+}
+
+/** Records by which the list's first page is known again. */
+const headMax = 8;
+
+/** What a page shows of the server: how the list begins, and how it ends. */
+export function learnedFrom(
+  { place, next, onward, taken }: Stage,
+  { server, isShort, gap }: Pick<ListCheckpoint, 'server'> & { isShort: boolean; gap: number },
+): NonNullable<CheckpointChange['server']> {
+  const { identified } = taken.judged;
+  const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
+  const endless = next === null ? ended : server.endless;
+  const isHead = isFirst(place) && place.window === undefined && next !== null;
+  const head = keysOf(identified, 0, isHead ? headMax : 0).toString('base64');
+  // What is not full may be the last page as well, which comes again by right.
+  const mayEnd = endless !== null && isShort;
+  return {
+    ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),
+    ...{ endless, gap },
+  };
 }
 
 /** Where the list's end is asked for next, after a page. */

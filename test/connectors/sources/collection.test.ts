@@ -11,6 +11,7 @@ import {
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Sandbox } from '../../../src/sandbox/sandbox.ts';
 import { collectionReader, standingSandbox } from '../../fetch/list/reading.ts';
+import { okOf } from '../../support/made-up-list.ts';
 import { settingsOf, streamsOf, upstreamAt } from '../../support/plain-upstream.ts';
 
 const never = new AbortController().signal;
@@ -22,9 +23,7 @@ function declared(facts: CollectionFacts) {
     summary: '',
     apis: ['unified', 'services'],
     fields: { ...collectionFields(), ...endpointFields },
-    collections: ({ params, page_limit, pagination }) => [
-      { endpoint: { params, page_limit, pagination }, ...facts },
-    ],
+    collections: (endpoint) => [{ endpoint, ...facts }],
   });
 }
 
@@ -96,7 +95,7 @@ describe('collections', () => {
         ...stream,
         list: {
           ...stream?.list,
-          upstream: { get: async () => ({ outcome: 'ok', body: Buffer.from(body), headers: {} }) },
+          upstream: { get: async () => okOf(body) },
         },
       }) as CollectionStream;
 

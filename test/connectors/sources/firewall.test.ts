@@ -27,7 +27,7 @@ function answerOf(given: unknown): Answer<Body> {
       : { outcome: 'refused', status: given, cause };
   }
   const text = typeof given === 'string' ? given : JSON.stringify(given);
-  return { outcome: 'ok', body: Buffer.from(text), headers: {} };
+  return { outcome: 'ok', url: 'http://upstream/', body: Buffer.from(text), headers: {} };
 }
 
 function stream(

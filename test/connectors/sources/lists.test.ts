@@ -34,7 +34,7 @@ function answering(answer: Answer<Body>, companies: readonly string[] = ['c-1', 
 
 function ok(body: string | object, headers: Record<string, string> = {}): Answer<Body> {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { outcome: 'ok', body: Buffer.from(text), headers };
+  return { outcome: 'ok', url: 'http://upstream/', body: Buffer.from(text), headers };
 }
 
 function refused(status: number, field?: string): Answer<Body> {

@@ -18,7 +18,7 @@ async function firstPage(given: Record<string, unknown>, body: string) {
     companies: ['c-1'],
     get: async (request) => {
       asked.push(request);
-      return { outcome: 'ok', body: Buffer.from(body), headers: {} };
+      return { outcome: 'ok', url: 'http://upstream/', body: Buffer.from(body), headers: {} };
     },
   };
   const settings = settingsOf(logsSource, given);

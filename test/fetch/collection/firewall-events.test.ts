@@ -82,7 +82,7 @@ async function told(resource: 'objects' | 'policies', baseline: 'summary' | 'ful
         policy.detail.includes(`id":${id === '7' ? 7 : `"${id}"`}`),
       );
       const body = lists[path] ? `{"data":[${lists[path].join(',')}]}` : (detail?.detail ?? '{}');
-      return { outcome: 'ok', body: Buffer.from(body), headers: {} };
+      return { outcome: 'ok', url: 'http://upstream/', body: Buffer.from(body), headers: {} };
     },
   };
   const streams = firewallSource.streams(settingsOf(firewallSource), { name: 'fw', upstream });

@@ -1,0 +1,219 @@
+// The config keys that say how a list endpoint is asked for and paged, for every source that reads
+// one. A key that belongs to another style than the one that is set is a flaw, since whoever wrote
+// it meant something that would not happen.
+
+import { z } from 'zod';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import { count, duration } from '../../src/contracts/settings.ts';
+import type { Pagination } from '../../src/contracts/source.ts';
+import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+
+const name = () => z.string().min(1);
+
+const styles = ['cursor', 'offset', 'page', 'link', 'next_url', 'window', 'none'] as const;
+
+/** The style of a source's endpoint, where the config says nothing. */
+export type Style = (typeof styles)[number];
+
+const names = {
+  cursor_param: name().default('cursor').describe('query parameter of the cursor'),
+  limit_param: name().default('limit').describe('query parameter of the page’s size'),
+  offset_param: name().default('offset').describe('query parameter of the offset'),
+  page_param: name().optional().describe('page: query parameter of the number; else page'),
+  size_param: name().optional().describe('page: query parameter of the size; else page_size'),
+  first_page: count(0, 1).optional().describe('page: the number of the first page; else 1'),
+  items: z
+    .string()
+    .default('data')
+    .describe(
+      'path of the records within the answer; an answer that is itself an array is read as such',
+    ),
+  next: name()
+    .default('next_cursor')
+    .describe('path of the next page’s cursor, or with next_url of its address'),
+  more: name().optional().describe('path of a flag that says whether there is more'),
+  total: name()
+    .nullable()
+    .default('total')
+    .describe(
+      'path of the list’s length, where there is one; null: nothing is concluded from lengths',
+    ),
+};
+
+const windows = {
+  from_param: name().optional().describe('window: query parameter of its begin; else from'),
+  to_param: name()
+    .optional()
+    .describe('window: query parameter of its end, which is no part of it; else to'),
+  step: duration()
+    .refine((ms) => ms >= 1_000 && ms % 1_000 === 0, 'expected whole seconds')
+    .optional()
+    .describe('window: how long one is at most; else 1h'),
+  lag: duration()
+    .optional()
+    .describe('window: nothing is asked for that happened less than this ago; else 30s'),
+  time_format: z
+    .enum(['rfc3339', 'epoch_s', 'epoch_ms'])
+    .optional()
+    .describe('window: how its bounds are written; else rfc3339'),
+  within: z
+    .enum(['cursor', 'offset', 'page'])
+    .optional()
+    .describe('window: how each one is paged; else cursor'),
+};
+
+const kinds =
+  'cursor: the answer names the next page; offset: rows are counted; page: pages are; link: a Link header has the next page’s address; next_url: a member has it; none: one answer';
+
+const answers = {
+  method: z
+    .enum(['GET', 'POST'])
+    .default('GET')
+    .describe('POST: the parameters of paging and order go into a JSON body'),
+  body: z.record(name(), z.unknown()).optional().describe('fixed members of that body'),
+  response: z
+    .enum(['json', 'ndjson'])
+    .default('json')
+    .describe('ndjson: each line of the answer is a record'),
+};
+
+/** The keys of how a list of records is asked for and paged. */
+export const requestFields = (style: Style) => ({
+  pagination: z
+    .strictObject({
+      style: z
+        .enum(styles)
+        .default(style)
+        .describe(`${kinds}; window: windows of time are asked for one after the other`),
+      ...names,
+      ...windows,
+    })
+    .prefault({})
+    .describe('how the endpoint is paged, and its names'),
+  ...answers,
+});
+
+/** As `requestFields`, for a list that is read whole: it has no windows. */
+export const wholeRequestFields = {
+  pagination: z
+    .strictObject({
+      style: z
+        .enum(styles)
+        .exclude(['window'])
+        .optional()
+        .describe(`${kinds}; left out: as the first answer shows`),
+      ...names,
+    })
+    .prefault({})
+    .describe('how the list is paged, and its names'),
+  ...answers,
+};
+
+type Output<F extends z.core.$ZodShape> = Readonly<z.output<z.ZodObject<F>>>;
+
+/** What they say. */
+export interface RequestSettings extends Output<typeof answers> {
+  readonly pagination: { readonly style?: Style | undefined } & Output<typeof names> &
+    Output<typeof windows>;
+}
+
+const ofPages = ['page_param', 'size_param', 'first_page'] as const;
+const ofWindows = ['from_param', 'to_param', 'step', 'lag', 'time_format', 'within'] as const;
+
+/** As the engine has it. */
+export function paginationOf({ pagination }: Pick<RequestSettings, 'pagination'>): Pagination {
+  const { page_param, size_param, first_page, more, ...rest } = pagination;
+  const { from_param, to_param, step, lag, time_format, within, style = 'shown', ...paging } = rest;
+  const pages = isByNumber(pagination) && {
+    page_param: page_param ?? 'page',
+    limit_param: size_param ?? 'page_size',
+    first_page: first_page ?? 1,
+  };
+  const window = style === 'window' && {
+    window: {
+      from_param: from_param ?? 'from',
+      to_param: to_param ?? 'to',
+      time_format: time_format ?? 'rfc3339',
+      within: within ?? 'cursor',
+      stepMs: step ?? 3_600_000,
+      lagMs: lag ?? 30_000,
+    },
+  };
+  return { style, ...paging, ...(more !== undefined && { more }), ...pages, ...window };
+}
+
+function isByNumber({ style, within }: RequestSettings['pagination']): boolean {
+  return style === 'page' || (style === 'window' && within === 'page');
+}
+
+/** What all requests have in common besides where they go. */
+export function requestOf({
+  method,
+  body,
+  response,
+}: RequestSettings): Pick<UpstreamRequest, 'body' | 'response'> {
+  return {
+    ...(method === 'POST' && { body: (body ?? {}) as JsonObject }), // parsed YAML
+    ...(response === 'ndjson' && { response }),
+  };
+}
+
+/**
+ * Parts of a fingerprint (see ListStream): with another query another list is read, with another
+ * paging the same one anew. Of what only newer versions know there is nothing where it is not used.
+ */
+export function fingerprintParts(settings: RequestSettings): {
+  readonly query: readonly (readonly [string, string])[];
+  readonly paging: readonly unknown[];
+} {
+  const { method, body = {}, response } = settings;
+  const { style, items, next, total: _, ...names } = paginationOf(settings);
+  const { cursor_param, offset_param, limit_param, ...newer } = names;
+  const more = { ...newer, ...(isByNumber(settings.pagination) && { limit_param }) };
+  const isNewer = Object.keys(more).length > 0 || response === 'ndjson';
+  return {
+    query: method === 'POST' ? [['POST', JSON.stringify(body)]] : [],
+    paging: [
+      ...[style, [items, next, cursor_param, offset_param]],
+      ...(isNewer ? [more, response] : []),
+    ],
+  };
+}
+
+/** Says what of the keys does not go together; null: all does. */
+export function requestFlaw(
+  settings: RequestSettings & { readonly params?: object; readonly start?: unknown },
+): string | null {
+  const { pagination, method, body, response, params = {}, start } = settings;
+  const { style, within = 'cursor', more } = pagination;
+  const given = (keys: readonly (keyof typeof pagination)[]) =>
+    keys.find((key) => pagination[key] !== undefined);
+  const ofOther =
+    (isByNumber(pagination) ? undefined : given(ofPages)) ??
+    (style === 'window' ? undefined : given(ofWindows));
+  if (ofOther !== undefined)
+    return `pagination.${ofOther} says nothing to style ${style ?? 'that is left out'}`;
+  if (style === 'window' && start === 'beginning') {
+    return 'pagination of style window needs start: the time of the first window, or now';
+  }
+  if (body !== undefined && method !== 'POST') return 'body needs method: POST';
+  const isAddress = style === 'link' || style === 'next_url';
+  if (method === 'POST' && isAddress) {
+    return `method: POST has no parameter to put into its body with pagination of style ${style}`;
+  }
+  const paged = style === 'window' ? within : style;
+  const isShown = paged === undefined || paged === 'cursor' || paged === 'next_url';
+  if (response === 'ndjson' && (isShown || more !== undefined)) {
+    return 'response: ndjson has no place for a cursor, an address or a flag: use link, offset, page or none';
+  }
+  const clash = parametersOf(settings).find((one) => one in params || one in (body ?? {}));
+  return clash === undefined
+    ? null
+    : `${clash in params ? 'params' : 'body'} holds ${clash}, which paging sets itself: use page_limit or pagination instead`;
+}
+
+function parametersOf(settings: RequestSettings): readonly string[] {
+  const { cursor_param, limit_param, offset_param, page_param, window } = paginationOf(settings);
+  const names = [cursor_param, limit_param, offset_param, page_param];
+  return [...names, window?.from_param, window?.to_param].flatMap((one) => one ?? []);
+}

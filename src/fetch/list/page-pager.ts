@@ -1,0 +1,93 @@
+// Pages asked for by number. They begin where they begin, so rows that have moved cannot be looked
+// for on the next page as those of an offset are: where that does not begin with rows that were
+// read, the page before it is asked for again once it has come. If its last rows still stand at its
+// end, nothing has moved out from between the two. Rows behind them are read first.
+
+import type { Answer } from '../../contracts/answer.ts';
+import type { Identified } from './identity.ts';
+import { keysOf, overlapEnd } from './keys.ts';
+import { isFirst, type Page, type Place } from './page.ts';
+import type { FetchedPage } from './page-asker.ts';
+import { overlapMax, type Pager, type PagerMeans, type Resume } from './pager.ts';
+import { keyBytes } from './repeats.ts';
+
+/** So often are both pages asked for until rows seem to move faster than that. */
+const triesMax = 2;
+
+/** Offsets are those of pages, whatever each is numbered. */
+export class PagePager implements Pager {
+  readonly overlap = 0;
+  inserted = false;
+  #read: Resume;
+  /** Keys of the last rows that were read one after the other. */
+  #tail: Buffer;
+  /** Of the page that has arrived: leading records that were read before; null: rows have moved. */
+  #known: number | null = 0;
+  /** It is the one before the page that was asked for. */
+  #isBefore = false;
+
+  constructor(from: Resume) {
+    this.#read = from;
+    this.#tail = Buffer.from(from.overlap ?? '', 'base64');
+  }
+
+  ask(place: Place): Place {
+    return place;
+  }
+
+  async fetch(place: Place, { ask, identify }: PagerMeans): Promise<Answer<FetchedPage>> {
+    const before = { by: 'offset', offset: pageOf(place) - 1 } as const;
+    this.#isBefore = false;
+    for (let tries = 1; ; tries += 1) {
+      const asked = await ask(place, 0);
+      this.#known = 0;
+      if (asked.outcome !== 'ok' || isFirst(place) || this.#tail.length === 0) return asked;
+      const identified = identify(asked.page);
+      this.#known = Math.max(0, overlapEnd(identified, this.#tail));
+      // Without ids they may be others that look the same.
+      if (this.#known > 0 && identified.named[this.#known - 1] === 1) return asked;
+      const again = await ask(before, 0);
+      if (again.outcome !== 'ok') return again;
+      const end = overlapEnd(identify(again.page), this.#tail);
+      if (end < 0 && this.#known > 0) return asked;
+      if (end >= 0) {
+        this.#isBefore = end < again.page.records.length;
+        this.#known = this.#isBefore ? end : 0;
+        return this.#isBefore ? again : asked;
+      }
+      if (tries < triesMax) continue;
+      this.#known = null;
+      return asked;
+    }
+  }
+
+  accept(): number | null {
+    this.inserted ||= !this.#isBefore && (this.#known ?? 0) > 0;
+    return this.#known;
+  }
+
+  next(place: Place, page: Page, identified: Identified): Place | null {
+    const { count } = identified;
+    const offset = pageOf(place) + (this.#isBefore ? 0 : 1);
+    const resume: Place = { by: 'offset', offset };
+    if (count > (this.#known ?? 0)) {
+      const fresh = keysOf(identified, this.#known ?? 0);
+      this.#tail = Buffer.concat([this.#tail, fresh]).subarray(-overlapMax * keyBytes);
+      this.#read = { resume, overlap: this.#tail.toString('base64') };
+    }
+    // A page of rows that were read may be one that many came in before.
+    return count === 0 || (page.next === null && !this.#isBefore) ? null : resume;
+  }
+
+  past(place: Place, page: Page, identified: Identified): Place {
+    return this.next(place, page, identified) ?? place;
+  }
+
+  resume(): Resume {
+    return this.#read;
+  }
+}
+
+function pageOf(place: Place): number {
+  return place.by === 'offset' ? place.offset : 0;
+}

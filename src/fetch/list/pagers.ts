@@ -1,0 +1,231 @@
+// How one page of a list leads to the next, for each style of paging. A pager lives as long as one
+// walk.
+//
+//   cursor   the answer names the next page; null, absent or the same cursor again is the end for now
+//   link, next_url   as cursor: the address is the cursor
+//   offset   rows are counted. The last rows of the page before are asked for again: where they do not reappear, rows
+//            have moved and the walk must begin anew. The end is a place that shows nothing at all, never a short page,
+//            and whatever upstream says the total is
+//   page     pages are counted (page-pager.ts)
+//   window   the list is asked for by windows of time, each of them paged itself (window-pager.ts)
+//   none     one page holds everything
+//   shown    whichever of these the first answer shows
+
+import { invariant } from '../../contracts/errors.ts';
+import type { Pagination } from '../../contracts/source.ts';
+import type { Identified } from './identity.ts';
+import { keysOf, overlapEnd } from './keys.ts';
+import { isFirst, type Page, type Place, withinWindow } from './page.ts';
+import { PagePager } from './page-pager.ts';
+import { overlapMax, type Pager, type Resume } from './pager.ts';
+import { keyBytes } from './repeats.ts';
+import { WindowPager } from './window-pager.ts';
+
+/**
+ * A pager for one walk; `from` is where it begins and what the checkpoint kept for there, `now` when,
+ * in epoch milliseconds.
+ */
+export function pagerFor(pagination: Pagination, from: Resume, now: number): Pager {
+  switch (pagination.style) {
+    case 'cursor':
+    case 'link':
+    case 'next_url':
+      return byCursor(({ next }) => next ?? null);
+    case 'offset':
+      return new OffsetPager(from);
+    case 'page':
+      return new PagePager(from);
+    case 'window': {
+      const { window } = pagination;
+      invariant(window !== undefined, 'windows are declared with their style');
+      const within = withinWindow(pagination);
+      const inner = (start: Resume) => pagerFor(within, start, now);
+      return new WindowPager({ ...window, within, pagerFor: inner, now }, from);
+    }
+    case 'none':
+      return byCursor(() => null);
+    case 'shown':
+      return new ShownPager(from);
+  }
+}
+
+function byCursor(nextOf: (page: Page) => string | null): Pager {
+  const next = (place: Place, page: Page): Place | null => {
+    const cursor = nextOf(page);
+    if (cursor === null) return null;
+    return place.by === 'cursor' && place.cursor === cursor ? null : { by: 'cursor', cursor };
+  };
+  return {
+    overlap: 0,
+    inserted: false,
+    ask: (place) => place,
+    accept: () => 0,
+    next,
+    past: (place, page) => next(place, page) ?? place,
+    resume: (place, ahead) => ({ resume: ahead ?? place, overlap: null }),
+  };
+}
+
+class OffsetPager implements Pager {
+  inserted = false;
+  /** The end of the rows read, and the keys that the page from there has to begin with. */
+  #read: Resume;
+  /** Keys of the last rows that were read one after the other. */
+  #tail: Buffer;
+  /** How many of them the next page is asked to begin with. */
+  #rows: number;
+  /** Why the next page is asked without rows that were read: is there any, is a row hidden. */
+  #blindly: 'end' | 'hidden' | null = null;
+  /** Leading records of the accepted page that were read before. */
+  #known = 0;
+
+  constructor(from: Resume) {
+    this.#read = from;
+    this.#tail = Buffer.from(from.overlap ?? '', 'base64');
+    this.#rows = this.#tail.length / keyBytes;
+  }
+
+  get overlap(): number {
+    return this.#rows;
+  }
+
+  ask(place: Place): Place {
+    return { by: 'offset', offset: Math.max(0, offsetOf(place) - this.#rows) };
+  }
+
+  accept(identified: Identified): number | null {
+    const end = this.#endOfKnown(identified);
+    this.inserted ||= end > this.#rows;
+    this.#known = Math.max(0, end);
+    return end < 0 ? null : end;
+  }
+
+  #endOfKnown(identified: Identified): number {
+    const { count } = identified;
+    if (this.#blindly !== null) return this.#movedDown(identified);
+    if (this.#rows === 0) return 0;
+    const expected = this.#tail.subarray(-this.#rows * keyBytes);
+    if (count > 0 && count < this.#rows) {
+      // A page can be shorter than what is looked for on it.
+      const keys = keysOf(identified);
+      if (keys.equals(expected.subarray(0, keys.length))) return count;
+    }
+    return overlapEnd(identified, expected);
+  }
+
+  /** What was read may have moved down, which records without ids do not show. */
+  #movedDown(identified: Identified): number {
+    const { count, named } = identified;
+    const keys = keysOf(identified);
+    if (keys.equals(this.#tail.subarray(-keys.length))) return count;
+    if (!named.includes(0)) return 0;
+    const read = new Set(keysIn(this.#tail));
+    return keysIn(keys).some((key) => read.has(key)) ? -1 : 0;
+  }
+
+  next(place: Place, page: Page, identified: Identified): Place | null {
+    const asked = offsetOf(this.ask(place));
+    const { count } = identified;
+    const onward = count > this.#known ? this.#take(asked, identified) : null;
+    if (page.next === null) return null;
+    if (onward !== null) return onward;
+    if (count > 0 && (this.#blindly !== null || this.#known > this.#rows)) {
+      // Only rows that were read, and that have moved down since.
+      this.#blindly = null;
+      this.#rows = Math.max(1, this.#rows);
+      return { by: 'offset', offset: asked + count };
+    }
+    if (this.#blindly !== null || this.#rows === 0) return null;
+    // Nothing new on it, yet it may just be short: at the end there is nothing at all.
+    this.#blindly = 'end';
+    this.#rows = 0;
+    return place;
+  }
+
+  past(place: Place, _page: Page, identified: Identified): Place {
+    const isNew = identified.count > this.#known;
+    const before = isNew ? this.#take(offsetOf(this.ask(place)), identified) : place;
+    // A row that cannot be read cannot be looked for again either.
+    this.#rows = 0;
+    this.#blindly = 'hidden';
+    return { by: 'offset', offset: offsetOf(before) + 1 };
+  }
+
+  resume(): Resume {
+    return this.#read;
+  }
+
+  #take(asked: number, identified: Identified): Place {
+    const { count } = identified;
+    const fresh = keysOf(identified, this.#known);
+    const before = this.#blindly === 'hidden' ? Buffer.alloc(0) : this.#tail;
+    this.#tail = Buffer.concat([before, fresh]).subarray(-overlapMax * keyBytes);
+    // What was read without an overlap is looked for together with the row before it.
+    const isAlone = this.#blindly === 'end';
+    const rows = isAlone ? count - this.#known + 1 : Math.max(1, Math.floor(count / 4));
+    this.#rows = Math.min(rows, this.#tail.length / keyBytes);
+    this.#blindly = null;
+    const resume: Place = { by: 'offset', offset: asked + count };
+    const overlap = this.#tail.subarray(-this.#rows * keyBytes).toString('base64');
+    this.#read = { resume, overlap };
+    return resume;
+  }
+}
+
+/** Rows are counted once the first answer says how many there are or where it begins. */
+class ShownPager implements Pager {
+  #pager: Pager = byCursor(({ next }) => next ?? null);
+  #first: Buffer = Buffer.alloc(0);
+  /** An offset gave the first page again: it is not heeded, and that page is all there is. */
+  #isAll = false;
+
+  constructor({ resume }: Resume) {
+    if (resume.by === 'offset') this.#pager = new OffsetPager({ resume, overlap: null });
+  }
+
+  get overlap(): number {
+    return this.#pager.overlap;
+  }
+
+  get inserted(): boolean {
+    return this.#pager.inserted;
+  }
+
+  ask(place: Place): Place {
+    return this.#pager.ask(place);
+  }
+
+  accept(identified: Identified): number | null {
+    const keys = keysOf(identified);
+    this.#isAll = this.#pager instanceof OffsetPager && keys.equals(this.#first);
+    if (this.#first.length === 0) this.#first = keys;
+    return this.#isAll ? identified.count : this.#pager.accept(identified);
+  }
+
+  next(place: Place, page: Page, identified: Identified): Place | null {
+    if (this.#isAll) return null;
+    const next = this.#pager.next(place, page, identified);
+    const isCounted = isFirst(place) && (page.total !== null || page.isCounted);
+    if (next !== null || !isCounted || identified.count === 0) return next;
+    const resume: Place = { by: 'offset', offset: 0 };
+    this.#pager = new OffsetPager({ resume, overlap: null });
+    return this.#pager.next(resume, page, identified);
+  }
+
+  past(place: Place, page: Page, identified: Identified): Place {
+    return this.#pager.past(place, page, identified);
+  }
+
+  resume(place: Place, next: Place | null): Resume {
+    return this.#pager.resume(place, next);
+  }
+}
+
+function keysIn(keys: Buffer): readonly string[] {
+  const starts = Array.from({ length: keys.length / keyBytes }, (_, i) => i * keyBytes);
+  return starts.map((at) => keys.toString('base64', at, at + keyBytes));
+}
+
+function offsetOf(place: Place): number {
+  return place.by === 'offset' ? place.offset : 0;
+}

@@ -1,0 +1,121 @@
+// A list asked for by windows of time, one after the other up to now, each of which is paged itself
+// and read to its end. What must stay true: the next window begins where the one before it ended,
+// and begins only when that was read to its end; a window that is not over yet is not asked for.
+
+import type { Answer } from '../../contracts/answer.ts';
+import type { Pagination, TimeWindows } from '../../contracts/source.ts';
+import type { Identified } from './identity.ts';
+import { firstPlace, type Page, type Place, type TimeWindow, wholeSecond } from './page.ts';
+import { type FetchedPage, noRows } from './page-asker.ts';
+import { fetchWith, type Pager, type PagerMeans, type Resume } from './pager.ts';
+
+/** Bounds are whole seconds. */
+const shortestMs = 1_000;
+
+/** A window with its end. */
+type Closed = TimeWindow & { readonly to: number };
+
+/** How a list is asked for. */
+export interface Windows extends Pick<TimeWindows, 'stepMs' | 'lagMs'> {
+  /** How each window is paged. */
+  readonly within: Pagination;
+  /** The pager of a window. */
+  pagerFor(from: Resume): Pager;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Leads from window to window. */
+export class WindowPager implements Pager {
+  readonly #windows: Windows;
+  /** Nothing is asked for from then on, though time goes on while the list is read. */
+  readonly #upTo: number;
+  #pager: Pager;
+  /** Of the window before, and where it was left. */
+  #left: Pager;
+  #inserted = false;
+
+  constructor(windows: Windows, from: Resume) {
+    this.#windows = windows;
+    this.#upTo = wholeSecond(windows.now - windows.lagMs);
+    this.#pager = windows.pagerFor(from);
+    this.#left = this.#pager;
+  }
+
+  get overlap(): number {
+    return this.#pager.overlap;
+  }
+
+  get inserted(): boolean {
+    return this.#inserted || this.#pager.inserted;
+  }
+
+  ask(place: Place): Place {
+    return { ...this.#pager.ask(place), ...within(this.#windowOf(place)) };
+  }
+
+  /** Nothing is asked for where no window is over. */
+  async fetch(place: Place, means: PagerMeans): Promise<Answer<FetchedPage>> {
+    const window = this.#windowOf(place);
+    if (window === null) return { outcome: 'ok', page: noRows(), hidden: null };
+    const ask: PagerMeans['ask'] = (inner, overlap) => means.ask({ ...inner, window }, overlap);
+    return await fetchWith(this.#pager, place, { ...means, ask });
+  }
+
+  accept(identified: Identified): number | null {
+    return this.#pager.accept(identified);
+  }
+
+  next(place: Place, page: Page, identified: Identified): Place | null {
+    const window = this.#windowOf(place);
+    if (window === null) return null;
+    const next = this.#pager.next(place, page, identified);
+    if (next !== null) return { ...next, window };
+    this.#left = this.#pager;
+    const first = this.#startOf({ from: window.to, to: null });
+    const upcoming = this.#windowOf(first);
+    if (upcoming === null) return null;
+    this.#inserted ||= this.#pager.inserted;
+    this.#pager = this.#windows.pagerFor({ resume: first, overlap: null });
+    return { ...first, window: upcoming };
+  }
+
+  past(place: Place, page: Page, identified: Identified): Place {
+    return { ...this.#pager.past(place, page, identified), ...within(this.#windowOf(place)) };
+  }
+
+  resume(place: Place, next: Place | null): Resume {
+    const window = this.#windowOf(place);
+    if (window === null) return { resume: place, overlap: null };
+    if (next === null)
+      return { resume: this.#startOf({ from: window.to, to: null }), overlap: null };
+    if (next.window?.from !== window.from) return { resume: next, overlap: null };
+    const { resume, overlap } = this.#pager.resume(place, next);
+    return { resume: { ...resume, window }, overlap };
+  }
+
+  /** As this, where the window that was left last is not at its end after all. */
+  get staying(): Pick<Pager, 'inserted' | 'resume'> {
+    const resume = (place: Place): Resume => {
+      const { resume, overlap } = this.#left.resume(place, null);
+      return { resume: { ...resume, ...within(this.#windowOf(place)) }, overlap };
+    };
+    return { inserted: this.inserted, resume };
+  }
+
+  #startOf(window: TimeWindow): Place {
+    return { ...firstPlace(this.#windows.within), window };
+  }
+
+  /** The window of a place; null where it is not over yet. */
+  #windowOf({ window }: Place): Closed | null {
+    const from = window?.from ?? 0;
+    if (window !== undefined && window.to !== null) return { from, to: window.to };
+    const to = Math.min(from + this.#windows.stepMs, this.#upTo);
+    return to - from < shortestMs ? null : { from, to };
+  }
+}
+
+function within(window: TimeWindow | null): { readonly window?: TimeWindow } {
+  return window === null ? {} : { window };
+}

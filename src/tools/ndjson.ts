@@ -1,0 +1,42 @@
+// Lines of JSON, a record each, as the array that they are the elements of. What is held has one
+// form then, and each record keeps the bytes that upstream sent. What must stay true: a record is a
+// whole line. Neither half of one that was cut, nor two that only together are JSON, is any.
+
+import { skipSpace } from './json-tokens.ts';
+import { bomEnd } from './records.ts';
+
+const newline = 0x0a;
+const comma = 0x2c;
+const space = 0x20;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+
+/** The lines as one array, and where in it each begins that is not blank. */
+export interface LineArray {
+  readonly body: Uint8Array;
+  readonly starts: readonly number[];
+}
+
+/** Throws a SyntaxError for a line that begins no object. Whether it is one is the scan's to say. */
+export function arrayOfLines(lines: Uint8Array): LineArray {
+  const from = bomEnd(lines);
+  const body = Buffer.alloc(lines.length - from + 2, space);
+  body.set(lines.subarray(from), 1);
+  body[0] = openBracket;
+  body[body.length - 1] = closeBracket;
+  const starts: number[] = [];
+  for (let at = 1, last = body.length - 1; at < last; ) {
+    const found = body.indexOf(newline, at);
+    const end = found < 0 ? last : found;
+    const start = skipSpace(body, at);
+    if (start < end) {
+      if (body[start] !== openBrace) throw new SyntaxError(`no JSON object at byte ${start - 1}`);
+      // The line break before it stands between two records.
+      if (starts.length > 0) body[at - 1] = comma;
+      starts.push(start);
+    }
+    at = end + 1;
+  }
+  return { body, starts };
+}
