@@ -70,7 +70,13 @@ export async function started(port: number, start: () => Promise<Sandbox>): Prom
   }
 }
 
-function invitation({ url, unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox): string[] {
+function invitation({
+  url,
+  unifiedBaseUrl,
+  servicesBaseUrl,
+  credentials,
+  webhookSecret,
+}: Sandbox): string[] {
   const auth = (scope: string) =>
     `auth: { client_id: ${credentials.clientId}, client_secret: ${credentials.clientSecret}, scope: "${scope}" }`;
   return [
@@ -108,6 +114,14 @@ function invitation({ url, unifiedBaseUrl, servicesBaseUrl, credentials }: Sandb
     '  block_list: { type: block_list, upstream: ops, every: 30s }',
     '  exclusion_list: { type: exclusion_list, upstream: ops, every: 30s }',
     '  tickets: { type: tickets, upstream: ops, every: 30s }',
+    '  change_list:',
+    '    type: collection',
+    '    upstream: ops',
+    '    every: 30s',
+    '    path: /api/self-service/v1/companies/{company_id}/changes',
+    '    id: change_id',
+    '    kind: change',
+    `  hooks: { type: webhooks, upstream: edge, listen: 127.0.0.1:8088, secret: ${webhookSecret} }`,
     'sinks:',
     '  disk: { type: file, path: ./out/events.ndjson, format: json }',
   ];

@@ -102,6 +102,7 @@ function sourceLines({ unified, services, logs }: InitAnswers): readonly string[
     '    every: 30s # or schedule: "*/5 * * * *", timezone: Europe/Zurich',
     '    # start: now # or a time; left out: the whole history',
     '    # lookback: 10m # how late an event may turn up and still be found',
+    '  # sites: { type: sites, upstream: edge, every: 5m } # or web_categories; scope: events:read platform:read',
   ];
   const list = [
     '  logs:',
@@ -119,6 +120,7 @@ function sourceLines({ unified, services, logs }: InitAnswers): readonly string[
     '    type: firewall',
     '    upstream: ops',
     '    every: 1h',
+    '  # hosts: { type: hosts, upstream: ops, every: 15m } # or company, block_list, exclusion_list, tickets',
   ];
   return [
     ...(unified === null ? [] : audit),
