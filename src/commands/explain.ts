@@ -5,30 +5,20 @@
 
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
-import { isObject, type Json } from '../contracts/json.ts';
-import type { PushStream, Stream } from '../contracts/source.ts';
-import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
+import type { Json } from '../contracts/json.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
-import { timetable } from '../fetch/schedule.ts';
 import { lookInto } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
-import { counted, factLines, painted } from '../terminal/table.ts';
+import { factLines, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { systemClock } from '../tools/clock.ts';
-import { agoText, epochOf, spanText, untilText } from '../tools/time-text.ts';
 import { askRunning } from '../watch/running.ts';
-import {
-  type LiveStanding,
-  type LiveStream,
-  roomInSpool,
-  type Standing,
-  type StoredStream,
-} from '../watch/standing.ts';
-import { type CheckpointFacts, notHere, readState } from '../watch/state.ts';
+import { roomInSpool, type Standing, type StoredStream } from '../watch/standing.ts';
+import { readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
+import { factsOf, type Known } from './shared/stream-facts.ts';
 import { unknownText } from './shared/typed.ts';
 
 /** Explains a stream. */
@@ -67,25 +57,6 @@ export const explain = defineCommand({
     return 0;
   },
 });
-
-interface Known {
-  readonly source: PlannedSource;
-  readonly stream: Stream;
-  readonly config: Config;
-  /** What runs; null: nothing does. */
-  readonly running: string | null;
-  /** As what runs tells it, else as the database has it. */
-  readonly stands: StoredStream;
-  /** As what runs tells it; null: nothing that can be asked. */
-  readonly live: LiveStream | null;
-  readonly told: LiveStanding | null;
-  /** Why it cannot be asked; empty: it was, or nothing runs. */
-  readonly silence: string;
-  readonly held: CheckpointFacts | null;
-  /** The checkpoint as it is held. */
-  readonly checkpoint: Json | null;
-  readonly now: number;
-}
 
 function find(name: string, sources: readonly PlannedSource[]) {
   for (const source of sources) {
@@ -149,146 +120,6 @@ function verdictOf(known: Known): Verdict {
   return { doing: `waits for ${stands.waits_for ?? 'its turn'}`, next: 'nothing', urgent: false };
 }
 
-type Fact = readonly [name: string, value: string];
-
-function factsOf(known: Known): readonly Fact[] {
-  const { config, source, stream, running, stands, live, held, now } = known;
-  const type = config.sources[source.name]?.settings.type;
-  return [
-    ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(source)}`],
-    ['running', running ?? `no${notHere(config)}`],
-    ...readFacts(known),
-    ['next poll', nextPollText(known)],
-    ['caught up', agoText(epochOf(stands.caught_up_at), now)],
-    ['checkpoint', checkpointText(held, now)],
-    ...(stream.kind === 'list' ? orderFacts(known) : []),
-    ...(stream.kind === 'collection' ? collectionFacts(known) : []),
-    ...(stream.kind === 'push' ? pushFacts(known, stream) : []),
-    ...budgetFacts(live),
-    ...errorFacts(live ?? stands),
-  ];
-}
-
-function readFacts({ live, told }: Known): readonly Fact[] {
-  if (live === null || told === null) return [];
-  const read = `${counted(live.records, 'record')} in ${counted(live.polls, 'poll')}`;
-  return [['read', `${read} since ${told.started_at}; ${live.records_per_s} a second now`]];
-}
-
-function scheduleText({ schedule }: PlannedSource): string {
-  if ('everyMs' in schedule) {
-    const { everyMs } = schedule;
-    return `every ${everyMs < 1_000 ? `${everyMs}ms` : spanText(everyMs)}`;
-  }
-  const zone = schedule.timezone === undefined ? '' : ` in ${schedule.timezone}`;
-  return `at ${schedule.cron}${zone}`;
-}
-
-function nextPollText(known: Known): string {
-  const { source, running, stands, live, now } = known;
-  const { state } = stands;
-  if (running === null) return 'none: nothing runs';
-  if (state === 'polling') return 'under way';
-  if (stands.waits_for === roomInSpool) return 'once there is room in the spool';
-  const at = epochOf(stands.next_poll_at);
-  const mended = 'in case it was mended meanwhile; at once when its config changes';
-  if (at !== null) {
-    const when = untilText(at, now, 'as soon as it is its turn');
-    return state === 'halted' ? `${when}, ${mended}` : when;
-  }
-  if (state === 'retrying') return 'after a wait that grows from failure to failure';
-  if (state === 'halted') return `by itself, ${mended}`;
-  const { schedule } = source;
-  if (!('everyMs' in schedule)) {
-    return `in about ${spanText(timetable(schedule, systemClock()).untilNext(0))}`;
-  }
-  const polledAt = epochOf(live?.polled_at ?? null);
-  if (polledAt === null) return `every ${spanText(schedule.everyMs)}`;
-  return `in about ${spanText(polledAt + schedule.everyMs - now)}`;
-}
-
-function checkpointText(held: CheckpointFacts | null, now: number): string {
-  if (held === null) return 'none: it starts from the beginning';
-  const resume = held.resume === null ? '' : `; resumes at ${held.resume}`;
-  return `saved ${agoText(held.savedAt, now)}${resume}`;
-}
-
-function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
-  const list = parseCheckpoint(checkpoint);
-  const order = list?.growth.order ?? 'unknown';
-  const learned = learnedText(order, list?.growth.learnedAt ?? null, now);
-  return [
-    ['order', source.list?.order === 'auto' ? learned : pinnedText(order)],
-    // New records of a list that grows at its start never come in behind the checkpoint.
-    ...(order === 'newest_first'
-      ? []
-      : [['tail', tailText(list?.end.provenAt ?? null, now)] as const]),
-    ['latest record', agoText(held?.watermark, now)],
-    ['read whole', wholeText(list, now)],
-  ];
-}
-
-const pinnedText = (order: string) => `${order}, as the config says`;
-
-/** Checkpoints of older versions do not say when it was learned. */
-function learnedText(order: string, learnedAt: number | null, now: number): string {
-  const when = learnedAt === null ? '' : ` ${agoText(learnedAt, now)}`;
-  if (order !== 'unknown') return `${order}, learned${when} from where new records came in`;
-  return 'not known yet: both ends of the list are asked until new records have shown it';
-}
-
-function tailText(provenAt: number | null, now: number): string {
-  return provenAt !== null
-    ? `proven: new records came in behind the checkpoint ${agoText(provenAt, now)}`
-    : 'not proven: none came in behind the checkpoint yet, so the whole list is read again now and then';
-}
-
-function wholeText(list: ListCheckpoint | null, now: number): string {
-  const last = list?.whole.swept === true ? agoText(list.looked.sweptAt, now) : 'not yet';
-  const round = list?.whole.round ?? null;
-  return round === null ? last : `${last}; again since ${agoText(round.begunAt, now)}`;
-}
-
-function collectionFacts({ checkpoint }: Known): readonly Fact[] {
-  const facts = isObject(checkpoint) ? checkpoint : {};
-  return [
-    ['readings', String(numberOf(facts.generation) ?? 0)],
-    ['incomplete', `${numberOf(facts.incomplete) ?? 0} in a row`],
-    ...(facts.suspect === true
-      ? [['removals', 'held: more is missing at once than the brake allows'] as const]
-      : []),
-  ];
-}
-
-function pushFacts({ live }: Known, { listen, rules }: PushStream): readonly Fact[] {
-  const { host, port, path, tls } = listen;
-  const counts = Object.entries(live?.deliveries ?? {});
-  return [
-    ['listens on', `${host}:${port}${path}${tls === undefined ? '' : ', with TLS'}`],
-    ['signature', `${rules.signatureHeader}, by any of ${counted(rules.secrets.length, 'secret')}`],
-    ['deliveries', counts.map(([what, n]) => `${n} ${what}`).join(', ') || 'none yet'],
-  ];
-}
-
-function budgetFacts(live: LiveStream | null): readonly Fact[] {
-  const budget = live?.budget ?? null;
-  if (budget === null) return [];
-  const { path, limit, remaining, wait_ms: waitMs } = budget;
-  const left =
-    remaining === null ? [] : [`${remaining}${limit === null ? '' : ` of ${limit}`} requests left`];
-  const wait = waitMs > 0 ? `next request in ${spanText(waitMs)}` : 'no wait';
-  return [['limit', `${path}: ${[...left, wait].join(', ')}`]];
-}
-
-function errorFacts({ error }: StoredStream | LiveStream): readonly Fact[] {
-  if (error === null) return [['last error', 'none']];
-  const { code, message, next: _, ...ids } = error;
-  return [
-    ['last error', `${code}: ${message}`],
-    ...Object.entries(ids).filter((id): id is [string, string] => typeof id[1] === 'string'),
-  ];
-}
-
 const conditionsMax = 5;
 
 /** What was found about the source lately, which its sinks were told as well. */
@@ -299,8 +130,4 @@ function conditionLines({ told, stream }: Known): readonly string[] {
     .map(({ observed_at: at, condition, message }) =>
       painted(cleanText(`${at}  ${condition}: ${message}`, 500), 'warn'),
     );
-}
-
-function numberOf(value: Json | undefined): number | null {
-  return typeof value === 'number' ? value : null;
 }
