@@ -29,8 +29,17 @@ export const webhooksSource = defineSource({
       .regex(/^\/[^\s?#]*$/, 'expected a path such as /webhooks')
       .default('/webhooks')
       .describe('path that deliveries are sent to'),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('address that upstream reaches the listener at, which is what gets registered'),
+    events: z
+      .array(z.string().min(1))
+      .min(1)
+      .default(['incident.created', 'agent.action.gated'])
+      .describe('names of the events that `webhooks register` subscribes to'),
     secret: z
-      .union([secret().transform((one) => [one]), z.array(secret()).min(1).max(8)])
+      .union([secret(), z.array(secret()).min(1).max(8)])
       .describe('what deliveries are signed with; several while one takes another’s place'),
     secret_encoding: z
       .enum(['text', 'base64'])
@@ -72,16 +81,20 @@ export const webhooksSource = defineSource({
     signed_form === timed && timestamp_header === undefined
       ? 'signed_form holds {timestamp}, so timestamp_header is needed'
       : null,
+  own: ({ listen, path }) => ({ key: 'path', name: `${listen}${path}` }),
   streams: (settings, { name }) => {
     const { host, port } = parseHostPort(settings.listen) ?? { host: '', port: 0 };
     const lower = (text: string) => text.toLowerCase();
+    const isEvery = host === '0.0.0.0' || host === '::';
+    const here = `http${settings.tls === undefined ? '' : 's'}://${settings.listen}${settings.path}`;
     return [
       {
         kind: 'push' as const,
         ...{ name, source: name, records: 'log' as const, paths: [], fingerprint: '' },
         listen: { host, port, path: settings.path, tls: settings.tls as ServerTls | undefined },
+        registration: { url: settings.url ?? (isEvery ? null : here), events: settings.events },
         rules: {
-          secrets: settings.secret,
+          secrets: [settings.secret].flat(),
           secretEncoding: settings.secret_encoding === 'base64' ? 'base64' : 'utf8',
           signsTime: settings.signed_form === timed,
           signatureHeader: lower(settings.signature_header),

@@ -23,6 +23,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   backfill: async () => (await import('../commands/backfill.ts')).backfill,
   'dead-letters': async () => (await import('../commands/dead-letters.ts')).deadLetters,
   tap: async () => (await import('../commands/tap.ts')).tap,
+  webhooks: async () => (await import('../commands/webhooks.ts')).webhooks,
   sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,
   quickstart: async () => (await import('../commands/quickstart.ts')).quickstart,
   completion: async () =>

@@ -19,6 +19,7 @@ import {
   logLevelOption,
   type Means,
 } from './shared/command.ts';
+import { deliveryExample } from './shared/delivery-example.ts';
 import { planToLook } from './shared/looking.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */
@@ -72,6 +73,11 @@ async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise
 function tellConfig(config: Config, plan: WholePlan, { out }: Means): void {
   for (const line of summaryLines(config, plan)) out(line);
   for (const line of adviceLines(config)) out(`${painted('note', 'warn')}  ${line}`);
+  for (const stream of plan.sources.flatMap(({ streams }) => streams)) {
+    if (stream.kind !== 'push') continue;
+    out(`${painted('note', 'warn')}  sources.${stream.source}: this sends it a signed event:`);
+    for (const line of deliveryExample(stream)) out(`      ${line}`);
+  }
 }
 
 function summaryLines(config: Config, plan: WholePlan): readonly string[] {

@@ -228,7 +228,9 @@ function put(written: Written, path: Path, value: unknown): void {
 function bindSecrets(parsed: unknown, written: Written, around: Surroundings): void {
   if (parsed instanceof Secret) {
     written.isSecret = true;
-    if (written.template !== null) parsed.bind(readerOf(written.template, around));
+    const { template } = written;
+    if (template === null) return;
+    parsed.bind(readerOf(template, around), template.length === 1 ? templateText(template) : null);
     return;
   }
   if (typeof parsed !== 'object' || parsed === null) return;

@@ -2,6 +2,7 @@
 // its names are looked at; the blocks are each section's own. An entry that is wrong stays known by
 // its name, so that whoever refers to it is not told that it does not exist.
 
+import type { OwnThing } from '../contracts/definition.ts';
 import { type BlockReading, locate, shown, withoutReferences } from './block.ts';
 import type { Path } from './flaws.ts';
 import { hint } from './nearest.ts';
@@ -121,4 +122,32 @@ export function definitionOf<T extends { readonly type: string }>(
   const near = type.template === null ? hint(type.value, types) : `; known: ${types.join(', ')}`;
   flaws.add(type.at, [...path, 'type'], `unknown ${what} type ${shown(type)}${near}`);
   return null;
+}
+
+/** A block with what its type says of it. */
+interface Configured<S> {
+  readonly definition: { readonly type: string; own?(settings: S): OwnThing | null };
+  readonly settings: S;
+}
+
+/** Tells of blocks that want the same thing for themselves. */
+export function tellShared<S>(
+  what: 'source' | 'sink',
+  section: Section<Configured<S>>,
+  { flaws }: BlockReading,
+): void {
+  const owners = new Map<string, string>();
+  for (const { name, written, path, settings: block } of section.entries.values()) {
+    const own = block?.definition.own?.(block.settings);
+    if (own == null) continue;
+    const thing = `${block?.definition.type} ${own.key} ${own.name}`;
+    const first = owners.get(thing);
+    if (first === undefined) {
+      owners.set(thing, name);
+      continue;
+    }
+    const at = written.children?.get(own.key)?.at ?? written.at;
+    const message = `the ${what} ${first} uses this ${own.key} already; give each its own`;
+    flaws.add(at, [...path, own.key], message);
+  }
 }

@@ -8,7 +8,7 @@ import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/de
 import { type BlockReading, parseBlock, shown } from './block.ts';
 import type { Path } from './flaws.ts';
 import { hint } from './nearest.ts';
-import { definitionOf, type Entry, type Section, tellBlockFlaw } from './section.ts';
+import { definitionOf, type Entry, type Section, tellBlockFlaw, tellShared } from './section.ts';
 import { formatBlock, sinkBlock } from './shape.ts';
 import { checkTlsFiles } from './tls-files.ts';
 import type { Written } from './written.ts';
@@ -56,7 +56,8 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
       retry: { minMs: retry.min, maxMs: retry.max },
     };
   });
-  tellShared(read, reading);
+  // Two sinks on one file cut off each other's lines; on one transactional id they collide.
+  tellShared('sink', read, reading);
   return read;
 }
 
@@ -165,22 +166,4 @@ function checkWhole(
   const flaw = at.definition.flaw?.(at.settings) ?? null;
   if (flaw !== null) tellBlockFlaw(flaw, at.entry, reading);
   checkTlsFiles(at.entry, reading, flaw === null);
-}
-
-/** Two sinks on one file cut off each other's lines; on one transactional id they collide. */
-function tellShared(section: Section<ConfiguredSink>, { flaws }: BlockReading): void {
-  const owners = new Map<string, string>();
-  for (const { name, written, path, settings: sink } of section.entries.values()) {
-    const own = sink?.definition.own?.(sink.settings);
-    if (own == null) continue;
-    const thing = `${sink?.definition.type} ${own.key} ${own.name}`;
-    const first = owners.get(thing);
-    if (first === undefined) {
-      owners.set(thing, name);
-      continue;
-    }
-    const at = written.children?.get(own.key)?.at ?? written.at;
-    const message = `the sink ${first} uses this ${own.key} already; give each its own`;
-    flaws.add(at, [...path, own.key], message);
-  }
 }

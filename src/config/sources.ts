@@ -11,8 +11,9 @@ import { type BlockReading, locate, parseBlock, shown, withoutReferences } from 
 import type { Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { readSchedule } from './schedule.ts';
-import { definitionOf, type Entry, type Section, tellBlockFlaw } from './section.ts';
+import { definitionOf, type Entry, type Section, tellBlockFlaw, tellShared } from './section.ts';
 import { sourceBlock } from './shape.ts';
+import { checkTlsFiles } from './tls-files.ts';
 
 /** One source as configured. */
 export interface ConfiguredSource {
@@ -29,7 +30,7 @@ export function readSources(
   upstreams: Section<UpstreamSettings>,
   reading: BlockReading,
 ): Section<ConfiguredSource> {
-  return section.map((entry) => {
+  const read = section.map((entry): ConfiguredSource | null => {
     const before = reading.flaws.count;
     const upstream = upstreamOf(entry, upstreams, reading);
     const definition = definitionOf(sources, { ...entry, what: 'source' }, reading);
@@ -51,6 +52,8 @@ export function readSources(
     if (reading.flaws.count > before) return null;
     return { definition, settings, schedule, expectMs };
   });
+  tellShared('source', read, reading);
+  return read;
 }
 
 function upstreamOf(
@@ -98,6 +101,7 @@ function checkWhole(
         : (definition.flaw?.(settings, upstream.settings) ?? null);
     if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
   }
+  checkTlsFiles(entry, reading);
   const { mapping } = definition.reading(settings);
   if (mapping === undefined) return;
   const written = entry.written.children?.get('mapping') ?? entry.written;

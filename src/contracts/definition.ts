@@ -158,6 +158,8 @@ export interface SourceSpec<F extends Fields> {
   readonly fields: F;
   /** Says what is wrong with settings that each are right (`null`: nothing). */
   flaw?(settings: Settings<F>, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
+  /** What it must have for itself: a second source with the same is a flaw (`null`: nothing). */
+  own?(settings: Settings<F>): OwnThing | null;
   /** The streams, one per company and endpoint. Nothing is asked of upstream yet. */
   streams(settings: Settings<F>, opening: SourceOpening): readonly Stream[];
   /** How its records are normalised. */
@@ -213,6 +215,7 @@ export interface SourceDefinition {
   readonly apis: readonly ('unified' | 'services')[];
   readonly fields: Fields;
   flaw?(settings: SourceSettings, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
+  own?(settings: SourceSettings): OwnThing | null;
   streams(settings: SourceSettings, opening: SourceOpening): readonly Stream[];
   reading(settings: SourceSettings): RecordReading;
   list?(settings: SourceSettings): ListReading;

@@ -50,6 +50,7 @@ export function size() {
  */
 export class Secret {
   #read: () => string;
+  #reference: string | null = null;
 
   constructor(read: () => string) {
     this.#read = read;
@@ -60,9 +61,15 @@ export class Secret {
     return this.#read();
   }
 
-  /** Used once by the config reader, to tie the secret to the reference it was written as. */
-  bind(read: () => string): void {
+  /** The reference that it was written as; null: as none, or as more than one. */
+  get reference(): string | null {
+    return this.#reference;
+  }
+
+  /** Used once by the config reader, to tie the secret to what it was written as. */
+  bind(read: () => string, reference: string | null = null): void {
     this.#read = read;
+    this.#reference = reference;
   }
 
   toString(): string {

@@ -137,6 +137,13 @@ export interface PushStream extends StreamFacts {
   readonly fingerprint: string;
   readonly listen: ListenPlace;
   readonly rules: DeliveryRules;
+  readonly registration: Registration;
+}
+
+/** What upstream is asked to send, and to which address; null: the config does not say. */
+export interface Registration {
+  readonly url: string | null;
+  readonly events: readonly string[];
 }
 
 /** Where deliveries come in: several streams may share an address under paths of their own. */

@@ -24,6 +24,8 @@ export interface UpstreamRequest {
   readonly body?: JsonObject;
   /** How the answer is written; left out: one JSON value. */
   readonly response?: 'ndjson';
+  /** It registers something, once for each key, and any 2xx says that it has. */
+  readonly idempotencyKey?: string;
 }
 
 /** A 200 whose body begins as JSON does, and is no error in disguise; of lines, none is empty. */

@@ -111,7 +111,11 @@ export function openUpstream(
         if (error instanceof HttpFailure) return failureOf(error, asked);
         throw error;
       }
-      const answer = readAnswer(response, asked, learn(lane, response, asking));
+      const wait = learn(lane, response, asking);
+      if (request.idempotencyKey !== undefined && response.status >= 200 && response.status < 300) {
+        return { outcome: 'ok', url: asking.url, body: response.body, headers: response.headers };
+      }
+      const answer = readAnswer(response, asked, wait);
       if (showsCredentialTaken(response)) {
         source.accepted(pass.token);
         source.suspicion.accept(suspectPath(lane));
@@ -151,7 +155,7 @@ function requestFor(
   settings: UpstreamSettings,
   { token, tls }: { readonly token: string; readonly tls: TlsSettings },
 ): HttpRequest {
-  const { address, body, path, query, response } = request;
+  const { address, body, idempotencyKey, path, query, response } = request;
   invariant(address?.startsWith('/') !== false, 'an address names no origin');
   const json = 'application/json, application/problem+json;q=0.9';
   return {
@@ -164,6 +168,7 @@ function requestFor(
       accept: response === 'ndjson' ? `application/x-ndjson, ${json}` : json,
       authorization: `Bearer ${token}`,
       ...(body && { 'content-type': 'application/json' }),
+      ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
     },
     ...(body && { body: JSON.stringify(body) }),
     tls,

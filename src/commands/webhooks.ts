@@ -1,0 +1,90 @@
+// `sluice webhooks register`: has upstream send its events to a webhooks source. Nothing else in
+// sluice changes anything upstream, so it is done by hand only; and since the document shows no way
+// to list or delete what is registered, a second time with the same address and events is made one
+// with the first by their Idempotency-Key. Upstream's answer is not shown in the document and may
+// hold what deliveries are signed with: it is never printed, and written to a file where asked for.
+
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { readConfig } from '../config/config.ts';
+import { planFrom } from '../config/plan.ts';
+import { UsageError } from '../contracts/errors.ts';
+import { isObject } from '../contracts/json.ts';
+import { openTools } from '../run/tools.ts';
+import { parseBody } from '../tools/records.ts';
+import { logForm, openLog } from '../watch/log.ts';
+import {
+  type CommandGroup,
+  configOption,
+  defineCommand,
+  failureText,
+  logLevelOption,
+} from './shared/command.ts';
+import { refuseUnknown } from './shared/typed.ts';
+
+const answerWithinMs = 60_000;
+
+/** 0: registered, now or before; 3: upstream does not take it. */
+const register = defineCommand({
+  name: 'register',
+  about: 'have upstream send its events to a webhooks source',
+  options: {
+    config: configOption,
+    source: { value: 'name', about: 'the webhooks source', needed: true },
+    answer: { value: 'file', about: 'write upstream’s answer there, for you alone to read' },
+    logLevel: logLevelOption,
+  },
+  async run({ config: file, source: name, answer: into, logLevel = 'error' }, { env, out, err }) {
+    const config = readConfig(file, { env });
+    refuseUnknown('source', name, Object.keys(config.sources));
+    const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
+    try {
+      const plan = planFrom(config, tools);
+      const source = plan.sources.find((one) => one.name === name);
+      const [stream] = source?.streams ?? [];
+      const client = plan.upstreams.get(source?.upstream ?? '');
+      if (stream?.kind !== 'push' || client === undefined) {
+        throw new UsageError(`--source: ${name} is no webhooks source`);
+      }
+      const { url, events } = stream.registration;
+      if (url === null) {
+        throw new UsageError(
+          `sources.${name}.url is needed: nobody can send to ${stream.listen.host}`,
+        );
+      }
+      const body = { url, events };
+      const idempotencyKey = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+      const answer = await client.get(
+        { path: '/webhooks', template: '/webhooks', query: [], body, idempotencyKey },
+        AbortSignal.timeout(answerWithinMs),
+      );
+      if (answer.outcome !== 'ok') {
+        err(failureText(answer.cause));
+        return 3;
+      }
+      if (into !== undefined) writeFileSync(into, answer.body, { mode: 0o600, flag: 'wx' });
+      out(`registered${idText(answer.body)}: ${url}`);
+      out(`for ${events.join(', ')}`);
+      return 0;
+    } finally {
+      await tools.http.close();
+    }
+  },
+});
+
+/** The group. */
+export const webhooks: CommandGroup = {
+  name: 'webhooks',
+  about: 'have upstream send its events',
+  commands: [register],
+};
+
+function idText(body: Uint8Array): string {
+  try {
+    const answer = parseBody(body);
+    const id = isObject(answer) ? answer.id : null;
+    return typeof id === 'string' && id.length <= 100 ? ` as ${id}` : '';
+  } catch {
+    return '';
+  }
+}
