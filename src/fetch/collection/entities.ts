@@ -112,10 +112,14 @@ export function detailEntities(
   return [entityOf([kind, id], { value, text: `{${lines.join(',')}}`, id }), ...parts];
 }
 
-/** What the key of an entity says: the id to ask for, and for a part the list that it stands in. */
-export function keyParts(key: string): { readonly id: string; readonly list: string | null } {
-  const [, id, list, part] = JSON.parse(key) as KeyParts; // made here alone
-  return { id, list: part === undefined ? null : (list ?? null) };
+/** What an entity's key says: its kind, the id to ask for, and for a part the list it stands in. */
+export function keyParts(key: string): {
+  readonly kind: string;
+  readonly id: string;
+  readonly list: string | null;
+} {
+  const [kind, id, list, part] = JSON.parse(key) as KeyParts; // made here alone
+  return { kind, id, list: part === undefined ? null : (list ?? null) };
 }
 
 /**

@@ -42,7 +42,7 @@ export interface GenerationStart {
 /** Text of entities that is held on the way. */
 const heldBytesMax = 1024 * 1024;
 /** Missing entities that are asked for by their ids in one reading. */
-const missingAsksMax = 10_000;
+const missingAsksMax = 5_000;
 /** Denied entities named in one condition. */
 const namedMax = 20;
 
@@ -70,26 +70,6 @@ export class Generation implements EntityTaker {
     this.known = start.known;
     this.suspect = start.wasSuspect;
     this.#before = start.known.size;
-  }
-
-  begin(): void {
-    this.known.begin();
-  }
-
-  see(key: string): boolean {
-    return this.known.see(key);
-  }
-
-  unsee(key: string): void {
-    this.known.unsee(key);
-  }
-
-  isAsListed(key: string, listed1: number, listed2: number): boolean {
-    return this.known.isAsListed(key, listed1, listed2);
-  }
-
-  isDenied(key: string): boolean {
-    return this.known.isDenied(key);
   }
 
   async take(entities: readonly Entity[]): Promise<void> {
@@ -183,8 +163,7 @@ export class Generation implements EntityTaker {
   async finishFirst(reading: Reading, told: boolean): Promise<void> {
     const { stream } = this.#means;
     if (reading.flaw === null && !this.#isFull) {
-      const { kind } = stream.entity;
-      for (const key of this.#missing(reading)) this.known.drop(key, { kind });
+      for (const key of this.#missing(reading)) this.known.drop(key);
     }
     if (!told || this.#isFull) return;
     const summary = { kind: stream.resource, id: stream.resource, version: 1, hash: '' };
@@ -285,7 +264,7 @@ export class Generation implements EntityTaker {
       if (there === 'there') this.known.put(key, { ...state, absent: null });
       if (there !== 'gone') continue;
       if (state.parentId === undefined) gone.add(state.id);
-      this.known.drop(key, state);
+      this.known.drop(key);
       if (!rules.removals) continue;
       const last = { ...state, version: state.version + 1 };
       this.changes.push({ change: 'deleted', key, state: last, before: state.text });

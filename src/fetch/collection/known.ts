@@ -4,6 +4,7 @@
 // true: what is put here and not committed is gone with this object, which is then made anew.
 
 import type { EntityChange, Spool } from '../../contracts/spool.ts';
+import { keyParts } from './entities.ts';
 import { type EntityState, readEntityState } from './state.ts';
 
 /** What is kept in memory of an entity. */
@@ -140,8 +141,9 @@ export class KnownEntities {
     this.#mark(key, state);
   }
 
-  drop(key: string, { kind }: Pick<EntityState, 'kind'>): void {
+  drop(key: string): void {
     if (!this.#marks.delete(key)) return;
+    const { kind } = keyParts(key);
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) - 1);
     this.#bytes -= this.#put.get(key)?.text.length ?? 0;
     this.#put.delete(key);

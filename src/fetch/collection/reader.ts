@@ -19,22 +19,14 @@ import {
   entityOf,
   keyParts,
 } from './entities.ts';
-import { digestText } from './known.ts';
+import { digestText, type KnownEntities } from './known.ts';
 import { type Rotation, Round, type RoundMeans } from './rotation.ts';
 import { type ReaderMeans, WholeList } from './whole-list.ts';
 
 /** What a reading gives its entities to. */
 export interface EntityTaker {
-  /** The reading begins, perhaps anew: nothing was seen. */
-  begin(): void;
-  /** Notes that a key is there; false where it was seen before. */
-  see(key: string): boolean;
-  /** It is not there after all. */
-  unsee(key: string): void;
-  /** True for an entity that is known as the list shows it: it need not be looked at. */
-  isAsListed(key: string, listed1: number, listed2: number): boolean;
-  /** True for one that is denied by its id. */
-  isDenied(key: string): boolean;
+  /** What is known before; what the reading sees is noted there. */
+  readonly known: Pick<KnownEntities, 'begin' | 'see' | 'unsee' | 'isAsListed' | 'isDenied'>;
   /** Entities that are new, may have changed, or were asked by their ids. */
   take(entities: readonly Entity[]): Promise<void>;
   /** Entities that are denied by their ids while others are not, as the list shows them. */
@@ -99,8 +91,8 @@ export class CollectionReader {
     if (answer.outcome !== 'ok') return answer;
     const entities = this.#entitiesIn(answer.body, nothingListed, company ?? resource);
     if (entities === null) return this.#nonsense(`the answer is no ${entity.kind}`);
-    taker.begin();
-    for (const { key } of entities) taker.see(key);
+    taker.known.begin();
+    for (const { key } of entities) taker.known.see(key);
     await taker.take(entities);
     return { outcome: 'ok', asked: null, flaw: null, isEndless: false, left: 0 };
   }
@@ -120,10 +112,10 @@ export class CollectionReader {
       const read = await this.#readDetail(id, element, signal);
       if (read === 'gone') {
         missing.add(id ?? '');
-        taker.unsee(key);
+        taker.known.unsee(key);
       } else if (!('flaw' in read)) {
         asked.add(key);
-        for (const part of read) taker.see(part.key);
+        for (const part of read) taker.known.see(part.key);
         await taker.take(
           read.map((entity) => (entity.key === key ? { ...entity, listed: digest } : entity)),
         );
@@ -224,7 +216,7 @@ class ListedEntities {
   }
 
   begin(): void {
-    this.#taker.begin();
+    this.#taker.known.begin();
     this.count = 0;
     this.#times.clear();
     this.round.clear();
@@ -242,9 +234,9 @@ class ListedEntities {
       const [key, unique] = this.#keyOf(name, id !== null);
       const { contents } = records;
       const words = [contents[index * 2] ?? 0, contents[index * 2 + 1] ?? 0] as const;
-      const isKnown = this.#taker.isAsListed(key, ...words);
+      const isKnown = this.#taker.known.isAsListed(key, ...words);
       if (detail !== undefined) {
-        const isDenied = this.#taker.isDenied(key);
+        const isDenied = this.#taker.known.isDenied(key);
         const text = () => Buffer.from(records.raw(index)).toString();
         this.round.offer(key, { isUrgent: !isKnown, isDenied }, () => ({
           ...{ id, text: text(), listed: digestText(...words) },
@@ -262,7 +254,7 @@ class ListedEntities {
   #keyOf(name: string, isId: boolean): readonly [key: string, id: string] {
     const { kind } = this.#stream.entity;
     const key = JSON.stringify([kind, name]);
-    if (this.#taker.see(key)) {
+    if (this.#taker.known.see(key)) {
       this.count += 1;
       return [key, name];
     }
@@ -271,7 +263,7 @@ class ListedEntities {
     this.#times.set(key, times);
     const id = `${name}#${times}`;
     const numbered = JSON.stringify([kind, id]);
-    this.#taker.see(numbered);
+    this.#taker.known.see(numbered);
     return [numbered, id];
   }
 }

@@ -7,7 +7,7 @@
 /** Entities up to this number are all asked with each reading. */
 const fewMax = 1_000;
 /** Entities asked in one reading. */
-const asksMax = 10_000;
+const asksMax = 5_000;
 
 /** Where a rotation stands, from 0 up to 1, and when it came there; epoch milliseconds. */
 export interface Rotation {

@@ -302,12 +302,15 @@ export function collectionReader(stream: CollectionStream) {
     ): Promise<Answer<Reading & { readonly entities: readonly Entity[] }>> {
       const taken = new Map<string, Entity>();
       const seen = new Set<string>();
-      const taker = {
+      const known = {
         begin: () => seen.clear(),
         see: (key: string) => !seen.has(key) && seen.add(key) !== undefined,
         unsee: (key: string) => void seen.delete(key),
         isAsListed: () => false,
         isDenied: () => false,
+      };
+      const taker = {
+        known,
         async take(entities: readonly Entity[]) {
           for (const entity of entities) taken.set(entity.key, entity);
         },
