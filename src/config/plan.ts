@@ -12,7 +12,7 @@ import { Lookups } from '../fetch/lookups.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import type { Plan } from '../pipeline.ts';
 import type { PlannedSink } from '../send/sending.ts';
-import { openUpstream, type UpstreamClient } from '../upstream/client.ts';
+import { UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
 import type { Tokens } from '../upstream/tokens.ts';
 import type { Config } from './config.ts';
@@ -43,7 +43,7 @@ export function planFrom(
   const clients = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [
       name,
-      openUpstream(name, settings, { ...means, ...shared.get(name) }),
+      new UpstreamClient(name, settings, { ...means, ...shared.get(name) }),
     ]),
   );
   return {

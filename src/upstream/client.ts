@@ -16,7 +16,7 @@ import {
   type TlsSettings,
 } from '../contracts/tools.ts';
 import type { Body, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
-import type { TokenAnswer } from './access-token.ts';
+import type { TokenAnswer, TokenSource } from './access-token.ts';
 import { failureOf, readAnswer, type Sent } from './answer.ts';
 import { type EndOfLife, EndOfLifeWatch } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
@@ -34,13 +34,6 @@ export interface UpstreamState {
   readonly grantedScope: string | null;
 }
 
-/** One upstream with its credential. */
-export interface UpstreamClient extends Upstream {
-  /** Gets a token and asks for nothing else, for `check --connect`; null: all is well. */
-  authorise(signal: AbortSignal): Promise<ExportError | null>;
-  state(): UpstreamState;
-}
-
 /** What an upstream client is made with; `throttles` and `tokens` are shared by all. */
 export interface UpstreamTools {
   readonly clock: Clock;
@@ -50,99 +43,132 @@ export interface UpstreamTools {
   readonly tokens: Tokens;
 }
 
-/** Opens the client without connecting. Throws an ExportError when a secret cannot be read. */
-export function openUpstream(
-  name: string,
-  settings: UpstreamSettings,
-  tools: UpstreamTools,
-): UpstreamClient {
-  const credential = credentialOf(settings);
-  const source = tools.tokens.source(credential);
-  const gate = tools.throttles.gate(
-    { credential: credentialDigest(credential), base: settings.base_url },
-    {
-      ceilings: settings.throttle.map(({ per, ...ceiling }) => ({ ...ceiling, perMs: per })),
-      pauseMs: settings.rate_limit_pause,
-    },
-  );
-  const endOfLife = new EndOfLifeWatch(tools.clock, tools.log.with({ upstream: name }));
-  const tls = upstreamTls(settings);
+/** One upstream with its credential. */
+export class UpstreamClient implements Upstream {
+  readonly name: string;
+  readonly api: Upstream['api'];
+  readonly baseUrl: string;
+  readonly companies: readonly string[];
+  readonly #settings: UpstreamSettings;
+  readonly #tools: UpstreamTools;
+  readonly #tls: TlsSettings;
+  readonly #source: TokenSource;
+  readonly #gate: ReturnType<Throttles['gate']>;
+  readonly #endOfLife: EndOfLifeWatch;
 
-  /** The token first, so that a slow endpoint does not let requests pile up at their turn. */
-  const ticket = async (lane: Lane, signal: AbortSignal): Promise<TokenAnswer> => {
-    const path = suspectPath(lane);
-    const early = source.suspicion.held(path) ?? (await source.token(signal));
-    if (early.outcome !== 'ok') return early;
-    await gate.acquire(lane, signal);
-    return source.suspicion.admit(path) ?? (await source.token(signal));
-  };
-  // Two upstreams may share a token and have paths of the same name.
-  const suspectPath = ({ path }: Lane) => `${settings.base_url}${path}`;
+  /** Connects to nobody yet. Throws an ExportError when a secret cannot be read. */
+  constructor(name: string, settings: UpstreamSettings, tools: UpstreamTools) {
+    const credential = credentialOf(settings);
+    this.name = name;
+    this.api = settings.api;
+    this.baseUrl = settings.base_url;
+    this.companies = settings.companies;
+    this.#settings = settings;
+    this.#tools = tools;
+    this.#tls = upstreamTls(settings);
+    this.#source = tools.tokens.source(credential);
+    this.#gate = tools.throttles.gate(
+      { credential: credentialDigest(credential), base: settings.base_url },
+      {
+        ceilings: settings.throttle.map(({ per, ...ceiling }) => ({ ...ceiling, perMs: per })),
+        pauseMs: settings.rate_limit_pause,
+      },
+    );
+    this.#endOfLife = new EndOfLifeWatch(tools.clock, tools.log.with({ upstream: name }));
+  }
 
-  const learn = (lane: Lane, response: HttpResponse, asking: HttpRequest): Wait | undefined => {
-    const nowMs = tools.clock.now();
-    const names = settings.rate_limit_headers;
-    const sign = readRateSign(response.status, response.headers, { nowMs, names });
-    gate.observe(lane, sign, `${asking.url}${asking.body ?? ''}`);
-    endOfLife.notice(lane.template, response.headers);
-    const ms = sign.refused ? gate.delay(lane) : sign.retryAfterMs;
-    return ms === undefined ? undefined : { ms };
-  };
+  state(): UpstreamState {
+    return {
+      throttles: this.#gate.state(),
+      endOfLife: this.#endOfLife.announced,
+      grantedScope: this.#source.granted(),
+    };
+  }
 
-  const get = async (request: UpstreamRequest, signal: AbortSignal): Promise<Answer<Body>> => {
+  /** Gets a token and asks for nothing else, for `check --connect`; null: all is well. */
+  async authorise(signal: AbortSignal): Promise<ExportError | null> {
+    const answer = await this.#source.token(signal);
+    return answer.outcome === 'ok' ? null : answer.cause;
+  }
+
+  async get(request: UpstreamRequest, signal: AbortSignal): Promise<Answer<Body>> {
     invariant(request.path.startsWith('/'), 'an upstream path starts with /');
     const { path, template, company = '' } = request;
     const lane = { path, template, tenant: company };
+    const source = this.#source;
     for (let renewed = false; ; renewed = true) {
-      const pass = await ticket(lane, signal);
+      const pass = await this.#ticket(lane, signal);
       if (pass.outcome !== 'ok') return pass;
-      const asking = requestFor(request, settings, { token: pass.token, tls });
-      const asked: Sent = {
-        upstream: name,
-        ...{ method: asking.method, path, url: asking.url },
-        isLines: request.response === 'ndjson',
-        hidden: [pass.token, ...secretsOf(request)],
-        scopes: { asked: settings.auth.scope, granted: source.granted() },
-      };
-      let response: HttpResponse;
-      try {
-        response = await tools.http.request(asking, signal);
-      } catch (error) {
-        if (error instanceof HttpFailure) return failureOf(error, asked);
-        throw error;
-      }
-      const wait = learn(lane, response, asking);
-      if (request.idempotencyKey !== undefined && response.status >= 200 && response.status < 300) {
-        return { outcome: 'ok', url: asking.url, body: response.body, headers: response.headers };
-      }
-      const answer = readAnswer(response, asked, wait);
-      if (showsCredentialTaken(response)) {
+      const sent = await this.#send(request, { token: pass.token, lane }, signal);
+      if (sent.response === null) return sent.answer;
+      if (showsCredentialTaken(sent.response)) {
         source.accepted(pass.token);
-        source.suspicion.accept(suspectPath(lane));
+        source.suspicion.accept(this.#suspectPath(lane));
       }
-      if (response.status !== 401) return answer;
+      const { answer } = sent;
+      if (sent.response.status !== 401) return answer;
       if (source.invalidate(pass.token) && !renewed) continue;
       invariant(answer.outcome === 'denied', 'a 401 is a denial');
-      return source.suspicion.refuse(answer.cause, suspectPath(lane));
+      return source.suspicion.refuse(answer.cause, this.#suspectPath(lane));
     }
-  };
+  }
 
-  return {
-    name,
-    api: settings.api,
-    baseUrl: settings.base_url,
-    companies: settings.companies,
-    get,
-    async authorise(signal) {
-      const answer = await source.token(signal);
-      return answer.outcome === 'ok' ? null : answer.cause;
-    },
-    state: () => ({
-      throttles: gate.state(),
-      endOfLife: endOfLife.announced,
-      grantedScope: source.granted(),
-    }),
-  };
+  /** The token first, so that a slow endpoint does not let requests pile up at their turn. */
+  async #ticket(lane: Lane, signal: AbortSignal): Promise<TokenAnswer> {
+    const { suspicion } = this.#source;
+    const path = this.#suspectPath(lane);
+    const early = suspicion.held(path) ?? (await this.#source.token(signal));
+    if (early.outcome !== 'ok') return early;
+    await this.#gate.acquire(lane, signal);
+    return suspicion.admit(path) ?? (await this.#source.token(signal));
+  }
+
+  /** Two upstreams may share a token and have paths of the same name. */
+  #suspectPath({ path }: Lane): string {
+    return `${this.baseUrl}${path}`;
+  }
+
+  /** One request, and what its answer means; no response: there was none that is whole. */
+  async #send(
+    request: UpstreamRequest,
+    { token, lane }: { readonly token: string; readonly lane: Lane },
+    signal: AbortSignal,
+  ): Promise<{ readonly response: HttpResponse | null; readonly answer: Answer<Body> }> {
+    const asking = requestFor(request, this.#settings, { token, tls: this.#tls });
+    const asked: Sent = {
+      upstream: this.name,
+      ...{ method: asking.method, path: request.path, url: asking.url },
+      isLines: request.response === 'ndjson',
+      hidden: [token, ...secretsOf(request)],
+      scopes: { asked: this.#settings.auth.scope, granted: this.#source.granted() },
+    };
+    try {
+      const response = await this.#tools.http.request(asking, signal);
+      const wait = this.#learn(lane, response, asking);
+      const { status, body, headers } = response;
+      // What registers something is answered 201 or 204 as well.
+      const isDone = request.idempotencyKey !== undefined && status >= 200 && status < 300;
+      return {
+        response,
+        answer: isDone
+          ? { outcome: 'ok', url: asking.url, body, headers }
+          : readAnswer(response, asked, wait),
+      };
+    } catch (error) {
+      if (error instanceof HttpFailure) return { response: null, answer: failureOf(error, asked) };
+      throw error;
+    }
+  }
+
+  #learn(lane: Lane, response: HttpResponse, asking: HttpRequest): Wait | undefined {
+    const nowMs = this.#tools.clock.now();
+    const names = this.#settings.rate_limit_headers;
+    const sign = readRateSign(response.status, response.headers, { nowMs, names });
+    this.#gate.observe(lane, sign, `${asking.url}${asking.body ?? ''}`);
+    this.#endOfLife.notice(lane.template, response.headers);
+    const ms = sign.refused ? this.#gate.delay(lane) : sign.retryAfterMs;
+    return ms === undefined ? undefined : { ms };
+  }
 }
 
 /** Whoever answers otherwise may stand before the upstream, or not know the credential. */

@@ -9,7 +9,7 @@ import type { Upstream } from '../../src/contracts/upstream.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
-import { openUpstream } from '../../src/upstream/client.ts';
+import { UpstreamClient } from '../../src/upstream/client.ts';
 import { upstreamFields } from '../../src/upstream/settings.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
 import { openTokens } from '../../src/upstream/tokens.ts';
@@ -37,7 +37,7 @@ export function upstreamAt(
   afterThisTest(() => http.close());
   const clock = systemClock();
   const random = () => 0;
-  const client = openUpstream('sandbox', settings, {
+  const client = new UpstreamClient('sandbox', settings, {
     clock,
     log: noLog,
     http,

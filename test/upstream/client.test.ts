@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
-import { openUpstream } from '../../src/upstream/client.ts';
+import { UpstreamClient } from '../../src/upstream/client.ts';
 import { upstreamFields } from '../../src/upstream/settings.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
 import { openTokens } from '../../src/upstream/tokens.ts';
@@ -53,7 +53,7 @@ function openAt(
     .strictObject(upstreamFields)
     .parse({ api: 'unified', base_url: `${url}/v1`, allow_http: true, auth: oauth, ...more });
   if (apiKey) settings.auth.api_key?.bind(apiKey);
-  return openUpstream('edge', settings, {
+  return new UpstreamClient('edge', settings, {
     clock,
     log,
     http,
