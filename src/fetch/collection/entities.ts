@@ -88,7 +88,7 @@ export function detailEntities(
   const value = isWrapped ? (parsed.data as JsonObject) : parsed;
   const bytes = isWrapped ? Buffer.from(sourceTextAt(body, 'data') ?? '') : body;
   const id = idOf(value, bytes, ids) ?? asked;
-  if (single ? Object.keys(value).length === 0 : id !== asked) return null;
+  if (Object.keys(value).length === 0 || (id !== asked && !single)) return null;
   const members = new Map<string, string>();
   const parts: Entity[] = [];
   for (const [name, member] of Object.entries(value)) {

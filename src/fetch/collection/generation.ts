@@ -128,7 +128,8 @@ export class Generation implements EntityTaker {
    */
   #await(differences: readonly Difference[], now: number): void {
     for (const { entity, before, hash } of differences) {
-      const pending = before.pending?.hash === hash ? before.pending : { hash, at: now };
+      const first = before.pending?.hash === hash ? before.pending.at : now;
+      const pending = { hash, at: Math.min(first, now) };
       this.known.put(entity.key, { ...before, absent: null, pending, deniedAt: undefined });
     }
     this.unsure ||= differences.length > 0;
@@ -254,7 +255,7 @@ export class Generation implements EntityTaker {
     let asks = 0;
     for (const [key, before] of await this.known.states(missing)) {
       const { since, count } = before.absent ?? { since: now, count: 0 };
-      const state = { ...before, absent: { since, count: count + 1 } };
+      const state = { ...before, absent: { since: Math.min(since, now), count: count + 1 } };
       this.known.put(key, state);
       if (!rule.isDue(state.absent, now)) continue;
       const withParent = state.parentId !== undefined && gone.has(state.parentId);

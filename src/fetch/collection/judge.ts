@@ -60,7 +60,9 @@ export function compare(
       continue;
     }
     const { pending, previous } = before;
-    if (previous !== null && previous.hash === hash && now - previous.at < reading.settleMs) {
+    // A clock that was set back would make all wait until it is that late again.
+    const left = previous?.hash === hash ? now - previous.at : -1;
+    if (left >= 0 && left < reading.settleMs) {
       flaps += 1;
     } else if (pending?.hash === hash && now - pending.at >= reading.confirmAfterMs) {
       confirmed.push({ entity, before, hash });

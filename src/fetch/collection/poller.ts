@@ -50,7 +50,7 @@ export class CollectionPoller {
   /** The reading to come is to confirm what the one before has shown. */
   #isSecondLook = false;
   /**
-   * Since when the company cannot be read, epoch milliseconds; null: it can, as far as is known.
+   * Since when the company cannot be read, by the monotonic clock; null: it can, as far as is known.
    */
   #lostAt: number | null = null;
   /** Null where they are to be looked through again. */
@@ -125,8 +125,8 @@ export class CollectionPoller {
   ): Promise<PollResult> {
     const { stream, clock } = this.#means;
     const what = stream.company === undefined ? 'it' : 'the company';
-    this.#lostAt ??= clock.now();
-    const isLasting = clock.now() - this.#lostAt >= passingMsMax;
+    this.#lostAt ??= clock.monotonic();
+    const isLasting = clock.monotonic() - this.#lostAt >= passingMsMax;
     if (isLasting && !before.scopeLost) {
       generation.findings.push({
         condition: 'source.scope_lost',

@@ -231,7 +231,9 @@ class ListedEntities {
       if (holds !== undefined && holds(element()?.value ?? {}) === false) continue;
       const id = idAt(records, index, this.#stream);
       const name = id ?? `sha256:${digestOf(records.raw(index))}`;
-      const [key, unique] = this.#keyOf(name, id !== null);
+      const keyed = this.#keyOf(name, id !== null);
+      if (keyed === null) continue;
+      const [key, unique] = keyed;
       const { contents } = records;
       const words = [contents[index * 2] ?? 0, contents[index * 2 + 1] ?? 0] as const;
       const isKnown = this.#taker.known.isAsListed(key, ...words);
@@ -250,15 +252,21 @@ class ListedEntities {
     if (taken.length > 0) await this.#taker.take(taken);
   }
 
-  /** The key of an element, numbered where it comes again, and the id in it. */
-  #keyOf(name: string, isId: boolean): readonly [key: string, id: string] {
+  /**
+   * The key of an element and the id in it. One that comes again is numbered; with an id of its own
+   * it has moved meanwhile, and is one all the same: null.
+   */
+  #keyOf(name: string, isId: boolean): readonly [key: string, id: string] | null {
     const { kind } = this.#stream.entity;
     const key = JSON.stringify([kind, name]);
     if (this.#taker.known.see(key)) {
       this.count += 1;
       return [key, name];
     }
-    if (isId) this.flaw = 'an id is listed twice';
+    if (isId) {
+      this.flaw = 'an id is listed twice';
+      return null;
+    }
     const times = (this.#times.get(key) ?? 1) + 1;
     this.#times.set(key, times);
     const id = `${name}#${times}`;

@@ -17,6 +17,7 @@ import { type Identified, Identifier } from '../list/identity.ts';
 import { firstPlace, isFirst, type Page, type Place } from '../list/page.ts';
 import { type FetchedPage, PageAsker } from '../list/page-asker.ts';
 import type { Resume } from '../list/pager.ts';
+import { identityWords, keyBytes } from '../list/repeats.ts';
 import type { Stage, Taken } from '../list/stage.ts';
 import type { Walked, WalkReader } from '../list/walk.ts';
 import type { Finding } from '../own-pages.ts';
@@ -165,8 +166,15 @@ export class WholeList implements WalkReader {
     return this.#asker.ask({ place, overlap, isEnd: false, unsorted: false }, signal);
   }
 
+  /** A row with an id is the same row whatever it holds: that may differ at each answer. */
   identify({ records }: Page): Identified {
-    return this.#identifier.identify(records);
+    const identified = this.#identifier.identify(records);
+    const { words, named, count } = identified;
+    for (let at = 0; at < count; at += 1) {
+      const content = at * identityWords + keyBytes / 8;
+      if (named[at] === 1) words.fill(0, content, content + keyBytes / 8);
+    }
+    return identified;
   }
 
   take(page: Page, identified: Identified, { overlap }: { readonly overlap: number }): Taken {
