@@ -12,11 +12,13 @@ import type { PollResult } from '../../src/fetch/outcome.ts';
 import { Random } from '../../src/sandbox/random.ts';
 import { madeUpList, pagination, queryIn } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';
+import { type Life, newLife, passStep, unanswered } from './life.ts';
 import { ModelList } from './list.ts';
 import { Oracle } from './oracle.ts';
 import { ModelServer } from './server.ts';
 import { ModelSpool } from './spool.ts';
 import { type Traits, traitsOf } from './traits.ts';
+import type { Tell, Verdict } from './verdict.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -30,22 +32,8 @@ const reading = {
   onCursorInvalid: 'rewalk',
 } as const;
 
-/** How a seed ended. */
-export interface Verdict {
-  readonly seed: number;
-  readonly traits: Traits;
-  /** Empty: every record that was owed is held, none twice and none that never was. */
-  readonly findings: readonly string[];
-  readonly requests: number;
-  readonly records: number;
-  readonly crashes: number;
-}
-
 /** Runs one seed; `tell` is told each step. */
-export async function runSeed(
-  seed: number,
-  tell: (line: string) => void = () => undefined,
-): Promise<Verdict> {
+export async function runList(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 1));
   const world = new World(seed, traits, tell);
   tell(JSON.stringify(traits));
@@ -63,15 +51,6 @@ export async function runSeed(
     records: world.list.records.length,
     crashes: world.crashes,
   };
-}
-
-/** One run of the process. */
-interface Life {
-  alive: boolean;
-  /** Resolves when it is killed. */
-  readonly killed: Promise<'killed'>;
-  readonly kill: () => void;
-  stop: AbortController;
 }
 
 interface Process extends Life {
@@ -202,13 +181,7 @@ class World {
   }
 
   #start(): Process {
-    const { promise: killed, resolve } = Promise.withResolvers<'killed'>();
-    const process: Life = {
-      alive: true,
-      killed,
-      kill: () => resolve('killed'),
-      stop: new AbortController(),
-    };
+    const process = newLife();
     const step = (what: string) => this.#step(process, what);
     const { paging, order, pinned, limit } = this.#traits;
     const stream = madeUpList(
@@ -252,21 +225,17 @@ class World {
     return Object.assign(process, { poller: new ListPoller(reader, reading) });
   }
 
-  async #step(process: Life, what: string): Promise<void> {
-    for (let n = this.#random.below(3); n > 0; n -= 1) await Promise.resolve();
-    if (!process.alive) await unanswered();
-    this.#now += 5 + this.#random.below(50);
-    if (this.#happens(0.04)) this.#grow();
-    if (this.#happens(this.#traits.crash)) {
-      this.#tell(`is killed as it ${what}`);
-      process.alive = false;
-      process.kill();
-      await unanswered();
-    }
-    if (this.#happens(this.#traits.crash / 4)) {
-      this.#tell(`is stopped as it ${what}`);
-      process.stop.abort(new Error('stopped'));
-    }
+  #step(process: Life, what: string): Promise<void> {
+    return passStep(process, what, {
+      random: this.#random,
+      crash: this.#traits.crash,
+      happens: (chance) => this.#happens(chance),
+      pass: () => {
+        this.#now += 5 + this.#random.below(50);
+        if (this.#happens(0.04)) this.#grow();
+      },
+      tell: this.#tell,
+    });
   }
 
   /** A list's reader waits for nothing but pages, and its wait is over before one comes, or not. */
@@ -280,11 +249,6 @@ class World {
   #happens(chance: number): boolean {
     return this.#troubled && this.#random.chance(chance);
   }
-}
-
-/** What a killed process waits for; made anew each time, since a shared one would hold every world that ever waited. */
-function unanswered(): Promise<never> {
-  return new Promise(() => undefined);
 }
 
 function said(result: PollResult): string {

@@ -1,30 +1,31 @@
 // Some hundred worlds of test/simulation at each run of the tests; `npm run simulate -- --seeds 10000` has many more.
 
 import { expect, test } from 'vitest';
-import { runSeed } from './run.ts';
+import { type Kind, worlds } from './worlds.ts';
 
-/** Worlds in which something was found once. */
-const found = [320, 2051, 2092, 3896, 4540, 8641, 9355];
+/** Worlds of each kind, and those in which something was found once. */
+const kinds: readonly { kind: Kind; count: number; found: readonly number[] }[] = [
+  { kind: 'list', count: 250, found: [320, 2051, 2092, 3896, 4540, 8641, 9355] },
+  { kind: 'collection', count: 100, found: [] },
+];
 
-test('every record that is owed is held, once, whatever the server, the faults and the kills', async () => {
-  const findings: string[] = [];
-  for (const seed of [
-    ...Array(250)
-      .keys()
-      .map((n) => n + 1),
-    ...found,
-  ]) {
-    const verdict = await runSeed(seed);
-    findings.push(...verdict.findings.map((finding) => `seed ${seed}: ${finding}`));
-  }
+test.each(kinds)(
+  'whatever the server, the faults and the kills, all that is owed is told, once: $kind',
+  async ({ kind, count, found }) => {
+    const findings: string[] = [];
+    for (const seed of [...Array.from({ length: count }, (_, n) => n + 1), ...found]) {
+      const verdict = await worlds[kind](seed);
+      findings.push(...verdict.findings.map((finding) => `seed ${seed}: ${finding}`));
+    }
 
-  expect(findings).toEqual([]);
-});
+    expect(findings).toEqual([]);
+  },
+);
 
-test('a seed does the same again', async () => {
+test.each(kinds)('a seed does the same again: $kind', async ({ kind }) => {
   const lines = async () => {
     const told: string[] = [];
-    await runSeed(7, (line) => told.push(line));
+    await worlds[kind](7, (line) => told.push(line));
     return told;
   };
 

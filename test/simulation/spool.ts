@@ -2,7 +2,13 @@
 // not at all. The trail is thinned as the real one thins it (see hold/store.ts), since rewinds depend on what is left.
 
 import type { Json } from '../../src/contracts/json.ts';
-import { type Append, type Spool, type TrailEntry, uidBytes } from '../../src/contracts/spool.ts';
+import {
+  type Append,
+  type EntityChoice,
+  type Spool,
+  type TrailEntry,
+  uidBytes,
+} from '../../src/contracts/spool.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { asVersion1 } from '../support/older-checkpoint.ts';
 
@@ -14,6 +20,9 @@ export class ModelSpool {
   /** How often each record is held, by its text. */
   readonly held = new Map<string, number>();
   readonly conditions: string[] = [];
+  /** Changes of a collection, as they came. */
+  readonly changes: string[] = [];
+  #entities = new Map<string, string>();
   readonly #uids = new Set<string>();
   #checkpoint: string | null = null;
   #blocks: { block: number; bytes: Uint8Array }[] = [];
@@ -29,7 +38,7 @@ export class ModelSpool {
   }
 
   /** Makes an append durable, and tells its block. */
-  commit({ pages, checkpoint, identities, trail }: Append): number {
+  commit({ pages, checkpoint, identities, trail, entities }: Append): number {
     for (const { body, items, kept, uids, slices, context } of pages) {
       const { starts, ends } = slices ?? cutRecords(body, items);
       const count = uids.length / uidBytes;
@@ -40,17 +49,35 @@ export class ModelSpool {
         if (this.#uids.has(uid)) throw new Error(`two records share a uid: ${text}`);
         this.#uids.add(uid);
         const { condition = '', n } = JSON.parse(text) as { condition?: string; n?: number };
-        this.#tell(`holds ${n ?? condition}`);
+        this.#tell(`holds ${context.kind === 'drift' ? text : (n ?? condition)}`);
         if (context.kind === 'condition') this.conditions.push(condition);
+        else if (context.kind === 'drift') this.changes.push(text);
         else this.held.set(text, (this.held.get(text) ?? 0) + 1);
       }
     }
     this.#checkpoint = JSON.stringify(checkpoint);
     for (const place of trail ?? []) this.#extendTrail(place);
+    // As in hold/streams.ts: what is put is put before the rest is dropped.
+    for (const [key, body] of entities?.put ?? []) this.#entities.set(key, body);
+    for (const key of entities?.drop ?? []) this.#entities.delete(key);
     if (identities === undefined || identities.length === 0) return 0;
     this.#appends += 1;
     this.#blocks.push({ block: this.#appends, bytes: identities.slice() });
     return this.#appends;
+  }
+
+  #choose(which: EntityChoice): ReadonlyMap<string, string> {
+    if (!('after' in which)) {
+      return new Map([...this.#entities].filter(([key]) => which.includes(key)));
+    }
+    const behind = [...this.#entities].filter(([key]) => key > which.after).toSorted();
+    return new Map(behind.slice(0, which.max));
+  }
+
+  /** The checkpoint is gone, and with it the entities or not. */
+  lose(entities: boolean): void {
+    this.#checkpoint = null;
+    if (entities) this.#entities.clear();
   }
 
   #extendTrail(entry: TrailEntry): void {
@@ -85,7 +112,7 @@ export class ModelSpool {
       },
       trail: async () => [...this.#trail],
       room: async () => undefined,
-      entities: async () => new Map(),
+      entities: async (_stream, which) => this.#choose(which),
       note: () => undefined,
       read: never,
       arrival: never,

@@ -1,0 +1,231 @@
+// The collection as it truly is: its entities, how they change, and all that ever stood, each with
+// the time that it stood for. The truth is kept in the words in which changes are told: an entity
+// or a part, its key, and its content without what is not compared.
+
+import type { Random } from '../../../src/sandbox/random.ts';
+import type { Traits } from './traits.ts';
+
+/** A part of an entity. */
+export interface Rule {
+  readonly id: string;
+  readonly n: number;
+}
+
+/** One entity at a moment. */
+export interface Row {
+  readonly id: string;
+  /** What the list shows of it. */
+  readonly name: string;
+  /** What only its own answer shows, where there is one. */
+  readonly n: number;
+  readonly tags: readonly string[];
+  readonly rules: readonly Rule[];
+  /** Where it stands in the list. */
+  readonly place: number;
+  readonly updatedAt: number;
+}
+
+/** A content and the time that it stood for; what the list and the entity's own answer show apart. */
+export interface Span {
+  readonly listed: string;
+  readonly detailed: string;
+  readonly from: number;
+  to: number;
+}
+
+/** Few enough for many readings in a short time. */
+const rowsMax = 30;
+
+/** The entities of one server. */
+export class ModelCollection {
+  /** By key, in the order of time. */
+  readonly spans = new Map<string, Span[]>();
+  /** When an entity moved in the list. */
+  readonly #moved = new Map<string, number[]>();
+  readonly #traits: Traits;
+  readonly #random: Random;
+  /** The list as it stood from a time on. */
+  readonly #past: { readonly at: number; readonly rows: readonly Row[] }[] = [];
+  #rows: readonly Row[] = [];
+  #count = 0;
+  #front = 0;
+  readonly #gone: string[] = [];
+  /** Changes that will be taken back. */
+  #flaps: { readonly at: number; readonly row: Row }[] = [];
+
+  constructor(traits: Traits, random: Random, now: number) {
+    this.#traits = traits;
+    this.#random = random;
+    const rows = Array.from({ length: traits.history }, () => this.#newRow(now));
+    this.#set(rows, now);
+  }
+
+  /** The list as it stood at a moment. */
+  rowsAt(at: number): readonly Row[] {
+    const found = this.#past.findLast((past) => past.at <= at);
+    return found?.rows ?? this.#past[0]?.rows ?? [];
+  }
+
+  /** An entity that moves while the list is read may be missed, and its parts with it. */
+  hasMoved(key: string, from: number, to: number): boolean {
+    const id = key.split(' ').at(-1) ?? '';
+    return (this.#moved.get(id) ?? []).some((at) => at >= from && at <= to);
+  }
+
+  /** Some changes, and those that are due to be taken back. */
+  change(now: number): readonly string[] {
+    const told: string[] = [];
+    for (const { row } of this.#flaps.filter(({ at }) => at <= now)) {
+      const known = this.#rows.find(({ id }) => id === row.id);
+      if (known === undefined) continue;
+      this.#replace({ ...row, place: known.place }, now);
+      told.push(`back ${row.id}`);
+    }
+    this.#flaps = this.#flaps.filter(({ at }) => at > now);
+    for (let n = 1 + this.#random.below(this.#traits.burst); n > 0; n -= 1) {
+      told.push(this.#changeOne(now));
+    }
+    return told;
+  }
+
+  /** Most of them go at once. */
+  removeMany(now: number): void {
+    const kept = this.#rows.filter(() => this.#random.chance(0.3));
+    this.#gone.push(...this.#rows.filter((row) => !kept.includes(row)).map(({ id }) => id));
+    this.#set(kept, now);
+  }
+
+  /** No change will be taken back any more. */
+  settle(): void {
+    this.#flaps = [];
+  }
+
+  #changeOne(now: number): string {
+    const row = this.#rows[this.#random.below(this.#rows.length)];
+    const what = this.#random.next();
+    if (row === undefined || (what < 0.3 && this.#rows.length < rowsMax)) {
+      const created = this.#newRow(now);
+      this.#set([...this.#rows, created], now);
+      return `created ${created.id}`;
+    }
+    if (what < 0.5) {
+      this.#gone.push(row.id);
+      this.#set(
+        this.#rows.filter((other) => other !== row),
+        now,
+      );
+      return `deleted ${row.id}`;
+    }
+    if (!this.#traits.named) return 'nothing';
+    this.#replace(this.#changed(row, now), now);
+    if (this.#random.chance(this.#traits.flaps)) {
+      this.#flaps.push({ at: now + this.#random.below(120_000), row });
+    }
+    return `updated ${row.id}`;
+  }
+
+  #replace(row: Row, now: number): void {
+    const known = this.#rows.find(({ id }) => id === row.id);
+    if (known !== undefined && known.place !== row.place) {
+      this.#moved.set(row.id, [...(this.#moved.get(row.id) ?? []), now]);
+    }
+    this.#set(
+      this.#rows.map((other) => (other.id === row.id ? row : other)),
+      now,
+    );
+  }
+
+  #changed(row: Row, now: number): Row {
+    const random = this.#random;
+    const place = this.#traits.moves ? this.#first() : row.place;
+    this.#count += 1;
+    const count = this.#count;
+    const how = random.next();
+    const moved = { ...row, place, updatedAt: now };
+    if (how < 0.3) return { ...moved, name: `name ${count}` };
+    if (how < 0.5) return { ...moved, name: `name ${count}`, n: count };
+    if (how < 0.6) return { ...moved, tags: [`t${count}`, ...row.tags.slice(0, 2)] };
+    if (!this.#traits.parts || how < 0.7) return { ...moved, n: count };
+    const [first, ...rest] = row.rules;
+    if (first === undefined || how < 0.8) {
+      return { ...moved, rules: [{ id: `u${count}`, n: count }, ...row.rules] };
+    }
+    if (how < 0.87) return { ...moved, rules: rest };
+    if (how < 0.95) return { ...moved, rules: [{ ...first, n: count }, ...rest] };
+    return { ...moved, rules: [...rest, first] };
+  }
+
+  #newRow(now: number): Row {
+    const random = this.#random;
+    this.#count += 1;
+    const n = this.#count;
+    const isAgain = this.#traits.named && this.#gone.length > 0 && random.chance(0.2);
+    const again = isAgain ? random.pick(this.#gone) : null;
+    const id = again !== null && !this.#rows.some((row) => row.id === again) ? again : `e${n}`;
+    const rules = this.#traits.parts ? random.below(4) : 0;
+    return {
+      id,
+      name: `name ${n}`,
+      n,
+      tags: [`t${n}`, 'x', 'y'].slice(random.below(3)),
+      rules: Array.from({ length: rules }, (_, index) => ({ id: `u-${index}`, n })),
+      place: this.#traits.moves ? this.#first() : random.next(),
+      updatedAt: now,
+    };
+  }
+
+  #first(): number {
+    this.#front -= 1;
+    return this.#front;
+  }
+
+  #set(rows: readonly Row[], now: number): void {
+    this.#rows = rows.toSorted((a, b) => a.place - b.place);
+    this.#past.push({ at: now, rows: this.#rows });
+    const stands = this.#truth();
+    for (const [key, spans] of this.spans) {
+      const last = spans.at(-1);
+      const content = stands.get(key);
+      if (last === undefined || last.to <= now) continue;
+      const isSame = content?.listed === last.listed && content.detailed === last.detailed;
+      if (!isSame) last.to = now;
+    }
+    for (const [key, content] of stands) {
+      const spans = this.spans.get(key) ?? [];
+      this.spans.set(key, spans);
+      if (spans.at(-1)?.to === Number.POSITIVE_INFINITY) continue;
+      spans.push({ ...content, from: now, to: Number.POSITIVE_INFINITY });
+    }
+  }
+
+  #truth(): ReadonlyMap<string, Pick<Span, 'listed' | 'detailed'>> {
+    const truth = new Map<string, Pick<Span, 'listed' | 'detailed'>>();
+    for (const { id, name, n, tags, rules } of this.#rows) {
+      const own = { n, tags: tags.toSorted() };
+      const key = this.#traits.named ? keyOf('item', id) : keyOf('item', `${n}`);
+      const named = { ...(this.#traits.named ? { id } : {}), name };
+      if (!this.#traits.detail) {
+        truth.set(key, { listed: contentOf({ ...named, ...own }), detailed: '' });
+        continue;
+      }
+      const parts = this.#traits.parts ? { rules: rules.map((rule) => rule.id) } : {};
+      truth.set(key, { listed: contentOf(named), detailed: contentOf({ ...own, ...parts }) });
+      for (const rule of this.#traits.parts ? rules : []) {
+        truth.set(keyOf('rule', rule.id, id), { listed: '', detailed: contentOf({ ...rule }) });
+      }
+    }
+    return truth;
+  }
+}
+
+/** What an entity is known by here. */
+export function keyOf(kind: string, id: string, parent = ''): string {
+  return `${kind} ${id}${parent === '' ? '' : ` of ${parent}`}`;
+}
+
+/** A content as text, its members sorted. */
+export function contentOf(members: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(members).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  );
+}

@@ -1,0 +1,187 @@
+// What is owed to the sinks of a collection, and whether it was told. The rule, where polls have
+// read all of it with nothing going wrong:
+//
+//   a new entity is owed after one of them;
+//   an update after two that lie `confirm_after` apart; one that goes back to what was before, once
+//   that has also lasted for `settle`;
+//   a removal after as many as the rules say and `settle`, and of many at once after three;
+//   when all has been well for long, what was told is what stands.
+
+import type { PollResult } from '../../../src/fetch/outcome.ts';
+import type { ModelCollection, Span } from './model.ts';
+import type { ModelServer } from './server.ts';
+import { type Poll, ToldCollection } from './told.ts';
+import type { Traits } from './traits.ts';
+
+/** Polls in a row that may fail while nothing goes wrong any more. */
+const failuresMax = 12;
+/** An absence of many needs so many readings, and one more where the first was the last of others. */
+const removalReadings = 4;
+/** So long may a poll take in which a content is told that has just gone. */
+const pollMs = 10_000;
+/** Of so many entities most show a new field, also where some are new themselves. */
+const commonMin = 8;
+/** Most of them are not told one by one, unless as many are known that have just gone. */
+const hollowShare = 0.7;
+
+/** Watches one world. */
+export class Oracle {
+  readonly told: ToldCollection;
+  readonly #traits: Traits;
+  readonly #collection: ModelCollection;
+  readonly #conditions: readonly string[];
+  /** Entities that were denied by their ids are asked again when their turn comes. */
+  readonly #deniedUntil: ReadonlyMap<string, number>;
+  #well: Poll[] = [];
+  #isSecondLook = false;
+  /** Since when each poll has told that the company is denied or gone, and whether one was killed. */
+  #deniedSince: number | null = null;
+  #denials = 0;
+  /** Times that the company may have been lost, each begun by a reading. */
+  #losses = 0;
+  #mayLose = true;
+  /** So many entities have had a new field at once. */
+  #drifting = Number.POSITIVE_INFINITY;
+
+  constructor(
+    traits: Traits,
+    collection: ModelCollection,
+    {
+      conditions,
+      deniedUntil,
+    }: { conditions: readonly string[]; deniedUntil: ReadonlyMap<string, number> },
+  ) {
+    this.#traits = traits;
+    this.#collection = collection;
+    this.#deniedUntil = deniedUntil;
+    this.#conditions = conditions;
+    this.told = new ToldCollection(traits, collection);
+  }
+
+  get findings(): string[] {
+    return this.told.findings;
+  }
+
+  /** Takes note of a poll that has ended with what it has told, and looks. */
+  observe(
+    result: PollResult | 'killed',
+    ended: Omit<Poll, 'isDone' | 'isSecondLook'>,
+    texts: readonly string[],
+  ): void {
+    const isDone = result !== 'killed' && result.outcome === 'done';
+    const poll = { ...ended, isDone, isSecondLook: this.#isSecondLook };
+    this.told.take(texts, poll);
+    this.#lookAtScope(result, poll);
+    // It stays due where one fails, and is forgotten in a kill.
+    if (isDone && !poll.isPart) this.#isSecondLook = result.againMs !== undefined;
+    else if (result === 'killed') this.#isSecondLook = false;
+    if (isDone && !poll.troubles.any && !poll.isPart) {
+      this.#well.push(poll);
+      if (this.told.isBegun && !this.#traits.jumps) this.#lookForLost();
+    } else this.#well = [];
+  }
+
+  /** What was seen before looks otherwise from now on. */
+  changeSchema(entities: number): void {
+    this.#well = [];
+    this.#drifting = entities >= commonMin ? entities : Number.POSITIVE_INFINITY;
+  }
+
+  /** All that was told is forgotten, and is told again. */
+  loseState(): void {
+    this.told.loseState();
+    this.#mayLose = true;
+    this.#denials = 0;
+    this.#isSecondLook = false;
+  }
+
+  /** The end, long after anything went wrong. */
+  finish({ hasExtra }: ModelServer): void {
+    const { findings } = this.told;
+    if (this.#well.length < failuresMax) findings.push('polls fail though all is well');
+    if (!this.told.isBegun) findings.push('there is no baseline');
+    for (const [key, content] of this.#standing()) {
+      if (!this.told.isTold(key, content)) findings.push(`not as it is at the end: ${key}`);
+    }
+    const { trouble, crash, lagMs, flaps, rules, named, parts } = this.#traits;
+    const isQuiet = trouble === 0 && crash === 0 && lagMs === 0 && flaps === 0;
+    const isPlain = isQuiet && rules.confirmAfterMs > 0 && named && !parts;
+    if (isPlain && this.told.hollow > hollowShare * this.#drifting) {
+      findings.push(`${this.told.hollow} updates that are but a new field`);
+    }
+    if (!hasExtra && this.told.hollow > 0) findings.push('an update of nothing');
+  }
+
+  #standing(): ReadonlyMap<string, Span | null> {
+    const standing = new Map<string, Span | null>();
+    for (const [key, spans] of this.#collection.spans) {
+      const last = spans.at(-1);
+      standing.set(key, last?.to === Number.POSITIVE_INFINITY ? last : null);
+    }
+    return standing;
+  }
+
+  #lookForLost(): void {
+    for (const [key, content] of this.#standing()) {
+      if (this.told.isTold(key, content) || !this.#isOwed(key, content)) continue;
+      const what = content === null ? 'deleted' : JSON.stringify(content);
+      this.findings.push(`lost: ${key}, ${what}`);
+    }
+  }
+
+  #isOwed(key: string, content: Span | null): boolean {
+    const { rules, lagMs } = this.#traits;
+    const deniedUntil = this.#deniedUntil.get(key.split(' ').at(-1) ?? '') ?? 0;
+    const spans = this.#collection.spans.get(key) ?? [];
+    const since = content === null ? (spans.at(-1)?.to ?? 0) : content.from;
+    const seen = this.#well.filter(
+      ({ begunAt, endedAt }) =>
+        begunAt - lagMs > since &&
+        endedAt > deniedUntil &&
+        !this.#collection.hasMoved(key, begunAt - lagMs, endedAt),
+    );
+    const [first] = seen;
+    const last = seen.at(-1);
+    if (first === undefined || last === undefined) return false;
+    if (content === null) {
+      const readings = seen.filter(({ isSecondLook }) => !isSecondLook);
+      return (
+        readings.length >= Math.max(removalReadings, rules.removalsAfter + 1) &&
+        (readings.at(-2)?.begunAt ?? 0) - (readings[0]?.endedAt ?? 0) > rules.settleMs
+      );
+    }
+    if (this.told.isAbsent(key)) return true;
+    const isReturn = spans.some(
+      (other) =>
+        other !== content &&
+        (other.listed === content.listed || other.detailed === content.detailed),
+    );
+    const from = isReturn ? since + rules.settleMs + pollMs : since;
+    const sure = seen.find(({ begunAt }) => begunAt - lagMs > from);
+    // Confirmed by a later one.
+    if (sure === undefined) return false;
+    return rules.confirmAfterMs === 0 || last.begunAt - sure.endedAt >= rules.confirmAfterMs;
+  }
+
+  /** Told once while it lasts, and where it lasts. */
+  #lookAtScope(result: PollResult | 'killed', { endedAt, troubles }: Poll): void {
+    const told = this.#conditions.filter((condition) => condition === 'source.scope_lost').length;
+    if (troubles.scope && this.#mayLose) {
+      this.#losses += 1;
+      this.#mayLose = false;
+    }
+    if (troubles.listed) this.#mayLose = true;
+    const { detail, trouble, denied } = this.#traits;
+    // One that is denied by its id is told so, too.
+    const mayDeny = detail && (trouble > 0 || denied);
+    if (told > this.#losses && !mayDeny)
+      this.findings.push('the company was told as lost too often');
+    const isDenied = result !== 'killed' && result.outcome === 'denied' && troubles.scope;
+    if (!isDenied) this.#denials = 0;
+    else if (this.#denials++ === 0) this.#deniedSince = endedAt;
+    const isLasting = this.#denials > 1 && endedAt - (this.#deniedSince ?? endedAt) > 6_000;
+    if (isLasting && told === 0) {
+      this.findings.push('the company is lost, and nobody was told');
+    }
+  }
+}

@@ -1,0 +1,288 @@
+// What the sinks were told of one collection, change after change, and whether each of them is
+// true. The rule:
+//
+//   created, updated, deleted follow each other as they can, each from what was told before, with
+//   its version counted on;
+//   what is told to stand stood when the reading saw it, and an update also `confirm_after` before;
+//   what is told as deleted was away in as many readings, as long and as often as the rules say;
+//   one baseline for each time that nothing was known.
+//
+// A baseline that is only summed up leaves open what each entity was: anything that stood while it
+// was read may be what the next change begins with.
+
+import type { ModelCollection, Span } from './model.ts';
+import { contentOf, keyOf } from './model.ts';
+import type { Troubles } from './server.ts';
+import type { Traits } from './traits.ts';
+
+/** One poll that has ended. */
+export interface Poll {
+  readonly begunAt: number;
+  readonly endedAt: number;
+  readonly troubles: Troubles;
+  /** The log says that the collection could not be read whole. */
+  readonly isPart: boolean;
+  readonly isDone: boolean;
+  /** It was there to confirm the one before, and says nothing of what is missing. */
+  readonly isSecondLook: boolean;
+}
+
+/** A content in the two parts that it is read in. */
+type Content = Pick<Span, 'listed' | 'detailed'>;
+
+/** What was told of one key last; null: that it is not there. More than one where that is open. */
+interface Told {
+  readonly options: readonly (Content | null)[];
+  readonly version: number | null;
+}
+
+/** A change as it is told. */
+interface ToldChange {
+  readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';
+  readonly entity_kind: string;
+  readonly entity_id: string;
+  readonly parent_id?: string;
+  readonly entity_version: number;
+  readonly epoch: string;
+  readonly generation: number;
+  readonly changed?: readonly string[];
+  readonly before?: Members;
+  readonly after?: Members;
+  readonly count?: number;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** The content of an entity without that of its own answer. */
+const nothing = contentOf({});
+/** An absence of many needs so many readings. */
+const suspectReadings = 3;
+
+/** Follows what is told. */
+export class ToldCollection {
+  readonly findings: string[] = [];
+  /** Updates that say nothing but that a field is new. */
+  hollow = 0;
+  readonly #traits: Traits;
+  readonly #collection: ModelCollection;
+  #told = new Map<string, Told>();
+  #isBegun = false;
+  /** Polls of before the baseline. */
+  #reading: Poll[] = [];
+  /** Polls that looked for what is missing, since the state was lost. */
+  #polls: Poll[] = [];
+
+  constructor(traits: Traits, collection: ModelCollection) {
+    this.#traits = traits;
+    this.#collection = collection;
+  }
+
+  /** The state is gone: all is told anew. */
+  loseState(): void {
+    this.#isBegun = false;
+    this.#told = new Map();
+    this.#reading = [];
+    this.#polls = [];
+  }
+
+  /** Takes what one poll has told. */
+  take(texts: readonly string[], poll: Poll): void {
+    this.#polls.push(poll);
+    this.#reading.push(poll);
+    const changes = texts.map((text) => JSON.parse(text) as ToldChange);
+    this.#lookAtRemovals(changes, poll);
+    for (const change of changes) {
+      const isFirst = change.change === 'baseline' || change.change === 'state';
+      if (isFirst && this.#isBegun) this.#find('a baseline though the state was there', change);
+      if (change.change === 'baseline') this.#takeBaseline(change);
+      else this.#takeChange(change, poll);
+    }
+    if (this.#traits.rules.baseline === 'summary' || this.#isBegun) return;
+    // States are told as they are met, until a reading is through.
+    const { isDone } = poll;
+    this.#isBegun = isDone || changes.some(({ change }) => change !== 'state');
+    if (!isDone || poll.isPart || poll.troubles.any) return;
+    for (const key of this.#collection.spans.keys()) {
+      const isAway = this.#wasAway(key, poll.begunAt - this.#traits.lagMs, poll.endedAt);
+      if (!isAway && this.isAbsent(key)) this.#find(`not in the baseline: ${key}`);
+    }
+  }
+
+  /** What was told of each key, or may have been. */
+  isTold(key: string, content: Content | null): boolean {
+    const { options } = this.#told.get(key) ?? { options: [null] };
+    return options.some((option) => isSame(option, content));
+  }
+
+  /** It was told as gone, or never told. */
+  isAbsent(key: string): boolean {
+    return this.#told.get(key)?.options.every((option) => option === null) ?? true;
+  }
+
+  /** Whether there was a baseline for the state as it is. */
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
+  /** It is only summed up: all that stood while it was read may be in it. */
+  #takeBaseline(change: ToldChange): void {
+    this.#isBegun = true;
+    const from = (this.#reading[0]?.begunAt ?? 0) - this.#traits.lagMs;
+    const to = this.#reading.at(-1)?.endedAt ?? 0;
+    const isClean = this.#reading.every(({ troubles, isPart }) => !troubles.any && !isPart);
+    let [least, most] = [0, 0];
+    for (const key of this.#collection.spans.keys()) {
+      const contents = this.#contents(key, from, to);
+      const isThroughout = isClean && !this.#wasAway(key, from, to);
+      if (contents.length > 0) most += 1;
+      if (isThroughout) least += 1;
+      const denied = isClean ? [] : contents.map(({ listed }) => ({ listed, detailed: nothing }));
+      const options = [...contents, ...denied, ...(isThroughout ? [] : [null])];
+      this.#told.set(key, { options, version: null });
+    }
+    const { count = -1 } = change;
+    if (count < least || count > most) this.#find(`a baseline of ${least} to ${most}`, change);
+  }
+
+  #takeChange(change: ToldChange, { begunAt, endedAt, troubles }: Poll): void {
+    const { lagMs, rules, jumps } = this.#traits;
+    const key = keyFor(change, this.#traits);
+    const told = this.#told.get(key) ?? { options: [null], version: null };
+    const before = change.before === undefined ? null : this.#contentOf(change, change.before);
+    const after = change.after === undefined ? null : this.#contentOf(change, change.after);
+    const { version } = told;
+    const isNew = told.options.every((option) => option === null);
+    const isState = change.change === 'state';
+    const expected = isNew || change.change === 'created' ? 1 : version && version + 1;
+    if (expected !== null && change.entity_version !== expected) {
+      this.#find(`version ${expected} is due`, change);
+    }
+    if (!isState && !told.options.some((option) => isSame(option, before))) {
+      this.#find(`not what was told before: ${JSON.stringify(told.options)}`, change);
+    }
+    const is = before === null ? 'created' : after === null ? 'deleted' : 'updated';
+    if (change.change !== is && !isState) this.#find(`it is ${is}`, change);
+    this.#told.set(key, { options: [after], version: change.entity_version });
+    const window = { from: begunAt - lagMs, to: endedAt };
+    // One that nobody may read by its id is told as it is listed.
+    const mayBePart = after?.detailed === nothing && troubles.any;
+    const standing = mayBePart ? { listed: after.listed } : after;
+    if (standing !== null && !this.#stood(key, standing, window)) {
+      this.#find('it did not stand', change);
+    }
+    if (is !== 'updated') return;
+    if (isSame(before, after)) this.hollow += 1;
+    else this.#lookAtPaths(change);
+    const seenBefore = { from: 0, to: endedAt - rules.confirmAfterMs };
+    // Taken back and changed again it is the same content.
+    if (!jumps && !isSame(before, after) && !this.#stood(key, after, seenBefore)) {
+      this.#find('told before it was confirmed', change);
+    }
+  }
+
+  #lookAtPaths(change: ToldChange): void {
+    const [before, after] = [membersOf(change.before), membersOf(change.after)];
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    const differing = names.filter(
+      (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+    );
+    const paths = (change.changed ?? []).filter((path) => path !== 'extra');
+    if (paths.toSorted().join() !== differing.toSorted().join()) {
+      this.#find(`${differing.join()} differ`, change);
+    }
+  }
+
+  /** So many at once, and each away long enough. */
+  #lookAtRemovals(changes: readonly ToldChange[], poll: Poll): void {
+    const { rules, lagMs, jumps } = this.#traits;
+    const removed = changes.filter(({ change }) => change === 'deleted');
+    const known = [...this.#told.values()].filter(({ options }) => options.some(Boolean)).length;
+    const many = Math.max(rules.brake.count, rules.brake.share * known);
+    const readings = removed.length > many ? suspectReadings : rules.removalsAfter;
+    for (const change of removed) {
+      const key = keyFor(change, this.#traits);
+      const isAway = ({ begunAt, endedAt }: Poll) => this.#wasAway(key, begunAt - lagMs, endedAt);
+      // Where it was surely seen it began to be away anew.
+      const seen = this.#polls.findLastIndex(
+        (other) => other.isDone && !other.isPart && !other.troubles.any && !isAway(other),
+      );
+      const away = this.#polls
+        .slice(seen + 1)
+        .filter((other) => !other.isSecondLook && (other.troubles.lied || isAway(other)));
+      if (!isAway(poll)) this.#find('it stands', change);
+      else if (away.length < Math.max(readings, rules.removalsAfter)) {
+        this.#find(`away in no more than ${away.length} readings`, change);
+      }
+      const first = away[0] ?? poll;
+      if (!jumps && poll.endedAt - first.begunAt < rules.settleMs) {
+        this.#find('away for a short time', change);
+      }
+    }
+  }
+
+  /** It may have been missed by a reading: away at some time, or moving while the list was read. */
+  #wasAway(key: string, from: number, to: number): boolean {
+    return !this.#stoodThroughout(key, from, to) || this.#collection.hasMoved(key, from, to);
+  }
+
+  #stoodThroughout(key: string, from: number, to: number): boolean {
+    let until = from;
+    for (const span of this.#collection.spans.get(key) ?? []) {
+      if (span.from <= until && span.to > until) until = span.to;
+    }
+    return until > to;
+  }
+
+  /** What stood at some time; its parts apart, since they are read one after the other. */
+  #contents(key: string, from: number, to: number): readonly Content[] {
+    const spans = this.#collection.spans.get(key) ?? [];
+    const within = spans.filter((span) => span.from <= to && span.to >= from);
+    return within.flatMap(({ listed }) => within.map(({ detailed }) => ({ listed, detailed })));
+  }
+
+  /** In both of its parts, or in the one that was seen. */
+  #stood(
+    key: string,
+    content: Partial<Content> | null,
+    { from, to }: { from: number; to: number },
+  ): boolean {
+    const { listed, detailed } = content ?? {};
+    return this.#contents(key, from, to).some(
+      (other) =>
+        (listed ?? other.listed) === other.listed &&
+        (detailed ?? other.detailed) === other.detailed,
+    );
+  }
+
+  #contentOf({ entity_kind }: ToldChange, members: Members | undefined): Content {
+    const { name, id, ...own } = membersOf(members);
+    const { detail, named } = this.#traits;
+    if (entity_kind === 'rule') return { listed: '', detailed: contentOf({ ...own, id }) };
+    const listed = { ...(named ? { id } : {}), name };
+    if (!detail) return { listed: contentOf({ ...listed, ...own }), detailed: '' };
+    return { listed: contentOf(listed), detailed: contentOf(own) };
+  }
+
+  #find(what: string, change?: ToldChange): void {
+    this.findings.push(`${what}${change === undefined ? '' : `: ${JSON.stringify(change)}`}`);
+  }
+}
+
+/** Without what is not compared, or is new over night. */
+function membersOf(members: Members | undefined): Members {
+  const { updated_at: _, extra: __, tags, ...own } = members ?? {};
+  return Array.isArray(tags) ? { ...own, tags: tags.toSorted() } : own;
+}
+
+function keyFor(
+  { entity_kind, entity_id, parent_id, before, after }: ToldChange,
+  { named }: Traits,
+) {
+  if (!named) return keyOf(entity_kind, String((after ?? before)?.n));
+  return keyOf(entity_kind, entity_id, parent_id);
+}
+
+function isSame(a: Content | null, b: Content | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.listed === b.listed && a.detailed === b.detailed;
+}

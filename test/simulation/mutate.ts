@@ -1,0 +1,63 @@
+// `npm run simulate -- --mutations`: puts flaws into a copy of the code, one at a time, and has the
+// simulation look for each. One that is not found means that a world or its oracle is too weak. The
+// copy stands in a temporary directory; the code itself is never touched.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Mutation, mutations } from './mutations.ts';
+
+const root = join(import.meta.dirname, '../..');
+/** Worlds in which a flaw is looked for, until one shows it. */
+const seedsMax = 600;
+
+/** Looks for the flaws of these kinds of worlds. Resolves with how many were not found. */
+export async function findMutations(kinds: readonly string[]): Promise<number> {
+  const copy = await mkdtemp(join(tmpdir(), 'mutations-'));
+  const wanted = mutations.filter(({ of }) => kinds.includes(of));
+  let found = 0;
+  try {
+    for (const part of ['src', 'test/simulation', 'test/support', 'package.json']) {
+      await cp(join(root, part), join(copy, part), { recursive: true });
+    }
+    await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+    for (const mutation of wanted) {
+      const seed = await look(copy, mutation);
+      if (seed !== null) found += 1;
+      console.log(`${seed === null ? 'NOT found' : `found by ${seed}`}: ${mutation.what}`);
+    }
+  } finally {
+    await rm(copy, { recursive: true });
+  }
+  console.log(`${found} of ${wanted.length} found`);
+  return wanted.length - found;
+}
+
+/** The code with one flaw in it. Throws where the code is no more as the mutation knows it. */
+export async function mutated({ file, from, to, what }: Mutation): Promise<string> {
+  const code = await readFile(join(root, file), 'utf8');
+  const parts = code.split(from);
+  if (parts.length !== 2) throw new Error(`${file} has not just one place for: ${what}`);
+  return parts.join(to);
+}
+
+/** The seed that shows the flaw; null where none does. */
+async function look(copy: string, mutation: Mutation): Promise<string | null> {
+  const file = join(copy, mutation.file);
+  const whole = await readFile(file);
+  await writeFile(file, await mutated(mutation));
+  const args = ['--of', mutation.of, '--seeds', String(seedsMax), '--first'];
+  const child = spawn(process.execPath, ['test/simulation/main.ts', ...args], { cwd: copy });
+  let said = '';
+  child.stderr.on('data', (data: Buffer) => {
+    said += data.toString();
+  });
+  child.stdout.resume();
+  const [code] = (await once(child, 'close')) as [number | null];
+  await writeFile(file, whole);
+  const seed = /^\w+ seed \d+/m.exec(said)?.[0];
+  if (code !== 0 && seed === undefined) throw new Error(`${mutation.what}: ${said}`);
+  return seed ?? null;
+}

@@ -1,0 +1,131 @@
+// The flaws that the simulation must find: for each engine what its authors could have written
+// instead and not noticed. A text that is no more in the code is an error (mutations.test.ts), so
+// that they move with it.
+
+import type { Kind } from './worlds.ts';
+
+/** One flaw. */
+export interface Mutation {
+  /** What is wrong then. */
+  readonly what: string;
+  readonly of: Kind;
+  readonly file: string;
+  /** Stands once in the file. */
+  readonly from: string;
+  readonly to: string;
+}
+
+const collection = 'src/fetch/collection';
+
+/** All of them. */
+export const mutations: readonly Mutation[] = [
+  {
+    ...{ of: 'collection', file: `${collection}/judge.ts` },
+    what: 'a change counts as confirmed by whatever reading is next',
+    from: 'now - pending.at >= reading.confirmAfterMs',
+    to: 'now >= pending.at',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/judge.ts` },
+    what: 'a removal is told a reading too early',
+    from: 'absent.count >= readings &&',
+    to: 'absent.count >= readings - 1 &&',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/judge.ts` },
+    what: 'an absence need not last',
+    from: '&& now - absent.since >= settleMs',
+    to: '',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/judge.ts` },
+    what: 'no absence is too large to be believed',
+    from: 'missing > 0 && (many || missing === known)',
+    to: 'many && missing > known',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/judge.ts` },
+    what: 'going back to what was before is told at once',
+    from: 'if (left >= 0 && left < reading.settleMs) {',
+    to: 'if (left < -1) {',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/judge.ts` },
+    what: 'a field that is new everywhere is a change of each entity',
+    from: 'count >= driftMin && count > half',
+    to: 'count < driftMin && count > half',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/generation.ts` },
+    what: 'absences count in an incomplete reading',
+    from: 'if (reading.flaw === null && !isSecondLook) {',
+    to: 'if (!isSecondLook) {',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/generation.ts` },
+    what: 'absences count in the look that is to confirm a change',
+    from: 'if (reading.flaw === null && !isSecondLook) {',
+    to: 'if (reading.flaw === null) {',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/generation.ts` },
+    what: 'what is not listed is not asked for by its id',
+    from: "const there = withParent ? 'gone' : await stillThere(key);",
+    to: "const there = withParent || stillThere !== null ? 'gone' : 'there';",
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/generation.ts` },
+    what: 'versions are not counted on',
+    from: 'version: onlyDrift ? before.version : before.version + 1,',
+    to: 'version: before.version,',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/whole-list.ts` },
+    what: 'the second page of a list is dropped',
+    from: 'if (taken !== null) await',
+    to: 'if (taken !== null && this.#pages !== 2) await',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/whole-list.ts` },
+    what: 'the length that a list tells is not heeded',
+    from: 'verdicts.page ?? verdicts.whole ?? null',
+    to: 'verdicts.page ?? null',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/poller.ts` },
+    what: 'changes are held without the entities as told',
+    from: 'entities: made.known.change,',
+    to: 'entities: { put: [], drop: [] },',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/poller.ts` },
+    what: 'what could not be held counts as told',
+    from: `      this.#known = null;
+      if (signal.aborted`,
+    to: '      if (signal.aborted',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/poller.ts` },
+    what: 'the baseline is never closed',
+    from: "baseline: isFirst && !closes ? 'open' : 'told',",
+    to: "baseline: isFirst || !closes ? 'open' : 'told',",
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/known.ts` },
+    what: 'what waits to be confirmed is not looked at again',
+    from: 'mark === undefined || mark.waits',
+    to: 'mark === undefined',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/entities.ts` },
+    what: 'parts are known by their ids alone, whatever they are parts of',
+    from: 'entityOf([kind, parentId, list, id]',
+    to: "entityOf([kind, '', list, id]",
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/canonical.ts` },
+    what: 'the order of what has none is compared',
+    from: 'elements.sort();',
+    to: 'elements.slice();',
+  },
+];
