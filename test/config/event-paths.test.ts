@@ -16,6 +16,8 @@ import { aConfig, flawLines } from './config-text.ts';
 const sources = [
   '  audit: { type: audit_events, upstream: edge }',
   '  fw: { type: firewall, upstream: ops }',
+  '  hosts: { type: hosts, upstream: ops }',
+  '  tickets: { type: tickets, upstream: ops, mapping: { class: account_change, fields: { user.name: a } } }',
   '  web: { type: logs, upstream: ops, path: /x, mapping: { class: http_activity, fields:',
   '    { src_endpoint.ip: a, dst_endpoint.ip: b, http_request.http_method: m, http_response.code: c } } }',
 ].join('\n');
@@ -66,6 +68,12 @@ test.each([
 
   expect(lines).toEqual([expect.stringMatching(/^c\.yaml:2:43 routes\[0\]\.where: /)]);
   expect(lines[0]).toContain(why);
+});
+
+test('events of a resource have what changes have, and what a mapping or an inventory makes of them', () => {
+  expect(where('hosts', 'event.device.ip == "x" || event.entity.name == "x"')).toEqual([]);
+  expect(where('tickets', 'event.user.name == "x" || event.entity.name == "x"')).toEqual([]);
+  expect(where('fw', 'event.user.name == "x"')[0]).toContain('has user');
 });
 
 test.each([
