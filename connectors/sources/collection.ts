@@ -131,6 +131,9 @@ export function defineCollections<F extends Fields & CollectionFields>({
         ({ path, detail }) => detail && isPerCompany(detail.path) && !isPerCompany(path),
       );
       if (loose) return 'detail holds {company_id}, so path must hold it, too';
+      if (declared.some(({ entity, detail }) => detail && entity.ids.length === 0)) {
+        return 'detail needs an id, by which each entity is asked for';
+      }
       if (declared.some(({ single, detail }) => single && detail)) {
         return 'detail does not go with single: the answer is the whole object';
       }

@@ -206,6 +206,10 @@ test.each([
     '2:74 sources.rules: detail does not go with single',
   ],
   [
+    'rules: { type: collection, upstream: edge, path: /rules, id: null, detail: "/rules/{id}" }',
+    '2:70 sources.rules: detail needs an id',
+  ],
+  [
     'tickets: { type: tickets, upstream: ops, mapping: { class: incident } }',
     '2:62 sources.tickets.mapping.class: "incident" is no OCSF class that sluice writes',
   ],
