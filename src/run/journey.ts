@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
-import { type Findings, openFindings } from '../watch/findings.ts';
+import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
@@ -35,7 +35,7 @@ export async function openJourney(
   { polls = true }: { readonly polls?: boolean } = {},
 ): Promise<Journey> {
   try {
-    const findings = openFindings();
+    const findings = new Findings();
     const { log, clock } = tools;
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
     importBackfillFiles(state);

@@ -4,7 +4,7 @@
 
 import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
-import { openHealth, type Patience, usualPatience } from './health.ts';
+import { Health, type Patience } from './health.ts';
 import { History, type Sample, stepMs } from './history.ts';
 import type { Moment } from './live.ts';
 import { type Family, metricFamilies } from './metrics.ts';
@@ -43,7 +43,7 @@ const streamsToldMax = 100;
 export class Board {
   readonly #settings: BoardSettings;
   readonly #history = new History();
-  readonly #health: ReturnType<typeof openHealth>;
+  readonly #health: Health;
   readonly #readers = new Map<EventStream, Hearing>();
   /** Epoch milliseconds. */
   readonly startedAt: number;
@@ -59,7 +59,7 @@ export class Board {
 
   constructor(settings: BoardSettings) {
     this.#settings = settings;
-    this.#health = openHealth(settings.patience ?? usualPatience);
+    this.#health = new Health(settings.patience);
     this.startedAt = settings.clock.now();
     this.#moment = this.#look();
   }
@@ -100,7 +100,7 @@ export class Board {
   }
 
   get ready(): boolean {
-    return this.#health.ailments().length === 0;
+    return this.#health.ailments.length === 0;
   }
 
   /** The body of /readyz. */
@@ -158,7 +158,7 @@ export class Board {
     this.#standing ??= standingOf({
       moment: this.#moment,
       history: this.#history,
-      ailments: this.#health.ailments(),
+      ailments: this.#health.ailments,
       now: this.#settings.clock.now(),
       startedAt: this.startedAt,
       forms: this.#settings.tap?.forms ?? null,

@@ -18,29 +18,27 @@ export interface FoundCount {
   readonly count: number;
 }
 
-/** What was found since the start. */
-export interface Findings {
-  /** The latest few, newest first. */
-  readonly latest: LiveStanding['conditions'];
-  counts(): readonly FoundCount[];
-  add(found: Found): void;
-}
-
 const latestMax = 50;
 
-/** Nothing found yet. */
-export function openFindings(): Findings {
-  const latest: LiveStanding['conditions'][number][] = [];
-  const counts = new Map<string, FoundCount>();
-  return {
-    latest,
-    counts: () => [...counts.values()],
-    add({ condition, stream, observed_at, message }) {
-      latest.unshift({ condition, stream, observed_at, message });
-      latest.length = Math.min(latest.length, latestMax);
-      const key = JSON.stringify([condition, stream]);
-      const known = counts.get(key) ?? { condition, stream, count: 0 };
-      counts.set(key, { ...known, count: known.count + 1 });
-    },
+/** What was found since the start. */
+export class Findings {
+  readonly #latest: LiveStanding['conditions'][number][] = [];
+  readonly #counts = new Map<string, FoundCount>();
+
+  /** The latest few, newest first. */
+  get latest(): LiveStanding['conditions'] {
+    return this.#latest;
+  }
+
+  counts(): readonly FoundCount[] {
+    return [...this.#counts.values()];
+  }
+
+  readonly add = ({ condition, stream, observed_at, message }: Found): void => {
+    this.#latest.unshift({ condition, stream, observed_at, message });
+    this.#latest.length = Math.min(this.#latest.length, latestMax);
+    const key = JSON.stringify([condition, stream]);
+    const known = this.#counts.get(key) ?? { condition, stream, count: 0 };
+    this.#counts.set(key, { ...known, count: known.count + 1 });
   };
 }

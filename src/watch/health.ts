@@ -30,17 +30,6 @@ export interface Ailment {
   readonly message: string;
 }
 
-/** Follows the journey. */
-export interface Health {
-  /** Takes note of the journey as it is now. */
-  observe(
-    moment: Pick<Moment, 'streams' | 'sinks' | 'spool' | 'intervals'>,
-    monotonicMs: number,
-  ): void;
-  /** What is wrong as of the last observation, what concerns most first; empty: ready. */
-  ailments(): readonly Ailment[];
-}
-
 /** How long things may stand still. */
 export interface Patience {
   /** A stream: this many of its intervals, and at least `streamMs`. */
@@ -55,7 +44,7 @@ export interface Patience {
 }
 
 /** Long enough for what mends itself: a restarted far side, a renewed token, one refused page. */
-export const usualPatience: Patience = {
+const usualPatience: Patience = {
   intervals: 5,
   streamMs: 60_000,
   calendarStreamMs: 300_000,
@@ -69,33 +58,43 @@ interface Trace {
   wellAt: number;
 }
 
-/** Starts following. */
-export function openHealth(patience: Patience = usualPatience): Health {
-  const streamTraces = new Map<string, Trace>();
-  const sinkTraces = new Map<string, Trace>();
-  let found: readonly Ailment[] = [];
+/** Follows the journey. */
+export class Health {
+  readonly #patience: Patience;
+  readonly #streamTraces = new Map<string, Trace>();
+  readonly #sinkTraces = new Map<string, Trace>();
+  #ailments: readonly Ailment[] = [];
 
-  const standstillMs = (
-    traces: Map<string, Trace>,
-    { name, progress, resting }: { name: string; progress: string; resting: boolean },
+  constructor(patience: Patience = usualPatience) {
+    this.#patience = patience;
+  }
+
+  /** What is wrong as of the last observation, what concerns most first; empty: ready. */
+  get ailments(): readonly Ailment[] {
+    return this.#ailments;
+  }
+
+  /** Takes note of the journey as it is now; `now` is monotonic. */
+  observe(
+    { streams, sinks, spool, intervals }: Pick<Moment, 'streams' | 'sinks' | 'spool' | 'intervals'>,
     now: number,
-  ): number => {
-    const trace = traces.get(name);
-    if (trace === undefined) traces.set(name, { progress, wellAt: now });
-    else if (resting || trace.progress !== progress) {
-      trace.progress = progress;
-      trace.wellAt = now;
-    }
-    return now - (trace?.wellAt ?? now);
-  };
+  ): void {
+    // There may be thousands of streams, and a few of the reasons are all that most readers see.
+    this.#ailments = [
+      fullnessOf(spool),
+      ...sinks.map((sink) => this.#sinkAilment(sink, now)),
+      ...streams.map((one) => this.#streamAilment(one, intervals.get(one.name) ?? null, now)),
+    ].filter((ailment) => ailment !== null);
+  }
 
-  const streamAilment = (stream: LiveStream, everyMs: number | null, now: number) => {
+  #streamAilment(stream: LiveStream, everyMs: number | null, now: number): Ailment | null {
     const { name, state, records, caught_up_at: caughtUpAt, error } = stream;
+    const patience = this.#patience;
     // Between two dates of a calendar there is nothing to be late with; an interval has an answer
     // due each time.
     const resting = everyMs === null && state === 'waiting' && error === null;
     const progress = `${records} ${caughtUpAt}`;
-    const stillMs = standstillMs(streamTraces, { name, progress, resting }, now);
+    const stillMs = standstillMs(this.#streamTraces, { name, progress, resting }, now);
     const allowedMs =
       everyMs === null
         ? patience.calendarStreamMs
@@ -104,40 +103,34 @@ export function openHealth(patience: Patience = usualPatience): Health {
     if (atOnce !== null || stillMs <= allowedMs) return atOnce;
     const what = `has not come further for ${roughSpanText(stillMs)}`;
     return ailmentOf({ part: 'stream', name, error })('not_advancing', what);
-  };
+  }
 
-  const sinkAilment = (sink: LiveSink, now: number): Ailment | null => {
+  #sinkAilment(sink: LiveSink, now: number): Ailment | null {
     const { name, state, position, delivered, backlog, error } = sink;
+    const { silentSinkMs, failingSinkMs } = this.#patience;
     const resting = backlog === 0 && error === null;
     const progress = `${position} ${delivered}`;
-    const stillMs = standstillMs(sinkTraces, { name, progress, resting }, now);
+    const stillMs = standstillMs(this.#sinkTraces, { name, progress, resting }, now);
     const ailing = ailmentOf({ part: 'sink', name, error });
-    switch (state) {
-      case 'refused':
-        return refusalOf(sink);
-      case 'stopped':
-        return ailing('stopped', 'takes no more events');
-      case 'retrying':
-      case 'idle':
-      case 'sending': {
-        const allowedMs = error === null ? patience.silentSinkMs : patience.failingSinkMs;
-        if (stillMs <= allowedMs) return null;
-        return ailing('not_delivering', `has taken nothing for ${roughSpanText(stillMs)}`);
-      }
-    }
-  };
+    if (state === 'refused') return refusalOf(sink);
+    if (state === 'stopped') return ailing('stopped', 'takes no more events');
+    if (stillMs <= (error === null ? silentSinkMs : failingSinkMs)) return null;
+    return ailing('not_delivering', `has taken nothing for ${roughSpanText(stillMs)}`);
+  }
+}
 
-  return {
-    observe({ streams, sinks, spool, intervals }, now) {
-      // There may be thousands of streams, and a few of the reasons are all that most readers see.
-      found = [
-        fullnessOf(spool),
-        ...sinks.map((sink) => sinkAilment(sink, now)),
-        ...streams.map((one) => streamAilment(one, intervals.get(one.name) ?? null, now)),
-      ].filter((ailment) => ailment !== null);
-    },
-    ailments: () => found,
-  };
+function standstillMs(
+  traces: Map<string, Trace>,
+  { name, progress, resting }: { name: string; progress: string; resting: boolean },
+  now: number,
+): number {
+  const trace = traces.get(name);
+  if (trace === undefined) traces.set(name, { progress, wellAt: now });
+  else if (resting || trace.progress !== progress) {
+    trace.progress = progress;
+    trace.wellAt = now;
+  }
+  return now - (trace?.wellAt ?? now);
 }
 
 type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'>;

@@ -1,15 +1,15 @@
 // What stays known of what fetch has found.
 
 import { expect, test } from 'vitest';
-import { openFindings } from '../../src/watch/findings.ts';
+import { Findings } from '../../src/watch/findings.ts';
 
 const found = (stream: string, message: string) => ({
   ...{ condition: 'source.gap', stream, message },
   observed_at: '2026-11-01T00:00:00.000Z',
 });
 
-test('openFindings keeps the latest fifty, the newest first', () => {
-  const findings = openFindings();
+test('Findings keeps the latest fifty, the newest first', () => {
+  const findings = new Findings();
 
   for (let at = 0; at < 60; at += 1) findings.add(found('audit', `${at}`));
 
@@ -17,8 +17,8 @@ test('openFindings keeps the latest fifty, the newest first', () => {
   expect(findings.latest[0]?.message).toBe('59');
 });
 
-test('openFindings counts all, by what was found and where', () => {
-  const findings = openFindings();
+test('Findings counts all, by what was found and where', () => {
+  const findings = new Findings();
 
   for (const stream of ['audit', 'logs', 'audit']) findings.add(found(stream, 'one'));
 

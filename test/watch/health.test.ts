@@ -1,7 +1,7 @@
 // When the journey is well and when it is not, told to the health as a journey of states with their times.
 
 import { expect, test } from 'vitest';
-import { openHealth, type Patience } from '../../src/watch/health.ts';
+import { Health, type Patience } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import { aFailure, aMoment, aSink, aSpool, aStream } from './a-moment.ts';
 
@@ -15,10 +15,10 @@ const patience: Patience = {
 
 /** What is said after each of these moments. */
 function after(...moments: readonly (readonly [ms: number, moment: Partial<Moment>])[]) {
-  const health = openHealth(patience);
+  const health = new Health(patience);
   return moments.map(([ms, moment]) => {
     health.observe(aMoment({ streams: [], ...moment }), ms);
-    return health.ailments().map(({ part, name, reason }) => `${part} ${name} ${reason}`);
+    return health.ailments.map(({ part, name, reason }) => `${part} ${name} ${reason}`);
   });
 }
 
@@ -102,7 +102,7 @@ test('Health does not take a calendar’s pause for standing still', () => {
 });
 
 test('Health names a halted stream and a full spool at once, with what was told', () => {
-  const health = openHealth(patience);
+  const health = new Health(patience);
 
   health.observe(
     aMoment({
@@ -112,7 +112,7 @@ test('Health names a halted stream and a full spool at once, with what was told'
     0,
   );
 
-  expect(health.ailments().map(({ message }) => message)).toEqual([
+  expect(health.ailments.map(({ message }) => message)).toEqual([
     expect.stringContaining('the spool is full (10 of 10 bytes)'),
     'audit is halted: its checkpoint does not fit',
   ]);
