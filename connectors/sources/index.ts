@@ -16,6 +16,12 @@ import {
   ticketsSource,
   webCategoriesSource,
 } from './resources.ts';
+import {
+  changesSource,
+  incidentTimelineSource,
+  investigationsSource,
+  ticketEventsSource,
+} from './timelines.ts';
 import { webhooksSource } from './webhooks.ts';
 
 /** Every source that a config can name, in the order of the reference page. */
@@ -30,6 +36,10 @@ export const sources: readonly SourceDefinition[] = [
   blockListSource,
   exclusionListSource,
   ticketsSource,
+  ticketEventsSource,
+  incidentTimelineSource,
+  investigationsSource,
+  changesSource,
   collectionSource,
   webhooksSource,
 ];

@@ -104,7 +104,8 @@ type BaseFields = ReturnType<typeof listFields> & {
   readonly order: z.ZodType<ListReading['order']>;
 };
 
-type ListSettings = Settings<BaseFields>;
+/** The settings of a list. */
+export type ListSettings = Settings<BaseFields>;
 
 /** A source of one list, as its author writes it. */
 export interface ListSource<F extends Fields> {
@@ -142,50 +143,67 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
       const mapping = source.mapping?.(own(settings));
       return { id, time, ...(mapping && { mapping }) };
     },
-    list: (settings) => ({
+    list: (settings) => {
+      const reading = listReading(settings);
       // A server may take the sorting and not heed it: what order the records are in shows in the
       // records.
-      order:
-        settings.pagination.style === 'window'
-          ? 'oldest_first'
-          : sortingOf(settings).length > 0
-            ? 'auto'
-            : settings.order,
-      start: settings.start,
-      lookbackMs: settings.lookback,
-      rewindEveryMs: settings.rewind_every,
-      reconcileEveryMs: settings.reconcile_every,
-      onCursorInvalid: settings.on_cursor_invalid,
-    }),
+      const isSorted = sortingOf(settings).length > 0 && settings.pagination.style !== 'window';
+      return isSorted ? { ...reading, order: 'auto' } : reading;
+    },
   });
 }
 
+/** How a list is read, as its settings say. */
+export function listReading(settings: ListSettings): ListReading {
+  return {
+    order: settings.pagination.style === 'window' ? 'oldest_first' : settings.order,
+    start: settings.start,
+    lookbackMs: settings.lookback,
+    rewindEveryMs: settings.rewind_every,
+    reconcileEveryMs: settings.reconcile_every,
+    onCursorInvalid: settings.on_cursor_invalid,
+  };
+}
+
+/** What a list's records are, and the parameters that ask for an order. */
+export type ListKind = Pick<ListStream, 'records' | 'immutable' | 'sorting'>;
+
 function listStreams(
   settings: ListSettings,
-  { name: source, upstream }: SourceOpening,
-  { records, immutable, sorting }: Pick<ListStream, 'records' | 'immutable' | 'sorting'>,
+  opening: SourceOpening,
+  kind: ListKind,
 ): readonly ListStream[] {
+  const companies = isPerCompany(settings.path) ? opening.upstream.companies : [null];
+  return companies.flatMap((company) => listStreamOf(settings, opening, kind, { company }) ?? []);
+}
+
+/** The list of a company, or of a parent of it; null for an id that no path can hold. */
+export function listStreamOf(
+  settings: ListSettings,
+  { name: source, upstream }: SourceOpening,
+  { records, immutable, sorting }: ListKind,
+  { company, parent }: { readonly company: string | null; readonly parent?: string },
+): ListStream | null {
   const { path: template, params, id, time, ignore } = settings;
   const query = Object.entries(params);
   const pagination = paginationOf(settings);
   const { query: asked, paging } = fingerprintParts(settings);
-  return (isPerCompany(template) ? upstream.companies : [null]).flatMap((company) => {
-    const path = filledPath(template, { company_id: company ?? '' });
-    if (path === null) return [];
-    const whose = company === null ? {} : { company };
-    return {
-      kind: 'list' as const,
-      name: company === null ? source : `${source}/${company}`,
-      ...{ source, ...whose, records, immutable, upstream, sorting, pagination, id, time, ignore },
-      paths: [path, template],
-      request: { path, template, query, ...whose, ...requestOf(settings) },
-      fingerprint: JSON.stringify([
-        ...[upstream.baseUrl, path, [...query, ...asked, ...sorting]],
-        ...paging,
-      ]),
-      pageLimit: pagination.style === 'none' ? null : settings.page_limit,
-    };
-  });
+  const path = filledPath(template, { company_id: company ?? '', parent_id: parent ?? '' });
+  if (path === null) return null;
+  const whose = company === null ? {} : { company };
+  const name = company === null ? source : `${source}/${company}`;
+  return {
+    kind: 'list',
+    name: parent === undefined ? name : `${name}:${encodeURIComponent(parent)}`,
+    ...{ source, ...whose, records, immutable, upstream, sorting, pagination, id, time, ignore },
+    paths: [path, template],
+    request: { path, template, query, ...whose, ...requestOf(settings) },
+    fingerprint: JSON.stringify([
+      ...[upstream.baseUrl, path, [...query, ...asked, ...sorting]],
+      ...paging,
+    ]),
+    pageLimit: pagination.style === 'none' ? null : settings.page_limit,
+  };
 }
 
 function startOf(text: string): ListReading['start'] | null {

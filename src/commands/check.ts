@@ -171,6 +171,8 @@ async function* answersOf(
       yield [`source ${name}: listen`, await checkListen(first.listen, `sources.${name}.listen`)];
       continue;
     }
+    // Whose lists there are shows only in what is read.
+    if (first.kind === 'parents') continue;
     const asked = within((signal) => askStream(first, signal));
     yield [`source ${name}: ${first.name}`, await asked];
   }

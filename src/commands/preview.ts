@@ -59,6 +59,7 @@ export const preview = defineCommand({
 /** When a uid is given that hangs on more than the record. */
 const given = {
   collection: 'given when a reading finds the change',
+  parents: 'given when it is read of a parent, since the parent’s id is part of it',
   push: 'given when it is delivered, since the delivery’s id is part of it',
 } as const;
 

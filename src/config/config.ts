@@ -17,6 +17,7 @@ import { ConfigError, type Flaw, Flaws } from './flaws.ts';
 import { keptOf } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { unknownKey } from './nearest.ts';
+import { checkParents } from './parents.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
 import { type Entry, readSection, type Section, tellBlockFlaw } from './section.ts';
@@ -128,6 +129,7 @@ function readTop(
   const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
   const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
   const sinks = readSinks(readSection(top, 'sinks', reading), reading);
+  checkParents(sources, reading);
   const routes = readRoutes(at('routes').written, { sources, sinks }, reading);
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 

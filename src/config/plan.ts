@@ -3,7 +3,7 @@
 // is opened: that is the pipeline's.
 
 import { formats } from '../../formats/index.ts';
-import type { FormatChoice } from '../contracts/definition.ts';
+import type { FormatChoice, ParentsReading } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
 import { wantedLookups } from '../contracts/lookups.ts';
@@ -16,6 +16,7 @@ import { UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
 import type { Tokens } from '../upstream/tokens.ts';
 import type { Config } from './config.ts';
+import { plannedParents } from './parents.ts';
 
 /** What upstreams with one credential share. */
 export interface Shared {
@@ -79,12 +80,19 @@ function plannedSources(
         reading: definition.reading(settings),
         list: definition.list?.(settings) ?? null,
         collection: definition.collection?.(settings) ?? null,
+        parents: parentsOf(definition.parents?.(settings), config),
         schedule,
         ...(expectMs !== null && { expectMs }),
         ...(wantedLookups(settings).length > 0 && lookups.get(settings.upstream)),
       };
     },
   );
+}
+
+function parentsOf(reading: ParentsReading | undefined, { sources }: Config) {
+  if (reading === undefined || 'ids' in reading.each) return reading;
+  const of = sources[reading.each.of];
+  return plannedParents(reading, of?.definition.reading(of.settings));
 }
 
 /** By upstream: all its sources share what is looked up. */

@@ -93,8 +93,9 @@ interface RouteAt {
   readonly classes: readonly ClassName[];
 }
 
-function checkFilter(
-  { where, from }: Route,
+/** Tells what is wrong with a filter of these sources' events. */
+export function checkFilter(
+  { where, from }: Pick<Route, 'where' | 'from'>,
   { written, path, classes }: RouteAt,
   { flaws }: BlockReading,
 ): void {

@@ -41,6 +41,8 @@ export type Condition =
   | 'source.gap_suspected'
   | 'source.gap'
   | 'source.scope_lost'
+  | 'source.parent_lost'
+  | 'source.parents_full'
   | 'source.paging_suspected'
   | 'source.silent'
   | 'source.heard'

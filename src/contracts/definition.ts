@@ -144,6 +144,8 @@ export interface RecordReading {
   readonly id: string | null;
   readonly time: readonly string[];
   readonly mapping?: Mapping;
+  /** What the parent of its records is called, where they have one. */
+  readonly parent?: string;
   /** What entities of a collection's first reading are; left out: as its changes. */
   readonly state?: Mapping;
 }
@@ -168,6 +170,21 @@ export interface SourceSpec<F extends Fields> {
   list?(settings: Settings<F>): ListReading;
   /** How its collections are compared. */
   collection?(settings: Settings<F>): CollectionReading;
+  /** Where the parents come from whose lists or objects it reads. */
+  parents?(settings: Settings<F>): ParentsReading;
+}
+
+/** Which parents there are. */
+export interface ParentsReading {
+  /**
+   * Values at a dotted path: of a collection's entities, or of a list's records whose events pass a
+   * filter; or the ids themselves.
+   */
+  readonly each:
+    | { readonly of: string; readonly id: string; readonly where?: string | undefined }
+    | { readonly ids: readonly string[] };
+  /** How long a rotation over all of them may take, milliseconds. */
+  readonly sweepMs: number;
 }
 
 /** How lists are read; durations in milliseconds. */
@@ -220,6 +237,7 @@ export interface SourceDefinition {
   reading(settings: SourceSettings): RecordReading;
   list?(settings: SourceSettings): ListReading;
   collection?(settings: SourceSettings): CollectionReading;
+  parents?(settings: SourceSettings): ParentsReading;
 }
 
 /** Declares a source. Its functions get only what `fields` has parsed: the types meet here. */

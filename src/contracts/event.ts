@@ -131,6 +131,8 @@ export interface PageContext {
   readonly kind: RecordKind;
   /** The company the stream reads, if it reads one. */
   readonly company?: string;
+  /** Whose list or object it is, e.g. a ticket's id, where the stream reads one of each. */
+  readonly parent?: string;
   /** Epoch milliseconds at which the page was read. */
   readonly fetchedAt: number;
   /** What the headers of a delivery say, which is the page's one record. */

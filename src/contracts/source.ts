@@ -178,5 +178,26 @@ export interface DeliveryRules {
   readonly bodyBytesMax: number;
 }
 
+/**
+ * Small lists or single objects, one of each parent: the timelines of tickets, investigations by
+ * their ids. Which parents there are, and in which order they are asked, is the engine's.
+ */
+export interface ParentsStream extends StreamFacts {
+  readonly kind: 'parents';
+  readonly name: string;
+  readonly records: RecordKind;
+  /** With another one a checkpoint is not resumed. */
+  readonly fingerprint: string;
+  /**
+   * What is read of a parent, by a name of its own that begins with the stream's; null for an id
+   * that no path can hold.
+   */
+  listOf(id: string): ListStream | null;
+  /**
+   * Left out: a list. Else one object, told when it changes, until it is one that changes no more.
+   */
+  readonly object?: { isFinal(object: JsonObject): boolean };
+}
+
 /** Any stream. */
-export type Stream = ListStream | CollectionStream | PushStream;
+export type Stream = ListStream | CollectionStream | PushStream | ParentsStream;

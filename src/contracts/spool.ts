@@ -6,7 +6,7 @@
 // Nothing here says how pages are stored, so that a log in Kafka could serve the same interface.
 
 import type { Offset, PageContext, Uid } from './event.ts';
-import type { Json } from './json.ts';
+import type { Json, JsonObject } from './json.ts';
 import type { Numbering } from './numbering.ts';
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
@@ -62,6 +62,45 @@ export interface EntityChange {
   readonly drop: readonly string[];
 }
 
+/** A parent of a stream that reads a list or an object of each. */
+export interface ParentRow {
+  readonly id: string;
+  /** 0: asked first; 1: in rotation; 2: seldom, since it is lost or final. */
+  readonly rank: 0 | 1 | 2;
+  /** When it is to be asked; compared only. */
+  readonly due: number;
+  /** As `asked` left it; null where it was not asked yet. */
+  readonly state: JsonObject | null;
+}
+
+/**
+ * What becomes of a parent. `found`: it is there, and known from now on. `noticed`: it may have
+ * changed, and is asked before others. `asked`: it was, and is due again then, unless it was
+ * noticed since it was picked with `was` as what was due.
+ */
+export type ParentChange = { readonly stream: string; readonly id: string } & (
+  | { readonly as: 'found' | 'noticed' }
+  | ({ readonly as: 'asked'; readonly was: number } & Omit<ParentRow, 'id'>)
+);
+
+/** How many parents a stream has. */
+export interface ParentCounts {
+  readonly parents: number;
+  /** Of rank 0, of rank 2, and due by then. */
+  readonly active: number;
+  readonly resting: number;
+  readonly due: number;
+  /** No other parent is taken. */
+  readonly isFull: boolean;
+}
+
+/** The parents that streams ask by. */
+export interface HeldParents {
+  /** Up to about so many that are due by a time, in the order of asking. */
+  due(stream: string, until: number, max: number): Promise<readonly ParentRow[]>;
+  counts(stream: string, until: number): Promise<ParentCounts>;
+}
+
 /** What becomes durable together for one stream. */
 export interface Append {
   readonly stream: string;
@@ -72,6 +111,10 @@ export interface Append {
   /** In the order they came by. */
   readonly trail?: readonly TrailEntry[];
   readonly entities?: EntityChange;
+  /** The stream is this parent's list, and its checkpoint stands in the parent's row. */
+  readonly parent?: { readonly stream: string; readonly id: string };
+  /** Of whichever streams. */
+  readonly parents?: readonly ParentChange[];
 }
 
 /** An event that a sink refused for good, kept with the reason until an operator decides. */
@@ -108,6 +151,7 @@ export interface Spool {
   /** What the offsets stand for: nothing in another spool, only in part in another epoch. */
   readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
+  readonly parents: HeldParents;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**
@@ -136,6 +180,12 @@ export interface Spool {
   note(kind: 'stream' | 'sink', name: string, facts: Json): void;
   close(): Promise<void>;
 }
+
+/** The spool as what reads upstream uses it. */
+export type FetchSpool = Pick<
+  Spool,
+  'append' | 'recall' | 'trail' | 'entities' | 'room' | 'parents'
+>;
 
 /** One step of a sink. */
 export interface Acknowledgement {

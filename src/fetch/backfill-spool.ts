@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
-import { type Append, type NewPage, type Spool, uidBytes } from '../contracts/spool.ts';
+import { type Append, type FetchSpool, type NewPage, uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import type { ListMeans } from './list/reader.ts';
 import { timeOf } from './list/record-time.ts';
@@ -44,7 +44,7 @@ const countsKey = 'backfill';
 
 /** What the view is made with. */
 export interface BackfillSpoolMeans {
-  readonly spool: Spool;
+  readonly spool: FetchSpool;
   /** Names the backfill's memory; no stream has this name. */
   readonly key: string;
   readonly span: Span;
@@ -62,14 +62,14 @@ export interface BackfillSpool {
 export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
   const { spool, key } = means;
   let known = nothingYet;
-  const recall: Spool['recall'] = async () => {
+  const recall: FetchSpool['recall'] = async () => {
     const memory = await spool.recall(key);
     const text = (await spool.entities(key, [countsKey])).get(countsKey);
     const isNew = memory.checkpoint === null || text === undefined;
     known = isNew ? nothingYet : readCounts(text);
     return memory;
   };
-  const append: Spool['append'] = async (entry) => {
+  const append: FetchSpool['append'] = async (entry) => {
     const pages = entry.pages.map((page) => pick(page, means));
     const next = pages.reduce(counted, known);
     const chosen: Append = {

@@ -8,7 +8,7 @@ import type { Failure } from '../contracts/answer.ts';
 import type { ListReading } from '../contracts/definition.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { ListStream, Order } from '../contracts/source.ts';
-import type { Spool } from '../contracts/spool.ts';
+import type { FetchSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Upstream } from '../contracts/upstream.ts';
 import {
@@ -43,7 +43,7 @@ export interface BackfillMeans extends Pick<ListMeans, 'inFlight' | 'found'> {
   readonly span: Span;
   /** Names its checkpoint. */
   readonly key: string;
-  readonly spool: Spool;
+  readonly spool: FetchSpool;
   readonly clock: Clock;
   readonly log: Log;
   readonly pace: (signal: AbortSignal) => Promise<void>;

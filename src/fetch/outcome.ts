@@ -5,8 +5,8 @@ import { ExportError } from '../contracts/errors.ts';
 
 /**
  * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`:
- * what was seen is to be looked at a second time after this wait, whatever the schedule says;
- * `doubt`: it may be no more than a part. Else why it could not be read; `advanced`: it came
+ * it goes on after this wait, or what was seen is to be looked at a second time, whatever the
+ * schedule says; `doubt`: it may be no more than a part. Else why it could not be read; `advanced`: it came
  * further than before, so that the wait begins anew.
  */
 export type PollResult =

@@ -3,8 +3,9 @@
 
 import type { CollectionReading, ListReading } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { PushStream, Stream } from '../contracts/source.ts';
-import type { Spool } from '../contracts/spool.ts';
+import type { FetchSpool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { Backfill, type PastTime } from './backfill.ts';
 import { CollectionPoller } from './collection/poller.ts';
@@ -12,6 +13,8 @@ import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
 import type { Found } from './own-pages.ts';
+import type { PlannedParents } from './parents/feed.ts';
+import { ParentsPoller } from './parents/poller.ts';
 import { type PushMeans, PushPoller } from './push/poller.ts';
 import type { Deliveries } from './stream-runner.ts';
 
@@ -20,6 +23,8 @@ export interface PolledSource {
   readonly name: string;
   readonly list: ListReading | null;
   readonly collection: CollectionReading | null;
+  /** Left out: it reads by no parents. */
+  readonly parents?: PlannedParents | undefined;
   /** Its lists are read to the end of a past time, and not live. */
   readonly past?: PastTime;
 }
@@ -31,13 +36,18 @@ export interface Poller {
   close?(): void;
   /** What came in by itself. */
   readonly counts?: Deliveries;
+  /** What status shows of the stream besides. */
+  readonly facts?: JsonObject;
 }
 
 /** What it reads with. */
 export interface PollerMeans {
-  readonly spool: Spool;
+  readonly spool: FetchSpool;
   readonly tools: Tools;
+  readonly random: () => number;
   readonly found?: Found;
+  /** Parents that a stream begins with. */
+  readonly known: (stream: string) => AsyncIterable<readonly string[]>;
   /** Told of each stream that is read to the end of a past time. */
   readonly begun: (backfill: Backfill) => void;
   readonly listening: (stream: PushStream) => Pick<PushMeans, 'door' | 'wake' | 'told'>;
@@ -56,10 +66,18 @@ export function pollerFor(source: PolledSource, stream: Stream, means: PollerMea
     invariant(reading !== null, `${source.name} says how collections are compared`);
     return counted(new CollectionPoller({ stream, spool, clock, log, reading, found }), tools);
   }
-  const { list } = source;
+  const { list, parents } = source;
   invariant(list !== null, `${source.name} says how lists are read`);
   const { inFlight } = tools.http;
-  const read = { stream, spool, clock, log, inFlight, found };
+  const reads = { spool, clock, log, inFlight, found };
+  if (stream.kind === 'parents') {
+    invariant(parents !== undefined, `${source.name} says which parents there are`);
+    // Each parent's bodies are counted by themselves.
+    const known = () => means.known(stream.name);
+    const { random } = means;
+    return new ParentsPoller({ ...reads, stream, list, reading: parents, random, known });
+  }
+  const read = { ...reads, stream };
   if (source.past !== undefined) {
     const { span, memory, paceOf } = source.past;
     const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };

@@ -6,8 +6,10 @@
 import type { RecordReading } from '../contracts/definition.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
+import type { Spool } from '../contracts/spool.ts';
 import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';
+import { Feed } from './parents/feed.ts';
 import { type PolledSource, type Poller, type PollerMeans, pollerFor } from './pollers.ts';
 import { concerns } from './push/concerns.ts';
 import { Listeners } from './push/listener.ts';
@@ -30,8 +32,8 @@ export interface PlannedSource extends PolledSource {
 }
 
 /** What streams are polled with. */
-export interface PollingMeans extends Pick<PollerMeans, 'spool' | 'tools' | 'found'> {
-  readonly random: () => number;
+export interface PollingMeans extends Pick<PollerMeans, 'tools' | 'random' | 'found'> {
+  readonly spool: Spool;
 }
 
 /** A stream that could not be read to its tail, with the reason. */
@@ -76,6 +78,8 @@ export class Polling {
   readonly #turns;
   readonly #backfills: Backfill[] = [];
   readonly #listeners;
+  readonly #feed: Feed;
+  readonly #sources = new Map<string, PlannedSource>();
   readonly #streams = new Map<string, Polled>();
   /** Each kept fresh by one, whatever the number of its sources. */
   readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
@@ -85,6 +89,7 @@ export class Polling {
     this.#means = means;
     this.#turns = turnsOf(pollsAtOnce);
     this.#listeners = new Listeners(means.tools.log);
+    this.#feed = new Feed(means.tools.log);
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -108,6 +113,10 @@ export class Polling {
 
   /** Makes the streams of these sources, without those named in `but`; nothing is asked. */
   add(sources: readonly PlannedSource[], but: ReadonlySet<string> = new Set()): void {
+    for (const source of sources) {
+      this.#sources.set(source.name, source);
+      this.#feed.add(source);
+    }
     const added = sources.flatMap((source) =>
       source.streams.flatMap((stream) => (but.has(stream.name) ? [] : [{ source, stream }])),
     );
@@ -178,7 +187,10 @@ export class Polling {
 
   /** Forgets streams that have been stopped. */
   async remove(names: readonly string[]): Promise<void> {
-    for (const name of names) this.#streams.delete(name);
+    for (const name of names) {
+      this.#streams.delete(name);
+      this.#feed.remove(name);
+    }
     await this.#listeners.sweep();
   }
 
@@ -189,16 +201,21 @@ export class Polling {
     const renewed = Array.from(this.#lookups.keys(), (one) => one.renew(this.#lookupMeans, soon));
     // Names that come too late are there the next time.
     await Promise.allSettled(renewed);
-    const asked = [...this.#streams].filter(([, { stream }]) => stream.kind !== 'push');
-    await Promise.all(
-      asked.map(async ([stream, { runner, silence }]) => {
-        const cause = await runner
-          .runOnce(limit)
-          .catch((error) => asExportError(error, `reading ${stream}`));
-        await silence?.look();
-        if (cause !== null) failed.push({ stream, cause: runner.state.error ?? cause });
-      }),
-    );
+    const asked = [...this.#streams.values()].filter(({ stream }) => stream.kind !== 'push');
+    const reads = new Map<string, Promise<void>>();
+    const read = (source: string): Promise<void> => {
+      const reading = reads.get(source) ?? readSource(source);
+      reads.set(source, reading);
+      return reading;
+    };
+    const readSource = async (source: string) => {
+      // What it takes its parents from goes first.
+      const each = this.#sources.get(source)?.parents?.each;
+      if (each !== undefined && 'of' in each) await read(each.of);
+      const own = asked.filter(({ stream }) => stream.source === source);
+      await Promise.all(own.map((polled) => readOnce(polled, failed, limit)));
+    };
+    await Promise.all(asked.map(({ stream }) => read(stream.source)));
     return failed;
   }
 
@@ -217,7 +234,8 @@ export class Polling {
       jitterMs: random() * jitterMs,
       // What is noted of a stream is of the live one.
       note: (facts) => {
-        if (source.past === undefined) spool.note('stream', stream.name, facts);
+        if (source.past !== undefined) return;
+        spool.note('stream', stream.name, { ...facts, ...poller().facts });
       },
       ...(stream.kind === 'push' && { deliveries: () => poller().counts ?? {} }),
     });
@@ -239,6 +257,8 @@ export class Polling {
   #pollerFor(source: PlannedSource, stream: Stream): Poller {
     const read: PollerMeans = {
       ...this.#means,
+      spool: this.#feed.spoolOf(stream, this.#means.spool),
+      known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({
         door: this.#listeners.door(pushed.listen),
@@ -256,4 +276,17 @@ export class Polling {
       if ([...events].some((event) => concerns(event, polled.stream))) polled.runner.nudge();
     }
   }
+}
+
+/** Reads a stream up to its tail once. */
+async function readOnce(
+  { stream: { name: stream }, runner, silence }: Polled,
+  failed: FailedStream[],
+  limit: AbortSignal,
+): Promise<void> {
+  const cause = await runner
+    .runOnce(limit)
+    .catch((error) => asExportError(error, `reading ${stream}`));
+  await silence?.look();
+  if (cause !== null) failed.push({ stream, cause: runner.state.error ?? cause });
 }

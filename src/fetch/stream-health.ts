@@ -66,7 +66,9 @@ export class StreamHealth {
     this.#state = 'waiting';
     if (result.fresh > 0 || !result.more) this.beginWaitsAnew();
     // A list that goes on and on without a record must not become a hot loop.
-    if (result.more) return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
+    if (result.more && result.againMs === undefined) {
+      return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
+    }
     const ms = result.againMs ?? timetable.untilNext(begunAt);
     return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
   }

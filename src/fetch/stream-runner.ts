@@ -4,7 +4,7 @@
 
 import type { Wait } from '../contracts/answer.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
-import type { Json } from '../contracts/json.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { PollResult } from './outcome.ts';
 import type { Timetable } from './schedule.ts';
@@ -45,7 +45,7 @@ export interface RunnerSettings {
   /** Wait before the first poll, so that thousands of streams do not start at once. */
   readonly jitterMs: number;
   /** Told after each poll, for status. */
-  readonly note: (facts: Json) => void;
+  readonly note: (facts: JsonObject) => void;
   /** Where upstream brings its records. */
   readonly deliveries?: () => Deliveries;
 }

@@ -259,6 +259,9 @@ function goBack(store: Store, { streams, places, tell }: GoingBack): readonly St
       const place = Object.hasOwn(places, stream) ? places[stream] : undefined;
       const block = place?.block ?? 0;
       store.streams.forgetAfter(stream, block);
+      // Where their lists had come when all was delivered nobody has noted.
+      store.parents.reset(stream);
+      store.parents.forgetSince(stream, 0);
       if (place === undefined) store.streams.reset(stream);
       else store.streams.saveCheckpoint(stream, place.checkpoint, place.at);
       const reset: StreamReset = {

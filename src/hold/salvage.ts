@@ -18,6 +18,7 @@ const tables = [
   { name: 'identities', key: ['block'] },
   { name: 'trail', key: ['rowid'] },
   { name: 'entity', key: ['stream', 'key'] },
+  { name: 'parent', key: ['stream', 'id'] },
   { name: 'position', key: ['sink'] },
   { name: 'dead_letter', key: ['id'] },
   { name: 'note', key: ['kind', 'name'] },

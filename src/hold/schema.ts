@@ -69,8 +69,24 @@ const version4 = `
 ALTER TABLE request ADD COLUMN progress TEXT;
 `;
 
+const version5 = `
+-- Parents of a stream that reads a list or an object of each (fetch/parents).
+CREATE TABLE parent (
+  stream TEXT NOT NULL,
+  id TEXT NOT NULL,
+  rank INTEGER NOT NULL,   -- 0: asked first; 1: in rotation; 2: seldom
+  due INTEGER NOT NULL,
+  state TEXT,              -- JSON; NULL: not asked yet
+  list TEXT,               -- what the records of its list are known by, as a stream's
+  checkpoint TEXT,         -- of its list
+  PRIMARY KEY (stream, id)
+);
+CREATE INDEX parent_by_due ON parent (stream, rank, due);
+CREATE INDEX parent_by_list ON parent (list);
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
-export const migrations: readonly string[] = [version1, version2, version3, version4];
+export const migrations: readonly string[] = [version1, version2, version3, version4, version5];
 
 /**
  * Run on each connection. Page size and auto-vacuum must come before the first table, and an older

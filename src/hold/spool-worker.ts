@@ -12,13 +12,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { Acknowledgement, EntityChoice, HeldPage } from '../contracts/spool.ts';
+import type { Acknowledgement, Append, EntityChoice, HeldPage } from '../contracts/spool.ts';
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
-import { type Landed, Store, type StoreAppend } from './store.ts';
+import { type Landed, Store } from './store.ts';
 
 invariant(parentPort !== null, 'the spool worker runs in a worker thread');
 const port = parentPort;
@@ -88,7 +88,7 @@ function flush(): void {
   const jobs: Job[] = questions.filter(isWrite).map(({ id, op, args }) => ({
     id,
     run: () => run(op, args),
-    ...(op === 'append' ? { entry: args[0] as StoreAppend } : {}),
+    ...(op === 'append' ? { entry: args[0] as Append } : {}),
   }));
   if (tidying) jobs.push({ id: 0, run: () => writeNotes(now) });
   if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now) });
@@ -105,7 +105,7 @@ function flush(): void {
 /** One write; id 0 where nobody waits for it. */
 interface Job {
   readonly id: number;
-  readonly entry?: StoreAppend;
+  readonly entry?: Append;
   run(): unknown;
 }
 
@@ -142,9 +142,10 @@ function emptyLog(): void {
 }
 
 /** Where a stream has come, once that is durable. */
-function follow(entry: StoreAppend, landed: Landed | undefined, now: number): void {
+function follow(entry: Append, landed: Landed | undefined, now: number): void {
   if (landed === undefined) return;
-  const { stream, checkpoint, entities } = entry;
+  const { stream, checkpoint, entities, parent } = entry;
+  if (parent !== undefined) return;
   if (entities !== undefined) delivered.forget(stream);
   else delivered.note(stream, store.end, { checkpoint, block: landed.block, at: now });
 }
@@ -187,7 +188,7 @@ function measured(): Pick<Answers, 'gauge'> {
 
 /** What can be asked. */
 const operations = {
-  append(entry: StoreAppend): Landed {
+  append(entry: Append): Landed {
     if (!reserve.held) throw diskFull();
     refusing = false;
     return store.append(entry, Date.now());
@@ -205,14 +206,17 @@ const operations = {
   },
   read: (from: Offset, bytesMax: number) => store.read(from, bytesMax),
   progress: (sink: string) => store.progress(sink),
-  recall: (stream: string) => store.streams.recall(stream),
+  recall: (stream: string) => store.recall(stream),
   trail: (stream: string) => store.streams.trail(stream),
   entities: (stream: string, which: EntityChoice) => store.streams.entities(stream, which),
+  parentsDue: (...by: readonly [string, number, number]) => store.parents.due(...by),
+  parentCounts: (stream: string, until: number) => store.parents.counts(stream, until),
   requests: () => store.requests.all(),
   retain: (sinks: readonly string[]) => store.retainFor(sinks),
   moved(stream: string): void {
     delivered.forget(stream);
     store.streams.goBack();
+    store.parents.goBack();
   },
   tick(): void {
     store.shrink();
@@ -254,7 +258,7 @@ function readAnswer({ id, op, args }: Question): Answer {
 /** Hands the memory that pages came in back with the answer, where there was one for each. */
 function withMemory(questions: readonly Question[]): (answer: Answer) => Answer {
   const entries = questions.flatMap(({ id, op, args }) =>
-    op === 'append' ? [[id, args[0] as StoreAppend] as const] : [],
+    op === 'append' ? [[id, args[0] as Append] as const] : [],
   );
   const appended = new Map(entries);
   return (answer) => {

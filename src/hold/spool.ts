@@ -13,6 +13,7 @@ import type {
   Acknowledgement,
   Append,
   HeldPage,
+  HeldParents,
   SinkProgress,
   Spool,
   SpoolGauge,
@@ -85,6 +86,7 @@ export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
 
 class WorkerSpool implements OwnSpool {
   readonly numbering: Numbering;
+  readonly parents: HeldParents;
   readonly #settings: SpoolSettings;
   readonly #thread: SpoolThread;
   readonly #lock: Lock;
@@ -107,6 +109,10 @@ class WorkerSpool implements OwnSpool {
     this.#sinks = settings.sinks;
     this.#thread = thread;
     this.#lock = lock;
+    this.parents = {
+      due: (...by) => thread.ask('parentsDue', ...by),
+      counts: (...by) => thread.ask('parentCounts', ...by),
+    };
     this.numbering = opened.numbering ?? { spool: '', epochs: [] };
     this.#reached = new Reached(settings.dir, this.numbering, settings.sinks);
     this.#gauge = opened.gauge ?? { bytes: 0, oldest: 0, end: 0 };

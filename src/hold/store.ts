@@ -6,21 +6,22 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
+import type { JsonObject } from '../contracts/json.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
-  EntityChange,
+  Append,
   HeldPage,
   NewPage,
   SinkProgress,
   SpoolGauge,
-  TrailEntry,
+  StreamMemory,
 } from '../contracts/spool.ts';
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { type HeldLetter, Letters } from './letters.ts';
 import { type PageRetention, Pages } from './pages.ts';
+import { Parents } from './parents.ts';
 import { parsedObject, Requests } from './requests.ts';
 import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
@@ -32,16 +33,6 @@ const shrinkMax = 512;
 
 /** How the database is opened. */
 export interface StoreSettings extends DatabaseSettings, PageRetention {}
-
-/** What `append` writes; the same as the spool's Append. */
-export interface StoreAppend {
-  readonly stream: string;
-  readonly pages: readonly NewPage[];
-  readonly checkpoint: Json;
-  readonly identities?: Uint8Array;
-  readonly trail?: readonly TrailEntry[];
-  readonly entities?: EntityChange;
-}
 
 /** Where an append has landed: each page's first offset, and its identities' block (0: none). */
 export interface Landed {
@@ -56,6 +47,7 @@ export class Store {
   readonly #statements: Statements;
   readonly #pages: Pages;
   readonly streams: Streams;
+  readonly parents: Parents;
   readonly letters: Letters;
   readonly requests: Requests;
   #sinks: readonly string[] | null = null;
@@ -64,6 +56,7 @@ export class Store {
     this.#database = openDatabase(settings);
     this.#statements = new Statements(this.#database);
     this.streams = new Streams(this.#statements);
+    this.parents = new Parents(this.#statements);
     this.letters = new Letters(this.#statements);
     this.requests = new Requests(this.#statements);
     try {
@@ -95,15 +88,21 @@ export class Store {
     } catch (error) {
       this.#pages.goBack(before);
       this.streams.goBack();
+      this.parents.goBack();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }
   }
 
-  append(entry: StoreAppend, now: number): Landed {
+  append(entry: Append, now: number): Landed {
     const { stream, identities, trail, entities } = entry;
     const firsts = entry.pages.map((page) => this.hold(page, now));
-    this.streams.saveCheckpoint(stream, entry.checkpoint, now);
+    if (entry.parent === undefined) this.streams.saveCheckpoint(stream, entry.checkpoint, now);
+    else {
+      const checkpoint = JSON.stringify(entry.checkpoint);
+      this.parents.saveCheckpoint({ ...entry.parent, list: stream, checkpoint });
+    }
+    for (const change of entry.parents ?? []) this.parents.change(change, now);
     const block =
       identities === undefined || identities.length === 0
         ? 0
@@ -111,6 +110,13 @@ export class Store {
     for (const place of trail ?? []) this.streams.extendTrail(stream, place);
     if (entities !== undefined) this.streams.changeEntities(stream, entities);
     return { firsts, block };
+  }
+
+  /** What a restarted stream is told; where it is a parent's list, of its place there. */
+  recall(stream: string): StreamMemory {
+    const memory = this.streams.recall(stream);
+    const checkpoint = memory.checkpoint ?? this.parents.checkpoint(stream);
+    return { ...memory, checkpoint };
   }
 
   /** Adds a page without touching a checkpoint. Returns its first offset. */

@@ -16,6 +16,8 @@ const trailRecent = 16;
 const trailAgeMsMax = 24 * 3_600_000;
 /** A stream's oldest identities are forgotten beyond so many, as a running stream does. */
 const identitiesMax = 1_000_000;
+/** Streams whose identities are counted: each parent's list is one. */
+const countedMax = 10_000;
 /** They are forgotten a good number at a time. */
 const identitiesSlack = 1.1;
 
@@ -141,7 +143,9 @@ export class Streams {
     const from = pathToFileURL(path);
     from.searchParams.set('mode', 'ro');
     this.#statements.run('ATTACH DATABASE ? AS held', from.href);
-    for (const table of ['checkpoint', 'identities', 'trail', 'entity']) {
+    for (const table of ['checkpoint', 'identities', 'trail', 'entity', 'parent']) {
+      const has = 'SELECT 1 FROM held.sqlite_master WHERE name = ?';
+      if (this.#statements.row(has, table) === undefined) continue;
       this.#statements.run(`INSERT INTO main.${table} SELECT * FROM held.${table}`);
     }
   }
@@ -178,6 +182,7 @@ export class Streams {
         oldest,
       );
     }
+    if (this.#identityCounts.size >= countedMax) this.#identityCounts.clear();
     this.#identityCounts.set(stream, held);
   }
 
@@ -268,8 +273,8 @@ function timeOrNull(at: unknown): number | null {
   return typeof at === 'number' ? at : null;
 }
 
-/** What is no JSON is handed on as its text, which no stream takes for its checkpoint. */
-function parsedOrText(body: string): Json {
+/** A checkpoint as it is held: what is no JSON is handed on as its text, which no stream takes for its checkpoint. */
+export function parsedOrText(body: string): Json {
   try {
     return JSON.parse(body);
   } catch {

@@ -136,7 +136,7 @@ export class EventClass {
 export function metadataMaker(product: Product | undefined): MakeMetadata {
   let fallback = product ?? { name: '' };
   return (uid, context, { id, time, code }) => {
-    const { source, company, fetchedAt } = context;
+    const { source, company, parent, fetchedAt } = context;
     if (product === undefined && fallback.name !== source) fallback = { name: source };
     // Nearly all events have all of these, and a literal is built at once where added members are
     // not.
@@ -166,6 +166,7 @@ export function metadataMaker(product: Product | undefined): MakeMetadata {
       if (code !== undefined) metadata.event_code = code;
     }
     if (company !== undefined) metadata.tenant_uid = company;
+    if (parent !== undefined) metadata.correlation_uid = parent;
     return metadata;
   };
 }

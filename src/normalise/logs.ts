@@ -39,6 +39,8 @@ export interface LogSettings {
   /** The config's paths for time and id. */
   readonly wanted: readonly Wanted[];
   readonly product: Product | undefined;
+  /** What the parent of its records is called; left out: they have none. */
+  readonly parent?: string | undefined;
   /** For what has no class. */
   readonly baseEvent: BaseEvent;
 }
@@ -78,7 +80,7 @@ export function logNormaliser(
   const chooseActivity = plan.activity.length === 0 ? undefined : enumChoice(plan.activity, 0);
   const severity = isFinding(schemaClass) ? 0 : informational;
   const statusCaptions = captionsOfStatus(schemaClass);
-  const addUsual = usualFiller(schemaClass, product);
+  const addUsual = usualFiller(schemaClass, settings);
 
   return (record, uid, context) => {
     if (!isObject(record)) return baseEvent(record, uid, context);
@@ -180,7 +182,7 @@ function captionsOfStatus({ attributes }: SchemaClass): Readonly<Record<number, 
 /** What a class requires and any record can be said to have. */
 function usualFiller(
   { uid: classUid }: SchemaClass,
-  product: Product | undefined,
+  { product, parent: type }: Pick<LogSettings, 'product' | 'parent'>,
 ): (body: Draft, placing: Placing, context: PageContext) => void {
   switch (classUid) {
     case 3002:
@@ -189,9 +191,14 @@ function usualFiller(
           body.service = { name: product?.name ?? context.source };
         }
       };
+    case 3004:
+      return (body, _, { parent: uid }) => {
+        if (type === undefined || uid === undefined) return;
+        body.entity = { type, uid, ...(isObject(body.entity) ? body.entity : {}) };
+      };
     case 2004:
-      return (body, { uid }) => {
-        body.finding_info ??= { uid };
+      return (body, { uid }, { parent }) => {
+        body.finding_info ??= { uid: parent ?? uid };
       };
     case 2005:
       return (body, { uid }) => {

@@ -28,6 +28,8 @@ export interface NormaliseSettings {
   readonly mapping?: Mapping;
   /** For changes: the same of the entities that a first reading shows. */
   readonly state?: Mapping;
+  /** What the parent of its records is called, where they have one. */
+  readonly parent?: string;
   /** The product that the events tell of; the source's name if left out. */
   readonly product?: Product;
 }
@@ -58,6 +60,7 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
               mapping: settings.mapping,
               wanted,
               product: settings.product,
+              parent: settings.parent,
               baseEvent,
             }),
       );

@@ -20,6 +20,8 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.gap_suspected': 3,
   'source.gap': 4,
   'source.scope_lost': 4,
+  'source.parent_lost': 2,
+  'source.parents_full': 4,
   'source.paging_suspected': 4,
   'source.silent': 3,
   'source.heard': 1,

@@ -8,6 +8,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { TrailEntry } from '../contracts/spool.ts';
 import { joined, type ListCheckpoint, parseCheckpoint, rewound } from '../fetch/list/checkpoint.ts';
 import { noHorizon } from '../fetch/list/horizon.ts';
+import { parseParentsCheckpoint } from '../fetch/parents/state.ts';
 import type { Wish } from '../hold/requests.ts';
 import { changeIn, type Store } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
@@ -36,6 +37,11 @@ export function rewindStream(
 ): Rewound {
   const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
   return changing(config, (store) => {
+    if (parseParentsCheckpoint(store.streams.recall(stream).checkpoint) !== null) {
+      // Small lists and objects are read whole again, what is known of them left out.
+      store.parents.reset(stream);
+      return { place: null, forgotten: isForgotten ? store.parents.forgetSince(stream, to) : null };
+    }
     const checkpoint = listCheckpointOf(store, { stream, reset });
     const forgotten = isForgotten ? store.streams.forgetSince(stream, to) : null;
     // Records may have been read long after they happened: those forgotten can stand anywhere.
@@ -49,9 +55,11 @@ export function rewindStream(
 
 /** Deletes the checkpoint: the stream is read from its start. Returns what is forgotten. */
 export function resetStream(config: Config, stream: string, isForgotten: boolean): number | null {
-  return changing(config, ({ streams }) => {
+  return changing(config, ({ streams, parents }) => {
     streams.reset(stream);
-    return isForgotten ? streams.forgetSince(stream, 0) : null;
+    parents.reset(stream);
+    if (!isForgotten) return null;
+    return streams.forgetSince(stream, 0) + parents.forgetSince(stream, 0);
   });
 }
 

@@ -4,7 +4,7 @@
 // it has the right shape, so it is bounded and read by its own members only, and told in few notes.
 
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { ListEndpoint, Stream } from '../../contracts/source.ts';
+import type { CollectionStream, ListEndpoint, ListStream, Stream } from '../../contracts/source.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import type { UpstreamClient } from '../../upstream/client.ts';
 
@@ -80,12 +80,17 @@ interface Asked {
 
 function endpointsOf(stream: Stream): readonly Asked[] {
   if (stream.kind === 'push') return [];
-  const list = stream.kind === 'list' ? stream : stream.list;
+  const list = stream.kind === 'parents' ? stream.listOf('id') : listIn(stream);
+  if (list === null) return [];
   const mayBeMissing = stream.kind === 'list' && stream.records === 'log';
   const byId = stream.kind === 'collection' ? stream.detail?.request('id') : null;
   const { template } = list.request;
   const whole = { template, parameters: parametersOf(list), mayBeMissing };
   return byId ? [whole, { template: byId.template, parameters: [], mayBeMissing }] : [whole];
+}
+
+function listIn(stream: ListStream | CollectionStream): ListEndpoint {
+  return stream.kind === 'list' ? stream : stream.list;
 }
 
 function parametersOf({ request, sorting, pagination, pageLimit }: ListEndpoint): string[] {

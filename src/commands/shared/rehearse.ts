@@ -49,7 +49,8 @@ export interface SinkRehearsal {
 /** Rehearses a record. Total for any record that parses. */
 export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Rehearsal {
   const kind = stream.kind === 'collection' ? 'drift' : stream.records;
-  const context = pageContext(stream, kind, readAt);
+  const whose = stream.kind === 'parents' ? { parent: 'parent' } : {};
+  const context = { ...pageContext(stream, kind, readAt), ...whose };
   const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
   const held: HeldPage = {
     context,

@@ -16,7 +16,7 @@ import type { Failure } from '../../contracts/answer.ts';
 import { ExportError, invariant } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
-import type { Spool } from '../../contracts/spool.ts';
+import type { FetchSpool } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
 import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
@@ -32,7 +32,7 @@ import {
 
 /** What a collection is read with. */
 export interface CollectionMeans extends GenerationMeans {
-  readonly spool: Spool;
+  readonly spool: FetchSpool;
   readonly found?: Found | undefined;
 }
 

@@ -1,0 +1,163 @@
+// What every source has in common that reads a small list, or an object, of each parent: of each
+// ticket its timeline, of each id an investigation. The document shows where one is, and no list of
+// the ids by which they are asked for: these are a collection's, stand in the records of another
+// source, or are written in the config.
+
+import { z } from 'zod';
+import {
+  defineSource,
+  type Mapping,
+  type Settings,
+  type SourceDefinition,
+} from '../../src/contracts/definition.ts';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import { duration } from '../../src/contracts/settings.ts';
+import type { ParentsStream } from '../../src/contracts/source.ts';
+import { requestFlaw } from '../shared/pagination.ts';
+import { endpointPath, filledPath, isPerCompany } from '../shared/upstream-path.ts';
+import {
+  type ListSettings,
+  listFields,
+  listReading,
+  listStreamOf,
+  mappingField,
+  orders,
+} from './list.ts';
+
+const placeholder = '{parent_id}';
+const dottedPath = () => z.string().min(1);
+
+/** What is read of each parent, as the author of its source writes it. */
+export interface OfParents {
+  readonly type: string;
+  readonly summary: string;
+  readonly api: 'unified' | 'services';
+  /** With `{parent_id}`, and `{company_id}` where parents are a company's. */
+  readonly path: string;
+  /** What a parent is called. */
+  readonly parent: string;
+  /** True where upstream calls its records immutable. */
+  readonly immutable?: boolean;
+  /** Left out: a list. */
+  readonly object?: ParentsStream['object'];
+  /** What its records are, where the config does not say. */
+  readonly mapping: Mapping;
+  /** Of an object, where not `id`. */
+  readonly id?: string;
+}
+
+const eachField = z
+  .union([
+    z.strictObject({
+      of: z.string().min(1).describe('name of the source that shows the parents'),
+      id: dottedPath().describe('path of a parent’s id within its entities or records'),
+      where: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'CEL expression over `event` (OCSF), `source` and `stream`: only of records that it is true for; one that it cannot judge is not taken',
+        ),
+    }),
+    z.strictObject({
+      ids: z.array(z.string().min(1)).min(1).describe('the parents’ ids themselves'),
+    }),
+  ])
+  .describe('which parents there are: those that another source shows, or these');
+
+const fieldsOf = ({ path, object, id }: OfParents) => {
+  const { ignore, time, ...rest } = listFields({
+    ...(object && { style: 'none' as const }),
+    ...(id && { id }),
+  });
+  const times = ['updated_at', 'timestamp', 'time', 'created_at'];
+  return {
+    path: endpointPath(placeholder)
+      .refine(
+        (path) => path.includes(placeholder),
+        `expected ${placeholder} where a parent’s id stands`,
+      )
+      .default(path)
+      .describe(
+        `where what is read of a parent is, below base_url; ${placeholder} stands for its id`,
+      ),
+    each: eachField,
+    sweep: duration()
+      .prefault('24h')
+      .describe(
+        'how long a rotation over all parents may take; those that are new or have changed are asked first',
+      ),
+    order: orders
+      .default('auto')
+      .describe('the order upstream gives the records in; auto: learned'),
+    ...rest,
+    ignore: object
+      ? ignore
+          .unwrap()
+          .default(['updated_at'])
+          .describe(ignore.description ?? '')
+      : ignore,
+    time: object
+      ? time
+          .unwrap()
+          .default(times)
+          .describe(time.description ?? '')
+      : time,
+    mapping: mappingField('record').describe(
+      'what the records mean; what is not mapped goes to unmapped',
+    ),
+  };
+};
+
+type ParentsSettings = Settings<ReturnType<typeof fieldsOf>>;
+
+/** Declares one. */
+export function defineParents(facts: OfParents): SourceDefinition {
+  const { type, summary, api, immutable = false, object, parent } = facts;
+  const fields = fieldsOf(facts);
+  return defineSource<typeof fields>({
+    ...{ type, summary, apis: [api], fields },
+    flaw: (settings, { companies }) => flawOf(settings, companies),
+    streams(settings, opening) {
+      const { name: source, upstream } = opening;
+      const companies = isPerCompany(settings.path) ? upstream.companies : [null];
+      return companies.map((company) => ({
+        kind: 'parents' as const,
+        name: company === null ? source : `${source}/${company}`,
+        ...{ source, records: 'log' as const, ...(company !== null && { company }) },
+        paths: [settings.path],
+        fingerprint: JSON.stringify([
+          ...[upstream.baseUrl, settings.path, company, Object.entries(settings.params)],
+        ]),
+        listOf: (id: string) =>
+          listStreamOf(
+            settings as ListSettings,
+            opening,
+            { records: 'log', immutable, sorting: [] },
+            { company, parent: id },
+          ),
+        ...(object && { object }),
+      }));
+    },
+    reading: ({ id, time, mapping }) => ({ id, time, parent, mapping: mapping ?? facts.mapping }),
+    list: (settings) => listReading(settings as ListSettings),
+    parents: ({ each, sweep }) => ({ each, sweepMs: sweep }),
+  });
+}
+
+function flawOf(settings: ParentsSettings, companies: readonly string[]): string | null {
+  const { path, each } = settings;
+  if (isPerCompany(path) && companies.length === 0) {
+    return 'path holds {company_id}, so the upstream needs companies';
+  }
+  const ids = 'ids' in each ? each.ids : [];
+  const odd = ids.find((id) => filledPath('/{id}', { id }) === null);
+  return odd === undefined
+    ? requestFlaw(settings)
+    : `${JSON.stringify(odd)} under each.ids cannot stand in a path`;
+}
+
+/** True for a change that was carried out, or was not. */
+export function isSettled({ status }: JsonObject): boolean {
+  return status === 'COMPLETED' || status === 'FAILED';
+}

@@ -1,0 +1,58 @@
+// Asking for one parent's object, which is told as it stands whenever its content is another than
+// the one told last: an investigation that gets more evidence, a change that was completed. What
+// must stay true: the object goes out as upstream sent it, and a content that comes back is told
+// again, since it is what the object is from then on.
+
+import type { Failure } from '../../contracts/answer.ts';
+import { isObject } from '../../contracts/json.ts';
+import type { ListStream, ParentsStream } from '../../contracts/source.ts';
+import type { NewPage } from '../../contracts/spool.ts';
+import { scanBody } from '../../tools/record-list.ts';
+import { bomEnd, sourceTextAt } from '../../tools/records.ts';
+import { nonsense, readJson } from '../list/body.ts';
+import { Identifier } from '../list/identity.ts';
+import { pageContext } from '../own-pages.ts';
+import type { ParentState } from './state.ts';
+
+/** What an object is, and the page that tells it where it is another than before. */
+export type ObjectAsked =
+  | {
+      readonly outcome: 'done';
+      readonly isFinal: boolean;
+      readonly digest: string;
+      readonly page: NewPage | null;
+    }
+  | Failure;
+
+/** Asks for an object. */
+export async function askObject(
+  stream: ParentsStream,
+  { id, list, known, now }: { id: string; list: ListStream; known: ParentState; now: () => number },
+  signal: AbortSignal,
+): Promise<ObjectAsked> {
+  const answer = await list.upstream.get(list.request, signal);
+  if (answer.outcome !== 'ok') return answer;
+  const doing = `reading ${list.name}`;
+  const read = readJson(answer.body, doing);
+  if (!read.good) return { outcome: 'retry', cause: read.cause };
+  const { value } = read;
+  if (!isObject(value) || Object.keys(value).length === 0) {
+    return { outcome: 'retry', cause: nonsense(doing, 'the answer is no object, or an empty one') };
+  }
+  // An object may be wrapped as lists are.
+  const { data } = value;
+  const isWrapped = isObject(data) && Object.keys(value).length === 1;
+  const text = isWrapped
+    ? (sourceTextAt(answer.body, 'data') ?? '')
+    : answer.body.subarray(bomEnd(answer.body));
+  const body = Buffer.concat([Buffer.from('['), Buffer.from(text), Buffer.from(']')]);
+  const { records } = scanBody(body, '', list.id, list.ignore);
+  const digest = `${records?.contents[0]}.${records?.contents[1]}`;
+  const isFinal = stream.object?.isFinal(isWrapped ? data : value) ?? false;
+  if (digest === known.digest) return { outcome: 'done', isFinal, digest, page: null };
+  const { source, name, company = '', records: kind } = stream;
+  const identifier = new Identifier({ source, company, stream: name });
+  const uids = identifier.ownUid(['object', id, known.version + 1, digest]);
+  const context = { ...pageContext(stream, kind, now()), parent: id };
+  return { outcome: 'done', isFinal, digest, page: { context, body, items: '', kept: null, uids } };
+}

@@ -1,0 +1,144 @@
+// When a parent is asked again, and what is told of it, by what came of asking. Pure rules; all
+// times are epoch milliseconds.
+
+import type { Failure } from '../../contracts/answer.ts';
+import type { ExportError } from '../../contracts/errors.ts';
+import type { NewPage, ParentRow } from '../../contracts/spool.ts';
+import type { ListCheckpoint } from '../list/checkpoint.ts';
+import { passingMsMax } from '../outcome.ts';
+import type { Finding } from '../own-pages.ts';
+import type { ParentState } from './state.ts';
+
+/** A parent that was asked, and what came of it. */
+export type Asked = { readonly row: ParentRow; readonly known: ParentState } & (Answered | Failure);
+
+/** Of a list where its checkpoint stands, of an object its content. */
+interface Answered {
+  readonly outcome: 'done';
+  readonly fresh: number;
+  readonly more?: boolean;
+  readonly doubt?: ExportError;
+  readonly checkpoint?: ListCheckpoint | null;
+  readonly digest?: string;
+  readonly isFinal?: boolean;
+  readonly page?: NewPage | null;
+}
+
+/** What the rules hang on. */
+export interface Rules {
+  readonly now: number;
+  /** What is due later is not asked in the poll under way. */
+  readonly until: number;
+  readonly parents: number;
+  readonly sweepMs: number;
+  /** When any parent was answered last. */
+  readonly answeredAt: number;
+}
+
+/** What becomes of a parent. */
+export type Turn = Pick<ParentRow, 'rank' | 'due'> & {
+  readonly state: ParentState;
+  readonly finding?: Finding;
+};
+
+const dayMs = 24 * 3_600_000;
+const never = 2 ** 52;
+/** As few are asked at each poll. */
+const fewParents = 10;
+/** More take turns: this much of a rotation for each, up to what it may take. */
+const perParentMs = 3_000;
+/** What has been quiet for a while is asked again after this part of it. */
+const quietShare = 1 / 20;
+/** Changes of all records at once are looked at again by then. */
+const heldBackMs = 15 * 60_000;
+/** A refusal is looked at a second time after this, before it is told. */
+const secondLookMs = 2 * passingMsMax;
+const failedMs = { least: 30_000, most: 3_600_000 };
+const lostMsMax = 30 * dayMs;
+/** So long after an answer upstream as a whole counts as one that answers. */
+const answersMs = 3_600_000;
+
+/** After an answer. */
+export function afterAnswer(
+  { row, known, ...asked }: Asked & Answered,
+  { now, until, parents, sweepMs }: Rules,
+  random: () => number,
+): Turn {
+  const { fresh, checkpoint = null, digest = known.digest, isFinal } = asked;
+  // What was there before it was first asked for is no sign that there will be more.
+  const latest = Math.min(now, checkpoint?.memory.watermark ?? now);
+  const isFirst = known.askedAt === 0;
+  const changedAt = fresh === 0 ? known.changedAt : isFirst ? latest : now;
+  const version = digest === known.digest ? known.version : known.version + 1;
+  const end = endOf(checkpoint) ?? known.end;
+  const state = { ...known, askedAt: now, changedAt, refused: null, digest, version, end };
+  if (isFinal === true) return { state, rank: 2, due: never };
+  // It goes on where it is, in the same poll, as long as it comes further.
+  if (asked.more === true && fresh > 0) return { state, rank: row.rank, due: row.due };
+  const quietMs = (now - changedAt) * quietShare;
+  const isActive = now - changedAt < dayMs;
+  const isAlways = parents <= fewParents && checkpoint !== null;
+  const spreadMs = isAlways ? 0 : parents * perParentMs * (1 - random() / 2);
+  const wantedMs = isActive ? quietMs : Math.max(quietMs, spreadMs);
+  const isHeldBack = checkpoint?.memory.drift?.isHeld === true;
+  const waitMs = Math.min(isAlways ? 0 : wantedMs, isHeldBack ? heldBackMs : sweepMs);
+  return { state, rank: isActive ? 0 : 1, due: Math.max(until + 1, now + waitMs) };
+}
+
+/** After a refusal or failure; null where upstream is at fault and not the parent. */
+export function afterRefusal(
+  { row, known, outcome, cause }: Asked & Failure,
+  { now, until, sweepMs, answeredAt }: Rules,
+): Turn | null {
+  const refused = known.refused ?? { since: now, times: 0, told: false };
+  const times = refused.times + 1;
+  const again = (waitMs: number) => Math.max(until + 1, now + waitMs);
+  const state = { ...known, askedAt: now, refused: { ...refused, times } };
+  if (outcome === 'retry') {
+    const waitMs = Math.min(failedMs.most, failedMs.least * 2 ** times);
+    return answeredAt < now ? null : { state, rank: row.rank, due: again(waitMs) };
+  }
+  if (refused.told) {
+    const waitMs = Math.min(lostMsMax, sweepMs * 2 ** Math.min(times, 16));
+    return { state, rank: 2, due: again(waitMs) };
+  }
+  if (times > 1 && answeredAt > refused.since && now - refused.since >= passingMsMax) {
+    const told = { ...state, refused: { ...state.refused, told: true } };
+    return { state: told, rank: 2, due: again(sweepMs), finding: lostFinding(row.id, cause) };
+  }
+  if (now - answeredAt > answersMs || (times > 1 && answeredAt <= refused.since)) return null;
+  return { state, rank: row.rank, due: again(secondLookMs) };
+}
+
+/**
+ * Records that stood at the end of an immutable list and are gone from it; null where none are, as
+ * far as that can be told.
+ */
+export function shrunk({ row, known, checkpoint }: Asked & Answered): Finding | null {
+  const now = endOf(checkpoint ?? null);
+  if (now === null || known.end === null || now.place !== known.end.place) return null;
+  const missing = known.end.count - now.count;
+  if (missing <= 0) return null;
+  return {
+    condition: 'integrity_violation',
+    message: `${missing} of the records of ${row.id} are gone, though upstream calls them immutable; they were delivered`,
+    details: { parent: row.id, missing },
+  };
+}
+
+/** Where a list's end is, and how many records stand there; null where it is not known. */
+function endOf(checkpoint: ListCheckpoint | null): ParentState['end'] {
+  if (checkpoint === null || !checkpoint.end.atEnd || checkpoint.end.resume === null) return null;
+  const { resume, again } = checkpoint.end;
+  return resume.by === 'offset'
+    ? { place: 'offset', count: resume.offset + again }
+    : { place: resume.cursor ?? '', count: again };
+}
+
+function lostFinding(id: string, cause: ExportError): Finding {
+  return {
+    condition: 'source.parent_lost',
+    message: `what upstream has of ${id} is denied or gone; it is asked for seldom from now on, and told as usual if it comes back`,
+    details: { parent: id, reason: cause.message },
+  };
+}

@@ -1,0 +1,301 @@
+// How the lists or objects of many parents are read: those that are new or have changed first, the
+// others in rotation, each with a share of the requests.
+//
+//   noticed   another source has shown the parent, for the first time or again
+//   active    something new came of it within a day: asked at each poll
+//   resting   in rotation: the more parents there are, the more seldom, each once within `sweep`
+//   lost      denied or gone, told once; or an object that changes no more: seldom, or never
+//
+// Which one is due next the spool knows, so that no poll looks at all of them, and a process that
+// was killed goes on where it was. What must stay true: what is new of a parent and its place in
+// its list are committed in one transaction; a refusal is the parent's own only where another was
+// answered since; and a failure of one parent keeps no other waiting.
+
+import { randomUUID } from 'node:crypto';
+import type { Failure } from '../../contracts/answer.ts';
+import type { ParentsReading } from '../../contracts/definition.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import type { ParentsStream } from '../../contracts/source.ts';
+import type {
+  FetchSpool,
+  NewPage,
+  ParentChange,
+  ParentCounts,
+  ParentRow,
+} from '../../contracts/spool.ts';
+import { Identifier } from '../list/identity.ts';
+import { mismatch, type PollResult } from '../outcome.ts';
+import { conditionRecord, type Finding, ownPage, pageContext } from '../own-pages.ts';
+import { ListAsker, type ListAskerMeans } from './ask-list.ts';
+import { askObject } from './ask-object.ts';
+import { type Asked, afterAnswer, afterRefusal, shrunk } from './next-turn.ts';
+import {
+  freshParentsCheckpoint,
+  type ParentsCheckpoint,
+  readParentState,
+  readParentsCheckpoint,
+} from './state.ts';
+
+/** What a stream of parents is read with. */
+export interface ParentsMeans extends ListAskerMeans {
+  readonly spool: Omit<FetchSpool, 'entities'>;
+  readonly reading: ParentsReading;
+  /** From 0 up to 1, so that parents that were met together do not stay together. */
+  readonly random: () => number;
+  /** All parents that are known already, a few at a time, where the process begins. */
+  readonly known: () => AsyncIterable<readonly string[]>;
+}
+
+/** Parents that are picked at a time, and of these asked at the same time. */
+const batchMax = 32;
+const askedAtOnce = 4;
+/** A poll lasts about so long while there are parents to be asked. */
+const turnMs = 20_000;
+/** Parents noticed or active since are asked as well, where reading them all takes long. */
+const cycleMs = 5 * 60_000;
+/** What is due within the next minute is asked by a process that begins, so that `--once` does. */
+const aheadMs = 60_000;
+/** Failures in a row with no answer between them, by which upstream is at fault and no parent. */
+const failuresMax = 4;
+/** A condition that may be found of each parent is told of one within this time. */
+const toldEveryMs = 24 * 3_600_000;
+
+/** Reads one stream of parents. */
+export class ParentsPoller {
+  readonly #means: ParentsMeans;
+  readonly #lists: ListAsker;
+  readonly #identifier: Identifier;
+  #checkpoint: ParentsCheckpoint | null = null;
+  #knowsAll = false;
+  /** Parents due by then are asked; null: all have been. */
+  #until: number | null = null;
+  #polls = 0;
+  /** When a parent was answered last. */
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  #counts: ParentCounts | null = null;
+
+  constructor(means: ParentsMeans) {
+    this.#means = means;
+    this.#lists = new ListAsker(means, (condition) => this.#isNews(condition));
+    const { source, company = '', name } = means.stream;
+    this.#identifier = new Identifier({ source, company, stream: name });
+  }
+
+  /** For status. */
+  get facts(): Readonly<Record<string, number | null>> {
+    const { parents = null, active = null, resting = null, due = null } = this.#counts ?? {};
+    const rotation_ms = this.#checkpoint?.rotationMs ?? null;
+    return {
+      parents,
+      parents_active: active,
+      parents_lost: resting,
+      parents_due: due,
+      rotation_ms,
+    };
+  }
+
+  /**
+   * One poll: every parent that is due, or as many as fit into its time. Never throws for what
+   * upstream did.
+   */
+  async poll(signal: AbortSignal): Promise<PollResult> {
+    try {
+      await this.#load();
+      const result = await this.#read(signal);
+      this.#counts = await this.#means.spool.parents.counts(
+        this.#means.stream.name,
+        this.#means.clock.now(),
+      );
+      return result;
+    } catch (error) {
+      this.#checkpoint = null;
+      if (signal.aborted || !(error instanceof ExportError)) throw error;
+      return error.code === 'checkpoint_mismatch'
+        ? mismatch(error)
+        : { outcome: 'retry', cause: error };
+    }
+  }
+
+  get #held(): ParentsCheckpoint {
+    if (this.#checkpoint === null) throw new TypeError('a checkpoint is loaded before it is used');
+    return this.#checkpoint;
+  }
+
+  async #load(): Promise<void> {
+    const { stream, spool, clock, known } = this.#means;
+    const { name, fingerprint } = stream;
+    if (this.#checkpoint === null) {
+      const { checkpoint } = await spool.recall(name);
+      this.#checkpoint =
+        checkpoint === null
+          ? freshParentsCheckpoint(fingerprint, randomUUID(), clock.now())
+          : readParentsCheckpoint(name, checkpoint, fingerprint);
+    }
+    if (this.#knowsAll) return;
+    for await (const ids of known()) {
+      await this.#commit(ids.map((id) => ({ stream: name, id, as: 'found' })));
+    }
+    this.#knowsAll = true;
+  }
+
+  async #read(signal: AbortSignal): Promise<PollResult> {
+    const { stream, spool, clock } = this.#means;
+    const endsAt = clock.monotonic() + turnMs;
+    const ahead = this.#polls === 0 ? aheadMs : 0;
+    this.#polls += 1;
+    const isOld = this.#until !== null && clock.now() - this.#until > cycleMs;
+    if (this.#until === null || isOld) this.#until = clock.now() + ahead;
+    let fresh = 0;
+    let doubt: ExportError | undefined;
+    for (;;) {
+      await spool.room(signal);
+      const rows = await spool.parents.due(stream.name, this.#until, batchMax);
+      if (rows.length === 0) break;
+      const asked = await this.#askAll(turned(rows, this.#polls), signal);
+      for (const one of asked) {
+        if (one.outcome !== 'done') continue;
+        fresh += one.fresh;
+        doubt ??= one.doubt;
+      }
+      const failure = await this.#settle(asked);
+      if (failure !== null) return { ...failure, advanced: fresh > 0 };
+      if (clock.monotonic() >= endsAt) {
+        return { outcome: 'done', fresh, more: true, againMs: 0 };
+      }
+    }
+    this.#until = null;
+    return { outcome: 'done', fresh, more: false, ...(doubt === undefined ? {} : { doubt }) };
+  }
+
+  /** Asks for each, a few at a time; what is wrong with upstream ends it. */
+  async #askAll(rows: readonly ParentRow[], signal: AbortSignal): Promise<readonly Asked[]> {
+    const asked: Asked[] = [];
+    const left = rows.values();
+    let failures = 0;
+    const work = async () => {
+      for (const row of left) {
+        const one = await this.#ask(row, signal);
+        asked.push(one);
+        failures = one.outcome === 'done' ? 0 : isUpstreams(one) ? failuresMax : failures + 1;
+        if (failures >= failuresMax) break;
+      }
+    };
+    const ended = await Promise.allSettled(Array.from({ length: askedAtOnce }, work));
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
+    return asked;
+  }
+
+  async #ask(row: ParentRow, signal: AbortSignal): Promise<Asked> {
+    const { stream, clock, inFlight } = this.#means;
+    const known = readParentState(row.state, clock.now());
+    const list = stream.listOf(row.id);
+    if (list === null) return { row, known, outcome: 'done', fresh: 0, isFinal: true };
+    const ask = async (): Promise<Asked> => {
+      if (stream.object === undefined) {
+        const asked = await this.#lists.ask(row.id, list, this.#held.begunAt, signal);
+        return { row, known, ...asked };
+      }
+      const now = () => clock.now();
+      const asked = await askObject(stream, { id: row.id, list, known, now }, signal);
+      if (asked.outcome !== 'done') return { row, known, ...asked };
+      return { row, known, ...asked, fresh: asked.page === null ? 0 : 1 };
+    };
+    return inFlight === undefined ? await ask() : await inFlight.during(ask);
+  }
+
+  /**
+   * Commits what was learned of each parent. A failure that is upstream's and no parent's is
+   * returned, and changes nothing.
+   */
+  async #settle(asked: readonly Asked[]): Promise<Failure | null> {
+    const { stream, clock, reading, random } = this.#means;
+    const now = clock.now();
+    if (asked.some(({ outcome }) => outcome === 'done')) this.#answeredAt = now;
+    const until = this.#until ?? now;
+    const { parents = 0 } = this.#counts ?? {};
+    const isDown = asked.length >= failuresMax && asked.every(({ outcome }) => outcome !== 'done');
+    const rules = { now, until, parents, sweepMs: reading.sweepMs, answeredAt: this.#answeredAt };
+    const changes: ParentChange[] = [];
+    const pages: NewPage[] = [];
+    const findings: Finding[] = [];
+    let failure: Failure | null = null;
+    for (const one of asked) {
+      const { row, known } = one;
+      const isCold = row.rank === 1 && known.askedAt > 0;
+      if (isCold) this.#checkpoint = { ...this.#held, rotationMs: now - known.askedAt };
+      if (one.outcome !== 'done' && (isDown || isUpstreams(one))) {
+        failure = failure === null || isUpstreams(one) ? one : failure;
+        continue;
+      }
+      const next =
+        one.outcome === 'done' ? afterAnswer(one, rules, random) : afterRefusal(one, rules);
+      if (next === null) {
+        failure ??= one.outcome === 'done' ? null : one;
+        continue;
+      }
+      const { finding, ...change } = next;
+      changes.push({ stream: stream.name, id: row.id, as: 'asked', was: row.due, ...change });
+      if (finding !== undefined) findings.push(finding);
+      if (one.outcome !== 'done') continue;
+      if (one.page) pages.push(one.page);
+      const gone = stream.object === undefined && isImmutable(stream, row.id) ? shrunk(one) : null;
+      if (gone !== null) findings.push(gone);
+    }
+    if (this.#counts?.isFull && this.#isNews('source.parents_full'))
+      findings.push(fullFinding(stream));
+    if (changes.length > 0 || findings.length > 0) await this.#commit(changes, pages, findings);
+    return failure;
+  }
+
+  async #commit(
+    parents: readonly ParentChange[],
+    pages: readonly NewPage[] = [],
+    findings: readonly Finding[] = [],
+  ): Promise<void> {
+    const { stream, spool, clock, found } = this.#means;
+    const { name } = stream;
+    const now = clock.now();
+    const records = findings.map((finding) => conditionRecord(stream, finding, now));
+    const uids = findings.map(({ condition, message }) =>
+      this.#identifier.ownUid([condition, this.#held.epoch, now, message]),
+    );
+    const context = pageContext(stream, 'condition', now);
+    const own = records.length === 0 ? [] : [ownPage(context, records, uids)];
+    const checkpoint = this.#held;
+    await spool.append({ stream: name, pages: [...pages, ...own], checkpoint, parents });
+    for (const record of records) found?.(record);
+  }
+
+  /** Counts as told from now on: the checkpoint that says so goes with the next commit. */
+  #isNews(condition: string): boolean {
+    const now = this.#means.clock.now();
+    const { told } = this.#held;
+    const at = told[condition];
+    if (at !== undefined && now - at < toldEveryMs) return false;
+    this.#checkpoint = { ...this.#held, told: { ...told, [condition]: now } };
+    return true;
+  }
+}
+
+/** True for a failure that says nothing of the parent: rights, limits, upstream as a whole. */
+function isUpstreams(one: Asked): boolean {
+  if (one.outcome === 'done') return false;
+  return one.status === 429 || (one.outcome === 'denied' && one.status !== 403);
+}
+
+function isImmutable(stream: ParentsStream, id: string): boolean {
+  return stream.listOf(id)?.immutable === true;
+}
+
+/** Begins elsewhere at each poll, so that those that always fail do not keep the others waiting. */
+function turned<T>(rows: readonly T[], polls: number): readonly T[] {
+  const at = ((polls - 1) * failuresMax) % rows.length;
+  return [...rows.slice(at), ...rows.slice(0, at)];
+}
+
+function fullFinding({ name }: ParentsStream): Finding {
+  return {
+    condition: 'source.parents_full',
+    message: `${name} has as many parents as are remembered; others are not read until one of these is gone`,
+  };
+}

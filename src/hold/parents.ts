@@ -1,0 +1,162 @@
+// What the state database holds of the parents whose lists or objects a stream reads
+// (fetch/parents): a row each, with its place in the order of asking, what is known of it, and its
+// list's checkpoint. There may be very many, so nothing reads all of them but a count. What must
+// stay true: a parent that is noticed while it is being asked is asked once more, and beyond the
+// bound one is forgotten only where nothing is to be had of it any more.
+
+import type { Json } from '../contracts/json.ts';
+import type { ParentChange, ParentCounts, ParentRow } from '../contracts/spool.ts';
+import { identityBytes } from '../contracts/spool.ts';
+import { parsedObject } from './requests.ts';
+import type { Row, Statements } from './statements.ts';
+import { parsedOrText } from './streams.ts';
+
+/** Parents of one stream that are remembered. */
+const parentsMax = 200_000;
+/** What is noticed is due before all else, in the order in which it was noticed. */
+const noticedBeforeMs = 2 ** 45;
+/** Of those that are lost or final, as many are asked with each batch. */
+const lostAtOnce = 4;
+
+/** The table of parents. */
+export class Parents {
+  readonly #statements: Statements;
+  /** How many each stream has, where they have been counted. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  /** A failed transaction may have added some that were counted. */
+  goBack(): void {
+    this.#counts.clear();
+  }
+
+  change(change: ParentChange, now: number): void {
+    const { stream, id } = change;
+    if (change.as === 'asked') {
+      this.#statements.run(
+        `UPDATE parent SET state = ?3, rank = iif(due = ?4, ?5, rank), due = iif(due = ?4, ?6, due)
+         WHERE stream = ?1 AND id = ?2`,
+        ...[stream, id, JSON.stringify(change.state), change.was, change.rank, change.due],
+      );
+      return;
+    }
+    const isNoticed = change.as === 'noticed';
+    const [rank, due] = isNoticed ? [0, now - noticedBeforeMs] : [1, 0];
+    const known = 'SELECT 1 FROM parent WHERE stream = ? AND id = ?';
+    if (this.#statements.row(known, stream, id) !== undefined) {
+      const ask = 'UPDATE parent SET rank = ?, due = ? WHERE stream = ? AND id = ?';
+      if (isNoticed) this.#statements.run(ask, rank, due, stream, id);
+    } else if (this.#hasRoom(stream)) {
+      const add = 'INSERT INTO parent (stream, id, rank, due) VALUES (?, ?, ?, ?)';
+      this.#statements.run(add, stream, id, rank, due);
+      this.#counts.set(stream, this.#count(stream) + 1);
+    }
+  }
+
+  /** Keeps a list's checkpoint in its parent's row; `list` is what its records are known by. */
+  saveCheckpoint({ stream, id, list, checkpoint }: ParentCheckpoint): void {
+    this.#statements.run(
+      'UPDATE parent SET list = ?, checkpoint = ? WHERE stream = ? AND id = ?',
+      ...[list, checkpoint, stream, id],
+    );
+  }
+
+  /** Of the list that goes by this name. */
+  checkpoint(list: string): Json | null {
+    const held = this.#statements.row('SELECT checkpoint FROM parent WHERE list = ?', list);
+    return typeof held?.checkpoint === 'string' ? parsedOrText(held.checkpoint) : null;
+  }
+
+  /** Those that are due by a time, in the order of asking, each rank with a share. */
+  due(stream: string, until: number, max: number): readonly ParentRow[] {
+    const ofRank = (rank: number, most: number) =>
+      this.#statements.rows(
+        `SELECT id, rank, due, state FROM parent WHERE stream = ? AND rank = ? AND due <= ?
+         ORDER BY due LIMIT ?`,
+        ...[stream, rank, until, most],
+      );
+    const share = Math.ceil(max / 2);
+    return [...ofRank(0, share), ...ofRank(1, share), ...ofRank(2, lostAtOnce)].map(parentRow);
+  }
+
+  counts(stream: string, until: number): ParentCounts {
+    const row = this.#statements.row(
+      `SELECT count(*) AS parents, coalesce(sum(rank = 0), 0) AS active,
+       coalesce(sum(rank = 2), 0) AS resting, coalesce(sum(due <= ?), 0) AS due
+       FROM parent WHERE stream = ?`,
+      ...[until, stream],
+    );
+    const [parents, active, resting, due] = [row?.parents, row?.active, row?.resting, row?.due];
+    return {
+      ...{ parents: Number(parents), active: Number(active), resting: Number(resting) },
+      ...{ due: Number(due), isFull: Number(parents) >= parentsMax },
+    };
+  }
+
+  /** Has all be asked anew, their lists from the start; what was read of these stays known. */
+  reset(stream: string): void {
+    const anew = 'UPDATE parent SET checkpoint = NULL, rank = 1, due = 0 WHERE stream = ?';
+    this.#statements.run(anew, stream);
+    const trails = 'DELETE FROM trail WHERE stream IN (SELECT list FROM parent WHERE stream = ?)';
+    this.#statements.run(trails, stream);
+  }
+
+  /** Forgets what was read of them at or after a time; returns how many records and objects. */
+  forgetSince(stream: string, at: number): number {
+    const those = 'at >= ? AND stream IN (SELECT list FROM parent WHERE stream = ?)';
+    const sum = `SELECT coalesce(sum(length(keys)), 0) AS bytes FROM identities WHERE ${those}`;
+    const bytes = Number(this.#statements.row(sum, at, stream)?.bytes ?? 0);
+    this.#statements.run(`DELETE FROM identities WHERE ${those}`, at, stream);
+    // An object's state that is told again has the number that it had, and so the same uid.
+    const { changes } = this.#statements.run(
+      `UPDATE parent SET state = json_set(state, '$.digest', '', '$.version', state ->> 'version' - 1)
+       WHERE stream = ? AND state ->> 'version' > 0 AND state ->> 'changedAt' >= ?`,
+      ...[stream, at],
+    );
+    return bytes / identityBytes + Number(changes);
+  }
+
+  #hasRoom(stream: string): boolean {
+    const count = this.#count(stream);
+    if (count < parentsMax) return true;
+    const longest =
+      'SELECT id, list FROM parent WHERE stream = ? AND rank = 2 ORDER BY due LIMIT 1';
+    const gone = this.#statements.row(longest, stream);
+    if (gone === undefined) return false;
+    for (const table of ['identities', 'trail']) {
+      this.#statements.run(`DELETE FROM ${table} WHERE stream = ?`, String(gone.list));
+    }
+    this.#statements.run('DELETE FROM parent WHERE stream = ? AND id = ?', stream, String(gone.id));
+    this.#counts.set(stream, count - 1);
+    return true;
+  }
+
+  #count(stream: string): number {
+    const known = this.#counts.get(stream);
+    if (known !== undefined) return known;
+    const row = this.#statements.row('SELECT count(*) AS n FROM parent WHERE stream = ?', stream);
+    const count = Number(row?.n ?? 0);
+    this.#counts.set(stream, count);
+    return count;
+  }
+}
+
+/** Whose list has come where. */
+interface ParentCheckpoint {
+  readonly stream: string;
+  readonly id: string;
+  readonly list: string;
+  /** JSON. */
+  readonly checkpoint: string;
+}
+
+function parentRow({ id, rank, due, state }: Row): ParentRow {
+  return { id: String(id), rank: rankOf(rank), due: Number(due), state: parsedObject(state) };
+}
+
+function rankOf(rank: unknown): ParentRow['rank'] {
+  return rank === 0 || rank === 1 ? rank : 2;
+}
