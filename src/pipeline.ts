@@ -6,6 +6,7 @@
 import { aborted } from 'node:util';
 
 import { invariant } from './contracts/errors.ts';
+import { Drift, type DriftSettings } from './drift/drift.ts';
 import {
   type FailedStream,
   type PlannedSource,
@@ -23,6 +24,8 @@ export interface Plan {
   readonly sources: readonly PlannedSource[];
   readonly sinks: readonly PlannedSink[];
   readonly routes: readonly Route[];
+  /** What is watched against which trail; null or left out: nothing. */
+  readonly drift?: DriftSettings | null;
 }
 
 /** What a change of plan leaves as it is, by name: what it would make no differently. */
@@ -70,6 +73,7 @@ export class Pipeline {
   readonly #polling: Polling;
   #plan: Plan;
   #sending: Sending | null = null;
+  readonly #drift: Drift | null;
   readonly #opened = Promise.withResolvers<void>();
   #isOpen = false;
   #changing: Promise<void> | null = null;
@@ -79,6 +83,8 @@ export class Pipeline {
     this.#means = means;
     this.#polling = new Polling(means);
     this.#polling.add(plan.sources);
+    const now = { sources: () => this.#plan.sources, streams: () => this.#polling.state };
+    this.#drift = plan.drift ? new Drift(plan.drift, { ...means, ...now }) : null;
     this.#opened.promise.catch(() => undefined);
   }
 
@@ -99,6 +105,7 @@ export class Pipeline {
     const noting = this.#noteSinks(AbortSignal.any([stop, over.signal]));
     const failed = Promise.race([this.#polling.failed, sending.failed]);
     this.#polling.start();
+    const watching = this.#drift?.run(AbortSignal.any([stop, over.signal]));
     this.#isOpen = true;
     this.#opened.resolve();
     try {
@@ -115,6 +122,7 @@ export class Pipeline {
       await this.#polling.stop();
       await this.#endSending(sending, drainMs * (1 - catchUpShare));
       await noting;
+      await watching;
     }
   }
 
@@ -127,6 +135,7 @@ export class Pipeline {
     // Without a sender that goes on, a full spool would never have room again.
     sending.failed.catch((error) => over.abort(error));
     const failed = await this.#polling.once(halt);
+    await this.#drift?.look();
     await this.#delivered(halt).catch(() => undefined);
     const { end } = this.#means.spool.gauge;
     const behind = this.state.sinks

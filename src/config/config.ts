@@ -7,6 +7,7 @@ import { LineCounter } from 'yaml';
 import type { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
 import type { Secret } from '../contracts/settings.ts';
+import type { DriftSettings } from '../drift/drift.ts';
 import type { Route } from '../send/route.ts';
 import { type UpstreamSettings, upstreamFields, upstreamFlaws } from '../upstream/settings.ts';
 import type { Collector } from '../watch/collector-log.ts';
@@ -33,6 +34,7 @@ import { type ConfiguredSink, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
 import { type StateDir, stateDirOf } from './state-dir.ts';
 import { checkTlsFiles } from './tls-files.ts';
+import { readWatch } from './watch.ts';
 import { readWritten, type Written } from './written.ts';
 
 export { ConfigError, type Flaw, flawText } from './flaws.ts';
@@ -54,6 +56,7 @@ export interface Config {
   readonly sinks: Readonly<Record<string, ConfiguredSink>>;
   /** Empty: every source to every sink. */
   readonly routes: readonly Route[];
+  readonly watch: { readonly drift: DriftSettings | null };
   readonly status: {
     readonly host: string;
     readonly port: number;
@@ -131,6 +134,7 @@ function readTop(
   const sinks = readSinks(readSection(top, 'sinks', reading), reading);
   checkParents(sources, reading);
   const routes = readRoutes(at('routes').written, { sources, sinks }, reading);
+  const drift = readWatch(at('watch').written, sources, reading);
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 
   if (state === undefined || shutdown === undefined || log === undefined) return null;
@@ -146,6 +150,7 @@ function readTop(
     sources: readable(sources),
     sinks: readable(sinks),
     routes,
+    watch: { drift },
     status:
       status === undefined || listen === null
         ? null

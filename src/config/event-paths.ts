@@ -16,6 +16,9 @@ import type { Comparison, EventPath } from '../send/filter.ts';
 import { hint } from './nearest.ts';
 import type { ConfiguredSource } from './sources.ts';
 
+/** Changes, and what is found by watching them. */
+const ofChanges: ReadonlySet<ClassName> = new Set(['entity_management', 'detection_finding']);
+
 /** The classes of a source's events; of one that is not known, all. */
 export function classesOf(source: ConfiguredSource | null): readonly ClassName[] {
   if (source === null) return classNames;
@@ -27,7 +30,7 @@ export function classesOf(source: ConfiguredSource | null): readonly ClassName[]
     ...(['base_event', 'application_lifecycle'] as const),
     ...(definition.collection === undefined
       ? listClasses(mapping?.class, 'mapping' in definition.fields)
-      : classNames.filter((name) => name === 'entity_management' || named.includes(name))),
+      : classNames.filter((name) => ofChanges.has(name) || named.includes(name))),
   ];
 }
 

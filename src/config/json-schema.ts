@@ -18,6 +18,7 @@ import {
   stateBlock,
   statusBlock,
   upstreamBlock,
+  watchBlock,
 } from './shape.ts';
 
 type FormatBlocks = ReadonlyMap<string, ReturnType<typeof formatBlock>>;
@@ -57,6 +58,7 @@ function configBlock(blocks: FormatBlocks) {
         .array(routeBlock)
         .optional()
         .describe('which sink gets what of which source; left out: every source to every sink'),
+      watch: watchBlock,
       status: statusBlock,
       shutdown: shutdownBlock,
       log: logBlock,

@@ -51,6 +51,7 @@ export function planFrom(
     sources: plannedSources(config, clients),
     sinks: plannedSinks(config),
     routes: config.routes,
+    drift: config.watch.drift,
     upstreams: clients,
   };
 }

@@ -63,13 +63,13 @@ export function unroutedNotices(routes: readonly Route[], ends: Ends, notices: F
 
 interface Names {
   readonly path: Path;
-  readonly key: 'from' | 'to';
+  readonly key: string;
   readonly what: string;
   readonly names: Section<unknown>;
 }
 
-/** Looked at apart from the route's other keys, so that one mistake does not hide another. */
-function checkNames(
+/** Names in a list that must exist; apart from other keys, so that no mistake hides another. */
+export function checkNames(
   route: Written,
   { path, key, what, names }: Names,
   { flaws }: BlockReading,

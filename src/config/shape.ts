@@ -156,6 +156,51 @@ export const routeBlock = z.strictObject({
     .describe('paths within the OCSF event that are taken out'),
 });
 
+function eventPaths(usual: readonly string[], about: string) {
+  return z
+    .array(z.string().regex(/^[^.\s]+(\.[^.\s]+)*$/, 'expected a dotted path such as entity.uid'))
+    .default([...usual])
+    .describe(about);
+}
+
+/** `watch`. */
+export const watchBlock = z
+  .strictObject({
+    drift: z
+      .strictObject({
+        changes: z
+          .array(z.string())
+          .min(1)
+          .describe('names of sources whose changes an audit event must explain'),
+        trail: z.array(z.string()).min(1).describe('names of the sources that tell who did what'),
+        within: period(1_000, 7 * dayMs, 'from 1s to 7d')
+          .prefault('10m')
+          .describe('how far clocks may differ, and how late an audit event may come'),
+        match: z
+          .strictObject({
+            changes: eventPaths(
+              ['entity.uid', 'unmapped.parent_id'],
+              'where the OCSF event of a change has the ids of its entity and parents',
+            ),
+            trail: eventPaths(
+              ['entity.uid', 'resources.uid'],
+              'where that of an audit event has the ids of what it is about',
+            ),
+            type: eventPaths(['entity.type', 'resources.type'], 'where it says what that is'),
+            company: eventPaths(
+              ['metadata.tenant_uid', 'unmapped.resource.company_id'],
+              'where it says whose that is; an event that says nothing may be anybody’s',
+            ),
+          })
+          .prefault({})
+          .describe('paths by which the two sides are matched'),
+      })
+      .optional()
+      .describe('tells changes that no audit event explains, and events that no reading shows'),
+  })
+  .prefault({})
+  .describe('what is found by comparing sources; docs/drift.md says what it can tell');
+
 /** Keys that the engine adds to every source. */
 const sourceKeys = {
   upstream: z.string().describe('name of the upstream to read'),
@@ -231,5 +276,5 @@ function onceEach<D extends object, B>(make: (definition: D) => B): (definition:
 
 /** Keys at the top of a config. */
 export const topKeys = [
-  ...['state', 'upstreams', 'sources', 'sinks', 'routes', 'status', 'shutdown', 'log'],
+  ...['state', 'upstreams', 'sources', 'sinks', 'routes', 'watch', 'status', 'shutdown', 'log'],
 ] as const;

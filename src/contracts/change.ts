@@ -46,6 +46,9 @@ export type Condition =
   | 'source.paging_suspected'
   | 'source.silent'
   | 'source.heard'
+  | 'change.unexplained'
+  | 'change.unseen'
+  | 'drift.unmatchable'
   | 'integrity_violation'
   | 'schema_drift';
 

@@ -7,7 +7,7 @@ import type { Condition } from '../contracts/change.ts';
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { BaseEvent } from './base.ts';
-import { EventClass, metadataMaker } from './envelope.ts';
+import { EventClass, metadataMaker, type Open } from './envelope.ts';
 import { type Draft, put } from './reading.ts';
 import { namedClass } from './schema.ts';
 import { parseTime } from './time.ts';
@@ -25,6 +25,9 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.paging_suspected': 4,
   'source.silent': 3,
   'source.heard': 1,
+  'change.unexplained': 4,
+  'change.unseen': 3,
+  'drift.unmatchable': 3,
   integrity_violation: 5,
   schema_drift: 2,
 };
@@ -40,6 +43,7 @@ const placedOfCondition: ReadonlySet<string> = new Set([
 export function conditionNormaliser(baseEvent: BaseEvent): Normalise {
   const metadataOf = metadataMaker({ name: 'sluice' });
   const eventClass = new EventClass(namedClass('application_lifecycle'));
+  const finding = new EventClass(namedClass('detection_finding'));
   return (record, uid, context) => {
     const condition = isObject(record) ? record.condition : undefined;
     if (!isObject(record) || typeof condition !== 'string' || condition === '') {
@@ -53,14 +57,45 @@ export function conditionNormaliser(baseEvent: BaseEvent): Normalise {
     metadata.log_name = 'sluice';
     const from = record.source;
     metadata.log_source = typeof from === 'string' ? from : context.source;
-    const event = eventClass.start(99, condition, severity, metadata);
+    const { details } = record;
+    const facts = isObject(details) ? details : {};
+    const isFinding = condition.startsWith('change.');
+    const event = isFinding
+      ? finding.start(1, undefined, facts.may_cancel === true ? 2 : severity, metadata)
+      : eventClass.start(99, condition, severity, metadata);
     if (observed !== undefined) event.time = parseTime(observed);
-    event.app = { name: 'sluice' };
     const message = record.message;
     event.message = typeof message === 'string' ? message : condition;
+    if (isFinding) addFinding(event, facts, { uid, condition });
+    else event.app = { name: 'sluice' };
     event.unmapped = restOf(record, placedOfCondition);
     return event;
   };
+}
+
+const titles: Readonly<Record<string, string>> = {
+  'change.unexplained': 'a change that no audit event explains',
+  'change.unseen': 'an audit event of a change that no reading shows',
+};
+
+/** What was found by watching changes against a trail. */
+function addFinding(
+  event: Open<OcsfEvent>,
+  { entity_id: id, entity_name: name, entity_kind: kind, change_uid, event_uid }: JsonObject,
+  { uid, condition }: { readonly uid: Uid; readonly condition: string },
+): void {
+  const about = change_uid ?? event_uid;
+  event.status_id = 1;
+  event.status = 'New';
+  event.finding_info = {
+    ...{ uid, title: titles[condition] ?? condition, types: [condition] },
+    ...(typeof about === 'string' && { related_events: [{ uid: about }] }),
+  };
+  const resource: Draft = {};
+  if (typeof id === 'string' && id !== '') resource.uid = id;
+  if (typeof name === 'string' && name !== '') resource.name = name;
+  if (typeof kind === 'string' && kind !== '') resource.type = kind;
+  if (resource.uid !== undefined || resource.name !== undefined) event.resources = [resource];
 }
 
 function ownLog(event: OcsfEvent): OcsfEvent {

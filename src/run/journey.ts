@@ -4,6 +4,7 @@
 // from; and closing settles the spool before the lock is let go.
 
 import type { Config } from '../config/config.ts';
+import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
@@ -22,6 +23,11 @@ export interface Journey {
   readonly findings: Findings;
   /** Closes spool and connections. */
   close(): Promise<void>;
+}
+
+/** Whose positions hold pages back. */
+export function readersOf({ sinks, drift }: Plan): readonly string[] {
+  return [...sinks.map(({ name }) => name), ...(drift ? [driftKey] : [])];
 }
 
 /**
@@ -45,7 +51,7 @@ export async function openJourney(
       sync: state.sync,
       keepMs: state.keepMs,
       bytesMax: state.maxBytes,
-      sinks: plan.sinks.map((sink) => sink.name),
+      sinks: readersOf(plan),
     });
     // The spool's thread works meanwhile. Where this fails the first request does too, and tells
     // it.

@@ -33,9 +33,11 @@ export interface Changes {
   readonly fixed: readonly string[];
 }
 
+const fixedKeys = ['state', 'watch', 'status', 'shutdown', 'log'] as const;
+
 /** Compares a config with the one that runs. */
 export function changesBetween(before: Made, after: Made): Changes {
-  const fixed = (['state', 'status', 'shutdown', 'log'] as const).filter(
+  const fixed = fixedKeys.filter(
     (key) => fingerprintOf(fixedPart(before, key)) !== fingerprintOf(fixedPart(after, key)),
   );
   return {
@@ -46,7 +48,7 @@ export function changesBetween(before: Made, after: Made): Changes {
 }
 
 /** How the state directory is written makes no difference, as long as it is the same one. */
-function fixedPart({ config }: Made, key: 'state' | 'status' | 'shutdown' | 'log') {
+function fixedPart({ config }: Made, key: (typeof fixedKeys)[number]) {
   return key === 'state' ? { ...config.state, places: null, warning: null } : config[key];
 }
 

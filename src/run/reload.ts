@@ -10,7 +10,7 @@ import { asExportError, ExportError } from '../contracts/errors.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { openThrottles } from '../upstream/throttles.ts';
 import { openTokens } from '../upstream/tokens.ts';
-import type { Journey } from './journey.ts';
+import { type Journey, readersOf } from './journey.ts';
 import {
   type Changes,
   changesBetween,
@@ -103,8 +103,8 @@ class Reloader {
   /** Pages are kept for the sinks of both until it is clear which of the two runs. */
   async #change({ config, plan }: Made, { streams, sinks }: Changes): Promise<void> {
     const { journey } = this.#means;
-    const before = Object.keys(this.#current.config.sinks);
-    const after = Object.keys(config.sinks);
+    const before = readersOf(this.#current.plan);
+    const after = readersOf(plan);
     await journey.spool.retainFor([...new Set([...before, ...after])]);
     const kept = { streams: new Set(streams.unchanged), sinks: new Set(sinks.unchanged) };
     try {

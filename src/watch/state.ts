@@ -112,7 +112,7 @@ export function backlogOf(
  * What a backfill remembers (hold/backfills.ts), and what is held beside a checkpoint, stands where
  * streams have theirs, and is none's.
  */
-const ofNoStream = /#(backfill-[0-9a-f-]+|silence|lookups)$/;
+const ofNoStream = /#(backfill-[0-9a-f-]+|silence|lookups|drift)$/;
 
 function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
   const notes = store.noted('stream');
@@ -142,6 +142,7 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   const positions = store.positions();
   const letters = store.letters.counts();
   const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
+  for (const name of names) if (ofNoStream.test(name)) names.delete(name);
   return new Map(
     Array.from(names, (name) => {
       const note = sinkNote.parse(notes.get(name) ?? {});

@@ -18,7 +18,7 @@ test.each([
   ['statw: {}', '1:1 statw: unknown key; did you mean state?'],
   [
     'observability: {}',
-    '1:1 observability: unknown key; known: state, upstreams, sources, sinks, routes, status, shutdown, log',
+    '1:1 observability: unknown key; known: state, upstreams, sources, sinks, routes, watch, status, shutdown, log',
   ],
   [
     'state: { keep: 5 }',
@@ -39,6 +39,10 @@ test.each([
   ],
   ['status: { listen: "8686" }', '1:19 status.listen: expected host:port such as 127.0.0.1:8686'],
   ['status: {}', '1:1 status.listen: is missing; expected text'],
+  [
+    'watch: { drift: { changes: [audit], trail: [audit] } }',
+    '1:29 watch.drift.changes[0]: this source tells no changes of a configuration',
+  ],
   [
     'log: { level: warning }',
     '1:15 log.level: expected one of debug, info, warn, error, found "warning"; did you mean warn?',
@@ -348,4 +352,34 @@ test('parseConfig tells everything at once, in the order of the file', () => {
     'c.yaml:7:3 sinks.s.path',
     'c.yaml:8:19 routes[0].from[0]',
   ]);
+});
+
+test('what is watched is told with all that is wrong with it', () => {
+  const sources =
+    '  audit: { type: audit_events, upstream: edge }\n  fw: { type: firewall, upstream: ops }';
+  const top = 'watch: { drift: { changes: [fw, fww], trail: [fw, audit], within: 10 } }';
+  expect(flawLines(aConfig({ top, sources }))).toEqual([
+    expect.stringContaining('watch.drift.within: expected a duration'),
+  ]);
+  const mended = top.replace('within: 10', 'within: 10m');
+  expect(flawLines(aConfig({ top: mended, sources }))).toEqual([
+    expect.stringContaining('watch.drift.changes[1]: unknown source "fww"; did you mean fw?'),
+    expect.stringContaining('watch.drift.trail[0]: this source is no trail of events'),
+  ]);
+});
+
+test('a stream cannot be expected to bring something more often than it is read', () => {
+  const sources = '  audit: { type: audit_events, upstream: edge, every: 1m, expect_every: 1m }';
+  expect(flawLines(aConfig({ sources }))).toEqual([
+    expect.stringContaining('expect_every is no longer than every'),
+  ]);
+});
+
+test('look-ups are those of the services API', () => {
+  const of = (upstream: string) =>
+    `  web: { type: logs, path: /x, upstream: ${upstream}, enrich: [ip_protocols] }`;
+  expect(flawLines(aConfig({ sources: of('edge') }))).toEqual([
+    expect.stringContaining('enrich needs an upstream with api: services'),
+  ]);
+  expect(flawLines(aConfig({ sources: of('ops') }))).toEqual([]);
 });

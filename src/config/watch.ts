@@ -1,0 +1,39 @@
+// The `watch` of a config: which sources' changes are watched against which trails. Names must
+// exist, and be of sources that have changes, or events, to compare.
+
+import type { DriftSettings } from '../drift/drift.ts';
+import { type BlockReading, parseBlock } from './block.ts';
+import { checkNames } from './routes.ts';
+import type { Section } from './section.ts';
+import { watchBlock } from './shape.ts';
+import type { ConfiguredSource } from './sources.ts';
+import type { Written } from './written.ts';
+
+/** Reads it; null where nothing is watched. */
+export function readWatch(
+  written: Written | undefined,
+  sources: Section<ConfiguredSource>,
+  reading: BlockReading,
+): DriftSettings | null {
+  const settings = parseBlock(watchBlock, { written, path: ['watch'] }, reading);
+  const drift = settings?.drift;
+  const at = written?.children?.get('drift');
+  if (drift === undefined || at === undefined) return null;
+  const path = ['watch', 'drift'];
+  for (const key of ['changes', 'trail'] as const) {
+    checkNames(at, { path, key, what: 'source', names: sources }, reading);
+    for (const [index, { at: where, value }] of at.children?.get(key)?.children ?? []) {
+      const source = sources.entries.get(String(value))?.settings ?? null;
+      if (source === null) continue;
+      const isCollection = source.definition.collection !== undefined;
+      if (isCollection === (key === 'changes')) continue;
+      const what =
+        key === 'changes'
+          ? 'this source tells no changes of a configuration'
+          : 'this source is no trail of events';
+      reading.flaws.add(where, [...path, key, index], what);
+    }
+  }
+  const { changes, trail, within, match } = drift;
+  return { changes, trail, withinMs: within, match };
+}

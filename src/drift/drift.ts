@@ -1,0 +1,291 @@
+// The watch over a trail: reads held pages as a sink does, at a position of its own before which no
+// page is deleted, and holds what it finds as events of the changed source. What must stay true:
+// findings, what is remembered and how far it has read become durable in one transaction, so that
+// each is told once whatever ends the process; what it remembers is bounded; and of a time that it
+// knows in part it tells nothing.
+
+import type { HeldPage, NewPage } from '../contracts/spool.ts';
+import type { Tools } from '../contracts/tools.ts';
+import type { PlannedSource, PollingMeans } from '../fetch/polling.ts';
+import type { RunnerState } from '../fetch/stream-runner.ts';
+import { DecodedPage } from '../send/held-event.ts';
+import { normalisersOf } from '../send/normalisers.ts';
+import { changeIn, eventIn, type MatchPaths } from './facts.ts';
+import { findingsPages } from './findings.ts';
+import { type Extent, judge, lastBefore, type WatchedStream } from './judge.ts';
+import {
+  type DriftCheckpoint,
+  driftKey,
+  type OpenEvent,
+  type OpenItem,
+  parseDrift,
+  parseItem,
+} from './state.ts';
+
+/** As in the config. */
+export interface DriftSettings {
+  /** Sources whose changes must be explained, and those that explain them. */
+  readonly changes: readonly string[];
+  readonly trail: readonly string[];
+  readonly withinMs: number;
+  readonly match: MatchPaths;
+}
+
+/** What it watches with. */
+export interface DriftMeans extends Pick<PollingMeans, 'spool' | 'found'> {
+  readonly tools: Pick<Tools, 'clock' | 'log'>;
+  /** The sources as they are read now, and how their streams stand. */
+  sources(): readonly PlannedSource[];
+  streams(): readonly RunnerState[];
+}
+
+const lookEveryMs = 1_000;
+const readBytes = 1024 * 1024;
+/** Items of a kind that are remembered; more, and what is oldest is not judged. */
+const itemsMax = 10_000;
+/** Readings of a stream that are remembered. */
+const readingsMax = 256;
+/** Of the time that a window has anyway, so far apart are readings that are remembered. */
+const apartShare = 0.25;
+
+interface Memory {
+  checkpoint: DriftCheckpoint;
+  readonly items: Map<string, OpenItem>;
+  /** Rows that are not as they are held. */
+  readonly unsaved: Set<string>;
+  /** The checkpoint differs from the held one in more than its position. */
+  isChanged: boolean;
+}
+
+/** Watches one config's trail. */
+export class Drift {
+  readonly #settings: DriftSettings;
+  readonly #means: DriftMeans;
+  #memory: Memory | null = null;
+  /** Of the sources that are read now. */
+  #known: {
+    readonly sources: readonly PlannedSource[];
+    readonly watched: ReadonlyMap<string, WatchedStream>;
+    readonly normaliserFor: ReturnType<typeof normalisersOf>;
+  } | null = null;
+  #isFullTold = false;
+
+  constructor(settings: DriftSettings, means: DriftMeans) {
+    this.#settings = settings;
+    this.#means = means;
+  }
+
+  get #now() {
+    const sources = this.#means.sources();
+    if (this.#known?.sources !== sources) {
+      const watched = watchedIn(sources, this.#settings.changes);
+      this.#known = { sources, watched, normaliserFor: normalisersOf(sources) };
+    }
+    return this.#known;
+  }
+
+  /** Looks until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#means.tools;
+    while (!signal.aborted) {
+      await this.look();
+      await clock.sleep(lookEveryMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** Reads up to the spool's end and judges. What goes wrong is tried again from what is durable. */
+  async look(): Promise<void> {
+    try {
+      await this.#look();
+    } catch (error) {
+      this.#memory = null;
+      this.#means.tools.log.warn('the trail is watched again later', { error: String(error) });
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { spool } = this.#means;
+    this.#memory ??= await this.#load();
+    const memory = this.#memory;
+    // How far streams were read counts only with what they had brought by then.
+    const runners = this.#means.streams();
+    const { end } = spool.gauge;
+    while (memory.checkpoint.next < end) {
+      const pages = await spool.read(memory.checkpoint.next, readBytes, driftKey);
+      for (const page of pages) this.#take(memory, page);
+      if (pages.length === 0) memory.checkpoint = { ...memory.checkpoint, next: end };
+      this.#bound(memory);
+      await this.#save(memory, []);
+    }
+    this.#noteReadings(memory, runners);
+    const open = [...memory.items.values()];
+    const verdicts = judge(open, memory.checkpoint, this.#extent(runners));
+    for (const item of verdicts.kept) {
+      memory.items.set(item.uid, item);
+      memory.unsaved.add(item.uid);
+    }
+    for (const { uid } of verdicts.dropped) {
+      memory.items.delete(uid);
+      memory.unsaved.add(uid);
+    }
+    memory.isChanged ||=
+      JSON.stringify(verdicts.checkpoint.sources) !== JSON.stringify(memory.checkpoint.sources);
+    memory.checkpoint = verdicts.checkpoint;
+    const { tools, found } = this.#means;
+    const told = findingsPages(verdicts.findings, this.#settings, tools.clock.now());
+    await this.#save(memory, told.pages);
+    for (const record of told.records) found?.(record);
+  }
+
+  async #load(): Promise<Memory> {
+    const { spool, tools } = this.#means;
+    const { checkpoint: held } = await spool.recall(driftKey);
+    const checkpoint = parseDrift(held);
+    const { position } = await spool.progress(driftKey);
+    const items = new Map<string, OpenItem>();
+    const unsaved = new Set<string>();
+    const all = { after: '', max: 2 * itemsMax };
+    const { end } = spool.gauge;
+    for (const [uid, body] of await spool.entities(driftKey, all)) {
+      const item = checkpoint === null ? null : parseItem(body);
+      if (item === null) unsaved.add(uid);
+      else items.set(uid, item);
+    }
+    if (checkpoint !== null && unsaved.size === 0) {
+      const next = Math.min(end, Math.max(checkpoint.next, position));
+      return { checkpoint: { ...checkpoint, next }, items, unsaved, isChanged: false };
+    }
+    if (held !== null) {
+      tools.log.warn('what was remembered of the trail cannot be read; it begins anew');
+    }
+    const fresh = { version: 1, kind: 'drift', readings: {}, sources: {} } as const;
+    const since = tools.clock.now();
+    return { checkpoint: { ...fresh, next: end, since }, items, unsaved, isChanged: true };
+  }
+
+  #take(memory: Memory, page: HeldPage): void {
+    const settings = this.#settings;
+    const { source, kind } = page.context;
+    memory.checkpoint = { ...memory.checkpoint, next: page.first + page.count };
+    const isChange = kind === 'drift' && settings.changes.includes(source);
+    const isTrail = kind !== 'drift' && kind !== 'condition' && settings.trail.includes(source);
+    // A dead letter that is sent again was looked at when it came.
+    if ((!isChange && !isTrail) || page.onlySink !== undefined) return;
+    const decoded = new DecodedPage(page, this.#now.normaliserFor(page.context));
+    for (let at = 0; at < page.count; at += 1) {
+      const ocsf = decoded.ocsf(at);
+      const item = isChange
+        ? this.#windowed(memory, changeIn(ocsf, page.context, settings.match))
+        : this.#recent(memory, eventIn(ocsf, page.context, settings.match));
+      if (item === null || memory.items.has(item.uid)) continue;
+      memory.items.set(item.uid, item);
+      memory.unsaved.add(item.uid);
+    }
+  }
+
+  #windowed({ checkpoint }: Memory, change: ReturnType<typeof changeIn>): OpenItem | null {
+    const stream = change === null ? undefined : this.#now.watched.get(change.stream);
+    if (change === null || stream === undefined) return null;
+    const from = lastBefore(checkpoint.readings[stream.name] ?? [], change, stream);
+    return { ...change, from };
+  }
+
+  /** One from before all that is judged explains nothing. */
+  #recent({ checkpoint }: Memory, event: OpenEvent | null): OpenItem | null {
+    const isOld = event !== null && event.at < checkpoint.since - this.#settings.withinMs;
+    return isOld ? null : event;
+  }
+
+  /** Where there are too many, the oldest go, and what they might have met is not judged. */
+  #bound(memory: Memory): void {
+    for (const is of ['change', 'event'] as const) {
+      const items = [...memory.items.values()].filter((item) => item.is === is);
+      if (items.length <= itemsMax) continue;
+      const timeOf = (item: OpenItem) => (item.is === 'change' ? item.to : item.at);
+      const oldest = items.toSorted((a, b) => timeOf(a) - timeOf(b));
+      const gone = oldest.slice(0, items.length - itemsMax);
+      for (const { uid } of gone) {
+        memory.items.delete(uid);
+        memory.unsaved.add(uid);
+      }
+      const last = gone.at(-1);
+      if (last?.is === 'event') {
+        const since = Math.max(memory.checkpoint.since, last.at + this.#settings.withinMs);
+        memory.checkpoint = { ...memory.checkpoint, since };
+        memory.isChanged = true;
+      }
+      if (!this.#isFullTold) {
+        const text = 'more is open than the watch over a trail remembers; the oldest is not judged';
+        this.#means.tools.log.warn(text, { kind: is, remembered: itemsMax });
+      }
+      this.#isFullTold = true;
+    }
+  }
+
+  #noteReadings(memory: Memory, runners: readonly RunnerState[]): void {
+    const settings = this.#settings;
+    const caughtUp = new Map(runners.map(({ name, caughtUpAt }) => [name, caughtUpAt]));
+    const readings = { ...memory.checkpoint.readings };
+    for (const { name, reading } of this.#now.watched.values()) {
+      const at = caughtUp.get(name) ?? null;
+      const known = readings[name] ?? [];
+      const reachMs = reading.settleMs + reading.sweepMs;
+      const apartMs = Math.max(settings.withinMs * apartShare, (2 * reachMs) / readingsMax);
+      if (at === null || at < (known.at(-1) ?? 0) + apartMs) continue;
+      readings[name] = [...known, at].slice(-readingsMax);
+      memory.isChanged = true;
+    }
+    memory.checkpoint = { ...memory.checkpoint, readings };
+  }
+
+  #extent(runners: readonly RunnerState[]): Extent {
+    const settings = this.#settings;
+    const failing = runners.filter(
+      ({ error, caughtUpAt }) => error !== null || caughtUpAt === null,
+    );
+    const trail = runners.filter(({ source }) => settings.trail.includes(source));
+    const isWell = trail.length > 0 && trail.every((one) => !failing.includes(one));
+    return {
+      watched: [...this.#now.watched.values()],
+      failing: new Set(failing.map(({ name }) => name)),
+      trailReadTo: isWell ? Math.min(...trail.map(({ caughtUpAt }) => caughtUpAt ?? 0)) : null,
+      withinMs: settings.withinMs,
+    };
+  }
+
+  /** Where nothing but the position has changed, that is enough. */
+  async #save(memory: Memory, pages: readonly NewPage[]): Promise<void> {
+    const { spool } = this.#means;
+    const { checkpoint, unsaved, items } = memory;
+    if (pages.length > 0 || unsaved.size > 0 || memory.isChanged) {
+      const keys = [...unsaved];
+      const put = keys.flatMap((uid): [string, string][] => {
+        const item = items.get(uid);
+        return item === undefined ? [] : [[uid, JSON.stringify(item)]];
+      });
+      const drop = keys.filter((uid) => !items.has(uid));
+      await spool.append({ stream: driftKey, pages, checkpoint, entities: { put, drop } });
+      unsaved.clear();
+      memory.isChanged = false;
+    }
+    await spool.acknowledge(driftKey, { position: checkpoint.next });
+  }
+}
+
+/** The configurations that are watched, by stream. */
+function watchedIn(
+  sources: readonly PlannedSource[],
+  changes: readonly string[],
+): ReadonlyMap<string, WatchedStream> {
+  const watched = sources.filter(({ name }) => changes.includes(name));
+  return new Map(
+    watched.flatMap(({ streams, collection }) =>
+      streams.flatMap((stream) => {
+        if (collection === null || stream.kind !== 'collection') return [];
+        const { name, source, company = null, detail } = stream;
+        const sweepMs = detail === undefined ? 0 : collection.sweepMs;
+        return [[name, { name, source, company, reading: { ...collection, sweepMs } }] as const];
+      }),
+    ),
+  );
+}

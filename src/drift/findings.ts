@@ -1,0 +1,81 @@
+// What the watch over a trail has found, as records of the changed source's streams.
+
+import type { NewPage } from '../contracts/spool.ts';
+import { Identifier } from '../fetch/list/identity.ts';
+import { conditionRecord, type Finding, type FoundRecord, ownPage } from '../fetch/own-pages.ts';
+import { timeText } from '../tools/time-text.ts';
+import type { DriftFinding } from './judge.ts';
+
+interface Place {
+  readonly name: string;
+  readonly source: string;
+  readonly company: string | null;
+}
+
+/** A page for each finding, in the order they were found. */
+export function findingsPages(
+  findings: readonly DriftFinding[],
+  { trail }: { readonly trail: readonly string[] },
+  now: number,
+): { readonly pages: readonly NewPage[]; readonly records: readonly FoundRecord[] } {
+  const told = findings.map((finding) => {
+    const { name, source, company } = placeOf(finding);
+    const record = conditionRecord({ name, source }, findingOf(finding, trail.join(', ')), now);
+    const id = new Identifier({ source, company: company ?? '', stream: name });
+    const about = finding.is === 'unseen' ? finding.event.uid : finding.change.uid;
+    const whose = company === null ? {} : { company };
+    const context = { source, stream: name, kind: 'condition', ...whose, fetchedAt: now } as const;
+    return { record, page: ownPage(context, [record], [id.ownUid([record.condition, about])]) };
+  });
+  return { pages: told.map(({ page }) => page), records: told.map(({ record }) => record) };
+}
+
+function placeOf(finding: DriftFinding): Place {
+  if (finding.is === 'unseen') return finding.stream;
+  const { stream, source, company } = finding.change;
+  return { name: stream, source, company };
+}
+
+function findingOf(finding: DriftFinding, trail: string): Finding {
+  if (finding.is === 'unseen') {
+    const { event, mayCancel } = finding;
+    const { keys, type, action, actor, operation, at, uid } = event;
+    const who = actor === null ? '' : ` by ${JSON.stringify(actor)}`;
+    return {
+      condition: 'change.unseen',
+      message: `${event.source} tells that ${nameOf(type, keys[0])} was ${operation}${who}, and no reading shows it`,
+      details: {
+        ...{
+          event_uid: uid,
+          entity_kind: type,
+          entity_id: keys[0] ?? '',
+          operation,
+          action,
+          actor,
+        },
+        ...{ at: timeText(at), may_cancel: mayCancel },
+      },
+    };
+  }
+  const { uid, kind, keys, name, operation, from, to, source } = finding.change;
+  if (finding.is === 'unmatchable') {
+    return {
+      condition: 'drift.unmatchable',
+      message: `none of the first changes of ${source} has an event in ${trail} that names its id; set watch.drift.match, or take ${source} out of watch.drift.changes`,
+      details: { change_uid: uid, entity_kind: kind, ids: keys, trail },
+    };
+  }
+  const since = from === null ? '' : ` between ${timeText(from)} and ${timeText(to)}`;
+  return {
+    condition: 'change.unexplained',
+    message: `${nameOf(kind, name)} was ${operation}${since}, and no event of ${trail} tells of it`,
+    details: {
+      ...{ change_uid: uid, entity_kind: kind, entity_id: keys[0] ?? '', entity_name: name },
+      ...{ operation, from: timeText(from), to: timeText(to), trail },
+    },
+  };
+}
+
+function nameOf(kind: string, name = ''): string {
+  return `${kind || 'what'} ${JSON.stringify(name)}`;
+}

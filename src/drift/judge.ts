@@ -1,0 +1,279 @@
+// Who explains whom: a change needs an audit event of its entity or its parent from the time in
+// which it can have happened, and an audit event of a change needs a reading that shows one. Pure:
+// what is open goes in with how far everything was read, and what may be told comes out. What must
+// stay true: nothing is told while a side is behind or fails, or while it may still come late; what
+// cannot be known is not told at all.
+
+import type { CollectionReading } from '../contracts/definition.ts';
+import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem, Operation } from './state.ts';
+
+/** A configuration that is read, as it stands now. */
+export interface WatchedStream {
+  readonly name: string;
+  readonly source: string;
+  readonly company: string | null;
+  readonly reading: Pick<CollectionReading, 'confirmAfterMs' | 'settleMs' | 'removalsAfter'> & {
+    /** Within which each entity is asked by its id; 0: a reading shows all of all. */
+    readonly sweepMs: number;
+  };
+}
+
+/** How far everything was read. */
+export interface Extent {
+  readonly watched: readonly WatchedStream[];
+  /** Streams that cannot be read now, or may be read in part. */
+  readonly failing: ReadonlySet<string>;
+  /** All audit events from before this were read, as far as they were there; null: not known. */
+  readonly trailReadTo: number | null;
+  readonly withinMs: number;
+}
+
+/** What is told. */
+export type DriftFinding =
+  | { readonly is: 'unexplained'; readonly change: OpenChange }
+  | { readonly is: 'unmatchable'; readonly change: OpenChange }
+  | {
+      readonly is: 'unseen';
+      readonly event: OpenEvent;
+      readonly stream: WatchedStream;
+      /** Another event may have undone it between two readings. */
+      readonly mayCancel: boolean;
+    };
+
+/** What became of it all. */
+export interface Verdicts {
+  readonly findings: readonly DriftFinding[];
+  /** Items that differ from before. */
+  readonly kept: readonly OpenItem[];
+  readonly dropped: readonly OpenItem[];
+  readonly checkpoint: DriftCheckpoint;
+}
+
+/** So many changes without a partner, and none with one: the ids of the two APIs do not meet. */
+const aloneMax = 20;
+/** An event this many times `within` later than a change is not waited for. */
+const lateShare = 2;
+const typesMax = 100;
+/** Removals that the brake holds take three readings, and second looks are none of these. */
+const removalReadings = 3;
+const looksEach = 2;
+
+/** Making a thing explains no removal; all else may be one word for another. */
+const opposites = { created: 'deleted', deleted: 'created', updated: undefined } as const;
+
+/** Readings that must have come by for a change to be told, and for how long. */
+function patience(operation: Operation | null, { reading }: WatchedStream) {
+  const { confirmAfterMs, settleMs, removalsAfter, sweepMs } = reading;
+  switch (operation) {
+    case 'created':
+      return { readings: 1, ms: sweepMs };
+    case 'deleted':
+      return {
+        readings: looksEach * Math.max(removalReadings, removalsAfter),
+        ms: settleMs + sweepMs,
+      };
+    case 'updated':
+    case null:
+      return { readings: 2, ms: confirmAfterMs + sweepMs };
+  }
+}
+
+/**
+ * The last reading that can have shown what was before a change told at this time, and one more,
+ * since readings take their time; null: not known.
+ */
+export function lastBefore(
+  readings: readonly number[],
+  { operation, to }: Pick<OpenChange, 'operation' | 'to'>,
+  stream: WatchedStream,
+): number | null {
+  const { readings: count, ms } = patience(operation, stream);
+  const byCount = readings.findLastIndex((at) => at < to) - count;
+  const byTime = readings.findLastIndex((at) => at < to - ms) - 1;
+  return readings[Math.min(byCount, byTime)] ?? null;
+}
+
+/** Judges what is open. */
+export function judge(
+  open: readonly OpenItem[],
+  before: DriftCheckpoint,
+  extent: Extent,
+): Verdicts {
+  return new Judgement(open, before, extent).verdicts();
+}
+
+class Judgement {
+  readonly #before: DriftCheckpoint;
+  readonly #extent: Extent;
+  readonly #changes: readonly OpenChange[];
+  readonly #events: readonly OpenEvent[];
+  readonly #byKey: ReadonlyMap<string, readonly OpenEvent[]>;
+  readonly #differing = new Map<string, OpenItem>();
+  readonly #findings: DriftFinding[] = [];
+  readonly #sources: DriftCheckpoint['sources'];
+
+  constructor(open: readonly OpenItem[], before: DriftCheckpoint, extent: Extent) {
+    this.#before = before;
+    this.#extent = extent;
+    this.#changes = open.filter((item) => item.is === 'change');
+    this.#events = open.filter((item) => item.is === 'event');
+    const byKey = new Map<string, OpenEvent[]>();
+    for (const event of this.#events) {
+      for (const key of event.keys) {
+        const alike = byKey.get(key);
+        if (alike === undefined) byKey.set(key, [event]);
+        else alike.push(event);
+      }
+    }
+    this.#byKey = byKey;
+    this.#sources = { ...before.sources };
+  }
+
+  verdicts(): Verdicts {
+    for (const change of this.#changes) this.#match(change);
+    for (const change of this.#changes) this.#judgeChange(this.#now(change));
+    for (const event of this.#events) this.#judgeEvent(this.#now(event));
+    const items = [...this.#changes, ...this.#events].map((item) => this.#now(item));
+    const dropped = items.filter((item) => this.#isPast(item));
+    for (const { uid } of dropped) this.#differing.delete(uid);
+    return {
+      findings: this.#findings,
+      kept: [...this.#differing.values()],
+      dropped,
+      checkpoint: { ...this.#before, sources: this.#sources },
+    };
+  }
+
+  #now<I extends OpenItem>(item: I): I {
+    return (this.#differing.get(item.uid) as I | undefined) ?? item; // by its own uid
+  }
+
+  #source(name: string): DriftCheckpoint['sources'][string] {
+    return this.#sources[name] ?? { matched: false, alone: 0, types: [] };
+  }
+
+  /** Finds a change's events, which are shown by it, whether or not it needed them. */
+  #match(change: OpenChange): void {
+    const { keys, company, from, to, source, state, operation } = change;
+    const { withinMs } = this.#extent;
+    const partners = keys
+      .flatMap((key) => this.#byKey.get(key) ?? [])
+      .filter(
+        (event) =>
+          event.operation !== opposites[operation] &&
+          (event.company === null || company === null || event.company === company) &&
+          event.at >= (from ?? this.#before.since) - withinMs &&
+          event.at <= to + withinMs,
+      );
+    if (partners.length === 0) return;
+    const known = this.#source(source);
+    const types = new Set([...known.types, ...partners.map(({ type }) => type)]);
+    this.#sources[source] = { ...known, matched: true, types: [...types].slice(0, typesMax) };
+    if (state !== 'done') this.#differing.set(change.uid, { ...change, state: 'done' });
+    for (const event of partners) {
+      if (event.state === 'open') this.#differing.set(event.uid, { ...event, state: 'shown' });
+    }
+  }
+
+  #judgeChange(change: OpenChange): void {
+    const { source, from, to, state } = change;
+    const known = this.#source(source);
+    if (state === 'withheld' && known.matched) this.#tell(change);
+    if (state !== 'open' || !this.#isAwaited(change.stream, to)) return;
+    const { since } = this.#before;
+    if (from === null || from - this.#extent.withinMs < since) {
+      this.#differing.set(change.uid, { ...change, state: 'done' });
+    } else if (known.matched) this.#tell(change);
+    else this.#withhold(change);
+  }
+
+  #tell(change: OpenChange): void {
+    this.#findings.push({ is: 'unexplained', change });
+    this.#differing.set(change.uid, { ...change, state: 'done' });
+  }
+
+  /** Until one has found its event, nobody knows whether any could. */
+  #withhold(change: OpenChange): void {
+    const known = this.#source(change.source);
+    const alone = known.alone + 1;
+    this.#sources[change.source] = { ...known, alone };
+    const state = alone < aloneMax ? 'withheld' : 'done';
+    this.#differing.set(change.uid, { ...change, state });
+    if (alone < aloneMax) return;
+    for (const other of this.#changes) {
+      const { uid, source, state } = this.#now(other);
+      if (source !== change.source || state !== 'withheld') continue;
+      this.#differing.set(uid, { ...other, state: 'done' });
+    }
+    if (alone === aloneMax) this.#findings.push({ is: 'unmatchable', change });
+  }
+
+  /** Both sides are well, and events as late as they may be are read. */
+  #isAwaited(stream: string, to: number): boolean {
+    const { failing, trailReadTo, withinMs } = this.#extent;
+    if (trailReadTo === null || failing.has(stream)) return false;
+    return trailReadTo >= to + lateShare * withinMs;
+  }
+
+  #judgeEvent(event: OpenEvent): void {
+    if (event.state !== 'open' || event.operation === null) return;
+    const streams = this.#streamsOf(event);
+    const [stream] = streams;
+    if (stream === undefined || !streams.every((one) => this.#hasLookedPast(event, one))) return;
+    this.#differing.set(event.uid, { ...event, state: 'told' });
+    const { withinMs } = this.#extent;
+    const wasReadBefore = streams.every(
+      ({ name }) => (this.#before.readings[name]?.[0] ?? event.at) < event.at - withinMs,
+    );
+    if (!wasReadBefore) return;
+    const mayCancel = this.#mayCancel(event, stream);
+    this.#findings.push({ is: 'unseen', event, stream, mayCancel });
+  }
+
+  /** The configurations that hold such a thing, as far as changes of them have shown. */
+  #streamsOf({ type, company }: OpenEvent): readonly WatchedStream[] {
+    return this.#extent.watched.filter(
+      (one) =>
+        this.#source(one.source).types.includes(type) &&
+        (one.company === null || company === null || one.company === company),
+    );
+  }
+
+  /** Readings so many, and so much later, that they would have shown it. */
+  #hasLookedPast({ at, operation }: OpenEvent, stream: WatchedStream): boolean {
+    const { failing, withinMs } = this.#extent;
+    if (failing.has(stream.name)) return false;
+    const { readings, ms } = patience(operation, stream);
+    const since = (this.#before.readings[stream.name] ?? []).filter((one) => one > at + withinMs);
+    // One more, which may have begun before.
+    const [first = 0] = since;
+    return since.length > readings && (since.at(-1) ?? 0) > first + ms;
+  }
+
+  /** Another of the same entity stands between the same readings: one may have undone the other. */
+  #mayCancel({ uid, keys, at }: OpenEvent, { name }: WatchedStream): boolean {
+    const readings = this.#before.readings[name] ?? [];
+    const { withinMs } = this.#extent;
+    const from = (readings.findLast((one) => one < at) ?? at) - withinMs;
+    const to = (readings.find((one) => one > at) ?? at) + withinMs;
+    const others = keys.flatMap((key) => this.#byKey.get(key) ?? []);
+    return others.some((one) => one.uid !== uid && one.at >= from && one.at <= to);
+  }
+
+  /** Nothing to come can meet it. */
+  #isPast(item: OpenItem): boolean {
+    const { withinMs, watched, trailReadTo } = this.#extent;
+    if (item.is === 'change') {
+      if (!watched.some(({ name }) => name === item.stream)) return true;
+      if (item.state !== 'done') return false;
+      return trailReadTo !== null && trailReadTo > item.to + 2 * lateShare * withinMs;
+    }
+    return watched.every((stream) => {
+      const readings = this.#before.readings[stream.name] ?? [];
+      const last = readings.at(-1);
+      if (last === undefined) return false;
+      const reach = lastBefore(readings, { operation: 'deleted', to: last }, stream);
+      return reach !== null && item.at < reach - withinMs;
+    });
+  }
+}
