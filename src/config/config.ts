@@ -37,10 +37,8 @@ import { checkTlsFiles } from './tls-files.ts';
 import { readWatch } from './watch.ts';
 import { readWritten, type Written } from './written.ts';
 
-export { ConfigError, type Flaw, flawText } from './flaws.ts';
+export { ConfigError, flawText } from './flaws.ts';
 export type { Surroundings } from './references.ts';
-export type { ConfiguredSink } from './sinks.ts';
-export type { ConfiguredSource } from './sources.ts';
 
 /** A whole config. Names are keys; records hold own properties only. */
 export interface Config {

@@ -188,14 +188,9 @@ export interface ParentsStream extends StreamFacts {
   readonly records: RecordKind;
   /** With another one a checkpoint is not resumed. */
   readonly fingerprint: string;
-  /**
-   * What is read of a parent, by a name of its own that begins with the stream's; null for an id
-   * that no path can hold.
-   */
+  /** What is read of a parent, its name begins with the stream's; null: no path can hold the id. */
   listOf(id: string): ListStream | null;
-  /**
-   * Left out: a list. Else one object, told when it changes, until it is one that changes no more.
-   */
+  /** Left out: a list. Else one object, told when it changes, until it changes no more. */
   readonly object?: { isFinal(object: JsonObject): boolean };
 }
 

@@ -15,10 +15,7 @@ export interface UpstreamRequest {
   readonly query: readonly (readonly [name: string, value: string])[];
   /** The company asked for, so that requests of many companies take turns. */
   readonly company?: string;
-  /**
-   * Path and query as upstream named them, from its origin's root: asked for in place of `path` and
-   * `query`.
-   */
+  /** Path and query as upstream named them, from its root: asked in place of `path` and `query`. */
   readonly address?: string;
   /** Parameters that are sent as a JSON body. */
   readonly body?: JsonObject;

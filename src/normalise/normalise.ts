@@ -15,7 +15,7 @@ import { logNormaliser } from './logs.ts';
 import { conditionNormaliser } from './own-records.ts';
 import { slots } from './slots.ts';
 
-export { type MappingFlaw, mappingFlaws } from './mapping.ts';
+export { mappingFlaws } from './mapping.ts';
 export type { Mapping };
 
 /** How one source's records are read. */

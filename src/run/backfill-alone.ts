@@ -30,7 +30,7 @@ export interface RunningAlone {
 }
 
 /** How it ended. */
-export interface AloneEnd {
+interface AloneEnd {
   /** How far the reading came; null where it had not begun. */
   readonly read: BackfillProgress | null;
   /** Sinks that do not have everything. */

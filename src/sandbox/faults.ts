@@ -87,7 +87,7 @@ export type Fault =
   | DeliveryFault;
 
 /** One way for a webhook's delivery to go wrong; the path is /webhooks/ and the event's name. */
-export type DeliveryFault =
+type DeliveryFault =
   /** It is never sent. */
   | { readonly kind: 'lost' }
   /** It is sent this much later. */

@@ -10,7 +10,7 @@ import { timelineOf } from './timelines.ts';
 import type { Delivery } from './webhooks/sender.ts';
 
 /** A record as it is or was served. `id` is null for records without one. */
-export interface LedgerRecord {
+interface LedgerRecord {
   readonly index: number;
   readonly id: string | null;
   readonly text: string;
@@ -33,7 +33,7 @@ export interface LedgerList {
 }
 
 /** A company's firewall configuration as it stands, and how it came to that. */
-export interface LedgerFirewall {
+interface LedgerFirewall {
   readonly objects: readonly FirewallObject[];
   readonly policies: readonly FirewallPolicy[];
   readonly changes: readonly FirewallChange[];

@@ -44,7 +44,7 @@ export interface Route {
 export type Router = (path: string) => readonly RouteFound[];
 
 /** A route and what its placeholders stand for. */
-export interface RouteFound {
+interface RouteFound {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
 }

@@ -32,16 +32,11 @@ import { webhooksRoute } from './webhooks/registrations.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 
 export type { ListBehaviour } from './behaviour.ts';
-export type { Change, ChangeOrder } from './collection.ts';
-export type { SandboxControl } from './control.ts';
+export type { Change } from './collection.ts';
 export { FaultScriptError, parseFaultScript } from './fault-script.ts';
 export type { Fault, FaultRule, FaultScript } from './faults.ts';
 export type { FirewallOrder } from './firewall.ts';
-export type { Ledger, LedgerCollection, LedgerList } from './ledger.ts';
 export type { SandboxOptions } from './options.ts';
-export type { Credentials } from './tokens.ts';
-export type { Delivery } from './webhooks/sender.ts';
-export type { WebhookOptions } from './webhooks/webhooks.ts';
 
 /** A running sandbox. */
 export interface Sandbox {

@@ -19,7 +19,7 @@ export interface RateSign {
 }
 
 /** Header names that an upstream calls its own (`rate_limit_headers`); tried first. */
-export interface RateHeaderNames {
+interface RateHeaderNames {
   readonly limit?: string | undefined;
   readonly remaining?: string | undefined;
   readonly reset?: string | undefined;

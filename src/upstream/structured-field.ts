@@ -4,13 +4,13 @@
 // never guessed from half a header.
 
 /** One item's value. Byte sequences and tokens keep their text; a date is epoch seconds. */
-export type BareItem =
+type BareItem =
   | { readonly type: 'integer' | 'decimal' | 'date'; readonly value: number }
   | { readonly type: 'string' | 'token' | 'bytes' | 'display'; readonly value: string }
   | { readonly type: 'boolean'; readonly value: boolean };
 
 /** Parameters by key; the last of a repeated key counts. */
-export type Parameters = ReadonlyMap<string, BareItem>;
+type Parameters = ReadonlyMap<string, BareItem>;
 
 /** A member of a list or dictionary: an item, or an inner list of items. */
 export type Member = (BareItem | { readonly type: 'list'; readonly value: readonly Member[] }) & {

@@ -15,7 +15,7 @@ export interface PathCeiling extends Ceiling {
 }
 
 /** What a gate is shared by, under whatever names that appears in the config. */
-export interface GateKey {
+interface GateKey {
   /** Identifies the credential; a digest, never the secret. */
   readonly credential: string;
   readonly base: string;

@@ -6,7 +6,7 @@
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 
 /** How messages travel. */
-export type Transport = 'udp' | 'tcp' | 'tls';
+type Transport = 'udp' | 'tcp' | 'tls';
 
 /** A receiver. `text` is the address as configured, for messages. */
 export interface Address {

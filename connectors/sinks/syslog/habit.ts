@@ -13,7 +13,7 @@ import type { Notice } from '../../../src/contracts/sink.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 
 /** How a batch is settled: see `confirm` in the settings of the sink. */
-export type Confirm = 'auto' | 'window' | 'close';
+type Confirm = 'auto' | 'window' | 'close';
 
 /** When a batch counts as delivered, and how long is waited for that. */
 export interface Settling {

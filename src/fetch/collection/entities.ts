@@ -17,10 +17,7 @@ export interface Entity {
   readonly id: string;
   readonly name?: string;
   readonly parentId?: string;
-  /**
-   * The list of its parent's that it stands in, e.g. `nat_rules`, and its place there from 1; a
-   * place is no content.
-   */
+  /** The list of its parent's that it stands in, `nat_rules`, and its place (no content). */
   readonly list?: string;
   readonly place?: number;
   /** The entity as upstream sent it, UTF-8 JSON. */
@@ -122,10 +119,7 @@ export function keyParts(key: string): {
   return { kind, id, list: part === undefined ? null : (list ?? null) };
 }
 
-/**
- * The elements of a list within an entity; null where it is none, or holds something else than
- * objects.
- */
+/** The elements of a list within an entity; null where it is none, or not of objects. */
 function elementsAt(
   member: Json | undefined,
   { bytes, name, shape }: { bytes: Uint8Array; name: string; shape: EntityKind },

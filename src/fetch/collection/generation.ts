@@ -122,10 +122,7 @@ export class Generation implements EntityTaker {
     if (!isSure) this.#await(compared.unconfirmed, now);
   }
 
-  /**
-   * Reads may trail a write: what differs is told only if a reading some time later shows it as
-   * well.
-   */
+  /** Reads may trail a write: what differs is told only if a later reading shows it too. */
   #await(differences: readonly Difference[], now: number): void {
     for (const { entity, before, hash } of differences) {
       const first = before.pending?.hash === hash ? before.pending.at : now;

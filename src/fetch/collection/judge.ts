@@ -76,9 +76,7 @@ export function compare(
   return { created, confirmed, unconfirmed, settled, flaps };
 }
 
-/**
- * An absence of so many at once that it may be upstream's fault needs this many complete readings.
- */
+/** An absence of so many at once may be upstream's fault: it needs so many whole readings. */
 const suspectReadings = 3;
 
 /** How the absences of a complete reading are judged. */

@@ -49,9 +49,7 @@ export class CollectionPoller {
   readonly #identifier: Identifier;
   /** The reading to come is to confirm what the one before has shown. */
   #isSecondLook = false;
-  /**
-   * Since when the company cannot be read, by the monotonic clock; null: it can, as far as is known.
-   */
+  /** Since when the company cannot be read (monotonic); null: it can, as far as is known. */
   #lostAt: number | null = null;
   /** Null where they are to be looked through again. */
   #known: KnownEntities | null = null;

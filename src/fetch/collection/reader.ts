@@ -133,10 +133,7 @@ export class CollectionReader {
     return { asked, flaw };
   }
 
-  /**
-   * By its id, where upstream can be asked for that: `gone` only for a plain 404, or a part that
-   * its list has lost.
-   */
+  /** By its id, where that can be asked: `gone` only for a plain 404, or a part its list lost. */
   async stillThere(key: string, signal: AbortSignal): Promise<'there' | 'gone' | 'unknown'> {
     if (this.#stream.detail === undefined) return 'gone';
     const { id, list } = keyParts(key);
@@ -170,10 +167,7 @@ export class CollectionReader {
     return detailEntities(this.#stream, { listed, id }, { body, parsed });
   }
 
-  /**
-   * One that was deleted while the list was read is gone from it by now; one that is still listed
-   * is unknown.
-   */
+  /** One deleted while the list was read is gone by now; one that is still listed is unknown. */
   async #stillListed(missing: ReadonlySet<string>, signal: AbortSignal): Promise<Failure | null> {
     let isListed = false;
     const begin = () => {

@@ -15,10 +15,7 @@ const collectionCheckpoint = z.strictObject({
   epoch: z.string(),
   /** Readings so far. */
   generation: z.int(),
-  /**
-   * `open` until the first complete reading: what is seen until then was there before, and is not
-   * told as created.
-   */
+  /** `open` until the first complete reading: what is seen until then was there before. */
   baseline: z.enum(['open', 'told']),
   /** Incomplete readings in a row. */
   incomplete: z.int(),

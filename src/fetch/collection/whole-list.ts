@@ -55,10 +55,7 @@ export class WholeList implements WalkReader {
   readonly means: WalkReader['means'];
   /** Each page is handed on before the one behind it. */
   readonly isWhole = true;
-  /**
-   * What was learned of the server; never saved. Empty pages are passed over, as where records were
-   * met before.
-   */
+  /** What was learned of the server; never saved. Empty pages are passed over. */
   checkpoint = joined(
     freshCheckpoint({
       ...{ fingerprint: '', epoch: '', order: 'unknown', since: null, ignore: [], olderUpTo: 0 },

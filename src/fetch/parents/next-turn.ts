@@ -110,10 +110,7 @@ export function afterRefusal(
   return { state, rank: row.rank, due: again(secondLookMs) };
 }
 
-/**
- * Records that stood at the end of an immutable list and are gone from it; null where none are, as
- * far as that can be told.
- */
+/** Records that have gone from an immutable list's end; null: none, as far as that shows. */
 export function shrunk({ row, known, checkpoint }: Asked & Answered): Finding | null {
   const now = endOf(checkpoint ?? null);
   if (now === null || known.end === null || now.place !== known.end.place) return null;

@@ -94,10 +94,7 @@ export class ParentsPoller {
     };
   }
 
-  /**
-   * One poll: every parent that is due, or as many as fit into its time. Never throws for what
-   * upstream did.
-   */
+  /** One poll: every parent that is due, as many as time allows. Never throws for upstream. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     try {
       await this.#load();
