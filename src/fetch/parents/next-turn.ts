@@ -77,11 +77,13 @@ export function afterAnswer(
   if (asked.more === true && fresh > 0) return { state, rank: row.rank, due: row.due };
   const quietMs = (now - changedAt) * quietShare;
   const isActive = now - changedAt < dayMs;
-  const isAlways = parents <= fewParents && checkpoint !== null;
-  const spreadMs = isAlways ? 0 : parents * perParentMs * (1 - random() / 2);
-  const wantedMs = isActive ? quietMs : Math.max(quietMs, spreadMs);
+  const spreadMs = parents <= fewParents ? 0 : parents * perParentMs * (1 - random() / 2);
+  // An object is told as a whole, also late; of a list the next record may come at any time.
+  const isList = checkpoint !== null;
+  const restMs = isList ? spreadMs : Math.max(quietMs, spreadMs);
+  const wantedMs = isActive ? Math.min(quietMs, restMs) : restMs;
   const isHeldBack = checkpoint?.memory.drift?.isHeld === true;
-  const waitMs = Math.min(isAlways ? 0 : wantedMs, isHeldBack ? heldBackMs : sweepMs);
+  const waitMs = Math.min(wantedMs, isHeldBack ? heldBackMs : sweepMs);
   return { state, rank: isActive ? 0 : 1, due: Math.max(until + 1, now + waitMs) };
 }
 

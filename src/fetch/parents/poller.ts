@@ -67,9 +67,12 @@ export class ParentsPoller {
   readonly #identifier: Identifier;
   #checkpoint: ParentsCheckpoint | null = null;
   #knowsAll = false;
-  /** Parents due by then are asked; null: all have been. */
-  #until: number | null = null;
-  #polls = 0;
+  /** Parents due by then are asked, and whether all have been. */
+  #until = Number.NEGATIVE_INFINITY;
+  #isThrough = true;
+  #isFirst = true;
+  /** Where among those that are due it begins, since polls have failed. */
+  #skipped = 0;
   /** When a parent was answered last. */
   #answeredAt = Number.NEGATIVE_INFINITY;
   #counts: ParentCounts | null = null;
@@ -138,29 +141,32 @@ export class ParentsPoller {
   async #read(signal: AbortSignal): Promise<PollResult> {
     const { stream, spool, clock } = this.#means;
     const endsAt = clock.monotonic() + turnMs;
-    const ahead = this.#polls === 0 ? aheadMs : 0;
-    this.#polls += 1;
-    const isOld = this.#until !== null && clock.now() - this.#until > cycleMs;
-    if (this.#until === null || isOld) this.#until = clock.now() + ahead;
+    const ahead = this.#isFirst ? aheadMs : 0;
+    this.#isFirst = false;
+    if (this.#isThrough || clock.now() - this.#until > cycleMs) {
+      this.#until = Math.max(clock.now() + ahead, this.#until + 1);
+    }
+    this.#isThrough = false;
     let fresh = 0;
     let doubt: ExportError | undefined;
     for (;;) {
       await spool.room(signal);
       const rows = await spool.parents.due(stream.name, this.#until, batchMax);
       if (rows.length === 0) break;
-      const asked = await this.#askAll(turned(rows, this.#polls), signal);
+      const asked = await this.#askAll(turned(rows, this.#skipped), signal);
       for (const one of asked) {
         if (one.outcome !== 'done') continue;
         fresh += one.fresh;
         doubt ??= one.doubt;
       }
       const failure = await this.#settle(asked);
+      this.#skipped = failure === null ? 0 : this.#skipped + failuresMax;
       if (failure !== null) return { ...failure, advanced: fresh > 0 };
       if (clock.monotonic() >= endsAt) {
         return { outcome: 'done', fresh, more: true, againMs: 0 };
       }
     }
-    this.#until = null;
+    this.#isThrough = true;
     return { outcome: 'done', fresh, more: false, ...(doubt === undefined ? {} : { doubt }) };
   }
 
@@ -208,7 +214,7 @@ export class ParentsPoller {
     const { stream, clock, reading, random } = this.#means;
     const now = clock.now();
     if (asked.some(({ outcome }) => outcome === 'done')) this.#answeredAt = now;
-    const until = this.#until ?? now;
+    const until = this.#until;
     const { parents = 0 } = this.#counts ?? {};
     const isDown = asked.length >= failuresMax && asked.every(({ outcome }) => outcome !== 'done');
     const rules = { now, until, parents, sweepMs: reading.sweepMs, answeredAt: this.#answeredAt };
@@ -284,9 +290,9 @@ function isImmutable(stream: ParentsStream, id: string): boolean {
   return stream.listOf(id)?.immutable === true;
 }
 
-/** Begins elsewhere at each poll, so that those that always fail do not keep the others waiting. */
-function turned<T>(rows: readonly T[], polls: number): readonly T[] {
-  const at = ((polls - 1) * failuresMax) % rows.length;
+/** Begins elsewhere, so that those that always fail do not keep the others waiting. */
+function turned<T>(rows: readonly T[], skipped: number): readonly T[] {
+  const at = skipped % rows.length;
   return [...rows.slice(at), ...rows.slice(0, at)];
 }
 

@@ -1,0 +1,383 @@
+// Many small lists and objects through a real spool: what is asked when, what a refusal of one of many is, and that
+// nothing is lost or told twice whatever upstream or the process does in between.
+
+import { expect, test } from 'vitest';
+import type { ConditionRecord } from '../../../src/contracts/change.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { ListStream, ParentsStream } from '../../../src/contracts/source.ts';
+import type { Spool } from '../../../src/contracts/spool.ts';
+import type { Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
+import { Feed } from '../../../src/fetch/parents/feed.ts';
+import { ParentsPoller } from '../../../src/fetch/parents/poller.ts';
+import { answerWith, cursorIn, madeUpList, okOf } from '../../support/made-up-list.ts';
+import { manualClock } from '../../support/manual-clock.ts';
+import { noLog } from '../../support/plain-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
+import { aSpool, heldIn, hourMs, minuteMs } from '../list/reading.ts';
+
+const never = new AbortController().signal;
+const dayMs = 24 * hourMs;
+
+interface Wishes {
+  readonly ids: readonly string[];
+  readonly object?: ParentsStream['object'];
+  readonly immutable?: boolean;
+  readonly spool?: Spool;
+}
+
+/** Timelines, or objects, by their parents' ids; a number stands for a status. */
+type Served = Map<string, readonly unknown[] | Record<string, unknown> | number>;
+
+const refusal = (status: number) => ({
+  outcome: status === 403 || status === 401 ? ('denied' as const) : ('refused' as const),
+  status,
+  cause: new ExportError('upstream_refused', `upstream answered ${status}`, { next: 'Look.' }),
+});
+
+/** Two entries a page, by cursor. */
+function answer(
+  served: Served,
+  { path, ...request }: UpstreamRequest,
+): ReturnType<Upstream['get']> {
+  const what = served.get(decodeURIComponent(path.slice(1))) ?? 404;
+  if (what === 500) {
+    const cause = new ExportError('upstream_unreachable', 'upstream answered 500', { next: '' });
+    return Promise.resolve({ outcome: 'retry', status: 500, cause });
+  }
+  if (typeof what === 'number') return Promise.resolve(refusal(what));
+  if (!Array.isArray(what)) return Promise.resolve(okOf(JSON.stringify(what)));
+  const from = Number(cursorIn({ path, ...request }) ?? 0);
+  const next = from + 2 < what.length ? String(from + 2) : null;
+  return Promise.resolve(answerWith(what.slice(from, from + 2), { next_cursor: next }));
+}
+
+async function aStream({ ids, object, immutable = false, spool: given }: Wishes) {
+  const served: Served = new Map();
+  const asked: string[] = [];
+  const clock = manualClock();
+  const spool = given ?? (await aSpool());
+  const listOf = (id: string): ListStream | null =>
+    id === '..'
+      ? null
+      : madeUpList(
+          (request) => {
+            asked.push(id);
+            return answer(served, request);
+          },
+          {
+            ...{ name: `src:${id}`, records: 'log', immutable, fingerprint: `made up ${id}` },
+            request: { path: `/${encodeURIComponent(id)}`, template: '/{parent_id}', query: [] },
+          },
+        );
+  const stream: ParentsStream = {
+    ...{ kind: 'parents', name: 'src', source: 'src', records: 'log', paths: [] },
+    ...{ fingerprint: 'made up', listOf, ...(object && { object }) },
+  };
+  const make = () =>
+    new ParentsPoller({
+      ...{ stream, spool, clock, log: noLog, random: () => 0 },
+      reading: { each: { ids }, sweepMs: dayMs },
+      list: {
+        ...{ order: 'auto', start: 'beginning', lookbackMs: 10 * minuteMs },
+        ...{ rewindEveryMs: 15 * minuteMs, reconcileEveryMs: hourMs },
+        onCursorInvalid: 'rewalk',
+      },
+      known: async function* () {
+        yield ids;
+      },
+    });
+  let poller = make();
+  const held = async () => {
+    const all = await heldIn(spool);
+    const conditions = all.filter(({ kind }) => kind === 'condition');
+    const told = conditions.map(({ text }) => JSON.parse(text) as ConditionRecord); // sluice's own
+    const records = all.filter(({ kind }) => kind === 'log').map(({ text }) => text);
+    expect(new Set(all.map(({ uid }) => uid)).size).toBe(all.length);
+    return {
+      records,
+      conditions: told.map(({ condition, details }) => [condition, details?.parent]),
+    };
+  };
+  return {
+    ...{ served, asked, clock, spool, stream, held },
+    facts: () => poller.facts,
+    poll: (signal = never) => poller.poll(signal),
+    restart() {
+      poller = make();
+    },
+    /** Polls each minute for so long. */
+    async pollFor(ms: number) {
+      for (let passed = 0; passed < ms; passed += minuteMs) {
+        await poller.poll(never);
+        await clock.advance(minuteMs);
+      }
+    },
+  };
+}
+
+const entry = (id: string, text = 'as it was') => ({ id, text });
+const texts = (...entries: readonly object[]) => entries.map((one) => JSON.stringify(one));
+
+test('each list is read to its end, once, over restarts', async () => {
+  const { served, poll, restart, held, clock } = await aStream({ ids: ['a', 'b'] });
+  // The same ids in two timelines are two records.
+  served.set(
+    'a',
+    ['1', '2', '3', '4', '5'].map((id) => entry(id)),
+  );
+  served.set('b', [entry('1')]);
+
+  await poll();
+  restart();
+  await clock.advance(minuteMs);
+  await poll();
+  served.set('b', [entry('1'), entry('2')]);
+  await clock.advance(minuteMs);
+  await poll();
+
+  const { records, conditions } = await held();
+  expect(records.toSorted()).toEqual(
+    texts(...['1', '1', '2', '2', '3', '4', '5'].map((id) => entry(id))),
+  );
+  expect(conditions).toEqual([]);
+});
+
+test('a kill at any commit loses nothing and tells nothing twice', async () => {
+  const dir = tempDir('parents-');
+  const served: Served = new Map();
+  const ids = Array.from({ length: 12 }, (_, n) => `p${n}`);
+  for (const id of ids) served.set(id, [entry(`${id}-1`), entry(`${id}-2`), entry(`${id}-3`)]);
+  const spool = await aSpool(dir);
+
+  for (let kill = 1; kill < 40; kill += 1) {
+    let left = kill % 7;
+    // What is committed is, and whoever waits for it never hears of it.
+    const dying: Spool = {
+      ...(await faceOf(spool)),
+      append: async (entry_) => {
+        const block = await spool.append(entry_);
+        left -= 1;
+        if (left < 0) throw new ExportError('disk_full', 'killed', { next: '' });
+        return block;
+      },
+    };
+    const run = await aStream({ ids, spool: dying });
+    for (const [id, what] of served) run.served.set(id, what);
+    await run.poll();
+  }
+  const last = await aStream({ ids, spool });
+  for (const [id, what] of served) last.served.set(id, what);
+  await last.poll();
+
+  const { records, conditions } = await last.held();
+  expect(records.toSorted()).toEqual(
+    ids.flatMap((id) => texts(entry(`${id}-1`), entry(`${id}-2`), entry(`${id}-3`))).toSorted(),
+  );
+  expect(conditions).toEqual([]);
+});
+
+async function faceOf(spool: Spool): Promise<Spool> {
+  return {
+    ...{ numbering: spool.numbering, gauge: spool.gauge, parents: spool.parents },
+    append: (one) => spool.append(one),
+    read: (...by) => spool.read(...by),
+    arrival: (...by) => spool.arrival(...by),
+    room: (signal) => spool.room(signal),
+    progress: (sink) => spool.progress(sink),
+    reached: (...by) => spool.reached(...by),
+    acknowledge: (...by) => spool.acknowledge(...by),
+    recall: (stream) => spool.recall(stream),
+    trail: (stream) => spool.trail(stream),
+    entities: (...by) => spool.entities(...by),
+    note: (...by) => spool.note(...by),
+    close: () => spool.close(),
+  };
+}
+
+test.each([403, 404, 410])('%i for one of many is told once, and asked seldom', async (status) => {
+  const { served, asked, pollFor, held, clock } = await aStream({ ids: ['a', 'b', 'c'] });
+  served.set('a', [entry('1')]);
+  served.set('b', status);
+  served.set('c', [entry('2')]);
+
+  await pollFor(20 * minuteMs);
+  const before = asked.filter((id) => id === 'b').length;
+  for (let hours = 0; hours < 72; hours += 1) {
+    await pollFor(minuteMs);
+    await clock.advance(hourMs);
+  }
+
+  const { records, conditions } = await held();
+  expect(records.toSorted()).toEqual(texts(entry('1'), entry('2')));
+  expect(conditions).toEqual([['source.parent_lost', 'b']]);
+  expect(before).toBeLessThan(6);
+  expect(asked.filter((id) => id === 'b').length - before).toBeLessThan(6);
+});
+
+test('a parent that comes back is read on where it was', async () => {
+  const { served, pollFor, held, clock } = await aStream({ ids: ['a', 'b'] });
+  served.set('a', [entry('1')]);
+  served.set('b', [entry('2')]);
+  await pollFor(minuteMs);
+  served.set('b', 404);
+  await pollFor(10 * minuteMs);
+  served.set('b', [entry('2'), entry('3')]);
+
+  for (let hours = 0; hours < 60; hours += 1) {
+    await pollFor(minuteMs);
+    await clock.advance(hourMs);
+  }
+
+  const { records, conditions } = await held();
+  expect(records.toSorted()).toEqual(texts(entry('1'), entry('2'), entry('3')));
+  expect(conditions).toEqual([['source.parent_lost', 'b']]);
+});
+
+test('where all are refused the stream is, and no parent is told as lost', async () => {
+  const ids = Array.from({ length: 40 }, (_, n) => `p${n}`);
+  const { served, asked, poll, held, clock } = await aStream({ ids });
+  for (const id of ids) served.set(id, [entry(id)]);
+  await poll();
+  for (const id of ids) served.set(id, 403);
+
+  const outcomes: string[] = [];
+  for (let polls = 0; polls < 30; polls += 1) {
+    await clock.advance(hourMs);
+    outcomes.push((await poll()).outcome);
+  }
+  const before = asked.length;
+  for (const id of ids) served.set(id, [entry(id), entry(`${id}+`)]);
+  await clock.advance(dayMs);
+  await poll();
+
+  const { records, conditions } = await held();
+  expect(conditions).toEqual([]);
+  expect(outcomes).toContain('denied');
+  expect(before).toBeLessThan(40 + 40 * 2 + 30 * 8);
+  expect(records).toHaveLength(80);
+});
+
+test('one that always fails keeps no other waiting', async () => {
+  const ids = ['bad', ...Array.from({ length: 50 }, (_, n) => `p${n}`)];
+  const { served, asked, pollFor, held } = await aStream({ ids });
+  for (const id of ids) served.set(id, id === 'bad' ? 500 : [entry(id)]);
+
+  await pollFor(hourMs);
+
+  expect((await held()).records).toHaveLength(50);
+  expect(asked.filter((id) => id === 'bad').length).toBeLessThan(20);
+});
+
+test('a timeline that is rewritten or shrinks is told, and both versions are delivered', async () => {
+  const { served, pollFor, held } = await aStream({ ids: ['a', 'b', 'c'], immutable: true });
+  served.set('a', [entry('a1'), entry('a2')]);
+  served.set('b', [entry('b1'), entry('b2')]);
+  served.set('c', [entry('c1'), entry('c2')]);
+  await pollFor(2 * minuteMs);
+  served.set('a', [entry('a1', 'rewritten'), entry('a2')]);
+  served.set('b', [entry('b1')]);
+
+  await pollFor(40 * minuteMs);
+
+  const { records, conditions } = await held();
+  expect(records).toContain(JSON.stringify(entry('a1', 'rewritten')));
+  expect(records).toHaveLength(7);
+  expect(conditions.toSorted()).toEqual([
+    ['integrity_violation', undefined],
+    ['integrity_violation', 'b'],
+  ]);
+});
+
+test('an object is told when it changes, also back, and no more once it is final', async () => {
+  const object = { isFinal: ({ status }: { status?: unknown }) => status === 'COMPLETED' };
+  const { served, asked, pollFor, restart, held } = await aStream({ ids: ['a'], object });
+  const states = [
+    { id: 'a', status: 'RUNNING', step: 1 },
+    { step: 1, status: 'RUNNING', id: 'a' },
+    { id: 'a', status: 'RUNNING', step: 2 },
+    { id: 'a', status: 'RUNNING', step: 1 },
+    { id: 'a', status: 'COMPLETED' },
+  ];
+  for (const state of states) {
+    served.set('a', state);
+    await pollFor(3 * minuteMs);
+    restart();
+  }
+  const before = asked.length;
+  await pollFor(hourMs);
+
+  const [first, , ...others] = states;
+  expect((await held()).records).toEqual(texts(first ?? {}, ...others));
+  expect(asked.length).toBe(before);
+});
+
+test('what is noticed is asked first, and again where it is noticed while it is asked', async () => {
+  const ids = Array.from({ length: 200 }, (_, n) => `p${n}`);
+  const { served, asked, poll, spool, clock, held } = await aStream({ ids });
+  for (const id of [...ids, 'new']) served.set(id, [entry(id)]);
+  await poll();
+  await clock.advance(hourMs);
+  asked.length = 0;
+  const notice = (id: string) =>
+    spool.append({
+      ...{ stream: 'other', pages: [], checkpoint: null },
+      parents: [{ stream: 'src', id, as: 'noticed' }],
+    });
+  await notice('new');
+  await notice('p77');
+  await poll();
+
+  expect(asked.slice(0, 2).toSorted()).toEqual(['new', 'p77']);
+  const [row] = await spool.parents.due('src', Number.MAX_SAFE_INTEGER, 1);
+  const was = row?.due ?? 0;
+  await notice(row?.id ?? '');
+  await spool.append({
+    ...{ stream: 'src', pages: [], checkpoint: null },
+    parents: [
+      { stream: 'src', id: row?.id ?? '', as: 'asked', was, rank: 1, due: 2 ** 50, state: {} },
+    ],
+  });
+  expect((await spool.parents.due('src', 0, 10)).map(({ id }) => id)).toContain(row?.id);
+  expect((await held()).records).toHaveLength(201);
+});
+
+test('a rotation takes no longer than it may, and asks no more than it has to', async () => {
+  const ids = Array.from({ length: 300 }, (_, n) => `p${n}`);
+  const { served, asked, poll, pollFor, facts, clock } = await aStream({ ids });
+  for (const id of ids) served.set(id, []);
+  await poll();
+  await clock.advance(dayMs);
+  await pollFor(minuteMs);
+  asked.length = 0;
+
+  await pollFor(hourMs);
+
+  expect(new Set(asked).size).toBe(300);
+  expect(asked.length).toBeLessThan(300 * 4 * 3);
+  expect(facts()).toMatchObject({ parents: 300, parents_due: 0 });
+  expect(facts().rotation_ms).toBeLessThan(hourMs);
+});
+
+test('an id that no path can hold is never asked for', async () => {
+  const feed = new Feed(noLog);
+  const { stream, spool } = await aStream({ ids: [] });
+  const parents = { each: { of: 'other', id: 'x' }, sweepMs: dayMs, valuesIn: () => ['..', 'ok'] };
+  feed.add({ streams: [stream], parents });
+  const from = { ...madeUpList(() => Promise.resolve(okOf('[]'))), name: 'other', source: 'other' };
+
+  const page = {
+    context: {} as never,
+    body: Buffer.from('[]'),
+    items: '',
+    kept: null,
+    uids: Buffer.alloc(0),
+  };
+  const committed: unknown[] = [];
+  const face = feed.spoolOf(from, {
+    ...(await faceOf(spool)),
+    append: async (entry_) => committed.push(entry_.parents),
+  });
+  await face.append({ stream: 'other', pages: [page], checkpoint: null });
+
+  expect(committed).toEqual([[{ stream: 'src', id: 'ok', as: 'noticed' }]]);
+});
