@@ -7,26 +7,26 @@ import type { EntityChange, Spool } from '../../contracts/spool.ts';
 import { keyParts } from './entities.ts';
 import { type EntityState, readEntityState } from './state.ts';
 
-/** What is kept in memory of an entity. */
-interface Mark {
-  /** The digest of what the list showed of it when it was looked at, two words. */
-  readonly listed1: number;
-  readonly listed2: number;
-  /** A change or an absence of it waits to be sure, or its list's digest is not known. */
-  readonly waits: boolean;
-  readonly isDenied: boolean;
-  /** The reading that has shown it last. */
-  seenAt: number;
-}
+/**
+ * What is kept of an entity, four words: the digest of what the list showed of it when it was
+ * looked at, the reading that has shown it last, and flags.
+ */
+const wordsEach = 4;
+/** A change or an absence of it waits to be sure, or its list's digest is not known. */
+const waits = 1;
+const denied = 2;
 
 /** Rows read from the database at a time. */
-const rowsMax = 1_000;
+const rowsMax = 200;
 
 /** Entities by key, as they were told last. */
 export class KnownEntities {
   readonly #spool: Pick<Spool, 'entities'>;
   readonly #stream: string;
-  readonly #marks = new Map<string, Mark>();
+  /** Where the words of each key stand. */
+  readonly #places = new Map<string, number>();
+  readonly #free: number[] = [];
+  #words = new Int32Array(64 * wordsEach);
   readonly #kinds = new Map<string, number>();
   readonly #put = new Map<string, EntityState>();
   readonly #drop = new Set<string>();
@@ -62,7 +62,7 @@ export class KnownEntities {
   }
 
   get size(): number {
-    return this.#marks.size;
+    return this.#places.size;
   }
 
   /** How many there are of each kind. */
@@ -83,46 +83,46 @@ export class KnownEntities {
 
   /** Notes that a key is there; false where it was seen before. */
   see(key: string): boolean {
-    const mark = this.#marks.get(key);
-    if (this.isSeen(key)) return false;
-    if (mark === undefined) this.#strangers.add(key);
-    else mark.seenAt = this.#reading;
+    const place = this.#places.get(key);
+    if (this.#isSeenAt(place, key)) return false;
+    if (place === undefined) this.#strangers.add(key);
+    else this.#words[place + 2] = this.#reading;
     return true;
   }
 
   isSeen(key: string): boolean {
-    const mark = this.#marks.get(key);
-    return mark === undefined ? this.#strangers.has(key) : mark.seenAt === this.#reading;
+    return this.#isSeenAt(this.#places.get(key), key);
   }
 
   /** It is not there after all. */
   unsee(key: string): void {
-    const mark = this.#marks.get(key);
-    if (mark !== undefined) mark.seenAt = 0;
+    const place = this.#places.get(key);
+    if (place !== undefined) this.#words[place + 2] = 0;
     this.#strangers.delete(key);
   }
 
   /** Keys that this reading has not shown. */
   get unseen(): readonly string[] {
     const unseen: string[] = [];
-    for (const [key, { seenAt }] of this.#marks) if (seenAt !== this.#reading) unseen.push(key);
+    for (const [key, place] of this.#places) if (!this.#isSeenAt(place, key)) unseen.push(key);
     return unseen;
   }
 
   /** True where nothing of the entity waits, and the list showed the same of it when it was told. */
   isAsListed(key: string, listed1: number, listed2: number): boolean {
-    const mark = this.#marks.get(key);
-    if (mark === undefined || mark.waits) return false;
-    return mark.listed1 === listed1 && mark.listed2 === listed2;
+    const place = this.#places.get(key);
+    if (place === undefined || this.#hasFlag(place, waits)) return false;
+    return this.#words[place] === listed1 && this.#words[place + 1] === listed2;
   }
 
   isDenied(key: string): boolean {
-    return this.#marks.get(key)?.isDenied === true;
+    const place = this.#places.get(key);
+    return place !== undefined && this.#hasFlag(place, denied);
   }
 
   /** Those of these entities that are known, in full. */
   async states(keys: readonly string[]): Promise<ReadonlyMap<string, EntityState>> {
-    const stored = keys.filter((key) => this.#marks.has(key) && !this.#put.has(key));
+    const stored = keys.filter((key) => this.#places.has(key) && !this.#put.has(key));
     const rows = stored.length === 0 ? null : await this.#spool.entities(this.#stream, stored);
     const states = new Map<string, EntityState>();
     for (const key of keys) {
@@ -142,7 +142,10 @@ export class KnownEntities {
   }
 
   drop(key: string): void {
-    if (!this.#marks.delete(key)) return;
+    const place = this.#places.get(key);
+    if (place === undefined) return;
+    this.#places.delete(key);
+    this.#free.push(place);
     const { kind } = keyParts(key);
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) - 1);
     this.#bytes -= this.#put.get(key)?.text.length ?? 0;
@@ -164,12 +167,36 @@ export class KnownEntities {
   }
 
   #mark(key: string, { kind, listed, pending, absent, deniedAt }: EntityState): void {
-    if (!this.#marks.has(key)) this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) + 1);
+    const isSeen = this.isSeen(key);
+    const place = this.#places.get(key) ?? this.#take(key, kind);
     const [listed1 = 0, listed2 = 0] = listed === undefined ? [] : digestWords(listed);
-    const waits = listed === undefined || pending !== null || absent !== null;
-    const seenAt = this.isSeen(key) ? this.#reading : 0;
+    const isWaiting = listed === undefined || pending !== null || absent !== null;
+    const flags = (isWaiting ? waits : 0) | (deniedAt === undefined ? 0 : denied);
+    this.#words.set([listed1, listed2, isSeen ? this.#reading : 0, flags], place);
     this.#strangers.delete(key);
-    this.#marks.set(key, { listed1, listed2, waits, isDenied: deniedAt !== undefined, seenAt });
+  }
+
+  /** A place for a key that is new. */
+  #take(key: string, kind: string): number {
+    const place = this.#free.pop() ?? this.#places.size * wordsEach;
+    if (place >= this.#words.length) {
+      const words = new Int32Array(this.#words.length * 2);
+      words.set(this.#words);
+      this.#words = words;
+    }
+    this.#places.set(key, place);
+    this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) + 1);
+    return place;
+  }
+
+  #isSeenAt(place: number | undefined, key: string): boolean {
+    return place === undefined
+      ? this.#strangers.has(key)
+      : this.#words[place + 2] === this.#reading;
+  }
+
+  #hasFlag(place: number, flag: number): boolean {
+    return ((this.#words[place + 3] ?? 0) & flag) !== 0;
   }
 }
 
