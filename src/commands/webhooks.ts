@@ -5,7 +5,7 @@
 // hold what deliveries are signed with: it is never printed, and written to a file where asked for.
 
 import { createHash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { openSync, writeFileSync } from 'node:fs';
 import { readConfig } from '../config/config.ts';
 import { planFrom } from '../config/plan.ts';
 import { UsageError } from '../contracts/errors.ts';
@@ -52,6 +52,7 @@ const register = defineCommand({
           `sources.${name}.url is needed: nobody can send to ${stream.listen.host}`,
         );
       }
+      const kept = into === undefined ? null : newFile(into);
       const body = { url, events };
       const idempotencyKey = createHash('sha256').update(JSON.stringify(body)).digest('hex');
       const answer = await client.get(
@@ -62,7 +63,7 @@ const register = defineCommand({
         err(failureText(answer.cause));
         return 3;
       }
-      if (into !== undefined) writeFileSync(into, answer.body, { mode: 0o600, flag: 'wx' });
+      if (kept !== null) writeFileSync(kept, answer.body);
       out(`registered${idText(answer.body)}: ${url}`);
       out(`for ${events.join(', ')}`);
       return 0;
@@ -78,6 +79,15 @@ export const webhooks: CommandGroup = {
   about: 'have upstream send its events',
   commands: [register],
 };
+
+/** Made before upstream is asked: what it answers once may not come again. */
+function newFile(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    throw new UsageError(`--answer: ${String(error)}`);
+  }
+}
 
 function idText(body: Uint8Array): string {
   try {

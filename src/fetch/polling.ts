@@ -88,7 +88,7 @@ export class Polling {
   constructor(means: PollingMeans, pollsAtOnce = pollsAtOnceMax) {
     this.#means = means;
     this.#turns = turnsOf(pollsAtOnce);
-    this.#listeners = new Listeners(means.tools.log);
+    this.#listeners = new Listeners(means.tools);
     this.#feed = new Feed(means.tools.log);
     this.#failed.promise.catch(() => undefined);
   }
@@ -231,7 +231,7 @@ export class Polling {
       clock: tools.clock,
       log: tools.log.with({ stream: stream.name }),
       random,
-      jitterMs: random() * jitterMs,
+      jitterMs: stream.kind === 'push' ? 0 : random() * jitterMs,
       // What is noted of a stream is of the live one.
       note: (facts) => {
         if (source.past !== undefined) return;

@@ -6,7 +6,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Delivery, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { Delivery } from '../../src/sandbox/webhooks/sender.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
 

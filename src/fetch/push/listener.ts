@@ -9,7 +9,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ExportError } from '../../contracts/errors.ts';
 import type { ListenPlace, ServerTls } from '../../contracts/source.ts';
-import type { Log } from '../../contracts/tools.ts';
+import type { Tools } from '../../contracts/tools.ts';
 import { Callers } from '../../tools/callers.ts';
 import { fingerprintOf } from '../../tools/fingerprint.ts';
 import { BodyBudget } from './body.ts';
@@ -52,21 +52,23 @@ interface OpenDoor {
   isClosed: boolean;
 }
 
+type ListenerTools = Pick<Tools, 'clock' | 'log'>;
+
 /** All addresses. */
 export class Listeners {
-  readonly #log: Log;
+  readonly #tools: ListenerTools;
   readonly #budget = new BodyBudget();
   readonly #addresses = new Map<string, Address>();
 
-  constructor(log: Log) {
-    this.#log = log;
+  constructor(tools: ListenerTools) {
+    this.#tools = tools;
   }
 
   /** A door that is not open yet. */
   door(place: ListenPlace): Door {
     const { host, port, path, tls } = place;
     const name = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#log);
+    const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#tools);
     this.#addresses.set(name, address);
     const door: OpenDoor = { take: null, isClosed: false };
     address.doors.set(path, door);
@@ -98,7 +100,7 @@ class Address {
   readonly doors = new Map<string, OpenDoor>();
   readonly #name: string;
   readonly #budget: BodyBudget;
-  readonly #log: Log;
+  readonly #tools: ListenerTools;
   readonly #callers = new Callers();
   /** The connections themselves by who is at their other end: under TLS requests show another. */
   readonly #sockets = new Map<string, Socket>();
@@ -107,10 +109,10 @@ class Address {
   /** Streams open their doors at the same time; the address is opened by one after the other. */
   #opening: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, budget: BodyBudget, log: Log) {
+  constructor(name: string, budget: BodyBudget, tools: ListenerTools) {
     this.#name = name;
     this.#budget = budget;
-    this.#log = log;
+    this.#tools = tools;
   }
 
   listen(place: Omit<ListenPlace, 'path'>): Promise<void> {
@@ -136,10 +138,10 @@ class Address {
       const why = code === 'EADDRINUSE' ? 'another program listens there already' : code;
       throw this.#failure(why, error);
     }
-    server.on('error', (error) => this.#log.warn('the listener', { error: error.message }));
+    server.on('error', (error) => this.#tools.log.warn('the listener', { error: error.message }));
     this.#server = server;
     this.#tls = print;
-    this.#log.info('listening for deliveries', { address: this.#name });
+    this.#tools.log.info('listening for deliveries', { address: this.#name });
   }
 
   async close(): Promise<void> {
@@ -185,17 +187,18 @@ class Address {
       { ...options, ...secure, handshakeTimeout: silenceMsMax },
       answer as (request: IncomingMessage, response: ServerResponse) => void,
     );
-    let lookedAt = Date.now();
+    const { clock, log } = this.#tools;
+    let lookedAt = clock.monotonic();
     server.on('connection', () => {
-      if (Date.now() - lookedAt < certificateMsMax) return;
-      lookedAt = Date.now();
+      if (clock.monotonic() - lookedAt < certificateMsMax) return;
+      lookedAt = clock.monotonic();
       try {
         const now = this.#secure(tls);
         if (fingerprintOf(now) === fingerprintOf(secure)) return;
         server.setSecureContext(now);
         secure = now;
       } catch (error) {
-        this.#log.warn('the renewed certificate is not taken', { error: String(error) });
+        log.warn('the renewed certificate is not taken', { error: String(error) });
       }
     });
     return server;

@@ -5,6 +5,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { webhooksSource } from '../../../connectors/sources/webhooks.ts';
 import type { PushStream, Stream } from '../../../src/contracts/source.ts';
 import type { Spool } from '../../../src/contracts/spool.ts';
+import type { Clock } from '../../../src/contracts/tools.ts';
 import { type PlannedSource, Polling } from '../../../src/fetch/polling.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
 import { noLog, settingsOf } from '../../support/plain-upstream.ts';
@@ -38,15 +39,17 @@ export function planned(
 export async function listening({
   sources = (listen: string) => [planned('hooks', { listen })],
   spool,
+  clock = systemClock(),
 }: {
   readonly sources?: (listen: string) => readonly PlannedSource[];
   readonly spool?: Spool;
+  readonly clock?: Clock;
 } = {}) {
   const held = spool ?? (await aSpool());
   const port = await freePort();
   const listen = `127.0.0.1:${port}`;
   const http = { request: unasked, close: async () => undefined };
-  const tools = { clock: systemClock(), log: noLog, http };
+  const tools = { clock, log: noLog, http };
   const polling = new Polling({ spool: held, tools, random: () => 0 });
   const plan = sources(listen);
   polling.add(plan);

@@ -131,10 +131,11 @@ test('a spool without room has them come again, at once after the first', async 
   const { url } = await listening({ spool: full });
 
   isFull = true;
+  const begunAt = performance.now();
   const first = await deliver(url);
-  const begun = performance.now();
+  const answeredAt = performance.now();
   const second = await deliver(url);
-  const tookMs = performance.now() - begun;
+  const againAt = performance.now();
   isFull = false;
   room.resolve();
   await waitUntil(async () => (await deliver(url)).status === 200, { what: () => 'room' });
@@ -143,7 +144,7 @@ test('a spool without room has them come again, at once after the first', async 
     { status: 503, retryAfter: '10' },
     { status: 503, retryAfter: '10' },
   ]);
-  expect(tookMs).toBeLessThan(900);
+  expect(againAt - answeredAt).toBeLessThan(answeredAt - begunAt);
 });
 
 test('at a stop those under way are held or told to come again', async () => {
