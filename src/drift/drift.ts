@@ -69,6 +69,8 @@ export class Drift {
     readonly normaliserFor: ReturnType<typeof normalisersOf>;
   } | null = null;
   #isFullTold = false;
+  /** What went wrong last. */
+  #failure = '';
 
   constructor(settings: DriftSettings, means: DriftMeans) {
     this.#settings = settings;
@@ -99,7 +101,11 @@ export class Drift {
       await this.#look();
     } catch (error) {
       this.#memory = null;
-      this.#means.tools.log.warn('the trail is watched again later', { error: String(error) });
+      const text = String(error);
+      if (text !== this.#failure) {
+        this.#means.tools.log.warn('the trail is watched again later', { error: text });
+      }
+      this.#failure = text;
     }
   }
 

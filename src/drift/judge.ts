@@ -12,7 +12,10 @@ export interface WatchedStream {
   readonly name: string;
   readonly source: string;
   readonly company: string | null;
-  readonly reading: Pick<CollectionReading, 'confirmAfterMs' | 'settleMs' | 'removalsAfter'> & {
+  readonly reading: Pick<
+    CollectionReading,
+    'confirmAfterMs' | 'settleMs' | 'removals' | 'removalsAfter'
+  > & {
     /** Within which each entity is asked by its id; 0: a reading shows all of all. */
     readonly sweepMs: number;
   };
@@ -231,10 +234,11 @@ class Judgement {
   }
 
   /** The configurations that hold such a thing, as far as changes of them have shown. */
-  #streamsOf({ type, company }: OpenEvent): readonly WatchedStream[] {
+  #streamsOf({ type, company, operation }: OpenEvent): readonly WatchedStream[] {
     return this.#extent.watched.filter(
       (one) =>
         this.#source(one.source).types.includes(type) &&
+        (operation !== 'deleted' || one.reading.removals) &&
         (one.company === null || company === null || one.company === company),
     );
   }

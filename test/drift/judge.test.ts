@@ -8,7 +8,13 @@ import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem } from '../../src
 const s = 1_000;
 const stream: WatchedStream = {
   ...{ name: 'fw/c-1', source: 'fw', company: 'c-1' },
-  reading: { confirmAfterMs: 2 * s, settleMs: 10 * s, removalsAfter: 2, sweepMs: 0 },
+  reading: {
+    confirmAfterMs: 2 * s,
+    settleMs: 10 * s,
+    removalsAfter: 2,
+    removals: true,
+    sweepMs: 0,
+  },
 };
 const readings = Array.from({ length: 100 }, (_, n) => (n + 1) * s);
 const known = { matched: true, alone: 0, types: ['rule'] };
@@ -136,6 +142,14 @@ test.each<readonly [string, Case]>([
     {
       items: [event(40, { operation: 'created' }), event(40.2, { operation: 'deleted' })],
       told: ['unseen e40 may cancel', 'unseen e40.2 may cancel'],
+    },
+  ],
+  [
+    'a removal that no source tells',
+    {
+      items: [event(40, { operation: 'deleted' })],
+      told: [],
+      now: { watched: [{ ...stream, reading: { ...stream.reading, removals: false } }] },
     },
   ],
   [

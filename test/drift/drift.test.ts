@@ -1,0 +1,189 @@
+// The watch over a trail on a real spool: what it remembers survives a restart and is bounded, pages wait for it, and what
+// cannot be read back is begun anew without a word about the time before.
+
+import { expect, test } from 'vitest';
+import type { CollectionReading } from '../../src/contracts/definition.ts';
+import type { PageContext } from '../../src/contracts/event.ts';
+import type { CollectionStream } from '../../src/contracts/source.ts';
+import { uidBytes } from '../../src/contracts/spool.ts';
+import { Drift } from '../../src/drift/drift.ts';
+import { driftKey, parseDrift } from '../../src/drift/state.ts';
+import type { FoundRecord } from '../../src/fetch/own-pages.ts';
+import type { PlannedSource } from '../../src/fetch/polling.ts';
+import type { RunnerState } from '../../src/fetch/stream-runner.ts';
+import { openSpool } from '../../src/hold/spool.ts';
+import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import { silent } from '../support/silent-log.ts';
+import { afterThisTest, tempDir } from '../support/temp.ts';
+
+const within = 5_000;
+const settings = {
+  ...{ changes: ['fw'], trail: ['audit'], withinMs: within },
+  match: {
+    changes: ['entity.uid'],
+    trail: ['resources.uid'],
+    type: ['resources.type'],
+    company: [],
+  },
+};
+const collection: CollectionReading = {
+  ...{
+    confirmAfterMs: 0,
+    settleMs: 0,
+    removalsAfter: 1,
+    brake: { share: 1, count: 9 },
+    sweepMs: 0,
+    removals: true,
+  },
+  ...{ baseline: 'summary', ignore: [], unordered: [] },
+};
+const sources = [
+  {
+    ...{ name: 'fw', upstream: 'ops', schedule: { everyMs: 1_000 }, list: null, collection },
+    ...{ reading: { id: null, time: [] } },
+    // Only its name and company are looked at.
+    streams: [
+      { kind: 'collection', name: 'fw/c-1', source: 'fw', company: 'c-1' } as CollectionStream,
+    ],
+  },
+  {
+    ...{
+      name: 'audit',
+      upstream: 'edge',
+      schedule: { everyMs: 1_000 },
+      list: null,
+      collection: null,
+    },
+    ...{ reading: { id: 'id', time: ['timestamp'] }, streams: [] },
+  },
+] satisfies PlannedSource[];
+
+async function aWatch(dir: string, clock: ManualClock) {
+  const spool = await openSpool({
+    ...{ dir, sync: 'normal', keepMs: 0, bytesMax: 2 ** 30, sinks: [driftKey], eager: true },
+  });
+  afterThisTest(() => spool.close());
+  const streams = (): readonly RunnerState[] =>
+    [
+      ['fw', 'fw/c-1'],
+      ['audit', 'audit'],
+    ].map(([source = '', name = '']) => ({
+      ...{ source, name, state: 'waiting', polls: 1, records: 0, skipped: 0 },
+      ...{ caughtUpAt: clock.now(), nextPollAt: null, error: null },
+    }));
+  const tools = { clock, log: silent };
+  const told: string[] = [];
+  const found = ({ condition, details }: FoundRecord) =>
+    told.push(`${condition} ${details?.entity_id}`);
+  const drift = new Drift(settings, { spool, tools, found, sources: () => sources, streams });
+  return { spool, drift, told };
+}
+
+type Spool = Awaited<ReturnType<typeof aWatch>>['spool'];
+let made = 0;
+
+async function hold(spool: Spool, context: PageContext, records: readonly object[]) {
+  const uids = Buffer.alloc(records.length * uidBytes);
+  records.forEach((_, at) => {
+    made += 1;
+    uids.writeUInt32BE(made, at * uidBytes);
+  });
+  const body = Buffer.from(JSON.stringify(records));
+  const page = { context, body, items: '', kept: null, uids };
+  await spool.append({ stream: context.stream, pages: [page], checkpoint: null });
+}
+
+const audit = (spool: Spool, clock: ManualClock, ids: readonly string[]) =>
+  hold(
+    spool,
+    { source: 'audit', stream: 'audit', kind: 'audit', fetchedAt: clock.now() },
+    ids.map((id) => ({
+      ...{ id: `evt-${id}`, timestamp: new Date(clock.now()).toISOString(), action: 'rule.update' },
+      ...{ actor: { name: 'ana' }, resource: { type: 'rule', id }, source_ip: '192.0.2.1' },
+    })),
+  );
+const changed = (spool: Spool, clock: ManualClock, id: string) =>
+  hold(
+    spool,
+    { source: 'fw', stream: 'fw/c-1', kind: 'drift', company: 'c-1', fetchedAt: clock.now() },
+    [
+      {
+        ...{
+          change: 'updated',
+          entity_kind: 'rule',
+          entity_id: id,
+          company_id: 'c-1',
+          generation: 1,
+        },
+        ...{ epoch: 'e', entity_version: 2, observed_at: new Date(clock.now()).toISOString() },
+      },
+    ],
+  );
+
+async function look(drift: Drift, clock: ManualClock, times: number) {
+  for (let n = 0; n < times; n += 1) {
+    clock.jump(2_000);
+    await drift.look();
+  }
+}
+
+test('what is open survives a restart, and each finding is told once', async () => {
+  const [clock, dir] = [manualClock(), tempDir('drift-')];
+  const first = await aWatch(dir, clock);
+  await look(first.drift, clock, 10);
+  await audit(first.spool, clock, ['a']);
+  for (const id of ['a', 'b']) await changed(first.spool, clock, id);
+  await look(first.drift, clock, 1);
+  expect(first.spool.gauge.oldest).toBe(first.spool.gauge.end);
+  await first.spool.close();
+
+  const second = await aWatch(dir, clock);
+  await look(second.drift, clock, 20);
+  expect(second.told).toEqual(['change.unexplained b']);
+  expect(await second.spool.entities(driftKey, { after: '', max: 100 })).toEqual(new Map());
+});
+
+test('pages wait for the watch', async () => {
+  const [clock, dir] = [manualClock(), tempDir('drift-')];
+  const { spool, drift } = await aWatch(dir, clock);
+  await drift.look();
+  await audit(spool, clock, ['a', 'b']);
+  expect(spool.gauge.end - spool.gauge.oldest).toBe(2);
+  await drift.look();
+  expect(spool.gauge.oldest).toBe(spool.gauge.end);
+});
+
+test('no more is remembered than there is room for, and what it may have met is not judged', async () => {
+  const [clock, dir] = [manualClock(), tempDir('drift-')];
+  const { spool, drift } = await aWatch(dir, clock);
+  await drift.look();
+  const since = async () => parseDrift((await spool.recall(driftKey)).checkpoint)?.since ?? 0;
+  const before = await since();
+  for (let page = 0; page < 12; page += 1) {
+    clock.jump(1);
+    await audit(
+      spool,
+      clock,
+      Array.from({ length: 1_000 }, (_, n) => `${page}-${n}`),
+    );
+  }
+  await drift.look();
+  const items = await spool.entities(driftKey, { after: '', max: 100_000 });
+  expect(items.size).toBe(10_000);
+  expect(await since()).toBeGreaterThan(before);
+});
+
+test('what cannot be read back is begun anew', async () => {
+  const [clock, dir] = [manualClock(), tempDir('drift-')];
+  const first = await aWatch(dir, clock);
+  await look(first.drift, clock, 10);
+  await changed(first.spool, clock, 'a');
+  await look(first.drift, clock, 1);
+  const entities = { put: [['x', '{'] as const], drop: [] };
+  await first.spool.append({ stream: driftKey, pages: [], checkpoint: { version: 9 }, entities });
+  await first.spool.close();
+  const second = await aWatch(dir, clock);
+  await look(second.drift, clock, 20);
+  expect(second.told).toEqual([]);
+  expect(await second.spool.entities(driftKey, { after: '', max: 100 })).toEqual(new Map());
+});
