@@ -21,8 +21,7 @@ export function jsonText(value: unknown): string {
  * whose readers may break or alter them.
  */
 export function visibleJson(json: string): string {
-  // Pure ASCII is by far the most common, and these two tests see it many times faster than an
-  // expression does.
+  // Pure ASCII is most common, and these two tests are many times faster than an expression.
   if (Buffer.byteLength(json) === json.length && !json.includes('\x7f')) return json;
   return json.replace(
     invisibleAll,

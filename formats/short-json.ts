@@ -84,8 +84,7 @@ function bounded(value: unknown, textMax: number, membersMax: number, depth = 0)
   if (Array.isArray(value)) {
     return value.slice(0, membersMax).map((item) => bounded(item, textMax, membersMax, depth + 1));
   }
-  // The event itself keeps its attributes: its meaning is in them, and the schema bounds their
-  // number.
+  // The event itself keeps its attributes: they are its meaning, and the schema bounds them.
   const membersKept = depth === 0 ? Number.POSITIVE_INFINITY : membersMax * 4;
   const copy = Object.create(null);
   for (const [key, member] of Object.entries(value).slice(0, membersKept)) {

@@ -140,8 +140,7 @@ function milliseconds(timeMs: number): string {
 /** Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; names once a run of one stream. */
 function structuredData(sender: SenderSettings): (event: Event) => string {
   const opening = ` [sluice@${sender.enterprise} uid="`;
-  // Names come from the config and are short; this is so that even the longest leave room for a
-  // message.
+  // Names come from the config and are short; even the longest leave room for a message.
   const nameBytesMax = Math.min(160, Math.floor(sender.bytesMax / 16));
   let source: string | undefined;
   let stream: string | undefined;

@@ -47,8 +47,7 @@ export const kafkaSink = defineSink({
       ? 'transactional_id is set, but exactly_once is not; set exactly_once: true, or leave transactional_id out'
       : null,
 
-  // Left out, it is made of the sink's name. The same one in another cluster is none of ours, and
-  // easily renamed.
+  // Left out, it is made of the sink's name: in another cluster it is none of ours, or renamed.
   own: ({ transactional_id: name }) =>
     name === undefined ? null : { key: 'transactional_id', name },
 
@@ -124,8 +123,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       const missing = standing.missing(batch);
       const { records, refused } = sift(maker.recordsOf(missing), settings.max_message);
       const [first] = refused;
-      // The position must not pass a refused event before it is a dead letter: the engine cuts the
-      // batch around it.
+      // The position must not pass a refused event before it is a dead letter: the batch is cut.
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);

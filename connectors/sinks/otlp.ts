@@ -77,8 +77,7 @@ export const otlpSink = defineSink({
     };
     const plain = { ...settings, compression: 'none' } as const;
     const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
-    // Some receivers find nothing in a request wrong enough for a 400: they were reached, and let
-    // us in.
+    // Some receivers find nothing in a request wrong enough for a 400: they let us in.
     if (answer.outcome === 'accepted' || answer.outcome === 'too_large') return;
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     throw answer.cause;

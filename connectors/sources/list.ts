@@ -145,8 +145,7 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
     },
     list: (settings) => {
       const reading = listReading(settings);
-      // A server may take the sorting and not heed it: what order the records are in shows in the
-      // records.
+      // A server may take the sorting and not heed it: the records show their order.
       const isSorted = sortingOf(settings).length > 0 && settings.pagination.style !== 'window';
       return isSorted ? { ...reading, order: 'auto' } : reading;
     },

@@ -50,8 +50,7 @@ export const quickstart = defineCommand({
     const log = await openLog({ level: logLevel, form: 'text' });
     const tell = (text: string) => means.err(styleText('cyan', text, { stream: process.stderr }));
     const { dir } = configFor(placeholder).state;
-    // Before the sandbox, whose port would be taken as well: who holds the directory is the better
-    // message.
+    // Before the sandbox, whose port is taken too: who holds the directory says more.
     takeLock(dir).release();
     const sandbox = await openWorld(dir);
     const tools = openTools(log);
@@ -107,8 +106,7 @@ async function openWorld(dir: string): Promise<Sandbox> {
   const known = readWorld(file);
   const serve = (port: number, epochMs: number) =>
     startSandbox({ port, epochMs, seed: 1, events: eventsAtStart });
-  // The port is part of what the checkpoints stand for, so a world that is known is served there or
-  // not at all.
+  // The port is part of what checkpoints stand for: a known world is served there or not at all.
   if (known !== null) return await started(known.port, () => serve(known.port, known.epochMs));
   const epochMs = Date.now();
   const sandbox = await serve(portWanted, epochMs).catch(() => serve(0, epochMs));

@@ -245,8 +245,7 @@ function readerOf(template: Template, around: Surroundings): () => string {
   return () => {
     const text = fill(template, around);
     if (text !== '') return text;
-    // A file caught between being emptied and written again: asking upstream with it could lock the
-    // account.
+    // A file caught while it is written again: asking with it could lock the account.
     throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {
       next: 'Put the secret back; sluice reads it again by itself, and nothing was lost.',
     });

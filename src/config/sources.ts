@@ -38,8 +38,7 @@ export function readSources(
     if (upstream) checkApi({ entry, definition, upstream }, reading);
     const parsed = parseBlock(sourceBlock(definition), entry, reading);
     if (parsed === undefined) return null;
-    // The engine's own keys are settings as well: only the connector's declaration is typed by its
-    // fields.
+    // The engine's own keys are settings too: only the connector's are typed by its fields.
     const settings: SourceSettings = parsed;
     const schedule = readSchedule(parsed, entry, reading);
     checkWhole({ entry, definition, settings, upstream }, reading);

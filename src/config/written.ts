@@ -83,8 +83,7 @@ function parse(text: string, lines: LineCounter): Document.Parsed | null {
       uniqueKeys: false,
     });
   } catch {
-    // The parser calls itself for what is nested; deeper than the stack it has no other way to say
-    // so.
+    // The parser calls itself for what is nested; it has no other way to say it is too deep.
     return null;
   }
 }

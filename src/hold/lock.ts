@@ -70,8 +70,7 @@ export function holderOf(dir: string): string | null {
   if (!existsSync(path)) return null;
   const database = new DatabaseSync(path, { readOnly: true });
   try {
-    // Two who look do not take each other for the holder: what they read waits for an exclusive
-    // lock alone.
+    // Two who look do not take each other for the holder: reading waits for exclusive locks only.
     database.prepare('SELECT count(*) FROM sqlite_master').get();
     return null;
   } catch {
@@ -88,8 +87,7 @@ function holder(dir: string): string {
       return `process ${String(owner.pid)} on ${String(owner.host)}`;
     }
   } catch {
-    // The holder has not written its name yet, or cannot: that it holds the lock is known all the
-    // same.
+    // The holder has not written its name yet, or cannot: the lock is held all the same.
   }
   return 'another process';
 }

@@ -14,14 +14,12 @@ export function makePrivateDirectory(path: string): void {
 
 /** Makes an empty file, or closes one that is there to others, as after a restore. */
 export function makePrivateFile(path: string): void {
-  // Never opened where it is there: closing it would let go of each lock that this process has on
-  // it (fcntl(2)).
+  // Never opened where it is there: closing it would let go of this process's locks (fcntl(2)).
   if (!existsSync(path)) closeSync(openSync(path, 'a', fileMode));
   try {
     chmodSync(path, fileMode);
   } catch {
-    // Someone else's file, which this process may write to all the same: its owner decides who may
-    // read it.
+    // Someone else's file, which this process may write to: its owner decides who reads it.
   }
 }
 

@@ -53,8 +53,7 @@ function open() {
     // From now on a database that is gone is known to have been there.
     copy.save(opened.end, Date.now(), true);
     const space = new Reserve(settings.dir);
-    // What is in the log has to fit into the reserve, twice over, to be moved into the database on
-    // a full disk.
+    // What is in the log has to fit into the reserve, twice over, to be moved on a full disk.
     opened.boundLog(space.bytes / 2);
     const { numbering } = opened;
     const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering };
@@ -81,8 +80,7 @@ function flush(): void {
   waiting = [];
   const now = Date.now();
   for (const { op, args } of questions) if (op === 'note') run(op, args);
-  // Also before an end, so that nothing delivered is left lying in a state directory that is not in
-  // use.
+  // Also before an end: nothing delivered is left lying in a directory that is not in use.
   const ending = questions.some((question) => question.op === 'close');
   const tidying = ending || now - tidiedAt >= tidyEveryMs || settings.eager === true;
   const jobs: Job[] = questions.filter(isWrite).map(({ id, op, args }) => ({

@@ -126,8 +126,7 @@ class WorkerSpool implements OwnSpool {
       heard: (answers) => this.#measure(answers),
       failed: (error) => this.#watchers.end(error),
     });
-    // Another process can put dead letters back, and free space returns to the disk when nothing
-    // else goes on.
+    // Another process can put dead letters back, and free space returns when all is quiet.
     this.#tick = setInterval(() => {
       this.#watchers.wake();
       thread.ask('tick').catch(() => undefined);

@@ -138,8 +138,7 @@ export function metadataMaker(product: Product | undefined): MakeMetadata {
   return (uid, context, { id, time, code }) => {
     const { source, company, parent, fetchedAt } = context;
     if (product === undefined && fallback.name !== source) fallback = { name: source };
-    // Nearly all events have all of these, and a literal is built at once where added members are
-    // not.
+    // Nearly all events have all of these: a literal is built at once, added members are not.
     const metadata: Open<OcsfMetadata> =
       id !== undefined && time !== undefined && code !== undefined
         ? {

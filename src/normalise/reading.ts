@@ -100,8 +100,7 @@ export class Reading {
 
   /** Forgets the record before and reads this one. */
   read(record: JsonObject): void {
-    // Fresh arrays: storing young values into an old one costs the collector more than these cost
-    // to make.
+    // Fresh arrays: young values in an old one cost the collector more than these do.
     this.values = this.#noValues.slice();
     this.takes = this.#noTakes.slice();
     this.time = Number.NaN;

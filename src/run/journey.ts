@@ -53,8 +53,7 @@ export async function openJourney(
       bytesMax: state.maxBytes,
       sinks: readersOf(plan),
     });
-    // The spool's thread works meanwhile. Where this fails the first request does too, and tells
-    // it.
+    // The spool's thread works meanwhile. Where this fails the first request tells it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));

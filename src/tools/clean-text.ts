@@ -13,8 +13,7 @@ const hiddenLengthMin = 6;
  * cursor), as they are or percent-encoded, are replaced by `[hidden]`.
  */
 export function cleanText(text: string, lengthMax: number, hidden: readonly string[] = []): string {
-  // Hiding comes before cutting, since half a token is still a token; this bound keeps the search
-  // cheap.
+  // Hiding comes before cutting, as half a token is a token; this keeps the search cheap.
   let clean = text.slice(0, lengthMax * 8).toWellFormed();
   for (const value of hidden) {
     if (value.length < hiddenLengthMin) continue;

@@ -82,8 +82,7 @@ async function unpackOnce(packed: Uint8Array, coding: string, bounds: Bounds) {
   if (unpacker === undefined) {
     throw new HttpFailure('encoding', 'the answer is packed in a way that was not asked for');
   }
-  // Fewer, larger steps on the thread pool: a page in 16 KiB steps costs twice the time in
-  // hand-overs.
+  // Fewer, larger steps on the thread pool: 16 KiB steps cost twice the time in hand-overs.
   const chunkSize = Math.min(Math.max(packed.length * 4, chunkBytesMin), chunkBytesMax);
   try {
     const maxOutputLength = Math.min(bytesMax, wholeBytesMax);

@@ -105,8 +105,7 @@ export class OAuthSource implements TokenSource {
     const nowMs = this.#tools.clock.monotonic();
     const grant = this.#usable(this.#grant);
     if (grant && nowMs < grant.expiresAtMs) {
-      // Renewed behind the back of those who ask: while it is good, a slow token endpoint must
-      // delay nobody.
+      // Renewed behind the back of who asks: a slow token endpoint must delay nobody.
       if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#asking.start();
       return tokenOf(grant);
     }

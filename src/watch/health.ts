@@ -90,8 +90,7 @@ export class Health {
   #streamAilment(stream: LiveStream, everyMs: number | null, now: number): Ailment | null {
     const { name, state, records, caught_up_at: caughtUpAt, error } = stream;
     const patience = this.#patience;
-    // Between two dates of a calendar there is nothing to be late with; an interval has an answer
-    // due each time.
+    // Between a calendar's dates nothing can be late; an interval has an answer due each time.
     const resting = everyMs === null && state === 'waiting' && error === null;
     const progress = `${records} ${caughtUpAt}`;
     const stillMs = standstillMs(this.#streamTraces, { name, progress, resting }, now);

@@ -60,8 +60,7 @@ export function watching(sights: Sights): () => Moment {
   const intervals = new Map(Array.from(planned, ([name, { everyMs }]) => [name, everyMs]));
   const types = new Map(plan.sinks.map(({ name, settings }) => [name, settings.type]));
   const remembered = remembering(sights);
-  // Of thousands of streams few have moved since the last look, and a date costs more than all else
-  // of one.
+  // Of thousands of streams few have moved since the last look, and a date costs most.
   let [texts, before] = [new Map<number, string>(), new Map<number, string>()];
   const textOf = (ms: number | null) => {
     if (ms === null) return null;

@@ -67,8 +67,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
     tails: new Set<EventStream>(),
     over: over.signal,
   };
-  // An import would load Node's own fetch and WebSocket too, which are exported beside it and take
-  // as long as zod.
+  // An import would load Node's own fetch and WebSocket too, which takes as long as zod.
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer(
     {

@@ -17,8 +17,7 @@ export async function flushNames(path: string): Promise<void> {
   try {
     await directory.sync();
   } catch (error) {
-    // Some network and FUSE file systems cannot flush a directory; they keep names by their own
-    // rules.
+    // Some network and FUSE file systems cannot flush a directory; they keep names by other rules.
     if (errorCodeOf(error) !== 'EINVAL') throw error;
   } finally {
     await directory.close();

@@ -43,8 +43,7 @@ async function compressSegment(path: string): Promise<void> {
   const temporary = `${path}.gz.part`;
   await pipeline(
     createReadStream(path, { highWaterMark: 256 * 1024 }),
-    // The default level would cost as much again as fetching, holding and formatting the events
-    // did.
+    // The default level would cost as much as fetching, holding and formatting together.
     createGzip({ level: 1 }),
     createWriteStream(temporary, { mode: fileMode, flush: true }),
   );

@@ -99,8 +99,7 @@ class KafkajsProducer implements KafkaProducer {
       await transaction.sendOffsets({ consumerGroupId: transactions.group, topics });
     } catch (error) {
       const failure = failureOf(error);
-      // Else readers wait for the transaction's end until it times out. Whether this works does not
-      // matter to us.
+      // Else readers wait for the transaction's end until it times out. It need not work.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
@@ -119,8 +118,7 @@ class KafkajsProducer implements KafkaProducer {
     const admin = this.#kafka.admin();
     try {
       await told(admin.connect());
-      // Of all topics: asking for one topic's partitions would fail where the topic does not exist
-      // yet.
+      // Of all topics: asking for one topic's partitions would fail where it does not exist yet.
       const found = await told(admin.fetchOffsets({ groupId: transactions.group }));
       const partitions = found.find((each) => each.topic === topic)?.partitions ?? [];
       const { offset = -1, metadata } = partitions.find((each) => each.partition === 0) ?? {};

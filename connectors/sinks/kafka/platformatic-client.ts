@@ -130,8 +130,7 @@ export class Client extends Producer {
     answer(this.#anyConnection(attempt), callback);
   }
 
-  // From version 4 on AddPartitionsToTxn is a request between brokers, which asks for rights on the
-  // whole cluster.
+  // From version 4 on AddPartitionsToTxn asks for rights on the whole cluster.
   override [kGetApi]<Asked extends unknown[], Answer>(
     name: string,
     callback: Callback<API<Asked, Answer>>,

@@ -64,8 +64,7 @@ class PlatformaticProducer implements KafkaProducer {
       await this.#client.commitPosition(this.#place, place);
     } catch (error) {
       const failure = failureOf(error);
-      // Else readers wait for the transaction's end until it times out. Whether this works does not
-      // matter to us.
+      // Else readers wait for the transaction's end until it times out. It need not work.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
@@ -99,8 +98,7 @@ class PlatformaticProducer implements KafkaProducer {
     return { topic, group: transactions.group };
   }
 
-  // The first time it fetches the producer id, which ends what an older user of the transactional
-  // id left open.
+  // The first time it fetches the producer id, which ends what an older user left open.
   async #begin(): Promise<Transaction> {
     this.#options.sasl?.password.reveal();
     this.#transaction ??= await told(this.#client.beginTransaction());
@@ -162,14 +160,12 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
     producer: {
       clientId,
       retries,
-      // From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each
-      // commit.
+      // From 20 ms: a broker answers CONCURRENT_TRANSACTIONS for a while after each commit.
       retryDelay: (_client, _what, attempt) => Math.min(10 * 2 ** attempt, 1_000),
       metadataMaxAge: metadataMsMax,
       autocreateTopics: true,
       idempotent: true,
-      // Both for the broker: how long to wait for replicas, and after how long a transaction is
-      // given up.
+      // Both for the broker: how long to wait for replicas, and for a transaction's end.
       timeout: transactions?.timeoutMs ?? timeoutMs,
       producerId: -1n,
       producerEpoch: -1,

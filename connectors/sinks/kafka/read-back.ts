@@ -95,8 +95,7 @@ function reached(
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-    // Told also for batches of which a consumer sees nothing: aborted records and the marks of
-    // transactions.
+    // Told also for batches of which a consumer sees nothing: aborted records, marks.
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
       const end = open.get(partition);
       if (end !== undefined && BigInt(lastOffset) + 1n >= end) open.delete(partition);

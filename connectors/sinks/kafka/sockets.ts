@@ -27,8 +27,7 @@ export class Sockets {
       this.#tls === undefined
         ? connectTcp({ host, port }, connected)
         : connectTls({ host, port, ...tlsOptions(this.#tls, host) }, connected);
-    // Requests end in a short segment; held back for the answer to the one before it would cost 40
-    // ms each.
+    // Requests end in a short segment; held back for an answer it would cost 40 ms each.
     socket.setNoDelay(true);
     socket.setKeepAlive(true, keepAliveDelayMs);
     this.#open.add(socket);

@@ -211,8 +211,7 @@ export class SyslogConnection {
     }
   }
 
-  // One loop for as long as anything is unsettled: it settles what is due and notices when nothing
-  // moves.
+  // One loop while anything is unsettled: it settles what is due and notices a standstill.
   async #watch(): Promise<void> {
     if (this.#watching) return;
     this.#watching = true;
@@ -222,8 +221,7 @@ export class SyslogConnection {
     let tickMs = shortestMs;
     try {
       for (let { oldest } = carried; oldest !== undefined; oldest = carried.oldest) {
-        // All flushed: nothing to see before the oldest is due, and looking has its price
-        // (send-queue.ts).
+        // All flushed: nothing to see before the oldest is due, and looking has its price.
         const fromMs = this.#habit.settlesBy === 'close' ? oldest.writtenMs : oldest.flushedMs;
         const idleMs =
           this.#flushed < this.#written ? tickMs : fromMs + windowMs - this.#clock.monotonic();

@@ -38,8 +38,7 @@ export async function dial(to: SyslogReceiver, clock: Clock, signal: AbortSignal
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: keepAliveIdleMs,
-    // A receiver's end is answered by the connection's owner, who must see it before the socket
-    // goes.
+    // A receiver's end is answered by the owner, who must see it before the socket goes.
     allowHalfOpen: true,
   };
   const socket = secure ? connectTls({ ...options, ...secure }) : connectTcp(options);

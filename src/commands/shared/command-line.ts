@@ -73,8 +73,7 @@ function addGroup(
   if (alone === undefined) return;
   const words = commands.map((command) => command.name);
   const usual = addCommand(group, alone, running, { isDefault: true, hidden: true });
-  // A word that is no command would else be a superfluous argument of the default one, after
-  // options that it lacks.
+  // A word that is no command would else be a superfluous argument of the default one.
   group.hook('preSubcommand', ({ args: [word = '-'] }, command) => {
     if (command !== usual || word === usual.name() || word.startsWith('-')) return;
     throw new UsageError(`unknown command ${cleanText(word, 80)} of ${name}${hint(word, words)}`);

@@ -74,8 +74,7 @@ export class Drift {
     this.#moved *= share;
     const state = this.#state;
     if (total >= recordsMin && this.#moved > this.#same) this.#hold(now);
-    // Ids that stay as they were after all are shared: what else they said is let go with the next
-    // reading.
+    // Ids that stay as they were are shared: what else they said goes with the next reading.
     else if (state?.isHeld === true && (moved < 0 || now - state.at >= state.patienceMs)) {
       this.#state = { ...state, isHeld: false };
       this.#seen = new KeyTable();

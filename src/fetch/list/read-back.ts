@@ -60,8 +60,7 @@ export async function rewind(poll: Poll): Promise<Failure | null> {
   if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return null;
   const isThrough = await readBack(poll, poll.checkpoint.looked.rewoundAt - lookbackMs);
   if (typeof isThrough === 'object') return isThrough;
-  // Where upstream takes no cursor from before, it is not asked at each poll, and a round has to
-  // find them.
+  // Where upstream takes no older cursor, it is not asked at each poll; a round finds them.
   poll.memory.triedBackAt = isThrough ? null : poll.begunAt;
   if (isThrough) await poll.commit({ looked: { rewoundAt: poll.begunAt } });
   return null;

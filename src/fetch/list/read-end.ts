@@ -50,8 +50,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
     ...(isFirst ? {} : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
     step: (stage) => {
       growth.note(stage);
-      // What was the only page may have been pushed on to the next one: until the end nothing
-      // behind it is unread.
+      // What was the only page may have been pushed on: until the end nothing behind is unread.
       if (isFirst && stage.next !== null) return {};
       // Where the walk before was cut short, what comes now was there already; and what is known
       // from elsewhere shows that this is another place.

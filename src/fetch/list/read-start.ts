@@ -20,8 +20,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const failed = await goOnWithOpenWalk(poll);
   if (failed !== null || poll.more) return failed;
   if (hasPaused) {
-    // It was in the midst of empty pages, and is through now: the next poll looks at the start
-    // again.
+    // It was in the midst of empty pages, and is through: the next poll looks at the start.
     reader.memory.anchorAll();
     await poll.commit({ start: { openWalk: null } });
     return null;
@@ -42,8 +41,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
     growth.note(stage);
     reach = reachWith(reach, stage);
     const { next, onward, taken } = stage;
-    // Where empty pages lead on for ever, the end has been followed further than to the first of
-    // them.
+    // Where empty pages lead on for ever, the end was followed further than the first of them.
     const leadsOn = onward !== null && taken.page.records.length === 0;
     if (next === null && !(leadsOn && end.resume !== null)) atEnd = resumeAfter(stage);
   });

@@ -117,8 +117,7 @@ export class ListReader {
     this.#unsaved = false;
     const { limitMax, hasNext, endsWithNull } = checkpoint.server;
     this.#asker.traits = { limitMax, hasNext, endsWithNull };
-    // A pinned order wins over a learned one, and unpinning starts learning again from what is
-    // known.
+    // A pinned order wins over a learned one; unpinning learns again from what is known.
     const { growth } = checkpoint;
     const pinned = order === 'auto' ? growth.order : order;
     this.#checkpoint = { ...checkpoint, growth: { ...growth, order: pinned } };

@@ -109,8 +109,7 @@ export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'
   const { place, next, onward, taken, pager, left, nameless } = stage;
   const { identified } = taken.judged;
   const { resume, overlap } = pager.resume(place, onward);
-  // Only records without ids need to know what was on the page that is asked again; by offset the
-  // overlap says it.
+  // Only records without ids need what was on the page asked again; an offset has the overlap.
   const wanted = next === null && overlap === null && nameless;
   const resumePage = wanted ? keysOf(identified).toString('base64') : null;
   return {
