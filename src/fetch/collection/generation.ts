@@ -15,10 +15,8 @@ import { absenceRule, compare, type Difference, driftedFields } from './judge.ts
 import type { KnownEntities } from './known.ts';
 import type { EntityTaker, Reading } from './reader.ts';
 import type { Change } from './records.ts';
+import { askedOnce, type StillThere } from './rotation.ts';
 import type { EntityState } from './state.ts';
-
-/** Asks upstream for one entity that is missing, where it can be asked. */
-type StillThere = (key: string) => Promise<'there' | 'gone' | 'unknown'>;
 
 /** What a generation is made with. */
 export interface GenerationMeans {
@@ -39,10 +37,11 @@ export interface GenerationStart {
   save(): Promise<void>;
 }
 
-/** Text of entities that is held on the way. */
+/** Text of entities, and changes, that are held on the way. */
 const heldBytesMax = 1024 * 1024;
-/** Missing entities that are asked for by their ids in one reading. */
-const missingAsksMax = 5_000;
+const heldChangesMax = 1_000;
+/** Missing entities that are looked up at a time. */
+const missingMax = 1_000;
 /** Denied entities named in one condition. */
 const namedMax = 20;
 
@@ -77,7 +76,13 @@ export class Generation implements EntityTaker {
     const states = await this.known.states(seen.map(({ key }) => key));
     if (this.#start.isFirst) this.#takeFirst(seen, states);
     else this.#compare(seen, states);
-    if (this.known.bytes > heldBytesMax) await this.#start.save();
+    await this.#spill();
+  }
+
+  /** What was seen is as true where the rest of the reading comes to nothing. */
+  async #spill(): Promise<void> {
+    const isMuch = this.known.bytes > heldBytesMax || this.changes.length > heldChangesMax;
+    if (isMuch) await this.#start.save();
   }
 
   /** All there is so far is committed. */
@@ -248,25 +253,27 @@ export class Generation implements EntityTaker {
       });
     }
     this.suspect = rule.suspect;
-    const gone = new Set<string>();
-    let asks = 0;
-    for (const [key, before] of await this.known.states(missing)) {
-      const { since, count } = before.absent ?? { since: now, count: 0 };
-      const state = { ...before, absent: { since: Math.min(since, now), count: count + 1 } };
-      this.known.put(key, state);
-      if (!rule.isDue(state.absent, now)) continue;
-      const withParent = state.parentId !== undefined && gone.has(state.parentId);
-      if (!withParent) asks += 1;
-      if (asks > missingAsksMax) continue;
-      const there = withParent ? 'gone' : await stillThere(key);
-      if (there === 'there') this.known.put(key, { ...state, absent: null });
-      if (there !== 'gone') continue;
-      if (state.parentId === undefined) gone.add(state.id);
-      this.known.drop(key);
-      if (!rules.removals) continue;
-      const last = { ...state, version: state.version + 1 };
-      this.changes.push({ change: 'deleted', key, state: last, before: state.text });
+    const isGone = askedOnce(stillThere);
+    for (let from = 0; from < missing.length; from += missingMax) {
+      const states = await this.known.states(missing.slice(from, from + missingMax));
+      for (const [key, before] of states) {
+        const { since, count } = before.absent ?? { since: now, count: 0 };
+        const state = { ...before, absent: { since: Math.min(since, now), count: count + 1 } };
+        this.known.put(key, state);
+        if (!rule.isDue(state.absent, now)) continue;
+        const there = await isGone(key, state);
+        if (there === 'there') this.known.put(key, { ...state, absent: null });
+        if (there === 'gone') this.#tellGone(key, state);
+      }
+      await this.#spill();
     }
+  }
+
+  #tellGone(key: string, state: EntityState): void {
+    this.known.drop(key);
+    if (!this.#means.reading.removals) return;
+    const last = { ...state, version: state.version + 1 };
+    this.changes.push({ change: 'deleted', key, state: last, before: state.text });
   }
 
   /** Its key and place are no part of it. */

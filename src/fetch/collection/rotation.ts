@@ -4,6 +4,8 @@
 // stands at one number, whatever comes and goes: those are due that it passes. What must stay true:
 // no reading asks for more than its bound, and what is left over comes first in a later one.
 
+import type { EntityState } from './state.ts';
+
 /** Entities up to this number are all asked with each reading. */
 const fewMax = 1_000;
 /** Entities asked in one reading. */
@@ -100,6 +102,22 @@ export class Round {
     this.#left += inOrder.slice(asksMax).filter(({ isUrgent }) => isUrgent).length;
     this.#candidates = inOrder.slice(0, asksMax);
   }
+}
+
+/** Asks upstream for one entity that is missing, where it can be asked. */
+export type StillThere = (key: string) => Promise<'there' | 'gone' | 'unknown'>;
+
+/** Asks for so many of the missing as a reading may, and for no parts of what is gone. */
+export function askedOnce(stillThere: StillThere) {
+  const gone = new Set<string>();
+  let asks = 0;
+  return async (key: string, { id, parentId }: EntityState) => {
+    if (parentId !== undefined && gone.has(parentId)) return 'gone';
+    asks += 1;
+    const there = asks > asksMax ? 'unknown' : await stillThere(key);
+    if (there === 'gone' && parentId === undefined) gone.add(id);
+    return there;
+  };
 }
 
 /** FNV-1a of a key, as a share of its range. */

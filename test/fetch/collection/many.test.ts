@@ -357,6 +357,24 @@ describe('lists', () => {
     expect(await collection.conditions()).toEqual(['source.paging_suspected']);
   });
 
+  test('thousands that go at once are each told once, at the reading that is believed', async () => {
+    const world: World = { listed: things(3_000) };
+    const { collection } = await reading(world);
+    await collection.poll();
+    await collection.changes();
+    world.listed = things(10);
+
+    const told: string[][] = [];
+    for (let readings = 0; readings < 4; readings += 1) {
+      await collection.poll();
+      told.push(brief(await collection.changes()));
+    }
+
+    expect(told.map(({ length }) => length)).toEqual([0, 0, 2_990, 0]);
+    expect(new Set(told.flat()).size).toBe(2_990);
+    expect(await collection.conditions()).toEqual(['removals_held']);
+  });
+
   test('with removals false, what is gone is forgotten and not told', async () => {
     const world: World = { listed: things(4) };
     const { collection } = await reading(world, { removals: false });
