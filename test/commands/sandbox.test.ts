@@ -20,11 +20,13 @@ test('the config that sandbox prints has every type of source, and reads somethi
   const lines = sandbox.stdout.slice(sandbox.stdout.indexOf('state: { dir: ./state }'));
   writeFileSync(config, lines.join('\n'));
 
+  const check = await runSluice(['check', '--connect', '-c', config], { cwd: dir });
   const run = await runSluice(['run', '-c', config, '--once', '--timeout', '60s'], {
     cwd: dir,
     timeoutMs: 90_000,
   });
 
+  expect([check.exitCode, check.stdout]).toEqual([0, expect.not.stringContaining('FAIL')]);
   expect([run.exitCode, run.stderr]).toEqual([0, run.stderr]);
   const types = new Set(lines.flatMap((line) => /\btype: (\w+)/.exec(line)?.[1] ?? []));
   expect(sources.map(({ type }) => type).filter((type) => !types.has(type))).toEqual([]);

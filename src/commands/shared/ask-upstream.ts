@@ -3,6 +3,7 @@
 // list is read as it is served.
 
 import type { CollectionStream, ListEndpoint, ListStream } from '../../contracts/source.ts';
+import { askSingle } from '../../fetch/collection/reader.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';
 import {
   firstPlace,
@@ -18,7 +19,10 @@ export async function askStream(
   stream: ListStream | CollectionStream,
   signal: AbortSignal,
 ): Promise<void> {
-  await askList(stream.kind === 'list' ? stream : stream.list, signal);
+  if (stream.kind === 'list') return await askList(stream, signal);
+  if (stream.single !== true) return await askList(stream.list, signal);
+  const answer = await askSingle(stream, signal);
+  if (answer.outcome !== 'ok') throw answer.cause;
 }
 
 async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void> {

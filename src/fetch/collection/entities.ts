@@ -8,6 +8,7 @@ import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
 import { cutRecords } from '../../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import { readJson } from '../list/body.ts';
 
 /** One entity, as read. */
 export interface Entity {
@@ -76,10 +77,12 @@ function partsOf(
  * the answer is not that entity, or holds parts that are in no list.
  */
 export function detailEntities(
-  { entity: { kind, ids }, detail, single = false }: CollectionStream,
+  { name: stream, entity: { kind, ids }, detail, single = false }: CollectionStream,
+  body: Uint8Array,
   { listed, id: asked }: { readonly listed: Element; readonly id: string },
-  { body, parsed }: { readonly body: Uint8Array; readonly parsed: Json },
 ): readonly Entity[] | null {
+  const read = readJson(body, `reading ${stream}`);
+  const parsed = read.good ? read.value : null;
   if (!isObject(parsed)) return null;
   const isWrapped = isObject(parsed.data) && idOf(parsed, body, ids) === null;
   const value = isWrapped ? (parsed.data as JsonObject) : parsed;

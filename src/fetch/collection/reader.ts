@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
-import { nonsense, readJson } from '../list/body.ts';
+import { nonsense } from '../list/body.ts';
 import {
   detailEntities,
   type Element,
@@ -86,11 +86,9 @@ export class CollectionReader {
   }
 
   async #readSingle(taker: EntityTaker, signal: AbortSignal): Promise<Answer<Reading>> {
-    const { company, resource, entity, list } = this.#stream;
-    const answer = await list.upstream.get(list.request, signal);
+    const answer = await askSingle(this.#stream, signal);
     if (answer.outcome !== 'ok') return answer;
-    const entities = this.#entitiesIn(answer.body, nothingListed, company ?? resource);
-    if (entities === null) return this.#nonsense(`the answer is no ${entity.kind}`);
+    const { entities } = answer;
     taker.known.begin();
     for (const { key } of entities) taker.known.see(key);
     await taker.take(entities);
@@ -157,14 +155,8 @@ export class CollectionReader {
     const answer = await list.upstream.get(request, signal);
     if (answer.outcome === 'refused' && answer.status === 404) return 'gone';
     if (answer.outcome !== 'ok') return { flaw: answer };
-    const entities = this.#entitiesIn(answer.body, listed, id);
+    const entities = detailEntities(this.#stream, answer.body, { listed, id });
     return entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
-  }
-
-  #entitiesIn(body: Uint8Array, listed: Element, id: string): readonly Entity[] | null {
-    const read = readJson(body, `reading ${this.#stream.name}`);
-    const parsed = read.good ? read.value : null;
-    return detailEntities(this.#stream, { listed, id }, { body, parsed });
   }
 
   /** One deleted while the list was read is gone by now; one that is still listed is unknown. */
@@ -188,8 +180,26 @@ export class CollectionReader {
   }
 
   #nonsense(what: string): Failure {
-    return { outcome: 'retry', cause: nonsense(`reading ${this.#stream.name}`, what) };
+    return noEntity(this.#stream, what);
   }
+}
+
+/** Asks for the one object that a collection may be, and for the entities in it. */
+export async function askSingle(
+  stream: CollectionStream,
+  signal: AbortSignal,
+): Promise<Answer<{ readonly entities: readonly Entity[] }>> {
+  const { company, resource, entity, list } = stream;
+  const answer = await list.upstream.get(list.request, signal);
+  if (answer.outcome !== 'ok') return answer;
+  const id = company ?? resource;
+  const entities = detailEntities(stream, answer.body, { listed: nothingListed, id });
+  if (entities === null) return noEntity(stream, `the answer is no ${entity.kind}`);
+  return { outcome: 'ok', entities };
+}
+
+function noEntity({ name }: CollectionStream, what: string): Failure {
+  return { outcome: 'retry', cause: nonsense(`reading ${name}`, what) };
 }
 
 /** The entities of a list, page by page. */
