@@ -134,7 +134,12 @@ export class Pipeline {
     const halt = AbortSignal.any([limit, over.signal]);
     // Without a sender that goes on, a full spool would never have room again.
     sending.failed.catch((error) => over.abort(error));
+    const read = new AbortController();
+    // Pages wait for it, and polling for room.
+    const watching = this.#drift?.run(AbortSignal.any([halt, read.signal]));
     const failed = await this.#polling.once(halt);
+    read.abort(new Error('read'));
+    await watching;
     await this.#drift?.look();
     await this.#delivered(halt).catch(() => undefined);
     const { end } = this.#means.spool.gauge;

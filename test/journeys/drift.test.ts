@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { startSluice } from '../support/cli.ts';
+import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
 const path = '/api/threat-protection/v1/companies/c-1/block-list-entries';
@@ -92,4 +92,30 @@ watch: { drift: { changes: [blocks], trail: [audit], within: ${withinMs}ms } }
   }
   const uids = events().map(({ metadata }) => metadata.uid);
   expect(new Set(uids).size).toBe(uids.length);
+});
+
+test('a run that ends by itself finds room while the watch reads along', async () => {
+  const dir = tempDir();
+  const sandbox = await startSandbox({ events: 8_000, logs: 0, rate: 0, firewallEveryS: 0 });
+  afterThisTest(() => sandbox.close());
+  const { clientId, clientSecret } = sandbox.credentials;
+  const config = join(dir, 'sluice.yaml');
+  writeFileSync(
+    config,
+    `state: { dir: ${dir}/state, max_bytes: 1MiB }
+upstreams:
+  edge: { api: unified, base_url: ${sandbox.unifiedBaseUrl}, allow_http: true, auth: { client_id: ${clientId}, client_secret: "\${env:SECRET}", scope: "platform:read events:read" } }
+sources:
+  audit: { type: audit_events, upstream: edge }
+  sites: { type: sites, upstream: edge }
+sinks:
+  disk: { type: file, path: ${dir}/out.ndjson, format: json }
+watch: { drift: { changes: [sites], trail: [audit] } }
+`,
+  );
+  const env = { SECRET: clientSecret };
+  const { exitCode, stderr } = await runSluice(['run', '--once', '-c', config], { env });
+  expect(exitCode, stderr).toBe(0);
+  const lines = readFileSync(join(dir, 'out.ndjson'), 'utf8').split('\n').slice(0, -1);
+  expect(lines.length).toBe(8_001);
 });
