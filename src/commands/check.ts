@@ -21,6 +21,7 @@ import {
 } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
 import { planToLook } from './shared/looking.ts';
+import { parentsNotes } from './shared/parents-estimate.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */
 const answerWithinMs = 30_000;
@@ -72,7 +73,8 @@ async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise
 
 function tellConfig(config: Config, plan: WholePlan, { out }: Means): void {
   for (const line of summaryLines(config, plan)) out(line);
-  for (const line of adviceLines(config)) out(`${painted('note', 'warn')}  ${line}`);
+  const notes = [...adviceLines(config), ...parentsNotes(plan.sources, config.state.dir)];
+  for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
   for (const stream of plan.sources.flatMap(({ streams }) => streams)) {
     if (stream.kind !== 'push') continue;
     out(`${painted('note', 'warn')}  sources.${stream.source}: this sends it a signed event:`);

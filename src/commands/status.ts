@@ -25,6 +25,7 @@ import { storedStanding } from '../watch/stored.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
+import { parentsText, rotationText } from './shared/stream-facts.ts';
 
 /** Prints the status. */
 export const status = defineCommand({
@@ -63,6 +64,7 @@ function statusLines(standing: StoredStanding, config: Config): readonly string[
       : ['', ...attentionLines(attentionOf(standing, { command: commandOf(config.file) }))]),
     '',
     ...streamTable(standing),
+    ...parentLines(standing),
     '',
     `spool: ${full}, events held: ${spool.events}${oldest}`,
     '',
@@ -84,6 +86,15 @@ function streamTable({ streams }: StoredStanding): readonly string[] {
       errorCell(stream.error),
     ]),
   );
+}
+
+function parentLines({ streams }: StoredStanding): readonly string[] {
+  const lines = streams.flatMap(({ name, parents }) =>
+    parents === undefined
+      ? []
+      : [`${name}: ${parentsText(parents)}; a rotation ${rotationText(parents)}`],
+  );
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function nextPollText({ waits_for: what, next_poll_at: at }: StoredStream): string {

@@ -83,12 +83,18 @@ export type ParentChange = { readonly stream: string; readonly id: string } & (
   | ({ readonly as: 'asked'; readonly was: number } & Omit<ParentRow, 'id'>)
 );
 
+/** As `due`: it is not asked again, unless it is noticed. */
+export const neverDue = 2 ** 52;
+
 /** How many parents a stream has. */
 export interface ParentCounts {
   readonly parents: number;
-  /** Of rank 0, of rank 2, and due by then. */
+  /** Of rank 0. */
   readonly active: number;
-  readonly resting: number;
+  /** Of rank 2: asked seldom, or not any more. */
+  readonly lost: number;
+  readonly ended: number;
+  /** By then. */
   readonly due: number;
   /** No other parent is taken. */
   readonly isFull: boolean;

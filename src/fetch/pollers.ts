@@ -3,7 +3,6 @@
 
 import type { CollectionReading, ListReading } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
 import type { PushStream, Stream } from '../contracts/source.ts';
 import type { FetchSpool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
@@ -14,7 +13,7 @@ import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
 import type { Found } from './own-pages.ts';
 import type { PlannedParents } from './parents/feed.ts';
-import { ParentsPoller } from './parents/poller.ts';
+import { ParentsPoller, type ParentsState } from './parents/poller.ts';
 import { type PushMeans, PushPoller } from './push/poller.ts';
 import type { Deliveries } from './stream-runner.ts';
 
@@ -36,8 +35,8 @@ export interface Poller {
   close?(): void;
   /** What came in by itself. */
   readonly counts?: Deliveries;
-  /** What status shows of the stream besides. */
-  readonly facts?: JsonObject;
+  /** Of whom it reads. */
+  readonly parents?: ParentsState | undefined;
 }
 
 /** What it reads with. */

@@ -234,10 +234,12 @@ export class Polling {
       jitterMs: stream.kind === 'push' ? 0 : random() * jitterMs,
       // What is noted of a stream is of the live one.
       note: (facts) => {
-        if (source.past !== undefined) return;
-        spool.note('stream', stream.name, { ...facts, ...poller().facts });
+        if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
-      ...(stream.kind === 'push' && { deliveries: () => poller().counts ?? {} }),
+      besides() {
+        const { counts: deliveries, parents } = poller();
+        return { ...(deliveries && { deliveries }), ...(parents && { parents }) };
+      },
     });
   }
 

@@ -7,6 +7,7 @@ import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { PollResult } from './outcome.ts';
+import type { ParentsState } from './parents/poller.ts';
 import type { Timetable } from './schedule.ts';
 import { notDecided, StreamHealth } from './stream-health.ts';
 import type { Turns } from './turns.ts';
@@ -26,10 +27,15 @@ export interface RunnerState {
   readonly error: ExportError | null;
   /** Where upstream brings its records. */
   readonly deliveries?: Deliveries;
+  /** Where it reads something of each of many. */
+  readonly parents?: ParentsState;
 }
 
 /** How many deliveries were taken, repeated, or refused for which reason. */
 export type Deliveries = Readonly<Record<string, number>>;
+
+/** What only streams of some kinds have to show. */
+export type Besides = Pick<RunnerState, 'deliveries' | 'parents'>;
 
 /** What a stream is polled with. */
 export interface RunnerSettings {
@@ -46,8 +52,8 @@ export interface RunnerSettings {
   readonly jitterMs: number;
   /** Told after each poll, for status. */
   readonly note: (facts: JsonObject) => void;
-  /** Where upstream brings its records. */
-  readonly deliveries?: () => Deliveries;
+  /** What there is to show of some kinds only. */
+  readonly besides?: () => Besides;
 }
 
 /** However often upstream tells of something new, a poll begins no sooner after another than this. */
@@ -90,7 +96,7 @@ export class StreamRunner {
       ...(this.#isPolling ? { state: 'polling' } : {}),
       skipped: this.#settings.timetable.skipped,
       nextPollAt: this.#nextPollAt,
-      ...this.#deliveries(),
+      ...this.#settings.besides?.(),
     };
   }
 
@@ -237,13 +243,8 @@ export class StreamRunner {
     }
   }
 
-  #deliveries(): { readonly deliveries?: Deliveries } {
-    const { deliveries } = this.#settings;
-    return deliveries === undefined ? {} : { deliveries: deliveries() };
-  }
-
   #note(waitMs: number): void {
-    const { clock, note, source } = this.#settings;
+    const { clock, note, source, besides } = this.#settings;
     const { state, polls, records, caughtUpAt, error } = this.#health.state;
     note({
       source,
@@ -252,8 +253,12 @@ export class StreamRunner {
       next_poll_at: clock.now() + waitMs,
       polls,
       records,
-      ...this.#deliveries(),
+      ...noted(besides?.() ?? {}),
       error: error && { code: error.code, message: error.message, next: error.next },
     });
   }
+}
+
+function noted({ deliveries, parents }: Besides): JsonObject {
+  return { ...(deliveries && { deliveries }), ...(parents && { parents: { ...parents } }) };
 }

@@ -6,7 +6,7 @@
 
 import type { Json } from '../contracts/json.ts';
 import type { ParentChange, ParentCounts, ParentRow } from '../contracts/spool.ts';
-import { identityBytes } from '../contracts/spool.ts';
+import { identityBytes, neverDue } from '../contracts/spool.ts';
 import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 import { parsedOrText } from './streams.ts';
@@ -85,14 +85,15 @@ export class Parents {
   counts(stream: string, until: number): ParentCounts {
     const row = this.#statements.row(
       `SELECT count(*) AS parents, coalesce(sum(rank = 0), 0) AS active,
-       coalesce(sum(rank = 2), 0) AS resting, coalesce(sum(due <= ?), 0) AS due
-       FROM parent WHERE stream = ?`,
-      ...[until, stream],
+       coalesce(sum(rank = 2 AND due < ?3), 0) AS lost,
+       coalesce(sum(rank = 2 AND due = ?3), 0) AS ended, coalesce(sum(due <= ?2), 0) AS due
+       FROM parent WHERE stream = ?1`,
+      ...[stream, until, neverDue],
     );
-    const [parents, active, resting, due] = [row?.parents, row?.active, row?.resting, row?.due];
+    const count = (name: string) => Number(row?.[name] ?? 0);
     return {
-      ...{ parents: Number(parents), active: Number(active), resting: Number(resting) },
-      ...{ due: Number(due), isFull: Number(parents) >= parentsMax },
+      ...{ parents: count('parents'), active: count('active'), lost: count('lost') },
+      ...{ ended: count('ended'), due: count('due'), isFull: count('parents') >= parentsMax },
     };
   }
 

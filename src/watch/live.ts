@@ -164,6 +164,7 @@ function streamOf(
     polls: stream.polls,
     polls_skipped: stream.skipped,
     ...(stream.deliveries && { deliveries: stream.deliveries }),
+    ...(stream.parents && { parents: stream.parents }),
     records: stream.records,
     records_per_s: 0,
     polled_at: null,

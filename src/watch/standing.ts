@@ -28,6 +28,20 @@ const liveError = lastError
 /** What a sink says of its far side though events go there. */
 export const notice = z.object({ what: z.string(), next: z.string() });
 
+/** Of whom a stream reads a list or an object each. */
+export const parents = z.object({
+  known: count,
+  /** Something new came of them lately. */
+  active: count,
+  /** Denied or gone; and those that change no more. */
+  lost: count,
+  ended: count,
+  /** To be asked now. */
+  due: count,
+  /** How long a rotation takes; null: none has been. */
+  rotation_ms: count.nullable(),
+});
+
 const stream = z.object({
   name: z.string(),
   source: z.string(),
@@ -44,6 +58,8 @@ const stream = z.object({
   waits_for: z.string().nullable(),
   /** When the last record came of one that is longer silent than `expect_every`; null: none is. */
   silent_since: time.default(null),
+  /** Left out where it reads nothing of many. */
+  parents: parents.optional(),
   error: lastError.nullable(),
 });
 

@@ -13,14 +13,17 @@ import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
-import { lastError, notice } from './standing.ts';
+import { lastError, notice, parents } from './standing.ts';
 
 const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
 const noted = { state: text, error: lastError.nullable().catch(null) };
 
 /** What a stream notes after each poll; a damaged row says nothing, the others still do. */
-const streamNote = z.object({ source: text, caught_up_at: number, next_poll_at: number, ...noted });
+const streamNote = z.object({
+  ...{ source: text, caught_up_at: number, next_poll_at: number, ...noted },
+  parents: parents.optional().catch(undefined),
+});
 
 /** What a sink notes now and then. */
 const sinkNote = z.object({ ...noted, notice: notice.nullable().catch(null) });

@@ -54,6 +54,7 @@ export function storedStanding(
         waits_for: waitsForRoom ? roomInSpool : null,
         silent_since: expecting.has(source) ? timeText(held?.silent_since ?? null) : null,
         state: stateNow(held?.state),
+        ...(held?.parents && { parents: held.parents }),
         error: held?.error ?? null,
       };
     }),

@@ -38,6 +38,20 @@ export interface Known {
   readonly now: number;
 }
 
+/** Of whom a stream reads, as status shows it. */
+export function parentsText({ known, active, lost, ended, due }: Parents): string {
+  const some = { active, lost, ended, due };
+  const parts = Object.entries(some).flatMap(([what, n]) => (n === 0 ? [] : [`${n} ${what}`]));
+  return [counted(known, 'parent'), ...parts].join(', ');
+}
+
+/** How long the parents of a stream wait for their turns. */
+export function rotationText({ rotation_ms: ms }: Parents): string {
+  return ms === null ? 'not yet' : `takes ${spanText(ms)}`;
+}
+
+type Parents = NonNullable<StoredStream['parents']>;
+
 type Fact = readonly [name: string, value: string];
 
 /** The facts of a stream, in the order in which they are shown. */
@@ -54,6 +68,7 @@ export function factsOf(known: Known): readonly Fact[] {
     ...(stream.kind === 'list' ? orderFacts(known) : []),
     ...(stream.kind === 'collection' ? collectionFacts(known) : []),
     ...(stream.kind === 'push' ? pushFacts(known, stream) : []),
+    ...(stream.kind === 'parents' ? parentsFacts(known) : []),
     ...budgetFacts(live),
     ...errorFacts(live ?? stands),
   ];
@@ -147,6 +162,16 @@ function collectionFacts({ checkpoint }: Known): readonly Fact[] {
     ...(facts.suspect === true
       ? [['removals', 'held: more is missing at once than the brake allows'] as const]
       : []),
+  ];
+}
+
+function parentsFacts({ stands, source }: Known): readonly Fact[] {
+  const { parents } = stands;
+  if (parents === undefined) return [];
+  const sweep = `; at most ${spanText(source.parents?.sweepMs ?? 0)} is aimed at`;
+  return [
+    ['parents', parentsText(parents)],
+    ['rotation', `${rotationText(parents)}${sweep}`],
   ];
 }
 

@@ -3,7 +3,7 @@
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { ExportError } from '../../contracts/errors.ts';
-import type { NewPage, ParentRow } from '../../contracts/spool.ts';
+import { type NewPage, neverDue, type ParentRow } from '../../contracts/spool.ts';
 import type { ListCheckpoint } from '../list/checkpoint.ts';
 import { passingMsMax } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
@@ -42,7 +42,6 @@ export type Turn = Pick<ParentRow, 'rank' | 'due'> & {
 };
 
 const dayMs = 24 * 3_600_000;
-const never = 2 ** 52;
 /** As few are asked at each poll. */
 const fewParents = 10;
 /** More take turns: this much of a rotation for each, up to what it may take. */
@@ -58,6 +57,14 @@ const lostMsMax = 30 * dayMs;
 /** So long after an answer upstream as a whole counts as one that answers. */
 const answersMs = 3_600_000;
 
+/** About how often an hour lists are asked for that nothing new comes of. */
+export function asksAnHour(parents: number, everyMs: number, sweepMs: number): number {
+  const few = (3_600_000 / everyMs) * parents;
+  if (parents <= fewParents) return few;
+  const waitMs = Math.min(sweepMs, parents * perParentMs);
+  return Math.min(few, (3_600_000 / waitMs) * parents);
+}
+
 /** After an answer. */
 export function afterAnswer(
   { row, known, ...asked }: Asked & Answered,
@@ -72,7 +79,7 @@ export function afterAnswer(
   const version = digest === known.digest ? known.version : known.version + 1;
   const end = endOf(checkpoint) ?? known.end;
   const state = { ...known, askedAt: now, changedAt, refused: null, digest, version, end };
-  if (isFinal === true) return { state, rank: 2, due: never };
+  if (isFinal === true) return { state, rank: 2, due: neverDue };
   // It goes on where it is, in the same poll, as long as it comes further.
   if (asked.more === true && fresh > 0) return { state, rank: row.rank, due: row.due };
   const quietMs = (now - changedAt) * quietShare;

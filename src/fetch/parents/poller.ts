@@ -46,6 +46,20 @@ export interface ParentsMeans extends ListAskerMeans {
   readonly known: () => AsyncIterable<readonly string[]>;
 }
 
+/** What status shows of a stream's parents. */
+export interface ParentsState {
+  readonly known: number;
+  /** Something new came of them lately. */
+  readonly active: number;
+  /** Denied or gone, or failing; and those that change no more. */
+  readonly lost: number;
+  readonly ended: number;
+  /** They are to be asked now. */
+  readonly due: number;
+  /** How long the one that was asked last in rotation had waited for it; null: none came round. */
+  readonly rotation_ms: number | null;
+}
+
 /** Parents that are picked at a time, and of these asked at the same time. */
 const batchMax = 32;
 const askedAtOnce = 4;
@@ -84,17 +98,12 @@ export class ParentsPoller {
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
-  /** For status. */
-  get facts(): Readonly<Record<string, number | null>> {
-    const { parents = null, active = null, resting = null, due = null } = this.#counts ?? {};
+  /** For status; left out before the first poll. */
+  get parents(): ParentsState | undefined {
+    if (this.#counts === null) return undefined;
+    const { parents: known, active, lost, ended, due } = this.#counts;
     const rotation_ms = this.#checkpoint?.rotationMs ?? null;
-    return {
-      parents,
-      parents_active: active,
-      parents_lost: resting,
-      parents_due: due,
-      rotation_ms,
-    };
+    return { known, active, lost, ended, due, rotation_ms };
   }
 
   /** One poll: every parent that is due, as many as time allows. Never throws for upstream. */
@@ -224,7 +233,7 @@ export class ParentsPoller {
     let failure: Failure | null = null;
     for (const one of asked) {
       const { row, known } = one;
-      const isCold = row.rank === 1 && known.askedAt > 0;
+      const isCold = one.outcome === 'done' && row.rank === 1 && known.askedAt > 0;
       if (isCold) this.#checkpoint = { ...this.#held, rotationMs: now - known.askedAt };
       if (one.outcome !== 'done' && (isDown || isUpstreams(one))) {
         failure = failure === null || isUpstreams(one) ? one : failure;

@@ -100,7 +100,7 @@ async function aStream({ ids, object, immutable = false, spool: given }: Wishes)
   };
   return {
     ...{ served, asked, clock, spool, stream, held },
-    facts: () => poller.facts,
+    facts: () => poller.parents,
     poll: (signal = never) => poller.poll(signal),
     restart() {
       poller = make();
@@ -354,8 +354,8 @@ test('a rotation takes no longer than it may, and asks no more than it has to', 
 
   expect(new Set(asked).size).toBe(300);
   expect(asked.length).toBeLessThan(300 * 4 * 3);
-  expect(facts()).toMatchObject({ parents: 300, parents_due: 0 });
-  expect(facts().rotation_ms).toBeLessThan(hourMs);
+  expect(facts()).toMatchObject({ known: 300, due: 0 });
+  expect(facts()?.rotation_ms).toBeLessThan(hourMs);
 });
 
 test('an id that no path can hold is never asked for', async () => {
