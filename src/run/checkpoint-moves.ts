@@ -89,7 +89,7 @@ function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheck
       ? 'it was never read'
       : checkpoint !== null
         ? 'too much of what was read is no longer known'
-        : 'it is read whole each time, or its checkpoint cannot be read';
+        : 'it has no place in a list, or its checkpoint cannot be read';
   throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
     next: `To begin anew: ${reset}.`,
   });
