@@ -126,7 +126,7 @@ function pastOf(options: Options, { sources }: Config, now: number): Past {
 function refuseWithoutList({ source }: Past, { sources }: WholePlan): void {
   if (listsOf(sources.find(({ name }) => name === source)) !== null) return;
   throw new UsageError(
-    `--source: ${source} is a configuration that is read whole each time; upstream keeps no past of it`,
+    `--source: ${source} is not read as one list, so there is no past of it to walk`,
   );
 }
 
