@@ -5,15 +5,18 @@
 //   and a few polls more, in which every poll reached the tail;
 //   any other record is owed once that has lasted a day, and so are some that cannot be told sooner: one that is not
 //   the first with its bytes, and one that came late into a list that grows at both ends, whose cursors count rows that
-//   go, or whose server is so slow that a round takes many polls;
+//   go, or whose server is so slow that a round takes many polls, or that is asked for by windows of time and was in
+//   trouble;
 //   no record is held more often than upstream has it, and none that upstream never had.
 //
 // Identical records without ids are one and the same to the reader, so they are counted and not told apart. And where
-// a server answers a dead cursor with another place, records without ids may be held twice: a few known ones among new
-// ones could be others that look the same. So may they where rows are counted, move, and one of them is not shown: what
-// stands before that one cannot be asked for again together with what stands behind it.
+// a server answers a dead cursor, or the number of a page behind the last, with another place, records without ids may
+// be held twice: a few known ones among new ones could be others that look the same. So may they where rows are counted,
+// move, and one of them is not shown: what stands before that one cannot be asked for again together with what stands
+// behind it.
 
 import type { PollResult } from '../../src/fetch/outcome.ts';
+import { type Dress, isNumbered } from './dress.ts';
 import type { ModelList, ModelRecord } from './list.ts';
 import type { ModelSpool } from './spool.ts';
 import type { Traits } from './traits.ts';
@@ -35,14 +38,21 @@ const failuresMax = 12;
 /** Watches one world. */
 export class Oracle {
   readonly findings: string[] = [];
-  readonly #traits: Traits;
+  readonly #traits: Traits & { readonly dress: Dress };
   readonly #list: ModelList;
   readonly #spool: ModelSpool;
   readonly #soonMs: number;
   /** When the polls began that reached the tail, since the last one that did not. */
   #well: number[] = [];
 
-  constructor(traits: Traits, list: ModelList, spool: ModelSpool, reconcileMs: number) {
+  constructor(
+    traits: Traits & { readonly dress: Dress },
+    {
+      list,
+      spool,
+      reconcileMs,
+    }: { readonly list: ModelList; readonly spool: ModelSpool; readonly reconcileMs: number },
+  ) {
     this.#traits = traits;
     this.#list = list;
     this.#spool = spool;
@@ -101,10 +111,16 @@ export class Oracle {
     const first = this.#well.find((at) => at >= shownAt);
     if (first === undefined) return false;
     if (isOutermost && !isTwin && this.#isPlain) {
-      return this.#well.filter((at) => at >= shownAt).length >= promptPolls;
+      // What has just happened stands in a window that is not asked for yet.
+      const { lagMs } = this.#traits.dress;
+      const closed = lagMs === 0 ? 0 : lagMs + 1_000;
+      return this.#well.filter((at) => at >= shownAt + closed).length >= promptPolls;
     }
     const lateMs = this.#mayRewind ? lookbackMs : burstMs;
-    const isSoon = !isTwin && shownAt - happenedAt <= lateMs && this.#traits.answerMs === 0;
+    const { answerMs, trouble, dress } = this.#traits;
+    // All windows are read again but once a day.
+    const isSure = answerMs === 0 && (dress.style !== 'window' || trouble === 0);
+    const isSoon = !isTwin && shownAt - happenedAt <= lateMs && isSure;
     const dueAt = first + (isSoon ? this.#soonMs : dayMs);
     return this.#well.filter((at) => at >= dueAt).length >= roundPolls;
   }
@@ -126,10 +142,11 @@ export class Oracle {
   }
 
   #lookForTooMany(now: number): void {
-    const { ids, cursor, paging, blocked } = this.#traits;
+    const { ids, cursor, paging, blocked, dress } = this.#traits;
     const mayRepeat =
       (cursor.lifetimeMs !== null && cursor.refusal === 'ignored') ||
-      (paging === 'offset' && blocked);
+      (paging === 'offset' && blocked) ||
+      (isNumbered(dress) && dress.beyond === 'last');
     if (ids !== 'all' && mayRepeat) return;
     const shown = new Map<string, number>();
     for (const { text, shownAt } of this.#list.records) {

@@ -10,8 +10,9 @@ import { ListPoller } from '../../src/fetch/list/poller.ts';
 import { ListReader } from '../../src/fetch/list/reader.ts';
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import { Random } from '../../src/sandbox/random.ts';
-import { madeUpList, pagination, queryIn } from '../support/made-up-list.ts';
+import { madeUpList } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';
+import { askedFor, type Dress, dressOf, isNumbered, pagingOf } from './dress.ts';
 import { type Life, newLife, passStep, unanswered } from './life.ts';
 import { ModelList } from './list.ts';
 import { Oracle } from './oracle.ts';
@@ -35,8 +36,9 @@ const reading = {
 /** Runs one seed; `tell` is told each step. */
 export async function runList(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 1));
-  const world = new World(seed, traits, tell);
-  tell(JSON.stringify(traits));
+  const dress = dressOf(traits, new Random(seed, 5));
+  const world = new World(seed, traits, { dress, tell });
+  tell(JSON.stringify({ ...traits, dress }));
   try {
     await world.trouble();
     await world.calm();
@@ -45,7 +47,7 @@ export async function runList(seed: number, tell: Tell = () => undefined): Promi
   }
   return {
     seed,
-    traits,
+    traits: { ...traits, dress },
     findings: world.oracle.findings,
     requests: world.requests,
     records: world.list.records.length,
@@ -66,6 +68,7 @@ class World {
   requests = 0;
   crashes = 0;
   readonly #traits: Traits;
+  readonly #dress: Dress;
   readonly #random: Random;
   readonly #server: ModelServer;
   readonly #spool: ModelSpool;
@@ -76,20 +79,28 @@ class World {
   #requestsLeft = 0;
   #process: Process;
 
-  constructor(seed: number, traits: Traits, tell: (line: string) => void) {
+  constructor(
+    seed: number,
+    traits: Traits,
+    { dress, tell }: { readonly dress: Dress; readonly tell: (line: string) => void },
+  ) {
     this.#traits = traits;
+    this.#dress = dress;
     this.#random = new Random(seed, 2);
     this.#tell = (line) => tell(`${new Date(this.#now).toISOString().slice(8, 23)} ${line}`);
     this.#spool = new ModelSpool(this.#tell, seed % 4 === 0);
     this.list = new ModelList(traits, new Random(seed, 3), begin);
-    this.#server = new ModelServer(traits, this.list, new Random(seed, 4));
+    this.#server = new ModelServer(traits, dress, this.list, new Random(seed, 4));
     if (traits.blocked) this.#server.blocked = this.list.records.at(this.#random.below(40)) ?? null;
     this.#clock = {
       now: () => this.#now,
       monotonic: () => this.#now,
       sleep: (ms, signal) => this.#sleep(ms, signal),
     };
-    this.oracle = new Oracle(traits, this.list, this.#spool, reading.reconcileEveryMs);
+    this.oracle = new Oracle(
+      { ...traits, dress },
+      { list: this.list, spool: this.#spool, reconcileMs: reading.reconcileEveryMs },
+    );
     this.#process = this.#start();
   }
 
@@ -108,7 +119,8 @@ class World {
     this.#tell('all is well from here on');
     this.#troubled = false;
     this.#server.troubled = false;
-    if (this.#traits.paging === 'cursor') this.#server.blocked = null;
+    const isWhole = this.#traits.paging === 'cursor' || isNumbered(this.#dress);
+    if (isWhole) this.#server.blocked = null;
     this.list.grow(this.#now);
     const { everyMs } = this.#traits;
     const waits = Array<number>(Math.ceil((reading.reconcileEveryMs + 20 * minuteMs) / everyMs));
@@ -183,7 +195,8 @@ class World {
   #start(): Process {
     const process = newLife();
     const step = (what: string) => this.#step(process, what);
-    const { paging, order, pinned, limit } = this.#traits;
+    const { order, pinned, limit } = this.#traits;
+    const isTimed = this.#dress.style === 'window';
     const stream = madeUpList(
       async (request, signal) => {
         await step('asks');
@@ -192,8 +205,8 @@ class World {
         if (this.#requestsLeft < 0)
           throw new Error(`more than ${requestsMax} requests in one poll`);
         this.#now += this.#traits.answerMs;
-        const query = queryIn(request);
-        const answer = this.#server.answer(query, this.#now);
+        const query = askedFor(request, this.#dress);
+        const answer = this.#server.answer(request, this.#now);
         this.#tell(`${JSON.stringify(query)} -> ${answered(answer)}`);
         await step('is answered');
         signal.throwIfAborted();
@@ -201,7 +214,7 @@ class World {
       },
       {
         immutable: true,
-        pagination: { ...pagination, style: paging },
+        pagination: pagingOf(this.#dress),
         time: ['time'],
         pageLimit: limit,
       },
@@ -218,8 +231,8 @@ class World {
       spool,
       clock: this.#clock,
       log: silent,
-      order: pinned && order !== 'both_ends' ? order : 'auto',
-      start: 'beginning',
+      order: isTimed ? 'oldest_first' : pinned && order !== 'both_ends' ? order : 'auto',
+      start: isTimed ? begin - 3 * hourMs : 'beginning',
       patienceMs: reading.rewindEveryMs,
     });
     return Object.assign(process, { poller: new ListPoller(reader, reading) });

@@ -3,10 +3,11 @@
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { Body } from '../../src/contracts/upstream.ts';
-import { isFirst, type PageQuery } from '../../src/fetch/list/page.ts';
+import type { Body, UpstreamRequest } from '../../src/contracts/upstream.ts';
+import { isFirst, type PageQuery, type TimeWindow } from '../../src/fetch/list/page.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { okOf } from '../support/made-up-list.ts';
+import { askedFor, type Dress, envelopeOf, isNumbered } from './dress.ts';
 import type { ModelList, ModelRecord } from './list.ts';
 import type { Traits } from './traits.ts';
 
@@ -34,19 +35,28 @@ export class ModelServer {
   readonly #traits: Traits;
   readonly #list: ModelList;
   readonly #random: Random;
+  readonly #dress: Dress;
+  #query: PageQuery & { readonly window: TimeWindow | null } = {
+    place: { by: 'cursor', cursor: null },
+    limit: null,
+    window: null,
+  };
   #firstNext: string | null = null;
   #outageUntil = 0;
   #withoutNext = false;
   #nonce = 0;
 
-  constructor(traits: Traits, list: ModelList, random: Random) {
+  constructor(traits: Traits, dress: Dress, list: ModelList, random: Random) {
+    this.#dress = dress;
     this.#traits = traits;
     this.#list = list;
     this.#random = random;
   }
 
   /** The answer to one request at a moment. */
-  answer(query: PageQuery, now: number): Answer<Body> {
+  answer(request: UpstreamRequest, now: number): Answer<Body> {
+    const query = askedFor(request, this.#dress);
+    this.#query = query;
     const trouble = this.#trouble(query, now);
     if (trouble !== null) return trouble;
     const { limitMax, limitOver, limit: usual } = this.#traits;
@@ -57,18 +67,49 @@ export class ModelServer {
     }
     const limit = Math.min(asked, limitMax ?? asked);
     const { place } = query;
+    if (place.by === 'offset' && isNumbered(this.#dress)) {
+      return this.#numberedPage(place.offset, limit, now);
+    }
     if (place.by === 'offset') return this.#offsetPage(place.offset, limit, now);
     return this.#cursorPage(place.cursor, limit, now);
   }
 
   #offsetPage(offset: number, limit: number, now: number): Answer<Body> {
-    const rows = this.#list.rows(now);
+    const rows = this.#rows(now);
     const count = this.#sizeOf(limit);
     const page = rows.slice(offset, offset + count);
     if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
     const { total } = this.#traits;
     const told = total === 'none' ? null : total === 'exact' ? rows.length : 7;
-    return answerOf(page, { total: told });
+    return this.#answerOf(page, undefined, told);
+  }
+
+  #numberedPage(number: number, limit: number, now: number): Answer<Body> {
+    const rows = this.#rows(now);
+    const last = Math.max(0, Math.ceil(rows.length / limit) - 1);
+    const from = (this.#dress.beyond === 'last' ? Math.min(number, last) : number) * limit;
+    const page = rows.slice(from, from + limit);
+    if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
+    return this.#answerOf(page, undefined, this.#traits.total === 'exact' ? rows.length : null);
+  }
+
+  /** What is shown of the window that is asked for. */
+  #rows(now: number, asOf?: number): readonly ModelRecord[] {
+    const { window } = this.#query;
+    const rows = this.#list.rows(now, asOf);
+    if (window === null) return rows;
+    const { from, to } = window;
+    return rows.filter(({ happenedAt: at }) => at >= from && at < (to ?? 0));
+  }
+
+  #answerOf(
+    rows: readonly ModelRecord[],
+    next: string | null | undefined,
+    total?: number | null,
+  ): Answer<Body> {
+    const { members, headers } = envelopeOf(next, this.#query, this.#dress);
+    const answer = answerOf(rows, { ...members, ...(total === undefined ? {} : { total }) });
+    return answer.outcome === 'ok' ? { ...answer, headers } : answer;
   }
 
   #cursorPage(text: string | null, limit: number, now: number): Answer<Body> {
@@ -76,11 +117,11 @@ export class ModelServer {
     const cursor = this.#read(text, now);
     if (cursor === null) return refused(Number(traits.refusal));
     const asOf = cursor.asOf ?? now;
-    const rows = this.#list.rows(now, asOf);
+    const rows = this.#rows(now, asOf);
     if (paging === 'none') {
       return this.#isBlocked(rows)
         ? { outcome: 'blocked', cause: failure('451') }
-        : answerOf(rows, {});
+        : this.#answerOf(rows, undefined);
     }
     const from = this.#startOf(cursor, rows);
     const again = from === 0 ? 0 : Math.min(repeat, limit - 1, from);
@@ -97,7 +138,7 @@ export class ModelServer {
     // The cursor that was sent would mean the end.
     const mayLoop = this.#traits.ids === 'all' && ![text, null].includes(this.#firstNext);
     const looped = mayLoop && typeof next === 'string' && this.#chance(0.3);
-    return answerOf(page, { next_cursor: looped ? (this.#firstNext ?? next) : next });
+    return this.#answerOf(page, looped ? (this.#firstNext ?? next) : next);
   }
 
   #next(page: {
@@ -187,10 +228,7 @@ function refused(status: number, field?: string): Answer<Body> {
   return { outcome: 'refused', status, ...(field === undefined ? {} : { field }), cause };
 }
 
-function answerOf(
-  rows: readonly ModelRecord[],
-  envelope: { readonly next_cursor?: string | null | undefined; readonly total?: number | null },
-): Answer<Body> {
+function answerOf(rows: readonly ModelRecord[], envelope: object): Answer<Body> {
   const rest = JSON.stringify(envelope).slice(1);
   const data = `"data":[${rows.map(({ text }) => text).join(',')}]`;
   return okOf(`{${data}${rest === '}' ? '' : ','}${rest}`);

@@ -13,7 +13,7 @@ import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
 import { keysOf, overlapEnd, sameEnd } from './keys.ts';
-import { firstPlace, isFirst, type Page, type Place, sameWindow, withinWindow } from './page.ts';
+import { isFirst, type Page, type Place, sameWindow, startOf } from './page.ts';
 import type { FetchedPage } from './page-asker.ts';
 import { fetchWith, overlapMax, type Pager, type PagerMeans } from './pager.ts';
 import { pagerFor } from './pagers.ts';
@@ -38,9 +38,7 @@ export async function follow(
       return walked.outcome === 'ok' ? { ...walked, restarted: restarts > 0 } : walked;
     }
     reader.means.log.info('rows moved while the list was read; reading it again from its start');
-    const { window } = walked.shifted;
-    const first = firstPlace(withinWindow(pagination));
-    current = anew(walk, window === undefined ? first : { ...first, window });
+    current = anew(walk, startOf(pagination, walked.shifted));
   }
   const moving = `reading ${name}: rows keep moving between pages`;
   const next = 'It is read again by itself; newest first (order_by and order), rows move less.';
@@ -62,7 +60,7 @@ function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
 type Ended = Answer<Omit<Walked, 'restarted'>> | { readonly shifted: Place };
 
 /** A page that was read, and where the walk goes on; `last`: what its end would say. */
-interface Read extends Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'> {
+interface Read extends Pick<Stage, 'next' | 'onward' | 'ended' | 'taken' | 'overlap'> {
   readonly last: Last;
 }
 
@@ -94,6 +92,7 @@ class Following {
     this.#circle = new CircleWatch(name, walk.isPoll === true);
     this.#tail = new TailWatch(reader.checkpoint, {
       isPoll: walk.isPoll === true,
+      isWindow: walk.from.resume.window !== undefined,
       run: walk.empties ?? { count: 0 },
     });
     const isWhole = reader.means.start === 'beginning';
@@ -107,7 +106,6 @@ class Following {
     try {
       return await this.#follow(AbortSignal.any([signal, over.signal]));
     } finally {
-      // A page asked for ahead is not wanted any more where a commit has failed.
       over.abort(new Error('the walk is over'));
       // What was taken is as good as it was.
       await this.#flush();
@@ -118,6 +116,7 @@ class Following {
     const means: PagerMeans = {
       ask: (place, overlap) => this.#reader.ask(place, overlap, signal),
       identify: (page) => this.#reader.identify(page),
+      isFull: (identified) => this.#isFull(identified),
     };
     const ask = (place: Place) => fetchWith(this.#pager, place, means);
     let place = this.#walk.from.resume;
@@ -128,7 +127,8 @@ class Following {
       const read = this.#read(place, asked);
       if (read === 'shifted') return { shifted: place };
       if ('cause' in read) return read;
-      const { next, onward, taken, overlap, last } = read;
+      const { last, ...met } = read;
+      const { next, onward, taken } = met;
       const ended = next === null || this.#walk.stopAt?.(taken) === true;
       const paused = this.#pause();
       const goesOn = !ended && paused === null;
@@ -138,12 +138,12 @@ class Following {
         upcoming.catch(() => undefined);
       }
       if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
-      const stage = this.#stageOf(place, { next, onward, taken, overlap });
+      const stage = this.#stageOf(place, met);
       const { staying } = this.#pager;
       const isLeft = staying !== undefined && (onward === null || !sameWindow(onward, place));
       const part = isLeft ? this.#end.partOfWindow(place, last) : null;
-      if (part === null) this.#stage(stage, asked.hidden);
-      else this.#stage({ ...stage, next: null, onward: null, pager: staying ?? stage.pager }, null);
+      const stays = part && { next: null, onward: null, pager: staying ?? stage.pager };
+      this.#stage({ ...stage, ...stays }, asked.hidden);
       if (part !== null) return part;
       if (!goesOn) {
         const verdicts = next === null ? this.#end.verdicts(place, last) : {};
@@ -176,18 +176,25 @@ class Following {
     this.#isFirst &&= identified.count === 0;
     const taken = this.#take(page, identified, overlap);
     this.#circle.note(taken.span);
-    const onward =
+    const ahead =
       hidden === null
         ? this.#pager.next(place, page, identified)
         : this.#pager.past(place, page, identified);
     const mayGoOn = isFull && sameness === 'other' && this.#circle.isOneSecond;
-    const isOver = place.window !== undefined && onward !== null && !sameWindow(onward, place);
-    if (isOver) this.#circle = new CircleWatch(this.#reader.means.stream.name, false);
-    const isOn = isOver || onward?.by === 'offset';
-    const way = !heeded ? 'end' : isOn ? 'on' : this.#way(onward, taken, { sameness, mayGoOn });
+    const isWithin = ahead !== null && sameWindow(ahead, place);
+    const way = heeded && isWithin ? this.#way(ahead, taken, { sameness, mayGoOn }) : 'end';
     if (way === 'circle') return this.#circle.failure;
-    const last = { page, onward, sameness, isFull };
-    return { next: way === 'on' ? onward : null, onward, taken, overlap, last };
+    const last = { page, onward: isWithin ? ahead : null, sameness, isFull };
+    const met = { taken, overlap, last };
+    if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...met };
+    // Where no window is over, nothing was asked for.
+    const told = place.window?.to === null ? undefined : null;
+    const ended = !isWithin ? told : identified.count === 0 ? 'empty' : 'again';
+    if (place.window === undefined) return { next: null, onward: ahead, ended, ...met };
+    this.#circle = new CircleWatch(this.#reader.means.stream.name, false);
+    this.#tail.enter();
+    const next = isWithin ? (this.#pager.leave?.(place) ?? null) : ahead;
+    return { next, onward: next, ended, ...met };
   }
 
   /**
@@ -238,8 +245,8 @@ class Following {
     return count >= (this.#reader.limit ?? 2);
   }
 
-  #way(onward: Place | null, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
-    if (onward === null) return 'end';
+  #way(onward: Place, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
+    if (onward.by === 'offset') return 'on';
     const { identified, fresh } = judged;
     if (this.#tail.isEnd(identified.count, fresh.length, looked)) return 'end';
     const isSure = (index: number) => this.#reading === 'known' || identified.named[index] === 1;
@@ -247,7 +254,7 @@ class Following {
     return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
   }
 
-  #stageOf(place: Place, met: Pick<Stage, 'next' | 'onward' | 'taken' | 'overlap'>): Stage {
+  #stageOf(place: Place, met: Omit<Read, 'last'>): Stage {
     const { taken } = met;
     const { identified } = taken.judged;
     const { count, named } = identified;

@@ -20,11 +20,16 @@ export function keysOf({ words, count }: Identified, from = 0, to = count): Buff
 /**
  * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its
  * start, further down where rows came in before them, or only the last of them at its start where
- * rows went. Rows whose content has changed are known by their ids.
+ * rows went. Rows whose content has changed are known by their ids. `at`: where they are looked for
+ * before anywhere else.
  */
-export function overlapEnd(identified: Identified, expected: Uint8Array): number {
-  const end = sameEnd(identified, expected);
-  return end < 0 ? sameEnd(identified, expected, keyBytes / 2) : end;
+export function overlapEnd(
+  identified: Identified,
+  expected: Uint8Array,
+  at: number = expected.length / keyBytes,
+): number {
+  const end = sameEnd(identified, expected, keyBytes, at);
+  return end < 0 ? sameEnd(identified, expected, keyBytes / 2, at) : end;
 }
 
 /** As `overlapEnd`, where what has changed is another row; `bytes`: what of a key counts. */
@@ -32,6 +37,7 @@ export function sameEnd(
   { words, count }: Identified,
   expected: Uint8Array,
   bytes = keyBytes,
+  at: number = expected.length / keyBytes,
 ): number {
   const rows = asWords(expected);
   const length = expected.length / keyBytes;
@@ -48,7 +54,7 @@ export function sameEnd(
     }
     return true;
   };
-  if (length <= count && endsAt(length)) return length;
+  if (at <= count && at > 0 && endsAt(at)) return at;
   for (let end = 1; end <= count; end += 1) if (endsAt(end)) return end;
   return -1;
 }

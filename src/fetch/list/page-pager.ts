@@ -25,6 +25,8 @@ export class PagePager implements Pager {
   #known: number | null = 0;
   /** It is the one before the page that was asked for. */
   #isBefore = false;
+  /** The page before is no other: upstream shows its last page behind it as well. */
+  #isAgain = false;
 
   constructor(from: Resume) {
     this.#read = from;
@@ -35,9 +37,10 @@ export class PagePager implements Pager {
     return place;
   }
 
-  async fetch(place: Place, { ask, identify }: PagerMeans): Promise<Answer<FetchedPage>> {
+  async fetch(place: Place, { ask, identify, isFull }: PagerMeans): Promise<Answer<FetchedPage>> {
     const before = { by: 'offset', offset: pageOf(place) - 1 } as const;
     this.#isBefore = false;
+    this.#isAgain = false;
     for (let tries = 1; ; tries += 1) {
       const asked = await ask(place, 0);
       this.#known = 0;
@@ -45,10 +48,20 @@ export class PagePager implements Pager {
       const identified = identify(asked.page);
       this.#known = Math.max(0, overlapEnd(identified, this.#tail));
       // Without ids they may be others that look the same.
-      if (this.#known > 0 && identified.named[this.#known - 1] === 1) return asked;
+      const isSure = this.#known > 0 && identified.named[this.#known - 1] === 1;
+      if (isSure && this.#known < identified.count) return asked;
       const again = await ask(before, 0);
       if (again.outcome !== 'ok') return again;
-      const end = overlapEnd(identify(again.page), this.#tail);
+      const standing = identify(again.page);
+      const end = overlapEnd(standing, this.#tail, standing.count);
+      // Many of one record without an id are many records.
+      const isMany = isFull(identified) && isOneTwin(identified);
+      const isEqual = keysOf(identified).equals(keysOf(standing));
+      if (end === identified.count && isEqual && !isMany) {
+        this.#isAgain = true;
+        this.#known = end;
+        return asked;
+      }
       if (end < 0 && this.#known > 0) return asked;
       if (end >= 0) {
         this.#isBefore = end < again.page.records.length;
@@ -76,7 +89,8 @@ export class PagePager implements Pager {
       this.#read = { resume, overlap: this.#tail.toString('base64') };
     }
     // A page of rows that were read may be one that many came in before.
-    return count === 0 || (page.next === null && !this.#isBefore) ? null : resume;
+    const isEnd = count === 0 || (this.#isAgain && pageOf(place) > 1);
+    return isEnd || (page.next === null && !this.#isBefore) ? null : resume;
   }
 
   past(place: Place, page: Page, identified: Identified): Place {
@@ -86,6 +100,12 @@ export class PagePager implements Pager {
   resume(): Resume {
     return this.#read;
   }
+}
+
+function isOneTwin(identified: Identified): boolean {
+  const keys = keysOf(identified);
+  const isOne = keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
+  return isOne && identified.named[0] !== 1;
 }
 
 function pageOf(place: Place): number {

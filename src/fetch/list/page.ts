@@ -85,6 +85,12 @@ export function firstPlace(pagination: Pagination, since: number | null = null):
   return { ...place, ...(pagination.style === 'window' && { window: { from, to: null } }) };
 }
 
+/** Where a list begins, or the window of it that `place` is in. */
+export function startOf(pagination: Pagination, { window }: Place): Place {
+  const first = firstPlace(withinWindow(pagination));
+  return window === undefined ? first : { ...first, window };
+}
+
 /** Bounds of windows are whole seconds, which each format can say. */
 export function wholeSecond(time: number): number {
   return Math.floor(time / 1_000) * 1_000;

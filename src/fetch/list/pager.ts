@@ -11,6 +11,8 @@ export interface PagerMeans {
   /** The page at a place, of which so many rows were read before. */
   ask(place: Place, overlap: number): Promise<Answer<FetchedPage>>;
   identify(page: Page): Identified;
+  /** True for a page that may hold all that was asked for. */
+  isFull(identified: Identified): boolean;
 }
 
 /** Leads a walk from page to page. */
@@ -31,6 +33,8 @@ export interface Pager {
   past(place: Place, page: Page, identified: Identified): Place;
   /** Where another walk can go on after the last accepted page. */
   resume(place: Place, next: Place | null): Resume;
+  /** Where it goes on behind a part of the list that ends at `place`, though it was led on there. */
+  leave?(place: Place): Place | null;
   /** As this pager, where what was taken for the end of a part of the list is none. */
   readonly staying?: Pick<Pager, 'inserted' | 'resume'>;
 }

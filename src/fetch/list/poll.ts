@@ -114,9 +114,12 @@ export class Poll {
   /** Walks; `growth` has noted the walk's pages. */
   async follow(walk: Walk, growth: Growth | null = null): Promise<Answer<Walked>> {
     const empties = this.memory.empties.before(walk.from.resume);
+    const goesOn = empties.count > 0;
     const walked = await follow(this.reader, { ...walk, empties }, this.signal);
     if (walked.outcome !== 'ok') return walked;
-    this.memory.empties.keep(walked.paused === null ? null : walked.next, empties);
+    // What another walk has met is still to be gone on with.
+    const { paused, next } = walked;
+    if (paused !== null || goesOn) this.memory.empties.keep(paused === null ? null : next, empties);
     this.fresh += walked.fresh;
     if (walked.leadsOn && !this.memory.toldEndless) {
       this.memory.toldEndless = true;

@@ -16,6 +16,7 @@ import {
   fromNowFindings,
   ignoredCursor,
   isDead,
+  isIgnored,
   isRefused,
   resetFinding,
 } from './recover.ts';
@@ -70,7 +71,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
   const walked = await poll.follow(walk, growth);
   if (walked.outcome !== 'ok') {
     // A window that is refused leads nowhere else: it is told, and asked for again.
-    const isPlace = !isFirst && !startsWindow(poll) && isRefused(walked);
+    const isPlace = !isFirst && isRefused(walked) && (!startsWindow(poll) || isIgnored(walked));
     return isPlace ? await recover(poll, walked) : walked;
   }
   const { next, paused } = walked;

@@ -142,7 +142,8 @@ export function ignoredCursor({ name, pagination }: ListStream): Failure {
   return { outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause };
 }
 
-function isIgnored({ outcome, status }: Failure): boolean {
+/** True for a place that was answered with another one. */
+export function isIgnored({ outcome, status }: Failure): boolean {
   return outcome === 'refused' && status === 200;
 }
 

@@ -64,6 +64,8 @@ export interface Stage {
   readonly next: Place | null;
   /** Where upstream leads on, also from what was taken for the end; null where it does not. */
   readonly onward: Place | null;
+  /** At an end: where upstream leads on nevertheless, to what; undefined: it is none. */
+  readonly ended: 'empty' | 'again' | null | undefined;
   readonly taken: Taken;
   readonly pager: Pick<Pager, 'inserted' | 'resume'>;
   /** Leading records that this walk met on the page before: by offset they are asked again. */
@@ -88,12 +90,11 @@ const headMax = 8;
 
 /** What a page shows of the server: how the list begins, and how it ends. */
 export function learnedFrom(
-  { place, next, onward, taken }: Stage,
+  { place, next, ended, taken }: Stage,
   { server, isShort, gap }: Pick<ListCheckpoint, 'server'> & { isShort: boolean; gap: number },
 ): NonNullable<CheckpointChange['server']> {
   const { identified } = taken.judged;
-  const ended = onward === null ? null : identified.count === 0 ? 'empty' : 'again';
-  const endless = next === null ? ended : server.endless;
+  const endless = ended === undefined ? server.endless : ended;
   const isHead = isFirst(place) && place.window === undefined && next !== null;
   const head = keysOf(identified, 0, isHead ? headMax : 0).toString('base64');
   // What is not full may be the last page as well, which comes again by right.

@@ -53,16 +53,28 @@ export interface Looked {
 export class TailWatch {
   readonly #known: Known;
   readonly #isPoll: boolean;
+  readonly #isWindow: boolean;
   readonly #run: EmptyRun;
   #again = 0;
   #gap = 0;
   #isUnsure = false;
 
   /** `isPoll`: the walk began at the list's end, so that what it meets should be new. */
-  constructor(known: Known, { isPoll, run }: { isPoll: boolean; run: EmptyRun }) {
+  constructor(
+    known: Known,
+    { isPoll, isWindow, run }: { isPoll: boolean; isWindow: boolean; run: EmptyRun },
+  ) {
     this.#known = known;
-    this.#isPoll = isPoll;
+    // A window is not gone on with once it was left.
+    this.#isPoll = isPoll && !isWindow;
+    this.#isWindow = isWindow;
     this.#run = run;
+  }
+
+  /** What comes now is another window of the list. */
+  enter(): void {
+    this.#run.count = 0;
+    this.#again = 0;
   }
 
   /** Most empty pages in a row that a record stood behind. */
@@ -109,7 +121,7 @@ export class TailWatch {
     const { server, memory } = this.#known;
     if (server.endless === null) return this.#isUnsure ? 0 : gapMax;
     // A poll goes on there the next time, and where nothing was ever met, nothing is passed over.
-    const isQuick = this.#isPoll || memory.remembered.length === 0;
+    const isQuick = this.#isPoll || (memory.remembered.length === 0 && !this.#isWindow);
     return isQuick ? Math.min(1, this.gap) : Math.max(gapUsual, this.gap);
   }
 }

@@ -70,7 +70,12 @@ export class WindowPager implements Pager {
     const window = this.#windowOf(place);
     if (window === null) return null;
     const next = this.#pager.next(place, page, identified);
-    if (next !== null) return { ...next, window };
+    return next === null ? this.leave(place) : { ...next, window };
+  }
+
+  leave(place: Place): Place | null {
+    const window = this.#windowOf(place);
+    if (window === null) return null;
     this.#left = this.#pager;
     const first = this.#startOf({ from: window.to, to: null });
     const upcoming = this.#windowOf(first);

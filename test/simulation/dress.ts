@@ -1,0 +1,108 @@
+// The same server in another dress: what it is asked for and how it says where its list goes on, in the styles of paging
+// that stand beside cursor and offset. Drawn apart from the traits, so that a seed is the same server as before.
+
+import type { Pagination } from '../../src/contracts/source.ts';
+import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+import type { PageQuery, TimeWindow } from '../../src/fetch/list/page.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+import { pagination, queryIn } from '../support/made-up-list.ts';
+import type { Traits } from './traits.ts';
+
+/** How a list is paged as its reader sees it. */
+export interface Dress {
+  readonly style: Pagination['style'];
+  /** With `window`: how each is paged. */
+  readonly within: 'cursor' | 'offset' | 'page';
+  /** A flag says whether there is more, and a cursor stands there always. */
+  readonly flagged: boolean;
+  /** What stands behind the last page, where pages have numbers. */
+  readonly beyond: 'nothing' | 'last';
+  readonly stepMs: number;
+  readonly lagMs: number;
+  /** A length that is wrong is left alone. */
+  readonly total: string | null;
+}
+
+const minuteMs = 60_000;
+
+/** Draws one that fits. */
+export function dressOf({ paging, cursor, total }: Traits, random: Random): Dress {
+  const isOpen = cursor.end !== 'endless' && cursor.end !== 'again' && cursor.end !== 'same';
+  const styles: Record<string, readonly Pagination['style'][]> = {
+    cursor: ['cursor', 'cursor', 'link', 'next_url', 'window'],
+    offset: ['offset', 'page', 'page', 'window'],
+  };
+  const drawn = random.pick(styles[paging] ?? [paging]);
+  // That its cursors lead to the same page again and again looks like a window of which no more is shown.
+  const style = drawn === 'window' && cursor.end === 'again' ? 'next_url' : drawn;
+  const beyond = random.pick(['nothing', 'nothing', 'nothing', 'last'] as const);
+  return {
+    style,
+    within: paging === 'offset' ? random.pick(['offset', 'page']) : 'cursor',
+    flagged: style === 'cursor' && isOpen && random.chance(0.3),
+    beyond,
+    total: total === 'wrong' && (style === 'window' || beyond === 'last') ? null : 'total',
+    // Where no end is told, each window takes many requests.
+    stepMs: random.pick([isOpen ? 5 * minuteMs : 60 * minuteMs, 60 * minuteMs, 600 * minuteMs]),
+    lagMs: style === 'window' ? 3_000 : 0,
+  };
+}
+
+/** True where pages have numbers. */
+export function isNumbered({ style, within }: Dress): boolean {
+  return style === 'page' || (style === 'window' && within === 'page');
+}
+
+/** As the config would have it. */
+export function pagingOf(dress: Dress): Pagination {
+  const { style, within, flagged, stepMs, lagMs, total } = dress;
+  const times = { from_param: 'from', to_param: 'to', time_format: 'epoch_ms' } as const;
+  return {
+    ...pagination,
+    ...{ style, total },
+    ...(style === 'next_url' && { next: 'paging.next' }),
+    ...(flagged && { more: 'has_more' }),
+    ...(isNumbered(dress) && { page_param: 'page', first_page: 1 }),
+    ...(style === 'window' && { window: { ...times, within, stepMs, lagMs } }),
+  };
+}
+
+/** What page a request asks for. */
+export function askedFor(
+  request: UpstreamRequest,
+  dress: Dress,
+): PageQuery & { readonly window: TimeWindow | null } {
+  const { address } = request;
+  const named = address === undefined ? [] : new URL(address, 'http://upstream').searchParams;
+  const query = address === undefined ? request.query : [...named];
+  const { page, from, to } = Object.fromEntries(query);
+  const plain = queryIn({ ...request, query });
+  const window = from === undefined ? null : { from: Number(from), to: Number(to) };
+  // In pages, until the server knows how long they are.
+  const place = isNumbered(dress)
+    ? ({ by: 'offset', offset: Number(page) - 1 } as const)
+    : plain.place;
+  return { ...plain, place, window };
+}
+
+/** What an answer has beside its records: a member each, and headers. */
+export function envelopeOf(
+  next: string | null | undefined,
+  query: PageQuery,
+  { style, flagged }: Dress,
+): { readonly members: object; readonly headers: Readonly<Record<string, string>> } {
+  const limit = query.limit === null ? '' : `&limit=${query.limit}`;
+  const address =
+    typeof next === 'string' ? `/list?cursor=${encodeURIComponent(next)}${limit}` : next;
+  if (style === 'next_url') return { members: { paging: { next: address } }, headers: {} };
+  if (style === 'link') {
+    const first = '</list>; rel="first"';
+    const links = typeof address === 'string' ? `<${address}>; rel="next", ${first}` : first;
+    return { members: {}, headers: { link: links } };
+  }
+  const has_more = typeof next === 'string';
+  const members = flagged
+    ? { has_more, next_cursor: next ?? '{"after":null}' }
+    : { next_cursor: next };
+  return { members, headers: {} };
+}
