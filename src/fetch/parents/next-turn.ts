@@ -52,7 +52,7 @@ const quietShare = 1 / 20;
 const heldBackMs = 15 * 60_000;
 /** A refusal is looked at a second time after this, before it is told. */
 const secondLookMs = 2 * passingMsMax;
-const failedMs = { least: 30_000, most: 3_600_000 };
+const failedMs = { least: 5_000, most: 3_600_000 };
 const lostMsMax = 30 * dayMs;
 /** So long after an answer upstream as a whole counts as one that answers. */
 const answersMs = 3_600_000;
@@ -104,7 +104,7 @@ export function afterRefusal(
   const again = (waitMs: number) => Math.max(until + 1, now + waitMs);
   const state = { ...known, askedAt: now, refused: { ...refused, times } };
   if (outcome === 'retry') {
-    const waitMs = Math.min(failedMs.most, failedMs.least * 2 ** times);
+    const waitMs = Math.min(failedMs.most, failedMs.least * 2 ** Math.min(times, 16));
     return answeredAt < now ? null : { state, rank: row.rank, due: again(waitMs) };
   }
   if (refused.told) {
