@@ -183,8 +183,8 @@ export const watchBlock = z
               'where the OCSF event of a change has the ids of its entity and parents',
             ),
             trail: eventPaths(
-              ['entity.uid', 'resources.uid'],
-              'where that of an audit event has the ids of what it is about',
+              ['entity.uid', 'resources.uid', 'unmapped.resource.policy_id'],
+              'where that of an audit event has the ids of what it is about and of its parents',
             ),
             type: eventPaths(['entity.type', 'resources.type'], 'where it says what that is'),
             company: eventPaths(

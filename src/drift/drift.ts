@@ -12,7 +12,8 @@ import { DecodedPage } from '../send/held-event.ts';
 import { normalisersOf } from '../send/normalisers.ts';
 import { changeIn, eventIn, type MatchPaths } from './facts.ts';
 import { findingsPages } from './findings.ts';
-import { type Extent, judge, lastBefore, type WatchedStream } from './judge.ts';
+import { type Extent, judge } from './judge.ts';
+import { lastBefore, type WatchedStream } from './readings.ts';
 import {
   type DriftCheckpoint,
   driftKey,

@@ -4,22 +4,8 @@
 // stay true: nothing is told while a side is behind or fails, or while it may still come late; what
 // cannot be known is not told at all.
 
-import type { CollectionReading } from '../contracts/definition.ts';
-import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem, Operation } from './state.ts';
-
-/** A configuration that is read, as it stands now. */
-export interface WatchedStream {
-  readonly name: string;
-  readonly source: string;
-  readonly company: string | null;
-  readonly reading: Pick<
-    CollectionReading,
-    'confirmAfterMs' | 'settleMs' | 'removals' | 'removalsAfter'
-  > & {
-    /** Within which each entity is asked by its id; 0: a reading shows all of all. */
-    readonly sweepMs: number;
-  };
-}
+import { lastBefore, patience, type WatchedStream } from './readings.ts';
+import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem } from './state.ts';
 
 /** How far everything was read. */
 export interface Extent {
@@ -57,44 +43,8 @@ const aloneMax = 20;
 /** An event this many times `within` later than a change is not waited for. */
 const lateShare = 2;
 const typesMax = 100;
-/** Removals that the brake holds take three readings, and second looks are none of these. */
-const removalReadings = 3;
-const looksEach = 2;
-
 /** Making a thing explains no removal; all else may be one word for another. */
 const opposites = { created: 'deleted', deleted: 'created', updated: undefined } as const;
-
-/** Readings that must have come by for a change to be told, and for how long. */
-function patience(operation: Operation | null, { reading }: WatchedStream) {
-  const { confirmAfterMs, settleMs, removalsAfter, sweepMs } = reading;
-  switch (operation) {
-    case 'created':
-      return { readings: 1, ms: sweepMs };
-    case 'deleted':
-      return {
-        readings: looksEach * Math.max(removalReadings, removalsAfter),
-        ms: settleMs + sweepMs,
-      };
-    case 'updated':
-    case null:
-      return { readings: 2, ms: confirmAfterMs + sweepMs };
-  }
-}
-
-/**
- * The last reading that can have shown what was before a change told at this time, and one more,
- * since readings take their time; null: not known.
- */
-export function lastBefore(
-  readings: readonly number[],
-  { operation, to }: Pick<OpenChange, 'operation' | 'to'>,
-  stream: WatchedStream,
-): number | null {
-  const { readings: count, ms } = patience(operation, stream);
-  const byCount = readings.findLastIndex((at) => at < to) - count;
-  const byTime = readings.findLastIndex((at) => at < to - ms) - 1;
-  return readings[Math.min(byCount, byTime)] ?? null;
-}
 
 /** Judges what is open. */
 export function judge(
@@ -111,6 +61,8 @@ class Judgement {
   readonly #changes: readonly OpenChange[];
   readonly #events: readonly OpenEvent[];
   readonly #byKey: ReadonlyMap<string, readonly OpenEvent[]>;
+  /** Changes by the parents of their entities. */
+  readonly #parts: ReadonlyMap<string, readonly OpenChange[]>;
   readonly #differing = new Map<string, OpenItem>();
   readonly #findings: DriftFinding[] = [];
   readonly #sources: DriftCheckpoint['sources'];
@@ -120,15 +72,8 @@ class Judgement {
     this.#extent = extent;
     this.#changes = open.filter((item) => item.is === 'change');
     this.#events = open.filter((item) => item.is === 'event');
-    const byKey = new Map<string, OpenEvent[]>();
-    for (const event of this.#events) {
-      for (const key of event.keys) {
-        const alike = byKey.get(key);
-        if (alike === undefined) byKey.set(key, [event]);
-        else alike.push(event);
-      }
-    }
-    this.#byKey = byKey;
+    this.#byKey = indexed(this.#events, ({ keys }) => keys);
+    this.#parts = indexed(this.#changes, ({ keys }) => keys.slice(1));
     this.#sources = { ...before.sources };
   }
 
@@ -186,8 +131,20 @@ class Judgement {
     const { since } = this.#before;
     if (from === null || from - this.#extent.withinMs < since) {
       this.#differing.set(change.uid, { ...change, state: 'done' });
+    } else if (this.#followsFromPart(change)) {
+      this.#differing.set(change.uid, { ...change, state: 'done' });
     } else if (known.matched) this.#tell(change);
     else this.#withhold(change);
+  }
+
+  /** A policy differs where one of its rules does, and that is told, or explained, by itself. */
+  #followsFromPart({ keys: [id = ''], operation, stream, to }: OpenChange): boolean {
+    if (operation !== 'updated') return false;
+    const { watched, withinMs } = this.#extent;
+    const settleMs = watched.find(({ name }) => name === stream)?.reading.settleMs ?? 0;
+    const nearMs = withinMs + settleMs;
+    const parts = this.#parts.get(id) ?? [];
+    return parts.some((part) => part.stream === stream && Math.abs(part.to - to) <= nearMs);
   }
 
   #tell(change: OpenChange): void {
@@ -280,4 +237,19 @@ class Judgement {
       return reach !== null && item.at < reach - withinMs;
     });
   }
+}
+
+function indexed<I>(
+  items: readonly I[],
+  keysOf: (item: I) => readonly string[],
+): ReadonlyMap<string, readonly I[]> {
+  const index = new Map<string, I[]>();
+  for (const item of items) {
+    for (const key of keysOf(item)) {
+      const alike = index.get(key);
+      if (alike === undefined) index.set(key, [item]);
+      else alike.push(item);
+    }
+  }
+  return index;
 }

@@ -2,7 +2,8 @@
 // 1 to 100, `within` is 5 s, and the trail is read to 100.
 
 import { expect, test } from 'vitest';
-import { type Extent, judge, lastBefore, type WatchedStream } from '../../src/drift/judge.ts';
+import { type Extent, judge } from '../../src/drift/judge.ts';
+import { lastBefore, type WatchedStream } from '../../src/drift/readings.ts';
 import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem } from '../../src/drift/state.ts';
 
 const s = 1_000;
@@ -151,6 +152,17 @@ test.each<readonly [string, Case]>([
       told: [],
       now: { watched: [{ ...stream, reading: { ...stream.reading, removals: false } }] },
     },
+  ],
+  [
+    'a policy that differs with its rule',
+    {
+      items: [change(), change({ uid: 'p', keys: ['p1'], kind: 'policy', to: 41 * s })],
+      told: ['unexplained c'],
+    },
+  ],
+  [
+    'a policy that differs by itself',
+    { items: [change({ uid: 'p', keys: ['p1'], kind: 'policy' })], told: ['unexplained p'] },
   ],
   [
     'two far from each other',
