@@ -262,7 +262,11 @@ describe('backfill refuses', () => {
       ['--source', 'audut', ...from],
       /--source: .* did you mean audit\?/,
     ],
-    ['a source without a past', ['--source', 'firewall', ...from], /--source: firewall .* whole/],
+    [
+      'a source without a past',
+      ['--source', 'firewall', ...from],
+      /--source: firewall .* one list/,
+    ],
     ['no time', ['--source', 'audit'], /--from/],
     ['a time that is none', ['--source', 'audit', '--from', 'last week'], /--from: .* last week/],
     ['a time to come', ['--source', 'audit', '--from', '2999-01-01T00:00:00Z'], /--from: .* past/],
