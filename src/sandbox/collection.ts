@@ -176,18 +176,26 @@ export class Collection {
   }
 
   /** The entity before and after a change; null where there was or is none. */
-  sidesOf({ op, id, version }: Change): readonly [before: object | null, after: object | null] {
+  sidesOf({
+    op,
+    id,
+    version,
+    seen,
+  }: Change): readonly [before: object | null, after: object | null] {
     const index = this.indexOf(id);
     const moment = index === null ? null : this.moment(index);
     if (index === null || moment === null) return [null, null];
-    // A change that only the audit trail tells of has no version of its own, nor a time.
-    const at = (last: number) => {
+    // A change that only the audit trail tells of has no time, also once the next one has come.
+    const at = (last: number, timed = last) => {
       const [created, ...changed] = moment.times;
-      const times = [created, ...changed.slice(0, last)] as const;
+      const times = [created, ...changed.slice(0, timed)] as const;
       return this.plan.record(this.#momentOf(index, times, last));
     };
     const before = op === 'updated' ? version - 1 : version;
-    return [op === 'created' ? null : at(before), op === 'deleted' ? null : at(version)];
+    return [
+      op === 'created' ? null : at(before),
+      op === 'deleted' ? null : at(version, seen ? version : before),
+    ];
   }
 
   /** Makes a change now. Throws when it names an entity that does not stand. */
