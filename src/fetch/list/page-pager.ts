@@ -1,13 +1,14 @@
 // Pages asked for by number. They begin where they begin, so rows that have moved cannot be looked
 // for on the next page as those of an offset are: where that does not begin with rows that were
 // read, the page before it is asked for again once it has come. If its last rows still stand at its
-// end, nothing has moved out from between the two. Rows behind them are read first.
+// end, nothing has moved out from between the two. Rows behind them are read first. Where a flag
+// says which page is the last, nothing is asked for behind it: upstream may refuse that.
 
 import type { Answer } from '../../contracts/answer.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
 import { isFirst, type Page, type Place } from './page.ts';
-import type { FetchedPage } from './page-asker.ts';
+import { type FetchedPage, noRows } from './page-asker.ts';
 import { overlapMax, type Pager, type PagerMeans, type Resume } from './pager.ts';
 import { keyBytes } from './repeats.ts';
 
@@ -27,9 +28,13 @@ export class PagePager implements Pager {
   #isBefore = false;
   /** The page before is no other: upstream shows its last page behind it as well. */
   #isAgain = false;
+  /** The page that was read last may still be the last one, which its flag says. */
+  #mayBeLast: boolean;
+  #isLast = false;
 
-  constructor(from: Resume) {
+  constructor(from: Resume, hasFlag: boolean) {
     this.#read = from;
+    this.#mayBeLast = hasFlag;
     this.#tail = Buffer.from(from.overlap ?? '', 'base64');
   }
 
@@ -41,6 +46,11 @@ export class PagePager implements Pager {
     const before = { by: 'offset', offset: pageOf(place) - 1 } as const;
     this.#isBefore = false;
     this.#isAgain = false;
+    if (this.#mayBeLast && !isFirst(place) && this.#tail.length > 0) {
+      this.#mayBeLast = false;
+      const last = await ask(before, 0);
+      if (last.outcome !== 'ok' || last.page.next === null) return this.#asLast(last, identify);
+    }
     for (let tries = 1; ; tries += 1) {
       const asked = await ask(place, 0);
       this.#known = 0;
@@ -74,6 +84,16 @@ export class PagePager implements Pager {
     }
   }
 
+  /** What the page that was read last has got, in place of the page behind it. */
+  #asLast(last: Answer<FetchedPage>, identify: PagerMeans['identify']): Answer<FetchedPage> {
+    if (last.outcome !== 'ok') return last;
+    const end = overlapEnd(identify(last.page), this.#tail);
+    this.#isLast = end < last.page.records.length;
+    this.#isBefore = this.#isLast;
+    this.#known = end < 0 ? null : this.#isLast ? end : 0;
+    return this.#isLast ? last : { ...last, page: noRows() };
+  }
+
   accept(): number | null {
     this.inserted ||= !this.#isBefore && (this.#known ?? 0) > 0;
     return this.#known;
@@ -89,8 +109,9 @@ export class PagePager implements Pager {
       this.#read = { resume, overlap: this.#tail.toString('base64') };
     }
     // A page of rows that were read may be one that many came in before.
-    const isEnd = count === 0 || (this.#isAgain && pageOf(place) > 1);
-    return isEnd || (page.next === null && !this.#isBefore) ? null : resume;
+    const isOver = count === 0 || (this.#isAgain && pageOf(place) > 1);
+    const isLast = page.next === null && (this.#isLast || !this.#isBefore);
+    return isOver || isLast ? null : resume;
   }
 
   past(place: Place, page: Page, identified: Identified): Place {

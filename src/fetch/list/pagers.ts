@@ -34,7 +34,7 @@ export function pagerFor(pagination: Pagination, from: Resume, now: number): Pag
     case 'offset':
       return new OffsetPager(from);
     case 'page':
-      return new PagePager(from);
+      return new PagePager(from, pagination.more !== undefined);
     case 'window': {
       const { window } = pagination;
       invariant(window !== undefined, 'windows are declared with their style');

@@ -191,6 +191,42 @@ describe('a place that is refused', () => {
   });
 });
 
+describe('the flag of numbered pages', () => {
+  test.each([
+    ['ids', (id: string) => ({ id })],
+    ['no ids', (n: string) => ({ n })],
+  ])('A29: has nothing asked for behind the last page, with %s', async (_, rowOf) => {
+    const world = await standingSandbox();
+    const rows = Array.from({ length: 30 }, (_, n) => rowOf(`r${n}`));
+    const refused: number[] = [];
+    const list = await aList(world, {
+      settings: { pagination: { style: 'page', more: 'has_more' } },
+      wrap: (stream) =>
+        answeredBy(stream, async ({ query }) => {
+          const page = Number(Object.fromEntries(query).page);
+          const from = (page - 1) * 10;
+          if (from < rows.length) {
+            return answerWith(rows.slice(from, from + 10), { has_more: from + 10 < rows.length });
+          }
+          refused.push(page);
+          const cause = new ExportError('upstream_refused', 'no such page', { next: 'none' });
+          return { outcome: 'refused', status: 404, cause };
+        }),
+    });
+
+    for (const more of [0, 1, 8, 1, 25]) {
+      rows.push(...Array.from({ length: more }, (_, n) => rowOf(`r${rows.length + n}`)));
+      list.restart();
+      await world.clock.advance(minuteMs);
+      expect(await list.readToTail()).toBe(more === 0 ? 30 : more);
+    }
+
+    expect(refused).toEqual([]);
+    expect(await list.conditions()).toEqual([]);
+    expect((await list.records()).length).toBe(rows.length);
+  });
+});
+
 test('A28: a changed paging reads the list again from its start, without repeats and without halting', async () => {
   const world = await standingSandbox();
   const spool = await aSpool();
