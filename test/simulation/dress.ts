@@ -15,8 +15,8 @@ export interface Dress {
   readonly within: 'cursor' | 'offset' | 'page';
   /** A flag says whether there is more, and a cursor stands there always. */
   readonly flagged: boolean;
-  /** What stands behind the last page, where pages have numbers. */
-  readonly beyond: 'nothing' | 'last';
+  /** What stands behind the last page, where pages have numbers; a refusal has a flag before it. */
+  readonly beyond: 'nothing' | 'last' | 'refusal';
   readonly stepMs: number;
   readonly lagMs: number;
   /** A length that is wrong is left alone. */
@@ -35,7 +35,7 @@ export function dressOf({ paging, cursor, total }: Traits, random: Random): Dres
   const drawn = random.pick(styles[paging] ?? [paging]);
   // That its cursors lead to the same page again and again looks like a window of which no more is shown.
   const style = drawn === 'window' && cursor.end === 'again' ? 'next_url' : drawn;
-  const beyond = random.pick(['nothing', 'nothing', 'nothing', 'last'] as const);
+  const beyond = random.pick(['nothing', 'nothing', 'last', 'refusal'] as const);
   return {
     style,
     within: paging === 'offset' ? random.pick(['offset', 'page']) : 'cursor',
@@ -55,7 +55,8 @@ export function isNumbered({ style, within }: Dress): boolean {
 
 /** As the config would have it. */
 export function pagingOf(dress: Dress): Pagination {
-  const { style, within, flagged, stepMs, lagMs, total } = dress;
+  const { style, within, beyond, stepMs, lagMs, total } = dress;
+  const flagged = dress.flagged || (isNumbered(dress) && beyond === 'refusal');
   const times = { from_param: 'from', to_param: 'to', time_format: 'epoch_ms' } as const;
   return {
     ...pagination,

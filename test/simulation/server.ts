@@ -86,11 +86,15 @@ export class ModelServer {
 
   #numberedPage(number: number, limit: number, now: number): Answer<Body> {
     const rows = this.#rows(now);
+    const { beyond } = this.#dress;
     const last = Math.max(0, Math.ceil(rows.length / limit) - 1);
-    const from = (this.#dress.beyond === 'last' ? Math.min(number, last) : number) * limit;
+    if (beyond === 'refusal' && number > last) return refused(404);
+    const from = (beyond === 'last' ? Math.min(number, last) : number) * limit;
     const page = rows.slice(from, from + limit);
     if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
-    return this.#answerOf(page, undefined, this.#traits.total === 'exact' ? rows.length : null);
+    const total = this.#traits.total === 'exact' ? rows.length : null;
+    const flag = beyond === 'refusal' ? { has_more: number < last } : {};
+    return this.#answerOf(page, undefined, total, flag);
   }
 
   /** What is shown of the window that is asked for. */
@@ -106,9 +110,11 @@ export class ModelServer {
     rows: readonly ModelRecord[],
     next: string | null | undefined,
     total?: number | null,
+    flag: object = {},
   ): Answer<Body> {
     const { members, headers } = envelopeOf(next, this.#query, this.#dress);
-    const answer = answerOf(rows, { ...members, ...(total === undefined ? {} : { total }) });
+    const length = total === undefined ? {} : { total };
+    const answer = answerOf(rows, { ...members, ...length, ...flag });
     return answer.outcome === 'ok' ? { ...answer, headers } : answer;
   }
 

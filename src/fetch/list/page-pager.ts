@@ -87,8 +87,9 @@ export class PagePager implements Pager {
   /** What the page that was read last has got, in place of the page behind it. */
   #asLast(last: Answer<FetchedPage>, identify: PagerMeans['identify']): Answer<FetchedPage> {
     if (last.outcome !== 'ok') return last;
-    const end = overlapEnd(identify(last.page), this.#tail);
-    this.#isLast = end < last.page.records.length;
+    const standing = identify(last.page);
+    const end = overlapEnd(standing, this.#tail, standing.count);
+    this.#isLast = end < standing.count;
     this.#isBefore = this.#isLast;
     this.#known = end < 0 ? null : this.#isLast ? end : 0;
     return this.#isLast ? last : { ...last, page: noRows() };
