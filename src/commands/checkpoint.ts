@@ -17,6 +17,7 @@ import { askBeside } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
+import { parentsText, rotationText } from './shared/stream-facts.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 /** Options of all three. */
@@ -44,11 +45,21 @@ export const show = defineCommand({
 });
 
 function factsOf(
-  { checkpoint, caught_up_at, error }: StreamState,
+  { checkpoint, caught_up_at, error, parents }: StreamState,
   extent: StreamExtent | null,
   stream: string,
 ): Parameters<typeof factLines>[0] {
   const { records = 0, places = 0, knownSince, oldestPlace, newestPlace } = extent ?? {};
+  if (parents !== undefined) {
+    return [
+      ['stream', stream],
+      ['checkpoint', time(checkpoint?.savedAt)],
+      ['parents', parentsText(parents)],
+      ['rotation', rotationText(parents)],
+      ['caught up', time(caught_up_at)],
+      ['last error', error?.message ?? '-'],
+    ];
+  }
   return [
     ['stream', stream],
     ['checkpoint', checkpoint === null ? 'none' : time(checkpoint.savedAt)],

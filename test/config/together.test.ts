@@ -257,3 +257,42 @@ test('parseConfig reads what is set', () => {
     retry: { minMs: 2_000, maxMs: 300_000 },
   });
 });
+
+test.each([
+  ['{ of: tickts, id: ticket_id }', 'unknown source "tickts"; did you mean tickets?'],
+  ['{ of: more, id: id }', 'leads in a circle'],
+  [`{ of: tickets, id: ticket_id, where: 'event.severity_id > 1' }`, 'leave where out'],
+  [`{ of: audit, id: id, where: 'event.severty_id > 1' }`, 'severty_id'],
+  [`{ of: audit, id: id, where: 'event.' }`, 'where'],
+  ['{ ids: [tkt-1, ".."] }', '".." under each.ids cannot stand in a path'],
+  ['{ ids: [] }', 'each'],
+  ['{ of: tickets }', 'id'],
+])('parseConfig tells why parents cannot come from %s', (each, said) => {
+  const lines = flawLines(
+    withFirst(
+      'sources',
+      `  more: { type: ticket_events, upstream: ops, each: ${each} }
+  tickets: { type: tickets, upstream: ops }
+  audit: { type: audit_events, upstream: edge }`,
+    ),
+  );
+
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(/^c.yaml:2:\d+ sources.more/);
+  expect(lines[0]).toContain(said);
+});
+
+test('parseConfig finds parents that come from each other', () => {
+  const lines = flawLines(
+    withFirst(
+      'sources',
+      `  one: { type: ticket_events, upstream: ops, each: { of: two, id: a } }
+  two: { type: changes, upstream: ops, each: { of: one, id: b } }`,
+    ),
+  );
+
+  expect(lines.map((line) => line.replace(/^.*?sources/, 'sources'))).toEqual([
+    'sources.one.each.of: one takes its parents from two takes its parents from one: that leads in a circle',
+    'sources.two.each.of: two takes its parents from one takes its parents from two: that leads in a circle',
+  ]);
+});

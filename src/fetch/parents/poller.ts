@@ -60,6 +60,10 @@ export interface ParentsState {
   readonly rotation_ms: number | null;
 }
 
+/** So few are counted at each poll, and more of them once a minute. */
+const countedAlways = 1_000;
+const countEveryMs = 60_000;
+
 /** Parents that are picked at a time, and of these asked at the same time. */
 const batchMax = 32;
 const askedAtOnce = 4;
@@ -90,6 +94,7 @@ export class ParentsPoller {
   /** When a parent was answered last. */
   #answeredAt = Number.NEGATIVE_INFINITY;
   #counts: ParentCounts | null = null;
+  #countedAt = 0;
 
   constructor(means: ParentsMeans) {
     this.#means = means;
@@ -111,10 +116,7 @@ export class ParentsPoller {
     try {
       await this.#load();
       const result = await this.#read(signal);
-      this.#counts = await this.#means.spool.parents.counts(
-        this.#means.stream.name,
-        this.#means.clock.now(),
-      );
+      await this.#count();
       return result;
     } catch (error) {
       this.#checkpoint = null;
@@ -123,6 +125,15 @@ export class ParentsPoller {
         ? mismatch(error)
         : { outcome: 'retry', cause: error };
     }
+  }
+
+  /** Looks at all of them, so that it is done now and then where they are many. */
+  async #count(): Promise<void> {
+    const { spool, stream, clock } = this.#means;
+    const isMany = this.#counts !== null && this.#counts.parents > countedAlways;
+    if (isMany && clock.now() - this.#countedAt < countEveryMs) return;
+    this.#countedAt = clock.now();
+    this.#counts = await spool.parents.counts(stream.name, clock.now());
   }
 
   get #held(): ParentsCheckpoint {
@@ -145,6 +156,7 @@ export class ParentsPoller {
       await this.#commit(ids.map((id) => ({ stream: name, id, as: 'found' })));
     }
     this.#knowsAll = true;
+    await this.#count();
   }
 
   async #read(signal: AbortSignal): Promise<PollResult> {

@@ -65,7 +65,13 @@ async function aStream({ ids, object, immutable = false, spool: given }: Wishes)
             return answer(served, request);
           },
           {
-            ...{ name: `src:${id}`, records: 'log', immutable, fingerprint: `made up ${id}` },
+            ...{
+              name: `src:${id}`,
+              records: 'log',
+              time: ['at'],
+              immutable,
+              fingerprint: `made up ${id}`,
+            },
             request: { path: `/${encodeURIComponent(id)}`, template: '/{parent_id}', query: [] },
           },
         );
@@ -380,4 +386,16 @@ test('an id that no path can hold is never asked for', async () => {
   await face.append({ stream: 'other', pages: [page], checkpoint: null });
 
   expect(committed).toEqual([[{ stream: 'src', id: 'ok', as: 'noticed' }]]);
+});
+
+test('what has been quiet for long is not asked again with the next poll', async () => {
+  const ids = Array.from({ length: 100 }, (_, n) => `p${n}`);
+  const { served, asked, poll } = await aStream({ ids });
+  for (const id of ids) served.set(id, [{ id, at: '2020-01-01T00:00:00Z' }]);
+  await poll();
+  asked.length = 0;
+
+  await poll();
+
+  expect(asked).toEqual([]);
 });
