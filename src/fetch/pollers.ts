@@ -13,7 +13,8 @@ import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
 import type { Found } from './own-pages.ts';
 import type { PlannedParents } from './parents/feed.ts';
-import { ParentsPoller, type ParentsState } from './parents/poller.ts';
+import { ParentsPoller } from './parents/poller.ts';
+import type { ParentsState } from './parents/state.ts';
 import { type PushMeans, PushPoller } from './push/poller.ts';
 import type { Deliveries } from './stream-runner.ts';
 

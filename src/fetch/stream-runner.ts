@@ -7,7 +7,7 @@ import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { PollResult } from './outcome.ts';
-import type { ParentsState } from './parents/poller.ts';
+import type { ParentsState } from './parents/state.ts';
 import type { Timetable } from './schedule.ts';
 import { notDecided, StreamHealth } from './stream-health.ts';
 import type { Turns } from './turns.ts';

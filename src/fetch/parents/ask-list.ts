@@ -21,6 +21,11 @@ const openMax = 64;
 /** How long changes of all records at once have to stay, before they are told. */
 const patienceMs = 15 * 60_000;
 
+/** What is found of each list where it is found of one. */
+const shared: ReadonlySet<string> = new Set([
+  ...(['source.paging_suspected', 'source.checkpoint_reset', 'schema_drift'] as const),
+]);
+
 /** What came of a list. */
 export type ListAsked = PollResult & { readonly checkpoint: ListCheckpoint | null };
 
@@ -110,7 +115,7 @@ export class ListAsker {
   #newsOf({ context, body, uids }: NewPage, told: FoundRecord[]): readonly NewPage[] {
     const records: readonly FoundRecord[] = JSON.parse(Buffer.from(body).toString()); // own-pages.ts
     const kept = records.flatMap((record, at) =>
-      record.condition === 'integrity_violation' || this.#isNews(record.condition)
+      !shared.has(record.condition) || this.#isNews(record.condition)
         ? [{ record, uid: Buffer.from(uids.subarray(at * uidBytes, (at + 1) * uidBytes)) }]
         : [],
     );

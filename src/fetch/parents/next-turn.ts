@@ -148,3 +148,29 @@ function lostFinding(id: string, cause: ExportError): Finding {
     details: { parent: id, reason: cause.message },
   };
 }
+
+/** True for a failure that says nothing of the parent: rights, limits, upstream as a whole. */
+export function isUpstreams(one: Asked): boolean {
+  if (one.outcome === 'done') return false;
+  return one.status === 429 || (one.outcome === 'denied' && one.status !== 403);
+}
+
+/** True for a refusal of one that was told as lost, which says nothing new of anything. */
+export function isExpected(one: Asked): boolean {
+  const isRefused = one.outcome !== 'done' && one.outcome !== 'retry' && !isUpstreams(one);
+  return isRefused && one.known.refused?.told === true;
+}
+
+/** Begins elsewhere, so that those that always fail do not keep the others waiting. */
+export function turned<T>(rows: readonly T[], skipped: number): readonly T[] {
+  const at = skipped % rows.length;
+  return [...rows.slice(at), ...rows.slice(0, at)];
+}
+
+/** Tells that there are more than are remembered. */
+export function fullFinding({ name }: { readonly name: string }): Finding {
+  return {
+    condition: 'source.parents_full',
+    message: `${name} has as many parents as are remembered; others are not read until one of these is gone`,
+  };
+}

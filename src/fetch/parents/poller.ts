@@ -15,7 +15,6 @@ import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
 import type { ParentsReading } from '../../contracts/definition.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import type { ParentsStream } from '../../contracts/source.ts';
 import type {
   FetchSpool,
   NewPage,
@@ -28,10 +27,20 @@ import { mismatch, type PollResult } from '../outcome.ts';
 import { conditionRecord, type Finding, ownPage, pageContext } from '../own-pages.ts';
 import { ListAsker, type ListAskerMeans } from './ask-list.ts';
 import { askObject } from './ask-object.ts';
-import { type Asked, afterAnswer, afterRefusal, shrunk } from './next-turn.ts';
+import {
+  type Asked,
+  afterAnswer,
+  afterRefusal,
+  fullFinding,
+  isExpected,
+  isUpstreams,
+  shrunk,
+  turned,
+} from './next-turn.ts';
 import {
   freshParentsCheckpoint,
   type ParentsCheckpoint,
+  type ParentsState,
   readParentState,
   readParentsCheckpoint,
 } from './state.ts';
@@ -44,20 +53,6 @@ export interface ParentsMeans extends ListAskerMeans {
   readonly random: () => number;
   /** All parents that are known already, a few at a time, where the process begins. */
   readonly known: () => AsyncIterable<readonly string[]>;
-}
-
-/** What status shows of a stream's parents. */
-export interface ParentsState {
-  readonly known: number;
-  /** Something new came of them lately. */
-  readonly active: number;
-  /** Denied or gone, or failing; and those that change no more. */
-  readonly lost: number;
-  readonly ended: number;
-  /** They are to be asked now. */
-  readonly due: number;
-  /** How long the one that was asked last in rotation had waited for it; null: none came round. */
-  readonly rotation_ms: number | null;
 }
 
 /** So few are counted at each poll, and more of them once a minute. */
@@ -200,6 +195,7 @@ export class ParentsPoller {
       for (const row of left) {
         const one = await this.#ask(row, signal);
         asked.push(one);
+        if (isExpected(one)) continue;
         failures = one.outcome === 'done' ? 0 : isUpstreams(one) ? failuresMax : failures + 1;
         if (failures >= failuresMax) break;
       }
@@ -237,7 +233,8 @@ export class ParentsPoller {
     if (asked.some(({ outcome }) => outcome === 'done')) this.#answeredAt = now;
     const until = this.#until;
     const { parents = 0 } = this.#counts ?? {};
-    const isDown = asked.length >= failuresMax && asked.every(({ outcome }) => outcome !== 'done');
+    const failures = asked.filter((one) => one.outcome !== 'done' && !isExpected(one));
+    const isDown = failures.length >= failuresMax && this.#answeredAt < now;
     const rules = { now, until, parents, sweepMs: reading.sweepMs, answeredAt: this.#answeredAt };
     const changes: ParentChange[] = [];
     const pages: NewPage[] = [];
@@ -262,7 +259,7 @@ export class ParentsPoller {
       if (finding !== undefined) findings.push(finding);
       if (one.outcome !== 'done') continue;
       if (one.page) pages.push(one.page);
-      const gone = stream.object === undefined && isImmutable(stream, row.id) ? shrunk(one) : null;
+      const gone = stream.listOf(row.id)?.immutable ? shrunk(one) : null;
       if (gone !== null) findings.push(gone);
     }
     if (this.#counts?.isFull && this.#isNews('source.parents_full'))
@@ -277,7 +274,6 @@ export class ParentsPoller {
     findings: readonly Finding[] = [],
   ): Promise<void> {
     const { stream, spool, clock, found } = this.#means;
-    const { name } = stream;
     const now = clock.now();
     const records = findings.map((finding) => conditionRecord(stream, finding, now));
     const uids = findings.map(({ condition, message }) =>
@@ -286,7 +282,7 @@ export class ParentsPoller {
     const context = pageContext(stream, 'condition', now);
     const own = records.length === 0 ? [] : [ownPage(context, records, uids)];
     const checkpoint = this.#held;
-    await spool.append({ stream: name, pages: [...pages, ...own], checkpoint, parents });
+    await spool.append({ stream: stream.name, pages: [...pages, ...own], checkpoint, parents });
     for (const record of records) found?.(record);
   }
 
@@ -299,27 +295,4 @@ export class ParentsPoller {
     this.#checkpoint = { ...this.#held, told: { ...told, [condition]: now } };
     return true;
   }
-}
-
-/** True for a failure that says nothing of the parent: rights, limits, upstream as a whole. */
-function isUpstreams(one: Asked): boolean {
-  if (one.outcome === 'done') return false;
-  return one.status === 429 || (one.outcome === 'denied' && one.status !== 403);
-}
-
-function isImmutable(stream: ParentsStream, id: string): boolean {
-  return stream.listOf(id)?.immutable === true;
-}
-
-/** Begins elsewhere, so that those that always fail do not keep the others waiting. */
-function turned<T>(rows: readonly T[], skipped: number): readonly T[] {
-  const at = skipped % rows.length;
-  return [...rows.slice(at), ...rows.slice(0, at)];
-}
-
-function fullFinding({ name }: ParentsStream): Finding {
-  return {
-    condition: 'source.parents_full',
-    message: `${name} has as many parents as are remembered; others are not read until one of these is gone`,
-  };
 }

@@ -78,3 +78,17 @@ export function readParentState(held: JsonObject | null, now: number): ParentSta
   const fresh = { askedAt: 0, changedAt: now };
   return parentState.parse(parentState.safeParse(held).data ?? fresh);
 }
+
+/** What status shows of a stream's parents. */
+export interface ParentsState {
+  readonly known: number;
+  /** Something new came of them lately. */
+  readonly active: number;
+  /** Denied or gone, or failing; and those that change no more. */
+  readonly lost: number;
+  readonly ended: number;
+  /** They are to be asked now. */
+  readonly due: number;
+  /** How long the one that was asked last in rotation had waited for it; null: none came round. */
+  readonly rotation_ms: number | null;
+}

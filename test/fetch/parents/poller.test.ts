@@ -399,3 +399,25 @@ test('what has been quiet for long is not asked again with the next poll', async
 
   expect(asked).toEqual([]);
 });
+
+test('parents that were told as lost make no stream fail when only they are asked again', async () => {
+  const ids = Array.from({ length: 12 }, (_, n) => `p${n}`);
+  const { served, asked, poll, pollFor, held, spool, clock } = await aStream({ ids });
+  for (const id of ids) served.set(id, id === 'p0' ? [{ id, at: '2020-01-01T00:00:00Z' }] : 404);
+  await pollFor(20 * minuteMs);
+  const rows = await spool.parents.due('src', Number.MAX_SAFE_INTEGER, 32);
+  const was = rows.find(({ id }) => id === 'p0')?.due ?? 0;
+  const later = { was, rank: 1, due: 2 ** 50, state: { askedAt: 1, changedAt: 1 } } as const;
+  await spool.append({
+    ...{ stream: 'other', pages: [], checkpoint: null },
+    parents: [{ stream: 'src', id: 'p0', as: 'asked', ...later }],
+  });
+  asked.length = 0;
+
+  await clock.advance(8 * dayMs);
+  const { outcome } = await poll();
+
+  expect((await held()).conditions).toHaveLength(11);
+  expect(new Set(asked)).toEqual(new Set(ids.slice(1)));
+  expect(outcome).toBe('done');
+});
