@@ -8,11 +8,12 @@ import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
-import { type ListCheckpoint, parseCheckpoint } from '../fetch/list/checkpoint.ts';
+import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
 import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { lookInto, type Store } from '../hold/store.ts';
+import { timeText } from '../tools/time-text.ts';
 import { lastError, notice, parents } from './standing.ts';
 
 const text = z.string().nullable().catch(null);
@@ -161,18 +162,19 @@ function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
   return {
     savedAt,
     order: list?.growth.order ?? null,
-    resume: resumeText(list?.end.resume ?? null),
+    resume: list === null ? null : resumeText(list),
     watermark: list?.memory.watermark ?? null,
     swept: list?.whole.swept ?? null,
   };
 }
 
-function resumeText(resume: ListCheckpoint['end']['resume']): string | null {
+function resumeText({ end: { resume }, fingerprint }: ListCheckpoint): string | null {
   if (resume === null) return null;
-  if (resume.by === 'offset') return `record ${resume.offset}`;
-  return resume.cursor === null
-    ? 'the first page'
-    : `cursor with digest ${digestOf(resume.cursor)}`;
+  const { window } = resume;
+  const of = window === undefined ? '' : ` of the window from ${timeText(window.from)}`;
+  if (resume.by === 'offset') return `${unitOf(fingerprint)} ${resume.offset}${of}`;
+  const { cursor } = resume;
+  return `${cursor === null ? 'the first page' : `cursor with digest ${digestOf(cursor)}`}${of}`;
 }
 
 /** Enough to see whether two cursors are the same, and nothing to ask upstream with. */

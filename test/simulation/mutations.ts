@@ -16,9 +16,52 @@ export interface Mutation {
 }
 
 const collection = 'src/fetch/collection';
+const list = 'src/fetch/list';
 
 /** All of them. */
 export const mutations: readonly Mutation[] = [
+  {
+    ...{ of: 'list', file: `${list}/page-pager.ts` },
+    what: 'the page before is not asked for again',
+    from: "if (asked.outcome !== 'ok' || isFirst(place) || this.#tail.length === 0) return asked;",
+    to: 'if (Number.isFinite(tries)) return asked;',
+  },
+  {
+    ...{ of: 'list', file: `${list}/page-pager.ts` },
+    what: 'rows that have come in behind a page are passed over',
+    from: 'this.#isBefore = end < again.page.records.length;',
+    to: 'this.#isBefore = false;',
+  },
+  {
+    ...{ of: 'list', file: `${list}/window-pager.ts` },
+    what: 'a second lies between two windows',
+    from: 'const first = this.#startOf({ from: window.to, to: null });',
+    to: 'const first = this.#startOf({ from: window.to + 1_000, to: null });',
+  },
+  {
+    ...{ of: 'list', file: `${list}/window-pager.ts` },
+    what: 'a window is asked for that is not over',
+    from: 'wholeSecond(windows.now - windows.lagMs)',
+    to: 'wholeSecond(windows.now + 60_000)',
+  },
+  {
+    ...{ of: 'list', file: `${list}/window-pager.ts` },
+    what: 'a window is left at its first page',
+    from: 'return next === null ? this.leave(place) : { ...next, window };',
+    to: 'return this.leave(place);',
+  },
+  {
+    ...{ of: 'list', file: `${list}/read-back.ts` },
+    what: 'windows are not looked through again',
+    from: 'const from = Math.max(window.from, wholeSecond(horizon));',
+    to: 'const from = Math.max(window.from, wholeSecond(poll.now));',
+  },
+  {
+    ...{ of: 'list', file: `${list}/next-address.ts` },
+    what: 'of an address the query is left out',
+    from: 'return `${next.pathname}${next.search}`;',
+    to: 'return next.pathname;',
+  },
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
     what: 'a change counts as confirmed by whatever reading is next',

@@ -105,6 +105,65 @@ describe('get: the request', () => {
     expect(seen).toEqual(cursors);
   });
 
+  test('with a body is a POST of it, asked again after a refused token, and its values are hidden', async () => {
+    const { client, pages } = await upstream((asked, response) =>
+      json(response, pages().length < 2 ? 401 : 400, { error: { message: `no ${asked.body}` } }),
+    );
+    const body = { limit: 10, cursor: 'a-secret-place', filter: { text: 'é' } };
+
+    const answer = await client.get(asking('/search', { body }), never());
+
+    expect(answer).toMatchObject({ outcome: 'refused', cause: { details: { method: 'POST' } } });
+    expect(answer.outcome === 'refused' && answer.cause.message).not.toContain('a-secret-place');
+    expect(pages().map(({ method, path, body: sent }) => [method, path, JSON.parse(sent)])).toEqual(
+      [
+        ['POST', '/v1/search', body],
+        ['POST', '/v1/search', body],
+      ],
+    );
+    expect(pages()[1]?.headers).toMatchObject({
+      'content-type': 'application/json',
+      authorization: 'Bearer token-2',
+    });
+  });
+
+  test('without one is a GET, whatever else it has', async () => {
+    const { client, pages } = await upstream((_, response) => json(response, 200, page));
+
+    await client.get(asking('/a', { query: [['method', 'POST']], response: 'ndjson' }), never());
+
+    expect(pages()).toMatchObject([{ method: 'GET', body: '' }]);
+  });
+
+  test('with an address goes there at the origin of base_url, which no address leaves', async () => {
+    const { client, pages } = await upstream((_, response) => json(response, 200, page));
+    const address = '//elsewhere.example/v2?cursor=a%2Fb';
+
+    const answer = await client.get(asking('/list', { address, query: [['limit', '1']] }), never());
+    const bare = client.get(asking('/list', { address: '.evil.example/' }), never());
+
+    expect(answer).toMatchObject({ outcome: 'ok', url: expect.stringMatching(/^http:\/\/127/) });
+    expect(pages()).toMatchObject([{ path: address }]);
+    await expect(bare).rejects.toThrow('names no origin');
+    expect(pages().length).toBe(1);
+  });
+
+  test('for lines takes an answer without any only where upstream says that it is lines', async () => {
+    const type = { value: 'application/x-ndjson' };
+    const { client } = await upstream((_, response) => {
+      response.writeHead(200, { 'content-type': type.value }).end();
+    });
+    const ask = (response?: 'ndjson') =>
+      client.get(asking('/list', response === undefined ? {} : { response }), never());
+
+    const lines = await ask('ndjson');
+    const one = await ask();
+    type.value = 'application/json';
+    const untold = await ask('ndjson');
+
+    expect([lines, one, untold].map(({ outcome }) => outcome)).toEqual(['ok', 'retry', 'retry']);
+  });
+
   test('the services API uses its own token endpoint with HTTP Basic', async () => {
     const server = await serve((asked, response) =>
       json(

@@ -140,6 +140,12 @@ function printOf(fingerprint: string): { endpoint: string; style: string; paging
   return { endpoint: text(0, 3), style: text(3, 4), paging: text(3) };
 }
 
+/** What the offsets of a checkpoint with this fingerprint count. */
+export function unitOf(fingerprint: string): 'page' | 'record' {
+  const { paging } = printOf(fingerprint);
+  return paging.includes('"page_param"') ? 'page' : 'record';
+}
+
 /** True where the list's end is known, so that what is new there can be asked for. */
 export function knowsEnd({ whole, end }: ListCheckpoint): boolean {
   return whole.swept && end.resume !== null && !end.countAnew;

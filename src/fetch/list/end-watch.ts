@@ -100,6 +100,7 @@ export class EndWatch {
 
   /** That a window of time ends before all of it was read; its page is passed. */
   partOfWindow(place: Place, last: Last): PartRead | null {
+    if (place.window === undefined) return null;
     const { page, whole } = this.verdicts(place, { ...last, onward: null });
     const doubt = page ?? whole ?? null;
     return doubt && partRead(this.#stream, doubt);

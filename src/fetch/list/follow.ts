@@ -8,7 +8,7 @@ import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import { type CheckpointChange, joined } from './checkpoint.ts';
 import { CircleWatch, type Sameness } from './circle.ts';
-import { EndWatch, type Last, nonePassed, notKnown } from './end-watch.ts';
+import { EndWatch, type Last, notKnown } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
@@ -19,7 +19,7 @@ import { fetchWith, overlapMax, type Pager, type PagerMeans } from './pager.ts';
 import { pagerFor } from './pagers.ts';
 import { keysWithout, learnedFrom, type Stage, type Taken, type Tally } from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
-import type { Walk, Walked, WalkReader } from './walk.ts';
+import { anew, type Walk, type Walked, type WalkReader } from './walk.ts';
 
 /** Walks begun anew because rows moved, before the poll gives up. */
 const restartsMax = 3;
@@ -43,17 +43,6 @@ export async function follow(
   const moving = `reading ${name}: rows keep moving between pages`;
   const next = 'It is read again by itself; newest first (order_by and order), rows move less.';
   return { outcome: 'retry', cause: new ExportError('upstream_nonsense', moving, { next }) };
-}
-
-/**
- * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it
- * was: after a crash all from there on counts as unread.
- */
-function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
-  const from = { resume: first, overlap: null };
-  const step = (stage: Stage) => (stage.next === null ? walk.step(stage) : {});
-  const again = { ...walk, from, reading: 'known', passed: nonePassed } as const;
-  return walk.anchored ? { ...again, step } : again;
 }
 
 /** How one walk has ended: rows moved under it at a place, or not. */
@@ -139,11 +128,8 @@ class Following {
       }
       if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
       const stage = this.#stageOf(place, met);
-      const { staying } = this.#pager;
-      const isLeft = staying !== undefined && (onward === null || !sameWindow(onward, place));
-      const part = isLeft ? this.#end.partOfWindow(place, last) : null;
-      const stays = part && { next: null, onward: null, pager: staying ?? stage.pager };
-      this.#stage({ ...stage, ...stays }, asked.hidden);
+      const part = met.ended === undefined ? null : this.#end.partOfWindow(place, last);
+      this.#stage(part === null ? stage : this.#anew(stage), asked.hidden);
       if (part !== null) return part;
       if (!goesOn) {
         const verdicts = next === null ? this.#end.verdicts(place, last) : {};
@@ -267,6 +253,13 @@ class Following {
     return { ...met, ...around, place, overlap, nameless };
   }
 
+  /** A window that ends before all of it was read is read again from its start. */
+  #anew(stage: Stage): Stage {
+    const start = startOf(this.#reader.means.stream.pagination, stage.place);
+    const resume = () => ({ resume: start, overlap: null });
+    return { ...stage, next: start, onward: start, pager: { inserted: false, resume } };
+  }
+
   #pause(): Walked['paused'] {
     const { until } = this.#walk;
     if (this.#tail.isPause) return 'empty';
@@ -290,8 +283,9 @@ class Following {
       ...(gap === null ? {} : { told: { gaps: gap.gaps } }),
     };
     const change = joined(learned, step);
-    const isOnTrail = this.#walk.trail && place.by === 'cursor' && next !== null;
-    const trail = isOnTrail ? place.cursor : null;
+    // A window is found again by its time.
+    const isOnTrail = this.#walk.trail && place.window === undefined && next !== null;
+    const trail = isOnTrail && place.by === 'cursor' ? place.cursor : null;
     if (identities.length > 0 || changed.length > 0 || this.#reader.differs(change)) {
       this.#reader.stage(taken, change, { trail, findings: gap === null ? [] : [gap.finding] });
     }

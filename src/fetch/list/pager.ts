@@ -35,8 +35,6 @@ export interface Pager {
   resume(place: Place, next: Place | null): Resume;
   /** Where it goes on behind a part of the list that ends at `place`, though it was led on there. */
   leave?(place: Place): Place | null;
-  /** As this pager, where what was taken for the end of a part of the list is none. */
-  readonly staying?: Pick<Pager, 'inserted' | 'resume'>;
 }
 
 /** Asks for the page to go on at `place`. */

@@ -40,15 +40,19 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
   // Behind the last record nothing that is known is met; in an empty list, nothing is known.
   const growth = new Growth(!isFirst && again === 0 && memory.remembered.length > 0);
   const anew = isFirst ? begin(poll) : null;
+  // Some of the window may have been read.
+  const isAgain = startsWindow(poll) && !atEnd;
   const walk: Walk = {
     from: { resume, overlap },
     isPoll: !isFirst,
     ...(isFirst ? { tally: poll.memory.tally, passed: nonePassed } : {}),
     // Counting from the list's start is exact wherever new records turn up.
-    reading: isFirst ? 'known' : 'resume',
+    reading: isFirst || isAgain ? 'known' : 'resume',
     anchored: true,
     trail: true,
-    ...(isFirst ? {} : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
+    ...(isFirst || isAgain
+      ? {}
+      : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
     step: (stage) => {
       growth.note(stage);
       // What was the only page may have been pushed on: until the end nothing behind is unread.

@@ -20,6 +20,7 @@ import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import { samePlace } from './page.ts';
+import { isPartRead } from './paging-doubt.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter } from './stage.ts';
@@ -148,7 +149,9 @@ async function walk(poll: Poll, round: Round, until: number): Promise<Failure | 
     },
   });
   if (walked.outcome !== 'ok') {
-    if (tally.at !== null) await poll.commit({ whole: { round: current } });
+    // What is read again would be counted twice.
+    if (isPartRead(walked)) tally.at = null;
+    if (tally.at !== null || isPartRead(walked)) await poll.commit({ whole: { round: current } });
     return walked;
   }
   if (walked.paused !== null) {

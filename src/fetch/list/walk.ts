@@ -3,7 +3,7 @@
 import type { Failure } from '../../contracts/answer.ts';
 import type { ListEndpoint } from '../../contracts/source.ts';
 import type { CheckpointChange } from './checkpoint.ts';
-import type { Passed } from './end-watch.ts';
+import { nonePassed, type Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
 import type { Place } from './page.ts';
@@ -72,4 +72,15 @@ export interface Walked {
   readonly verdicts: Verdicts;
   /** Rows moved, so that it began anew at the start: what was new says nothing of where. */
   readonly restarted: boolean;
+}
+
+/**
+ * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it
+ * was: after a crash all from there on counts as unread.
+ */
+export function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
+  const from = { resume: first, overlap: null };
+  const step = (stage: Stage) => (stage.next === null ? walk.step(stage) : {});
+  const again = { ...walk, from, reading: 'known', passed: nonePassed } as const;
+  return walk.anchored ? { ...again, step } : again;
 }

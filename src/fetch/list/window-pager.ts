@@ -31,15 +31,12 @@ export class WindowPager implements Pager {
   /** Nothing is asked for from then on, though time goes on while the list is read. */
   readonly #upTo: number;
   #pager: Pager;
-  /** Of the window before, and where it was left. */
-  #left: Pager;
   #inserted = false;
 
   constructor(windows: Windows, from: Resume) {
     this.#windows = windows;
     this.#upTo = wholeSecond(windows.now - windows.lagMs);
     this.#pager = windows.pagerFor(from);
-    this.#left = this.#pager;
   }
 
   get overlap(): number {
@@ -76,7 +73,6 @@ export class WindowPager implements Pager {
   leave(place: Place): Place | null {
     const window = this.#windowOf(place);
     if (window === null) return null;
-    this.#left = this.#pager;
     const first = this.#startOf({ from: window.to, to: null });
     const upcoming = this.#windowOf(first);
     if (upcoming === null) return null;
@@ -97,15 +93,6 @@ export class WindowPager implements Pager {
     if (next.window?.from !== window.from) return { resume: next, overlap: null };
     const { resume, overlap } = this.#pager.resume(place, next);
     return { resume: { ...resume, window }, overlap };
-  }
-
-  /** As this, where the window that was left last is not at its end after all. */
-  get staying(): Pick<Pager, 'inserted' | 'resume'> {
-    const resume = (place: Place): Resume => {
-      const { resume, overlap } = this.#left.resume(place, null);
-      return { resume: { ...resume, ...within(this.#windowOf(place)) }, overlap };
-    };
-    return { inserted: this.inserted, resume };
   }
 
   #startOf(window: TimeWindow): Place {
