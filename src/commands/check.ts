@@ -21,7 +21,6 @@ import {
 } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
 import { planToLook } from './shared/looking.ts';
-import { parentsNotes } from './shared/parents-estimate.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */
 const answerWithinMs = 30_000;
@@ -40,14 +39,14 @@ export const check = defineCommand({
     const config = readConfig(file, { env: means.env });
     if (!connect) {
       const plan = await planToLook(config);
-      tellConfig(config, plan, means);
+      await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
       return 0;
     }
     const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
     try {
       const plan = planFrom(config, tools);
-      tellConfig(config, plan, means);
+      await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
       for await (const [what, cause] of answersOf(config, plan, tools)) {
@@ -71,15 +70,22 @@ async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise
   for (const line of whyLines(whereItRuns(config).config, plan)) out(`why   ${line}`);
 }
 
-function tellConfig(config: Config, plan: WholePlan, { out }: Means): void {
+async function tellConfig(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
   for (const line of summaryLines(config, plan)) out(line);
-  const notes = [...adviceLines(config), ...parentsNotes(plan.sources, config.state.dir)];
+  const notes = [...adviceLines(config), ...(await parentsLines(config, plan))];
   for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
   for (const stream of plan.sources.flatMap(({ streams }) => streams)) {
     if (stream.kind !== 'push') continue;
     out(`${painted('note', 'warn')}  sources.${stream.source}: this sends it a signed event:`);
     for (const line of deliveryExample(stream)) out(`      ${line}`);
   }
+}
+
+/** Reads the state, which is opened only for sources that need it. */
+async function parentsLines({ state }: Config, { sources }: WholePlan): Promise<string[]> {
+  if (sources.every(({ parents }) => parents === undefined)) return [];
+  const { parentsNotes } = await import('./shared/parents-estimate.ts');
+  return [...parentsNotes(sources, state.dir)];
 }
 
 function summaryLines(config: Config, plan: WholePlan): readonly string[] {

@@ -72,6 +72,11 @@ beforeAll(async () => {
       kind: 'counter',
       labels: ['condition', 'stream'],
     });
+    // Nor of deliveries; test/fetch/push has these.
+    served.set('sluice_stream_deliveries_total', {
+      kind: 'counter',
+      labels: ['source', 'stream', 'result'],
+    });
   } finally {
     await journey.close();
   }
