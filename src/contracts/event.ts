@@ -133,6 +133,8 @@ export interface PageContext {
   readonly company?: string;
   /** Whose list or object it is, e.g. a ticket's id, where the stream reads one of each. */
   readonly parent?: string;
+  /** It is an object that was told before, with another content. */
+  readonly isUpdate?: boolean;
   /** Epoch milliseconds at which the page was read. */
   readonly fetchedAt: number;
   /** What the headers of a delivery say, which is the page's one record. */

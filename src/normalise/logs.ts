@@ -94,7 +94,8 @@ export function logNormaliser(
     if (!complete(body, placing)) return baseEvent(record, uid, context);
 
     const chosen = chooseActivity?.(reading, -1);
-    eventClass.setActivity(event, chosen?.id ?? usualActivity(schemaClass, body), chosen?.caption);
+    const activity = chosen?.id ?? usualActivity(schemaClass, body, context);
+    eventClass.setActivity(event, activity, chosen?.caption);
     finish(event, metadata, reading, statusCaptions);
     for (const fill of fillMetadata) fill(metadata as Draft, placing, -1);
     if (plan.profiles.length > 0) metadata.profiles = plan.profiles;
@@ -209,12 +210,19 @@ function usualFiller(
 }
 
 /** What a record without an activity of its own most likely tells. */
-function usualActivity({ uid, usual, activities }: SchemaClass, body: Draft): number {
+function usualActivity(
+  { uid, usual, activities }: SchemaClass,
+  body: Draft,
+  { isUpdate }: PageContext,
+): number {
+  const idOf = (word: string) => {
+    const found = Object.entries(activities).find(([, caption]) => sameWord(caption, word));
+    return found && Number(found[0]);
+  };
+  if (isUpdate === true) return idOf('Update') ?? usual;
   if (uid === 4003) return body.rcode_id === undefined && body.answers === undefined ? usual : 2;
   if (uid !== 4002) return usual;
   const request = body.http_request;
   const method = isObject(request) ? request.http_method : undefined;
-  if (typeof method !== 'string') return usual;
-  const found = Object.entries(activities).find(([, caption]) => sameWord(caption, method));
-  return found === undefined ? other : Number(found[0]);
+  return typeof method === 'string' ? (idOf(method) ?? other) : usual;
 }

@@ -167,6 +167,10 @@ test('timelines and objects come out whole and once, whenever the program is kil
   expect(new Set(past.map(({ metadata }) => metadata.correlation_uid))).toEqual(new Set(named));
   for (const id of touched.investigations) {
     expect(lastOf('findings', id)?.unmapped?.evidence).toEqual(evidence(id));
+    const told = written(dir).filter(({ metadata }) => metadata.correlation_uid === id);
+    expect(told.map((event) => event.activity_name)).toEqual(
+      told.map((_, at) => (at === 0 ? 'Create' : 'Update')),
+    );
   }
   expect(lost()).toHaveLength(1);
   expect(shown.stdout).toContain(`entries/c-1: ${standing(tickets).length} parents`);

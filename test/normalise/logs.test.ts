@@ -2,18 +2,18 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { OcsfEvent } from '../../src/contracts/event.ts';
+import type { OcsfEvent, PageContext } from '../../src/contracts/event.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { compileNormaliser, type Mapping, mappingFlaws } from '../../src/normalise/normalise.ts';
 import { aContext, aUid } from './ocsf.ts';
 
-function normalised(record: Json, mapping?: Mapping): OcsfEvent {
+function normalised(record: Json, mapping?: Mapping, about: Partial<PageContext> = {}): OcsfEvent {
   const settings = { time: ['timestamp'], id: 'id' };
   const normalise = compileNormaliser(
     'log',
     mapping === undefined ? settings : { ...settings, mapping },
   );
-  return normalise(record, aUid, aContext('log'));
+  return normalise(record, aUid, { ...aContext('log'), ...about });
 }
 
 const flows: Mapping = {
@@ -164,6 +164,7 @@ describe('mapped logs', () => {
       mapping,
     );
     const anonymous = normalised({ title: 'Scan' }, mapping);
+    const again = normalised({ title: 'Scan' }, mapping, { isUpdate: true });
 
     expect(event).toMatchObject({
       class_uid: 2004,
@@ -175,6 +176,7 @@ describe('mapped logs', () => {
       finding_info: { uid: 'd-1', title: 'Scan' },
     });
     expect(anonymous).toMatchObject({ severity: 'Unknown', finding_info: { uid: aUid } });
+    expect([anonymous, again].map((one) => one.activity_name)).toEqual(['Create', 'Update']);
   });
 
   it('take mapped time, severity and message before the common names', () => {

@@ -53,6 +53,7 @@ export async function askObject(
   const { source, name, company = '', records: kind } = stream;
   const identifier = new Identifier({ source, company, stream: name });
   const uids = identifier.ownUid(['object', id, known.version + 1, digest]);
-  const context = { ...pageContext(stream, kind, now()), parent: id };
+  const again = known.version > 0 ? { isUpdate: true } : {};
+  const context = { ...pageContext(stream, kind, now()), parent: id, ...again };
   return { outcome: 'done', isFinal, digest, page: { context, body, items: '', kept: null, uids } };
 }

@@ -296,7 +296,7 @@ test('a timeline that is rewritten or shrinks is told, and both versions are del
 
 test('an object is told when it changes, also back, and no more once it is final', async () => {
   const object = { isFinal: ({ status }: { status?: unknown }) => status === 'COMPLETED' };
-  const { served, asked, pollFor, restart, held } = await aStream({ ids: ['a'], object });
+  const { served, asked, pollFor, restart, held, spool } = await aStream({ ids: ['a'], object });
   const states = [
     { id: 'a', status: 'RUNNING', step: 1 },
     { step: 1, status: 'RUNNING', id: 'a' },
@@ -314,6 +314,8 @@ test('an object is told when it changes, also back, and no more once it is final
 
   const [first, , ...others] = states;
   expect((await held()).records).toEqual(texts(first ?? {}, ...others));
+  const pages = await spool.read(0, 1 << 20);
+  expect(pages.map(({ context }) => context.isUpdate ?? false)).toEqual([false, true, true, true]);
   expect(asked.length).toBe(before);
 });
 
