@@ -110,7 +110,7 @@ function sourceLines({ unified, services, logs }: InitAnswers): readonly string[
     '    upstream: ops',
     '    every: 10s',
     `    path: ${quoted(logs ?? '')}`,
-    '    # pagination: { style: cursor } # or offset, or none; items, next and total name the answer’s members',
+    '    # pagination: { style: cursor } # or offset, page, link, next_url, window, none: see docs/paging.md',
     '    # mapping: # what the records mean; without one everything goes to unmapped',
     '    #   class: network_activity',
     '    #   fields: { src_endpoint.ip: client_ip, dst_endpoint.ip: server_ip }',
