@@ -111,10 +111,10 @@ export const mutations: readonly Mutation[] = [
     to: 'if (reading.flaw === null) {',
   },
   {
-    ...{ of: 'collection', file: `${collection}/generation.ts` },
+    ...{ of: 'collection', file: `${collection}/rotation.ts` },
     what: 'what is not listed is not asked for by its id',
-    from: "const there = withParent ? 'gone' : await stillThere(key);",
-    to: "const there = withParent || stillThere !== null ? 'gone' : 'there';",
+    from: "asks > asksMax ? 'unknown' : await stillThere(key);",
+    to: "asks > asksMax ? 'unknown' : stillThere === null ? 'there' : 'gone';",
   },
   {
     ...{ of: 'collection', file: `${collection}/generation.ts` },
@@ -156,8 +156,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'collection', file: `${collection}/known.ts` },
     what: 'what waits to be confirmed is not looked at again',
-    from: 'mark === undefined || mark.waits',
-    to: 'mark === undefined',
+    from: 'place === undefined || this.#hasFlag(place, waits)',
+    to: 'place === undefined',
   },
   {
     ...{ of: 'collection', file: `${collection}/entities.ts` },

@@ -13,7 +13,8 @@ import { contentHash } from './canonical.ts';
 import { type Entity, keyParts } from './entities.ts';
 import { absenceRule, compare, type Difference, driftedFields } from './judge.ts';
 import type { KnownEntities } from './known.ts';
-import type { EntityTaker, Reading } from './reader.ts';
+import type { EntityTaker } from './listed.ts';
+import type { Reading } from './reader.ts';
 import type { Change } from './records.ts';
 import { askedOnce, type StillThere } from './rotation.ts';
 import type { EntityState } from './state.ts';
@@ -154,7 +155,7 @@ export class Generation implements EntityTaker {
     const ids = fresh.slice(0, namedMax).map(({ id }) => id);
     this.findings.push({
       condition: 'source.scope_lost',
-      message: `${fresh.length} of ${stream.name} cannot be read by their ids: denied; what is known of them stays as it is`,
+      message: `${fresh.length} of ${stream.name} cannot be read by their ids: denied, or listed and not found; what is known of them stays as it is`,
       details: { ids, denied: fresh.length, reason: cause.message },
     });
   }

@@ -109,7 +109,9 @@ export class CollectionPoller {
       },
     });
     const { size: known } = this.#known;
-    const round = { now: clock.now(), sweepMs: rules.sweepMs, known, rotation: before.rotation };
+    const { rotation } = before;
+    const isLasting = before.incomplete + 1 >= incompleteMax;
+    const round = { now: clock.now(), sweepMs: rules.sweepMs, known, rotation, isLasting };
     const reading = await this.#reader.read(generation, round, signal);
     if (reading.outcome === 'ok')
       return await this.#look(generation, { before, next, reading }, signal);
@@ -170,11 +172,7 @@ export class CollectionPoller {
     });
     if (flaw === null) return this.#done(fresh, generation.unsure, left);
     if (!isLasting) return { ...flaw, outcome: 'retry' };
-    this.#means.log.warn('the configuration cannot be read whole, so no removal is told', {
-      error: flaw.cause.message,
-      readings: incomplete,
-    });
-    return { outcome: 'done', fresh, more: false };
+    return { outcome: 'done', fresh, more: false, doubt: flaw.cause };
   }
 
   /**

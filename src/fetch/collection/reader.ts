@@ -6,7 +6,6 @@
 // as it should be. One that is not is good for what it shows. Of an entity that is as it was, no
 // more is looked at than its digest.
 
-import { createHash } from 'node:crypto';
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
@@ -19,19 +18,9 @@ import {
   entityOf,
   keyParts,
 } from './entities.ts';
-import { digestText, type KnownEntities } from './known.ts';
+import { type EntityTaker, idAt, ListedEntities, nothingListed } from './listed.ts';
 import { type Rotation, Round, type RoundMeans } from './rotation.ts';
 import { type ReaderMeans, WholeList } from './whole-list.ts';
-
-/** What a reading gives its entities to. */
-export interface EntityTaker {
-  /** What is known before; what the reading sees is noted there. */
-  readonly known: Pick<KnownEntities, 'begin' | 'see' | 'unsee' | 'isAsListed' | 'isDenied'>;
-  /** Entities that are new, may have changed, or were asked by their ids. */
-  take(entities: readonly Entity[]): Promise<void>;
-  /** Entities that are denied by their ids while others are not, as the list shows them. */
-  deny(entities: readonly Entity[], failure: Failure): Promise<void>;
-}
 
 /** One reading. What is missing from an incomplete one says nothing. */
 export interface Reading {
@@ -45,13 +34,18 @@ export interface Reading {
   readonly rotation?: Rotation;
 }
 
+/** What a reading goes by. */
+export interface ReadingMeans extends RoundMeans {
+  readonly rotation?: Rotation | undefined;
+  /** The readings before it were incomplete: what keeps this one from being whole is there to stay. */
+  readonly isLasting: boolean;
+}
+
 /** What is known of one entity; `flaw` where it cannot be told. */
 type DetailRead = readonly Entity[] | 'gone' | { readonly flaw: Failure };
 
 /** So many are not denied each by itself. */
 const deniedMax = 10;
-
-const nothingListed: Element = { value: {}, text: '{}', id: null };
 
 /** Reads one collection. */
 export class CollectionReader {
@@ -66,7 +60,7 @@ export class CollectionReader {
   /** One reading of everything. A failure is one of the list's first page. */
   async read(
     taker: EntityTaker,
-    { rotation, ...means }: RoundMeans & { readonly rotation?: Rotation | undefined },
+    { rotation, isLasting, ...means }: ReadingMeans,
     signal: AbortSignal,
   ): Promise<Answer<Reading>> {
     if (this.#stream.single === true) return await this.#readSingle(taker, signal);
@@ -79,7 +73,7 @@ export class CollectionReader {
     if (this.#stream.detail === undefined) {
       return { outcome: 'ok', asked: null, flaw, isEndless, left: 0 };
     }
-    const details = await this.#readDetails({ taker, listed }, signal);
+    const details = await this.#readDetails({ taker, listed, isLasting }, signal);
     flaw ??= details.flaw;
     const { left, after } = round;
     return { outcome: 'ok', asked: details.asked, flaw, isEndless, left, rotation: after };
@@ -96,20 +90,28 @@ export class CollectionReader {
   }
 
   async #readDetails(
-    { taker, listed }: { readonly taker: EntityTaker; readonly listed: ListedEntities },
+    {
+      taker,
+      listed,
+      isLasting,
+    }: Pick<ReadingMeans, 'isLasting'> & { taker: EntityTaker; listed: ListedEntities },
     signal: AbortSignal,
   ): Promise<{ readonly asked: ReadonlySet<string>; readonly flaw: Failure | null }> {
     const { kind, ids } = this.#stream.entity;
     const asked = new Set<string>();
-    const missing = new Set<string>();
+    const missing = new Map<string, Entity>();
     const denied: Entity[] = [];
     let refusal: Failure | null = null;
     let flaw: Failure | null = null;
     for (const { key, id, text, listed: digest } of listed.round.chosen()) {
       const element = elementOf(JSON.parse(text), Buffer.from(text), ids) ?? nothingListed;
       const read = await this.#readDetail(id, element, signal);
+      const asListed = () => ({
+        ...entityOf([kind, id ?? ''], { ...element, id: id ?? '' }),
+        listed: digest,
+      });
       if (read === 'gone') {
-        missing.add(id ?? '');
+        missing.set(id ?? '', asListed());
         taker.known.unsee(key);
       } else if (!('flaw' in read)) {
         asked.add(key);
@@ -119,15 +121,23 @@ export class CollectionReader {
         );
       } else if (read.flaw.outcome === 'denied' && read.flaw.status === 403 && id !== null) {
         refusal ??= read.flaw;
-        denied.push({ ...entityOf([kind, id], { ...element, id }), listed: digest });
+        denied.push(asListed());
       } else {
         flaw ??= read.flaw;
       }
     }
     const isAll = denied.length === listed.count || denied.length > deniedMax;
-    if (refusal !== null && asked.size === 0 && isAll) flaw ??= refusal;
+    if (refusal !== null && asked.size === 0 && isAll && !isLasting) flaw ??= refusal;
     else if (refusal !== null) await taker.deny(denied, refusal);
-    if (missing.size > 0) flaw ??= await this.#stillListed(missing, signal);
+    if (missing.size === 0) return { asked, flaw };
+    const again = await this.#stillListed(missing, signal);
+    const listedYet = again.ids.flatMap((id) => missing.get(id) ?? []);
+    // A list of those that cannot be asked for is all there is to be had of them; what has parts is no such.
+    const isBlind = again.isWhole && this.#stream.detail?.parts === undefined;
+    const isKnownSo = listedYet.every(({ key }) => isLasting || taker.known.isDenied(key));
+    if (!isBlind || !isKnownSo) return { asked, flaw: flaw ?? again.flaw };
+    for (const { key } of listedYet) taker.known.see(key);
+    if (again.flaw !== null) await taker.deny(listedYet, again.flaw);
     return { asked, flaw };
   }
 
@@ -160,19 +170,23 @@ export class CollectionReader {
   }
 
   /** One deleted while the list was read is gone by now; one that is still listed is unknown. */
-  async #stillListed(missing: ReadonlySet<string>, signal: AbortSignal): Promise<Failure | null> {
-    let isListed = false;
-    const begin = () => {
-      isListed = false;
-    };
+  async #stillListed(
+    missing: ReadonlyMap<string, Entity>,
+    signal: AbortSignal,
+  ): Promise<{ readonly ids: readonly string[]; isWhole: boolean; readonly flaw: Failure | null }> {
+    const ids = new Set<string>();
     const page = async (records: RecordList, fresh: readonly number[]) => {
-      isListed ||= fresh.some((at) => missing.has(idAt(records, at, this.#stream) ?? ''));
+      for (const at of fresh) {
+        const id = idAt(records, at, this.#stream);
+        if (id !== null && missing.has(id)) ids.add(id);
+      }
     };
-    const again = await this.#list.read({ begin, page }, signal);
-    if (again.outcome !== 'ok') return again;
-    if (again.flaw !== null || !isListed) return again.flaw;
+    const again = await this.#list.read({ begin: () => ids.clear(), page }, signal);
+    const failure = again.outcome === 'ok' ? again.flaw : again;
+    if (failure !== null) return { ids: [], isWhole: false, flaw: failure };
     const { kind } = this.#stream.entity;
-    return this.#nonsense(`one ${kind} is listed, and answered with 404 by its id`);
+    const what = `one ${kind} is listed, and answered with 404 by its id`;
+    return { ids: [...ids], isWhole: true, flaw: ids.size === 0 ? null : this.#nonsense(what) };
   }
 
   #flawed(what: string | null): Failure | null {
@@ -200,101 +214,4 @@ export async function askSingle(
 
 function noEntity({ name }: CollectionStream, what: string): Failure {
   return { outcome: 'retry', cause: nonsense(`reading ${name}`, what) };
-}
-
-/** The entities of a list, page by page. */
-class ListedEntities {
-  /** Different keys so far. */
-  count = 0;
-  readonly round: Round;
-  flaw: string | null = null;
-  readonly #stream: CollectionStream;
-  readonly #taker: EntityTaker;
-  /** How often a key has come, where more than once. */
-  readonly #times = new Map<string, number>();
-
-  constructor(stream: CollectionStream, taker: EntityTaker, round: Round) {
-    this.#stream = stream;
-    this.#taker = taker;
-    this.round = round;
-  }
-
-  begin(): void {
-    this.#taker.known.begin();
-    this.count = 0;
-    this.#times.clear();
-    this.round.clear();
-    this.flaw = null;
-  }
-
-  async page(records: RecordList, fresh: readonly number[]): Promise<void> {
-    const { entity, detail, holds } = this.#stream;
-    const taken: Entity[] = [];
-    for (const index of fresh) {
-      const element = () => elementOf(records.at(index), records.raw(index), entity.ids);
-      if (holds !== undefined && holds(element()?.value ?? {}) === false) continue;
-      const id = idAt(records, index, this.#stream);
-      const name = id ?? `sha256:${digestOf(records.raw(index))}`;
-      const keyed = this.#keyOf(name, id !== null);
-      if (keyed === null) continue;
-      const [key, unique] = keyed;
-      const { contents } = records;
-      const words = [contents[index * 2] ?? 0, contents[index * 2 + 1] ?? 0] as const;
-      const isKnown = this.#taker.known.isAsListed(key, ...words);
-      if (detail !== undefined) {
-        const isDenied = this.#taker.known.isDenied(key);
-        const text = () => Buffer.from(records.raw(index)).toString();
-        this.round.offer(key, { isUrgent: !isKnown, isDenied }, () => ({
-          ...{ id, text: text(), listed: digestText(...words) },
-        }));
-      } else if (!isKnown) {
-        const { value, text } = element() ?? nothingListed;
-        const own = entityOf([entity.kind, unique], { value, text, id: unique });
-        taken.push({ ...own, listed: digestText(...words) });
-      }
-    }
-    if (taken.length > 0) await this.#taker.take(taken);
-  }
-
-  /**
-   * The key of an element and the id in it. One that comes again is numbered; with an id of its own
-   * it has moved meanwhile, and is one all the same: null.
-   */
-  #keyOf(name: string, isId: boolean): readonly [key: string, id: string] | null {
-    const { kind } = this.#stream.entity;
-    const key = JSON.stringify([kind, name]);
-    if (this.#taker.known.see(key)) {
-      this.count += 1;
-      return [key, name];
-    }
-    if (isId) {
-      this.flaw = 'an id is listed twice';
-      return null;
-    }
-    const times = (this.#times.get(key) ?? 1) + 1;
-    this.#times.set(key, times);
-    const id = `${name}#${times}`;
-    const numbered = JSON.stringify([kind, id]);
-    this.#taker.known.see(numbered);
-    return [numbered, id];
-  }
-}
-
-const quote = 0x22;
-const minus = 0x2d;
-const zero = 0x30;
-const nine = 0x39;
-
-/** An element's id as text, found without parsing it where that is plain. */
-function idAt(records: RecordList, index: number, { entity }: CollectionStream): string | null {
-  const source = records.idText(index) ?? '';
-  const first = source.charCodeAt(0);
-  if (first === quote && source.length > 2 && !source.includes('\\')) return source.slice(1, -1);
-  if (first === minus || (first >= zero && first <= nine)) return source;
-  return elementOf(records.at(index), records.raw(index), entity.ids)?.id ?? null;
-}
-
-/** Of an element without an id. */
-function digestOf(element: Uint8Array): string {
-  return createHash('sha256').update(element).digest('hex').slice(0, 16);
 }

@@ -339,6 +339,63 @@ describe('by their ids', () => {
     expect(polled.outcome).toBe('retry');
     expect(await collection.conditions()).toEqual([]);
   });
+
+  test('a list that stays a part is said to be one, at each reading', async () => {
+    const world: World = { listed: things(3), detail: () => okOf('{"id":"another"}') };
+    const { asks } = await reading(world, { detailed: true });
+
+    const polled = [];
+    for (let poll = 0; poll < 4; poll += 1) polled.push((await asks()).polled);
+
+    expect(polled.map(({ outcome }) => outcome)).toEqual(['retry', 'retry', 'done', 'done']);
+    expect(polled.at(-1)).toMatchObject({ doubt: { code: 'upstream_nonsense' } });
+  });
+
+  test.each([403, 404])(
+    'where all stay %i, they are told as the list shows them',
+    async (status) => {
+      const world: World = { listed: things(3), detail: () => failed(status) };
+      const { clock, asks, collection } = await reading(world, {
+        detailed: true,
+        baseline: 'full',
+      });
+
+      const outcomes = [];
+      for (let poll = 0; poll < 3; poll += 1) outcomes.push((await asks()).polled.outcome);
+      const told = brief(await collection.changes());
+      await clock.advance(hourMs);
+      const { polled } = await asks();
+
+      expect(outcomes).toEqual(['retry', 'retry', 'done']);
+      expect(told).toEqual(['state t00000', 'state t00001', 'state t00002']);
+      expect(polled).toMatchObject({ outcome: 'done', fresh: 0 });
+      expect(await collection.conditions()).toEqual(['source.scope_lost']);
+      expect(await collection.changes()).toEqual([]);
+    },
+  );
+
+  test('one that is listed and stays 404 keeps no other from being told as deleted', async () => {
+    const world: World = { listed: things(5) };
+    const { clock, asks, collection } = await reading(world, { detailed: true });
+    await asks();
+    await collection.changes();
+    world.detail = (id) => (id === 't00002' ? failed(404) : null);
+    world.listed.delete('t00004');
+
+    for (let poll = 0; poll < 5; poll += 1) {
+      await asks();
+      await clock.advance(minuteMs);
+    }
+
+    expect(brief(await collection.changes())).toEqual(['deleted t00004']);
+    expect(await collection.conditions()).toEqual(['source.scope_lost']);
+    world.listed.delete('t00002');
+    for (let poll = 0; poll < 3; poll += 1) {
+      await asks();
+      await clock.advance(minuteMs);
+    }
+    expect(brief(await collection.changes())).toEqual(['deleted t00002']);
+  });
 });
 
 describe('lists', () => {

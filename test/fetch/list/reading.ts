@@ -316,7 +316,7 @@ export function collectionReader(stream: CollectionStream) {
         },
         deny: async () => undefined,
       };
-      const round = { now: 0, sweepMs: hourMs, known: 0 };
+      const round = { now: 0, sweepMs: hourMs, known: 0, isLasting: false };
       const reading = await reader.read(taker, round, signal);
       if (reading.outcome !== 'ok') return reading;
       const entities = [...taken.values()].filter(({ key }) => seen.has(key));

@@ -61,16 +61,12 @@ class World {
   #skewMs = 0;
   #troubled = true;
   #requestsLeft = 0;
-  #isPart = false;
   /** The changes told so far that were looked at. */
   #looked = 0;
   #process: Process;
   readonly #log: Log = {
     ...silent,
-    warn: (text) => {
-      this.#tell(text);
-      this.#isPart ||= text.includes('cannot be read whole');
-    },
+    warn: (text) => this.#tell(text),
     with: () => this.#log,
   };
 
@@ -155,7 +151,6 @@ class World {
 
   async #poll(): Promise<PollResult | 'killed'> {
     const begunAt = this.#now;
-    this.#isPart = false;
     const process = this.#process;
     this.#requestsLeft = requestsMax;
     process.stop = new AbortController();
@@ -174,11 +169,8 @@ class World {
     const troubles = this.#server.troubles();
     const texts = this.#spool.changes.slice(this.#looked);
     this.#looked = this.#spool.changes.length;
-    this.oracle.observe(
-      result,
-      { begunAt, endedAt: this.#now, troubles, isPart: this.#isPart },
-      texts,
-    );
+    const isPart = result !== 'killed' && result.outcome === 'done' && result.doubt !== undefined;
+    this.oracle.observe(result, { begunAt, endedAt: this.#now, troubles, isPart }, texts);
     return result;
   }
 
