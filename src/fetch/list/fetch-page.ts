@@ -10,6 +10,7 @@ import type { ListEndpoint, Pagination, TimeWindows } from '../../contracts/sour
 import type { Body, UpstreamRequest } from '../../contracts/upstream.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import { timeText } from '../../tools/time-text.ts';
 import { nonsense, readList } from './body.ts';
 import { flagAt, signOfMore, totalOf } from './more-sign.ts';
 import { followable, nextLinks } from './next-address.ts';
@@ -162,7 +163,10 @@ function aboutWhat(
   }
   const mayBe = (...names: string[]) => field === undefined || names.includes(field);
   if (isFirst(place)) {
-    return isValidation && mayBe() && limit !== null ? { ...refusal, about: 'limit' } : refusal;
+    const { window } = place;
+    const told = window && isValidation ? windowRefused(name, window, cause) : cause;
+    const isLimit = isValidation && mayBe() && limit !== null;
+    return { ...refusal, cause: told, ...(isLimit && { about: 'limit' }) };
   }
   if (place.by === 'cursor') {
     const isCursor = cursorStatuses.has(status) && mayBe('cursor', cursor_param);
@@ -172,6 +176,19 @@ function aboutWhat(
   const isPlace = isPage ? mayBe(pagination.page_param ?? '') : mayBe(offset_param);
   if (!(isPage ? cursorStatuses.has(status) : isValidation) || !isPlace) return refusal;
   return { ...refusal, cause: offsetRefused(name, place, isPage, cause) };
+}
+
+function windowRefused(name: string, { from, to }: TimeWindow, cause: ExportError): ExportError {
+  const window = `the window from ${timeText(from)} to ${timeText(to)}`;
+  return new ExportError(
+    'upstream_refused',
+    `reading ${name}: upstream refuses ${window}: ${cause.message}`,
+    {
+      next: 'Choose a shorter pagination.step, or look at from_param, to_param and time_format; all before this window is held.',
+      details: cause.details,
+      cause,
+    },
+  );
 }
 
 function offsetRefused(

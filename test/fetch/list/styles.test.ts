@@ -210,14 +210,17 @@ describe('a window', () => {
 
     const results = [];
     for (let polls = 0; polls < 3; polls += 1) {
-      results.push((await list.poll()).outcome);
+      results.push(await list.poll());
       await clock.advance(minuteMs);
     }
+    const [, refused] = asked.slice(-2).map(([from]) => new Date(from).toISOString());
     const furthest = Math.max(...asked.map(([from]) => from));
     from400 = Number.POSITIVE_INFINITY;
     await list.readToTail();
 
-    expect(results).toEqual(['refused', 'refused', 'refused']);
+    const message = expect.stringContaining(`refuses the window from ${refused}`);
+    const told = { outcome: 'refused', cause: { message, next: expect.stringContaining('step') } };
+    expect(results).toMatchObject([told, told, told]);
     expect(furthest).toBeLessThan(start + 2 * hourMs + 1_000);
     expect((await idsOf(list)).length).toBeGreaterThanOrEqual(5);
   });
