@@ -95,8 +95,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
     what: 'a field that is new everywhere is a change of each entity',
-    from: 'count >= driftMin && count > half',
-    to: 'count < driftMin && count > half',
+    from: 'length >= driftMin && length > half ? [field] : []',
+    to: 'length >= driftMin && length > half && false ? [field] : []',
   },
   {
     ...{ of: 'collection', file: `${collection}/generation.ts` },

@@ -108,25 +108,24 @@ const driftMin = 3;
 
 /**
  * Fields that appeared on more than half of a kind's entities at once: the server's form has
- * changed, not they. `kinds`: how many entities of each kind there are.
+ * changed, not they. Where there are such, those that have gone from as many are of the old form: a
+ * field that was renamed. `kinds`: how many entities of each kind there are.
  */
 export function driftedFields(
   kinds: ReadonlyMap<string, number>,
   differences: readonly Difference[],
 ): ReadonlyMap<string, ReadonlySet<string>> {
-  const counts = new Map<string, Map<string, number>>();
-  for (const { entity, before } of differences) {
-    const fields = counts.get(entity.kind) ?? new Map<string, number>();
-    counts.set(entity.kind, fields);
-    for (const field of addedFields(before.text, entity.text)) {
-      fields.set(field, (fields.get(field) ?? 0) + 1);
-    }
-  }
   const drifted = new Map<string, ReadonlySet<string>>();
-  for (const [kind, fields] of counts) {
+  for (const [kind, those] of Map.groupBy(differences, ({ entity }) => entity.kind)) {
     const half = (kinds.get(kind) ?? 0) / 2;
-    const common = [...fields].filter(([, count]) => count >= driftMin && count > half);
-    if (common.length > 0) drifted.set(kind, new Set(common.map(([field]) => field)));
+    const common = (fieldsOf: (difference: Difference) => readonly string[]) =>
+      [...Map.groupBy(those.flatMap(fieldsOf), (field) => field)].flatMap(([field, { length }]) =>
+        length >= driftMin && length > half ? [field] : [],
+      );
+    const added = common(({ entity, before }) => addedFields(before.text, entity.text));
+    if (added.length === 0) continue;
+    const gone = common(({ entity, before }) => addedFields(entity.text, before.text));
+    drifted.set(kind, new Set([...added, ...gone]));
   }
   return drifted;
 }

@@ -399,6 +399,22 @@ describe('by their ids', () => {
 });
 
 describe('lists', () => {
+  test('a field that is renamed on everything is told once as drift, and what changed besides as a change', async () => {
+    const world: World = { listed: things(20) };
+    const { collection } = await reading(world);
+    await collection.poll();
+    await collection.changes();
+    for (const id of world.listed.keys()) {
+      const state = id === 't00007' ? { id, state: 1, more: 2 } : { id, state: 1 };
+      world.listed.set(id, JSON.stringify(state));
+    }
+
+    await collection.poll();
+
+    expect(brief(await collection.changes())).toEqual(['updated t00007']);
+    expect(await collection.conditions()).toEqual(['schema_drift']);
+  });
+
   test('one without an end is told once, and removes nothing', async () => {
     const world: World = { listed: things(3) };
     const { collection } = await reading(world, { removalsAfter: 1 });
