@@ -76,7 +76,11 @@ async function tellConfig(config: Config, plan: WholePlan, { out }: Means): Prom
   for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
   for (const stream of plan.sources.flatMap(({ streams }) => streams)) {
     if (stream.kind !== 'push') continue;
-    out(`${painted('note', 'warn')}  sources.${stream.source}: this sends it a signed event:`);
+    const note = `${painted('note', 'warn')}  sources.${stream.source}:`;
+    if (stream.rules.timestampHeader === null) {
+      out(`${note} without timestamp_header no age is judged, whatever max_age says`);
+    }
+    out(`${note} this sends it a signed event:`);
     for (const line of deliveryExample(stream)) out(`      ${line}`);
   }
 }

@@ -156,6 +156,7 @@ test('the example that check shows is taken', async () => {
   const shown = stdout.slice(stdout.indexOf('signed event:') + 'signed event:'.length);
   const answer = execFileSync('sh', ['-c', shown], { env: { ...process.env, ...env } }).toString();
 
+  expect(stdout).toContain('without timestamp_header no age is judged');
   expect(stdout).not.toContain(env.HOOK_SECRET);
   expect(shown).toContain(listen);
   expect(answer).toContain('200 OK');
