@@ -195,7 +195,7 @@ describe('in memory', () => {
           expect(Object.fromEntries(told)).toEqual(Object.fromEntries(there));
         }
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
   });
 });
