@@ -102,8 +102,11 @@ export interface ParentCounts {
 
 /** The parents that streams ask by. */
 export interface HeldParents {
-  /** Up to about so many that are due by a time, in the order of asking. */
-  due(stream: string, until: number, max: number): Promise<readonly ParentRow[]>;
+  /**
+   * Up to about so many that are due by a time, in the order of asking; those after `latest` are
+   * due as well, since no rest is as long: the clock has been set back.
+   */
+  due(stream: string, until: number, max: number, latest?: number): Promise<readonly ParentRow[]>;
   counts(stream: string, until: number): Promise<ParentCounts>;
 }
 

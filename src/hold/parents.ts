@@ -71,15 +71,19 @@ export class Parents {
   }
 
   /** Those that are due by a time, in the order of asking, each rank with a share. */
-  due(stream: string, until: number, max: number): readonly ParentRow[] {
-    const ofRank = (rank: number, most: number) =>
+  due(stream: string, until: number, max: number, latest: number = neverDue): readonly ParentRow[] {
+    const ofRank = (rank: number, which: 'due <=' | 'due >', [time, most]: readonly number[]) =>
       this.#statements.rows(
-        `SELECT id, rank, due, state FROM parent WHERE stream = ? AND rank = ? AND due <= ?
+        `SELECT id, rank, due, state FROM parent WHERE stream = ? AND rank = ? AND ${which} ?
          ORDER BY due LIMIT ?`,
-        ...[stream, rank, until, most],
+        ...[stream, rank, time ?? 0, most ?? 0],
       );
     const share = Math.ceil(max / 2);
-    return [...ofRank(0, share), ...ofRank(1, share), ...ofRank(2, lostAtOnce)].map(parentRow);
+    const rows = [0, 1].flatMap((rank) => [
+      ...ofRank(rank, 'due <=', [until, share]),
+      ...ofRank(rank, 'due >', [latest, share]),
+    ]);
+    return [...rows, ...ofRank(2, 'due <=', [until, lostAtOnce])].map(parentRow);
   }
 
   counts(stream: string, until: number): ParentCounts {

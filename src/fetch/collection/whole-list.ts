@@ -68,6 +68,9 @@ export class WholeList implements WalkReader {
   #taker: PageTaker | null = null;
   #waiting: Taken | null = null;
   #pages = 0;
+  /** Rows shown so far, and how many there are at least, as far as upstream says. */
+  #rows = 0;
+  #least = 0;
   /** A row that upstream does not show. */
   #hidden: Finding | null = null;
 
@@ -112,6 +115,8 @@ export class WholeList implements WalkReader {
   #begin(): void {
     this.#waiting = null;
     this.#pages = 0;
+    this.#rows = 0;
+    this.#least = 0;
     this.#hidden = null;
     this.#taker?.begin();
   }
@@ -129,6 +134,10 @@ export class WholeList implements WalkReader {
     if (isFirst(place)) this.#begin();
     this.#pages += 1;
     this.#waiting = taken;
+    const { page, judged } = taken;
+    this.#rows += judged.fresh.length;
+    // Rows come and go meanwhile.
+    this.#least = Math.min(page.total ?? 0, this.#pages === 1 ? (page.total ?? 0) : this.#least);
   }
 
   #listing(walked: Answer<Walked>): Listing {
@@ -142,6 +151,9 @@ export class WholeList implements WalkReader {
     if (next !== null) return this.#nonsense(`the list has no end after ${pagesMax} pages`);
     if (this.#hidden !== null) return this.#nonsense(this.#hidden.message);
     const doubt = verdicts.page ?? verdicts.whole ?? null;
+    if (doubt === null && this.#rows < this.#least) {
+      return this.#nonsense(`of ${this.#least} rows ${this.#rows} were shown`);
+    }
     if (doubt === null) return null;
     const doing = `reading ${this.#stream.name}`;
     const cause = new ExportError('paging_suspected', `${doing}: ${doubt.said}`, {

@@ -52,7 +52,8 @@ const quietShare = 1 / 20;
 const heldBackMs = 15 * 60_000;
 /** A refusal is looked at a second time after this, before it is told. */
 const secondLookMs = 2 * passingMsMax;
-const failedMs = { least: 5_000, most: 3_600_000 };
+/** How long a parent is left alone that failed, from time to time longer. */
+export const failedMs = { least: 5_000, most: 3_600_000 };
 const lostMsMax = 30 * dayMs;
 /** So long after an answer upstream as a whole counts as one that answers. */
 const answersMs = 3_600_000;

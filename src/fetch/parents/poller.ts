@@ -31,6 +31,7 @@ import {
   type Asked,
   afterAnswer,
   afterRefusal,
+  failedMs,
   fullFinding,
   isExpected,
   isUpstreams,
@@ -155,19 +156,23 @@ export class ParentsPoller {
   }
 
   async #read(signal: AbortSignal): Promise<PollResult> {
-    const { stream, spool, clock } = this.#means;
+    const { stream, spool, clock, reading } = this.#means;
+    const restMs = Math.max(reading.sweepMs, cycleMs, failedMs.most);
     const endsAt = clock.monotonic() + turnMs;
     const ahead = this.#isFirst ? aheadMs : 0;
     this.#isFirst = false;
-    if (this.#isThrough || clock.now() - this.#until > cycleMs) {
+    const isBack = this.#until - clock.now() > restMs;
+    if (isBack) this.#until = clock.now();
+    else if (this.#isThrough || clock.now() - this.#until > cycleMs) {
       this.#until = Math.max(clock.now() + ahead, this.#until + 1);
     }
     this.#isThrough = false;
+    const until = this.#until;
     let fresh = 0;
     let doubt: ExportError | undefined;
     for (;;) {
       await spool.room(signal);
-      const rows = await spool.parents.due(stream.name, this.#until, batchMax);
+      const rows = await spool.parents.due(stream.name, until, batchMax, until + 2 * restMs);
       if (rows.length === 0) break;
       const asked = await this.#askAll(turned(rows, this.#skipped), signal);
       for (const one of asked) {
