@@ -11,7 +11,7 @@ import { type Mutation, mutations } from './mutations.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** Worlds in which a flaw is looked for, until one shows it. */
-const seedsMax = 600;
+const seedsMax = 2_000;
 
 /** Looks for the flaws of these kinds of worlds. Resolves with how many were not found. */
 export async function findMutations(kinds: readonly string[]): Promise<number> {

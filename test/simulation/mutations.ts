@@ -17,6 +17,7 @@ export interface Mutation {
 
 const collection = 'src/fetch/collection';
 const list = 'src/fetch/list';
+const parents = 'src/fetch/parents';
 
 /** All of them. */
 export const mutations: readonly Mutation[] = [
@@ -129,12 +130,6 @@ export const mutations: readonly Mutation[] = [
     to: 'if (taken !== null && this.#pages !== 2) await',
   },
   {
-    ...{ of: 'collection', file: `${collection}/whole-list.ts` },
-    what: 'the length that a list tells is not heeded',
-    from: 'verdicts.page ?? verdicts.whole ?? null',
-    to: 'verdicts.page ?? null',
-  },
-  {
     ...{ of: 'collection', file: `${collection}/poller.ts` },
     what: 'changes are held without the entities as told',
     from: 'entities: made.known.change,',
@@ -170,5 +165,95 @@ export const mutations: readonly Mutation[] = [
     what: 'the order of what has none is compared',
     from: 'elements.sort();',
     to: 'elements.slice();',
+  },
+  {
+    ...{ of: 'collection', file: `${collection}/whole-list.ts` },
+    what: 'rows that are counted are taken for rows that were shown',
+    from: 'doubt === null && this.#rows < this.#least',
+    to: 'doubt === null && this.#rows < 0',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/poller.ts` },
+    what: 'of objects answered together one is told',
+    from: 'if (one.page) pages.push(one.page);',
+    to: 'if (one.page && pages.length === 0) pages.push(one.page);',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/ask-object.ts` },
+    what: 'an object is told at each asking',
+    from: 'if (digest === known.digest) return',
+    to: "if (digest === '') return",
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/ask-object.ts` },
+    what: 'every object counts as one that changes no more',
+    from: 'isFinal(isWrapped ? data : value) ?? false',
+    to: 'isFinal(isWrapped ? data : value) !== null',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/next-turn.ts` },
+    what: 'an object that changes no more is asked for on and on',
+    from: 'rank: 2, due: neverDue };',
+    to: 'rank: 1, due: until + 1 };',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/next-turn.ts` },
+    what: 'what upstream refuses as a whole is told of each parent',
+    from: 'times > 1 && answeredAt > refused.since && now',
+    to: 'times > 1 && now',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/next-turn.ts` },
+    what: 'a parent is told as lost each time that it is refused',
+    from: 'if (refused.told) {',
+    to: 'if (refused.told && times < 0) {',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/next-turn.ts` },
+    what: 'nobody is told of a parent that is refused',
+    from: 'times > 1 && answeredAt > refused.since && now',
+    to: 'times > 1_000 && answeredAt > refused.since && now',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/next-turn.ts` },
+    what: 'a timeline that is as long as it was counts as shorter',
+    from: 'if (missing <= 0) return null;',
+    to: 'if (missing < 0) return null;',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/ask-list.ts` },
+    what: 'all lists have their place in one row',
+    from: 'parent: { stream: name, id } });',
+    to: "parent: { stream: name, id: 'p0' } });",
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/ask-list.ts` },
+    what: 'records do not say whose they are',
+    from: 'stream: name, parent: id, ...(company',
+    to: 'stream: name, parent: name, ...(company',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/ask-list.ts` },
+    what: 'a page of three records is dropped',
+    from: 'this.#newsOf(whole, told) : [whole];',
+    to: 'this.#newsOf(whole, told) : whole.uids.length === 96 ? [] : [whole];',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/poller.ts` },
+    what: 'that a parent was asked is not held',
+    from: 'pages: [...pages, ...own], checkpoint, parents });',
+    to: 'pages: [...pages, ...own], checkpoint, parents: parents.slice(1) });',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/poller.ts` },
+    what: 'after a clock was set back parents rest until it has caught up',
+    from: 'this.#until + restMs',
+    to: '2 ** 52',
+  },
+  {
+    ...{ of: 'parents', file: 'src/hold/parents.ts' },
+    what: 'parents that rest are not asked',
+    from: 'const rows = [0, 1].flatMap(',
+    to: 'const rows = [0].flatMap(',
   },
 ];

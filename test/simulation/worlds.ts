@@ -1,13 +1,15 @@
 // The kinds of worlds that can be simulated, each by a seed.
 
 import { runCollection } from './collection/run.ts';
+import { runParents } from './parents/run.ts';
 import { runList } from './run.ts';
 import type { Tell, Verdict } from './verdict.ts';
 
 /** A kind of world. */
-export type Kind = 'list' | 'collection';
+export type Kind = 'list' | 'collection' | 'parents';
 
 export const worlds: Readonly<Record<Kind, (seed: number, tell?: Tell) => Promise<Verdict>>> = {
   list: runList,
   collection: runCollection,
+  parents: runParents,
 };

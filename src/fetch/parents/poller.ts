@@ -6,10 +6,10 @@
 //   resting   in rotation: the more parents there are, the more seldom, each once within `sweep`
 //   lost      denied or gone, told once; or an object that changes no more: seldom, or never
 //
-// Which one is due next the spool knows, so that no poll looks at all of them, and a process that
-// was killed goes on where it was. What must stay true: what is new of a parent and its place in
-// its list are committed in one transaction; a refusal is the parent's own only where another was
-// answered since; and a failure of one parent keeps no other waiting.
+// Which one is due next the spool knows, so that no poll looks at all, and one that was killed goes
+// on where it was. What must stay true: what is new of a parent and its place in its list are
+// committed in one transaction; a refusal is the parent's own only where another was answered
+// since; and a failure of one parent keeps no other waiting.
 
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -157,22 +157,25 @@ export class ParentsPoller {
 
   async #read(signal: AbortSignal): Promise<PollResult> {
     const { stream, spool, clock, reading } = this.#means;
-    const restMs = Math.max(reading.sweepMs, cycleMs, failedMs.most);
+    const restMs = 2 * Math.max(reading.sweepMs, failedMs.most);
     const endsAt = clock.monotonic() + turnMs;
     const ahead = this.#isFirst ? aheadMs : 0;
     this.#isFirst = false;
-    const isBack = this.#until - clock.now() > restMs;
-    if (isBack) this.#until = clock.now();
+    if (this.#until - clock.now() > restMs) this.#until = clock.now();
     else if (this.#isThrough || clock.now() - this.#until > cycleMs) {
       this.#until = Math.max(clock.now() + ahead, this.#until + 1);
     }
     this.#isThrough = false;
-    const until = this.#until;
     let fresh = 0;
     let doubt: ExportError | undefined;
     for (;;) {
       await spool.room(signal);
-      const rows = await spool.parents.due(stream.name, until, batchMax, until + 2 * restMs);
+      const rows = await spool.parents.due(
+        stream.name,
+        this.#until,
+        batchMax,
+        this.#until + restMs,
+      );
       if (rows.length === 0) break;
       const asked = await this.#askAll(turned(rows, this.#skipped), signal);
       for (const one of asked) {

@@ -17,6 +17,8 @@ import type { Traits } from './traits.ts';
 const failuresMax = 12;
 /** An absence of many needs so many readings, and one more where the first was the last of others. */
 const removalReadings = 4;
+/** Readings in which one row may pass unseen. */
+const missedMax = 3;
 /** So long may a poll take in which a content is told that has just gone. */
 const pollMs = 10_000;
 /** Of so many entities most show a new field, also where some are new themselves. */
@@ -55,7 +57,7 @@ export class Oracle {
     this.#collection = collection;
     this.#deniedUntil = deniedUntil;
     this.#conditions = conditions;
-    this.told = new ToldCollection(traits, collection);
+    this.told = new ToldCollection(traits, collection, deniedUntil);
   }
 
   get findings(): string[] {
@@ -130,7 +132,9 @@ export class Oracle {
   }
 
   #isOwed(key: string, content: Span | null): boolean {
-    const { rules, lagMs } = this.#traits;
+    const { rules, lagMs, moves } = this.#traits;
+    // Where others move or replicas differ, a row may pass unseen between two pages.
+    const mayMiss = moves || lagMs > 0;
     const deniedUntil = this.#deniedUntil.get(key.split(' ').at(-1) ?? '') ?? 0;
     const spans = this.#collection.spans.get(key) ?? [];
     const since = content === null ? (spans.at(-1)?.to ?? 0) : content.from;
@@ -150,7 +154,7 @@ export class Oracle {
         (readings.at(-2)?.begunAt ?? 0) - (readings[0]?.endedAt ?? 0) > rules.settleMs
       );
     }
-    if (this.told.isAbsent(key)) return true;
+    if (this.told.isAbsent(key)) return !mayMiss || seen.length >= missedMax;
     const isReturn = spans.some(
       (other) =>
         other !== content &&

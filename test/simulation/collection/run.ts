@@ -81,7 +81,6 @@ class World {
     this.#collection = new ModelCollection(traits, new Random(seed, 13), begin);
     this.#server = new ModelServer(traits, this.#collection, new Random(seed, 14));
     const someone = () => this.#collection.rowsAt(begin).at(this.#random.below(12))?.id ?? null;
-    if (traits.hidden) this.#server.hidden = someone();
     if (traits.denied) this.#server.denied = someone();
     if (traits.blocked) this.#server.blocked = someone();
     this.#clock = {
@@ -104,10 +103,17 @@ class World {
 
   /** Polls with all that may go wrong. */
   async trouble(): Promise<void> {
-    const { scope, lie, bulk, schema, loses, rules } = this.#traits;
+    const { scope, lie, hidden, bulk, schema, loses, rules } = this.#traits;
     const polls = 6 + this.#random.below(30);
     const some = () => this.#random.below(polls);
-    const at = { scope: some(), lie: some(), bulk: some(), schema: some(), loses: some() };
+    const at = {
+      scope: some(),
+      lie: some(),
+      bulk: some(),
+      schema: some(),
+      loses: some(),
+      hidden: some(),
+    };
     for (let n = 0; n < polls && this.oracle.findings.length === 0; n += 1) {
       if (scope !== null && n === at.scope) {
         this.#server.scopeUntil = this.#now + this.#random.below(5 * hourMs);
@@ -116,6 +122,11 @@ class World {
       if (lie && n === at.lie) {
         this.#server.lieUntil = this.#now + this.#random.below(rules.settleMs - minuteMs);
         this.#tell('the list says that it is shorter for a while');
+      }
+      if (hidden && n === at.hidden) {
+        const rows = this.#collection.rowsAt(this.#now);
+        this.#server.hidden = rows.at(this.#random.below(rows.length || 1))?.id ?? null;
+        this.#tell(`${this.#server.hidden} is not listed any more`);
       }
       if (schema && n === at.schema) {
         this.#server.hasExtra = true;

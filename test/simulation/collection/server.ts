@@ -14,7 +14,7 @@ import type { Traits } from './traits.ts';
 export interface Troubles {
   /** Any answer at all. */
   any: boolean;
-  /** The list said that it was shorter. */
+  /** The list said that it was shorter, or has not shown all. */
   lied: boolean;
   /** The list as a whole was refused. */
   scope: boolean;
@@ -77,8 +77,8 @@ export class ModelServer {
     }
     const params = Object.fromEntries(query);
     const shown = rows.filter((row) => row.id !== this.hidden);
-    if (this.hidden !== null) this.#troubles.any = true;
-    if (now < this.lieUntil) Object.assign(this.#troubles, { any: true, lied: true });
+    if (this.hidden !== null || now < this.lieUntil)
+      Object.assign(this.#troubles, { any: true, lied: true });
     return this.#page(now < this.lieUntil ? shown.slice(0, shown.length / 2) : shown, params, now);
   }
 
@@ -150,8 +150,8 @@ export class ModelServer {
 
   #detail(id: string, rows: readonly Row[], now: number): Answer<Body> {
     const row = rows.find((other) => other.id === id);
-    if (this.deniedUntil.get(id) === forEver) this.deniedUntil.set(id, now);
     if (row === undefined) return refused(404);
+    if (this.deniedUntil.get(id) === forEver) this.deniedUntil.set(id, now);
     const { n, tags, rules } = row;
     const own: Record<string, unknown> = { n, tags: this.#shuffled(tags), id };
     if (this.#traits.parts) own.rules = rules;

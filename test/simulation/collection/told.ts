@@ -34,6 +34,8 @@ type Content = Pick<Span, 'listed' | 'detailed'>;
 interface Told {
   readonly options: readonly (Content | null)[];
   readonly version: number | null;
+  /** What was told before it, and when it was left. */
+  readonly left?: { readonly content: Content | null; readonly at: number };
 }
 
 /** A change as it is told. */
@@ -53,6 +55,8 @@ interface ToldChange {
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** So long may a poll take from what it reads to its end. */
+const pollMs = 10_000;
 /** The content of an entity without that of its own answer. */
 const nothing = contentOf({});
 /** An absence of many needs so many readings. */
@@ -65,6 +69,7 @@ export class ToldCollection {
   hollow = 0;
   readonly #traits: Traits;
   readonly #collection: ModelCollection;
+  readonly #deniedUntil: ReadonlyMap<string, number>;
   #told = new Map<string, Told>();
   #isBegun = false;
   /** Polls of before the baseline. */
@@ -72,9 +77,14 @@ export class ToldCollection {
   /** Polls that looked for what is missing, since the state was lost. */
   #polls: Poll[] = [];
 
-  constructor(traits: Traits, collection: ModelCollection) {
+  constructor(
+    traits: Traits,
+    collection: ModelCollection,
+    deniedUntil: ReadonlyMap<string, number>,
+  ) {
     this.#traits = traits;
     this.#collection = collection;
+    this.#deniedUntil = deniedUntil;
   }
 
   /** The state is gone: all is told anew. */
@@ -104,7 +114,9 @@ export class ToldCollection {
     if (!isDone || poll.isPart || poll.troubles.any) return;
     for (const key of this.#collection.spans.keys()) {
       const isAway = this.#wasAway(key, poll.begunAt - this.#traits.lagMs, poll.endedAt);
-      if (!isAway && this.isAbsent(key)) this.#find(`not in the baseline: ${key}`);
+      // One that is denied by its id is told as it is listed, without its parts.
+      const isDenied = (this.#deniedUntil.get(key.split(' ').at(-1) ?? '') ?? 0) > poll.begunAt;
+      if (!isAway && !isDenied && this.isAbsent(key)) this.#find(`not in the baseline: ${key}`);
     }
   }
 
@@ -145,7 +157,7 @@ export class ToldCollection {
   }
 
   #takeChange(change: ToldChange, { begunAt, endedAt, troubles }: Poll): void {
-    const { lagMs, rules, jumps } = this.#traits;
+    const { lagMs, rules, jumps, schema } = this.#traits;
     const key = keyFor(change, this.#traits);
     const told = this.#told.get(key) ?? { options: [null], version: null };
     const before = change.before === undefined ? null : this.#contentOf(change, change.before);
@@ -162,7 +174,13 @@ export class ToldCollection {
     }
     const is = before === null ? 'created' : after === null ? 'deleted' : 'updated';
     if (change.change !== is && !isState) this.#find(`it is ${is}`, change);
-    this.#told.set(key, { options: [after], version: change.entity_version });
+    const left = { content: before, at: endedAt };
+    this.#told.set(key, { options: [after], version: change.entity_version, left });
+    const { content = null, at = 0 } = told.left ?? {};
+    const isBack = is === 'updated' && content !== null && isSame(content, after);
+    if (isBack && !jumps && !schema && endedAt - at < rules.settleMs - pollMs) {
+      this.#find('told though it goes back at once', change);
+    }
     const window = { from: begunAt - lagMs, to: endedAt };
     // One that nobody may read by its id is told as it is listed.
     const mayBePart = after?.detailed === nothing && troubles.any;

@@ -74,6 +74,7 @@ function anyTraitsOf(random: Random): Traits {
   const declared = random.chance(0.4);
   // The next rows are asked for with one of those before, and so a page has more than one.
   const isLong = paging === 'offset';
+  const moves = random.chance(0.2);
   const detail = random.chance(0.45);
   const named = detail || random.chance(0.85);
   const jumps = random.chance(0.15);
@@ -88,14 +89,19 @@ function anyTraitsOf(random: Random): Traits {
     detail,
     parts: detail && random.chance(0.6),
     named,
-    moves: named && random.chance(0.2),
+    moves: named && moves,
     pageRows: random.pick(isLong ? [2, 3, 5, 20] : [1, 2, 3, 5, 20]),
     short: isLong ? 0 : random.pick([0, 0, 0.3]),
     // What shows itself shows little by an empty page.
     empty: paging === 'cursor' && declared ? random.pick([0, 0, 0.2]) : 0,
     end: random.pick(['null', 'null', 'missing']),
+    // Where rows are counted and move, only their number shows that one was passed by.
     total: random.pick(
-      paging === 'offset' ? ['exact', 'exact', 'capped'] : ['exact', 'none', 'capped'],
+      paging !== 'offset'
+        ? ['exact', 'none', 'capped']
+        : moves
+          ? ['exact']
+          : ['exact', 'exact', 'capped'],
     ),
     lagMs: mayLag ? random.pick([0, 0, 5 * secondMs, 25 * secondMs]) : 0,
     rules,

@@ -1,0 +1,122 @@
+// What is owed of each parent, and whether it was told. The rule:
+//
+//   every entry of a timeline once, and the state of each object whenever it is another than the
+//   one told last, in the order in which they were; none that was never shown, and none of another
+//   parent;
+//   all of it once all has been well for a sweep and more, but of parents that were told as lost,
+//   which nobody has shown again;
+//   a parent is told as lost once for each time, and only one that is refused while others are not;
+//   a violation where an immutable timeline was another, and nowhere else;
+//   an object that changes no more is asked for no more.
+
+import type { Parent } from './server.ts';
+import type { Traits } from './traits.ts';
+
+/** An object that was done may be asked for so often: it was noticed once more. */
+const asksWhenDoneMax = 2;
+/** A refusal that was shorter is nobody's business. */
+const lastingMs = 5_000;
+
+/** What came of one parent. */
+interface Told {
+  readonly texts: string[];
+  lost: number;
+}
+
+/** Watches one world. */
+export class Oracle {
+  readonly findings: string[] = [];
+  readonly #traits: Traits;
+  readonly #parents: ReadonlyMap<string, Parent>;
+  readonly #told = new Map<string, Told>();
+  #violations = 0;
+
+  constructor(traits: Traits, parents: ReadonlyMap<string, Parent>) {
+    this.#traits = traits;
+    this.#parents = parents;
+  }
+
+  /** Takes a record as it is held. */
+  take(text: string, { kind, parent }: { kind: string; parent: string | undefined }): void {
+    if (kind === 'condition') {
+      const { condition, details } = JSON.parse(text);
+      if (condition === 'integrity_violation') this.#violations += 1;
+      if (condition === 'source.parent_lost') this.#takeLost(String(details?.parent));
+      return;
+    }
+    const record = JSON.parse(text) as { parent: string };
+    const told = this.#toldOf(record.parent);
+    if (parent !== record.parent) this.findings.push(`held as of ${parent}: ${text}`);
+    if (this.#parents.get(record.parent)?.shown.has(text) !== true) {
+      this.findings.push(`never was: ${text}`);
+    }
+    const isAgain =
+      this.#traits.of === 'list' ? told.texts.includes(text) : told.texts.at(-1) === text;
+    if (isAgain) this.findings.push(`told again: ${text}`);
+    told.texts.push(text);
+  }
+
+  /** Looks at what may not be at any time. */
+  look(): void {
+    // What was answered last may not be held.
+    if (this.#traits.crash > 0 || this.#traits.trouble > 0) return;
+    for (const { id, asksWhenDone } of this.#parents.values()) {
+      if (asksWhenDone > asksWhenDoneMax) this.findings.push(`asked though it is done: ${id}`);
+    }
+  }
+
+  /** The end, long after anything went wrong. `isWell`: the polls were done at last. */
+  finish(isWell: boolean): void {
+    if (!isWell) this.findings.push('polls fail though all is well');
+    for (const parent of this.#parents.values()) {
+      if (parent.status !== null || !parent.isNoticed) continue;
+      const { texts } = this.#toldOf(parent.id);
+      const owed = this.#traits.of === 'list' ? parent.texts : parent.texts.slice(-1);
+      for (const text of owed) if (!texts.includes(text)) this.findings.push(`lost: ${text}`);
+      if (this.#traits.of === 'object' && texts.at(-1) !== parent.texts.at(-1)) {
+        this.findings.push(`not as it is at the end: ${parent.id}`);
+      }
+      const places = texts.map((text) => parent.texts.indexOf(text));
+      const isOrdered = places.every((place, n) => n === 0 || place > (places[n - 1] ?? 0));
+      if (this.#traits.of === 'object' && !isOrdered) {
+        this.findings.push(`out of order: ${parent.id}`);
+      }
+    }
+    const { bent, immutable } = this.#traits;
+    if (this.#violations > 0 && (bent === null || !immutable)) {
+      this.findings.push('a violation that never was');
+    }
+  }
+
+  /** It was told as lost as often, and was refused when it was last. */
+  isLost(id: string): boolean {
+    return this.#toldOf(id).lost > 0;
+  }
+
+  #takeLost(id: string): void {
+    const parent = this.#parents.get(id);
+    const told = this.#toldOf(id);
+    told.lost += 1;
+    const { trouble, jumps } = this.#traits;
+    if (parent?.refusedSince === null && trouble === 0 && !jumps) {
+      this.findings.push(`told as lost, and answered: ${id}`);
+    }
+    if (told.lost > 1 && this.#traits.trouble === 0 && this.#traits.outage === null) {
+      this.findings.push(`told as lost ${told.lost} times: ${id}`);
+    }
+  }
+
+  /** One that is refused for long while others are answered has to be told. */
+  lookForLost(now: number): void {
+    for (const { id, refusedSince } of this.#parents.values()) {
+      if (refusedSince === null || now - refusedSince < lastingMs) continue;
+      if (this.#toldOf(id).lost === 0) this.findings.push(`lost, and nobody was told: ${id}`);
+    }
+  }
+
+  #toldOf(id: string): Told {
+    const told = this.#told.get(id) ?? { texts: [], lost: 0 };
+    this.#told.set(id, told);
+    return told;
+  }
+}
