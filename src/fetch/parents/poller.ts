@@ -166,16 +166,12 @@ export class ParentsPoller {
       this.#until = Math.max(clock.now() + ahead, this.#until + 1);
     }
     this.#isThrough = false;
+    const due = () => spool.parents.due(stream.name, this.#until, batchMax, this.#until + restMs);
     let fresh = 0;
     let doubt: ExportError | undefined;
     for (;;) {
       await spool.room(signal);
-      const rows = await spool.parents.due(
-        stream.name,
-        this.#until,
-        batchMax,
-        this.#until + restMs,
-      );
+      const rows = await due();
       if (rows.length === 0) break;
       const asked = await this.#askAll(turned(rows, this.#skipped), signal);
       for (const one of asked) {

@@ -342,7 +342,15 @@ test('what is noticed is asked first, and again where it is noticed while it is 
   await spool.append({
     ...{ stream: 'src', pages: [], checkpoint: null },
     parents: [
-      { stream: 'src', id: row?.id ?? '', as: 'asked', was, rank: 1, due: 2 ** 50, state: {} },
+      {
+        stream: 'src',
+        id: row?.id ?? '',
+        as: 'asked',
+        was,
+        rank: 1,
+        due: clock.now() + 9 * dayMs,
+        state: {},
+      },
     ],
   });
   expect((await spool.parents.due('src', 0, 10)).map(({ id }) => id)).toContain(row?.id);
@@ -409,7 +417,12 @@ test('parents that were told as lost make no stream fail when only they are aske
   await pollFor(20 * minuteMs);
   const rows = await spool.parents.due('src', Number.MAX_SAFE_INTEGER, 32);
   const was = rows.find(({ id }) => id === 'p0')?.due ?? 0;
-  const later = { was, rank: 1, due: 2 ** 50, state: { askedAt: 1, changedAt: 1 } } as const;
+  const later = {
+    was,
+    rank: 1,
+    due: clock.now() + 9 * dayMs,
+    state: { askedAt: 1, changedAt: 1 },
+  } as const;
   await spool.append({
     ...{ stream: 'other', pages: [], checkpoint: null },
     parents: [{ stream: 'src', id: 'p0', as: 'asked', ...later }],
