@@ -201,8 +201,8 @@ export class CollectionPoller {
       this.#identifier.ownUid([change, epoch, generation, key, state.version, state.hash]),
     );
     const conditions = made.findings.map((finding) => conditionRecord(stream, finding, now));
-    const conditionUids = made.findings.map(({ condition }) =>
-      this.#identifier.ownUid([condition, epoch, generation, now]),
+    const conditionUids = made.findings.map(({ condition }, at) =>
+      this.#identifier.ownUid([condition, epoch, generation, now, ...(at > 0 ? [at] : [])]),
     );
     await spool.append({
       stream: stream.name,

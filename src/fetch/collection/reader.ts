@@ -132,8 +132,10 @@ export class CollectionReader {
     if (missing.size === 0) return { asked, flaw };
     const again = await this.#stillListed(missing, signal);
     const listedYet = again.ids.flatMap((id) => missing.get(id) ?? []);
-    // A list of those that cannot be asked for is all there is to be had of them; what has parts is no such.
-    const isBlind = again.isWhole && this.#stream.detail?.parts === undefined;
+    // Where none is found by its id, the list is all there is to be had; where others are, one that
+    // is not may be gone and still listed. What has parts is nothing without them.
+    const hasNone = asked.size === 0 && this.#stream.detail?.parts === undefined;
+    const isBlind = again.isWhole && hasNone;
     const isKnownSo = listedYet.every(({ key }) => isLasting || taker.known.isDenied(key));
     if (!isBlind || !isKnownSo) return { asked, flaw: flaw ?? again.flaw };
     for (const { key } of listedYet) taker.known.see(key);

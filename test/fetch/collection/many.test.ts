@@ -373,29 +373,6 @@ describe('by their ids', () => {
       expect(await collection.changes()).toEqual([]);
     },
   );
-
-  test('one that is listed and stays 404 keeps no other from being told as deleted', async () => {
-    const world: World = { listed: things(5) };
-    const { clock, asks, collection } = await reading(world, { detailed: true });
-    await asks();
-    await collection.changes();
-    world.detail = (id) => (id === 't00002' ? failed(404) : null);
-    world.listed.delete('t00004');
-
-    for (let poll = 0; poll < 5; poll += 1) {
-      await asks();
-      await clock.advance(minuteMs);
-    }
-
-    expect(brief(await collection.changes())).toEqual(['deleted t00004']);
-    expect(await collection.conditions()).toEqual(['source.scope_lost']);
-    world.listed.delete('t00002');
-    for (let poll = 0; poll < 3; poll += 1) {
-      await asks();
-      await clock.advance(minuteMs);
-    }
-    expect(brief(await collection.changes())).toEqual(['deleted t00002']);
-  });
 });
 
 describe('lists', () => {
