@@ -38,6 +38,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/sandbox': [],
   'src/tools': ['src/contracts'],
   'src/terminal': ['src/contracts', 'src/tools'],
+  'src/archive': ['src/contracts', 'src/tools'],
   'src/upstream': ['src/contracts', 'src/tools'],
   'src/hold': ['src/contracts'],
   'src/normalise': ['src/contracts'],

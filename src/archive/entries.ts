@@ -1,0 +1,157 @@
+// The entries of the log: each a line of JSON of at most 65,535 bytes, its field `t` says what it
+// tells. An entry's bytes are the truth; nobody writes them again from what was parsed. An entry
+// about a stream names the stream's entry before it by its leaf hash, so that each stream is a
+// chain of its own within the tree, and one that is left out shows. What must stay true: a cursor
+// stands here as a keyed hash only, since it is a credential of a kind.
+
+import { z } from 'zod';
+import { invariant } from '../contracts/errors.ts';
+import type { PageContext } from '../contracts/event.ts';
+import { entryBytesMax } from './tiles.ts';
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const time = z.iso.datetime();
+const count = z.int().min(0);
+
+/**
+ * A page as it was held: an answer of upstream with or without new records, a delivery, or records
+ * that sluice made itself. Times are RFC 3339, hashes SHA-256 in lower-case hex.
+ */
+const pageEntry = z.looseObject({
+  t: z.literal('page'),
+  stream: z.string(),
+  /** Counts the stream's pages in this archive from 0, without gaps. */
+  seq: count,
+  /** Leaf hash of the stream's entry before this one; null for the first. */
+  prev: sha256.nullable(),
+  /** Epoch of the spool and number of the event after this page: how far the archive has come. */
+  place: z.tuple([count, count]),
+  source: z.string(),
+  kind: z.string(),
+  company: z.string().optional(),
+  parent: z.string().optional(),
+  is_update: z.literal(true).optional(),
+  delivery: z.object({ id: z.string().nullable(), event: z.string().nullable() }).optional(),
+  fetched_at: time,
+  /** What the answer was to, and what came with it; left out where the page is no answer. */
+  answer: z
+    .looseObject({
+      status: z.int(),
+      /** The path asked for, without a cursor. */
+      path: z.string().optional(),
+      /** Keyed hash of the cursor asked with; null: without one. */
+      asked: sha256.nullable(),
+      /** Keyed hash of the next cursor; null: there is no more. */
+      next: sha256.nullable(),
+      request_id: z.string().optional(),
+      /** Upstream's `Date`, as it was sent. */
+      date: z.string().optional(),
+    })
+    .optional(),
+  /** Codes of the conditions that the page's records tell of, such as `source.gap`. */
+  conditions: z.array(z.string()).optional(),
+  /** Records within the body, and how many of them were new and went out as events. */
+  records: count,
+  kept: count,
+  /** Earliest and latest time of the page's events, where it was known. */
+  oldest: time.optional(),
+  newest: time.optional(),
+  /** Dotted path of the records within the body. */
+  items: z.string(),
+  /** The body as upstream sent it: a zstd frame `length` long, `at` that byte of the segment. */
+  body: z.object({
+    sha256,
+    bytes: count,
+    segment: z.string(),
+    at: count,
+    length: count,
+  }),
+  /** What the skippable frame behind it holds (segments.ts). */
+  uids: z.object({ sha256, bytes: count }),
+  /** Root of the Merkle tree over the SHA-256 of each kept record's exact bytes, in order. */
+  events: z.object({ root: sha256, count }),
+});
+
+/** A process begins to write. */
+const startEntry = z.looseObject({
+  t: z.literal('start'),
+  at: time,
+  /** Of `archive.json`. */
+  archive: sha256,
+  /** The spool whose numbers `place` means from here on. */
+  spool: z.string(),
+  version: z.string(),
+});
+
+/** A process ends as it should. */
+const stopEntry = z.looseObject({ t: z.literal('stop'), at: time });
+
+/** The config of the process that writes, as a hash of it without its secrets. */
+const configEntry = z.looseObject({ t: z.literal('config'), at: time, sha256 });
+
+/** Checkpoints are signed by this key from here on; the one that covers this also by the one before. */
+const keyEntry = z.looseObject({ t: z.literal('key'), at: time, vkey: z.string() });
+
+/** The checkpoint before this entry, and where it is kept. */
+const checkpointEntry = z.looseObject({
+  t: z.literal('checkpoint'),
+  at: time,
+  size: count,
+  root: sha256,
+  object: z.string(),
+  sha256,
+});
+
+/** A segment; the entries of its pages follow. */
+const segmentEntry = z.looseObject({
+  t: z.literal('segment'),
+  object: z.string(),
+  bytes: count,
+  sha256,
+  pages: count,
+});
+
+const anyEntry = z.discriminatedUnion('t', [
+  pageEntry,
+  startEntry,
+  stopEntry,
+  configEntry,
+  keyEntry,
+  checkpointEntry,
+  segmentEntry,
+]);
+
+/** An entry of the log. */
+export type Entry = z.output<typeof anyEntry>;
+/** An entry that tells of a page. */
+export type PageEntry = z.output<typeof pageEntry>;
+
+/** The entry's bytes. A longer one than the log can hold is a fault of sluice. */
+export function encodeEntry(entry: Entry): Buffer {
+  const bytes = Buffer.from(JSON.stringify(entry));
+  invariant(bytes.length <= entryBytesMax, `an entry is at most ${entryBytesMax} bytes long`);
+  return bytes;
+}
+
+/** Parses an entry. Throws a SyntaxError that says what is wrong with it. */
+export function parseEntry(bytes: Uint8Array): Entry {
+  const parsed = anyEntry.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new SyntaxError(`not an entry: ${issue?.path.join('.') || 't'}: ${issue?.message ?? ''}`);
+}
+
+/** What was known of the page's records when they were held. */
+export function contextOf(entry: PageEntry): PageContext {
+  const { company, parent, is_update, delivery } = entry;
+  return {
+    source: entry.source,
+    stream: entry.stream,
+    kind: entry.kind as PageContext['kind'],
+    ...(company === undefined ? {} : { company }),
+    ...(parent === undefined ? {} : { parent }),
+    ...(is_update === undefined ? {} : { isUpdate: is_update }),
+    fetchedAt: Date.parse(entry.fetched_at),
+    ...(delivery === undefined ? {} : { delivery }),
+  };
+}

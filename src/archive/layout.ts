@@ -1,0 +1,84 @@
+// What lies where in an archive besides the tree's tiles (tiles.ts):
+//
+//   archive.json                        what the archive is; written once
+//   checkpoint                          the newest signed checkpoint, the only evidence that changes
+//   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, for good
+//   segments/YYYY/MM/DD/<index>.zst     bodies of pages; named by the index of the segment's entry
+//   writer                              who writes at present; no evidence of anything
+//
+// What must stay true: an object of evidence is named by what it holds, and is never written anew
+// once a checkpoint covers it.
+
+import { z } from 'zod';
+import { parseVkey, type Verifier } from './note.ts';
+
+/** Name of the object that says what the archive is. */
+export const manifestPath = 'archive.json';
+/** Name of the newest checkpoint, as C2SP tlog-tiles has it. */
+export const checkpointPath = 'checkpoint';
+/** Name of the object that says who writes. */
+export const writerPath = 'writer';
+
+const formatName = 'sluice-archive';
+/** Readers of a version read all before it. */
+const formatVersion = 1;
+
+/** `archive.json`. */
+export interface Manifest {
+  readonly format: string;
+  readonly version: number;
+  /** The log's name: that of its keys, and the first line of its checkpoints. */
+  readonly origin: string;
+  /** The first key, a vkey; others follow by entries. */
+  readonly key: string;
+  /** Key of the hashes by which entries name cursors, 32 bytes in hex. */
+  readonly salt: string;
+  /** RFC 3339. */
+  readonly created_at: string;
+}
+
+const manifestShape = z.looseObject({
+  format: z.literal(formatName),
+  version: z.int().min(1),
+  origin: z.string().min(1),
+  key: z.string(),
+  salt: z.string().regex(/^[0-9a-f]{64}$/),
+  created_at: z.iso.datetime(),
+});
+
+/** The bytes of `archive.json`. */
+export function encodeManifest(about: Omit<Manifest, 'format' | 'version'>): Buffer {
+  const manifest: Manifest = { format: formatName, version: formatVersion, ...about };
+  return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Parses it, and its key. Throws a SyntaxError, also for a format that is newer than this. */
+export function parseManifest(bytes: Uint8Array): Manifest & { readonly verifier: Verifier } {
+  const manifest = manifestShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  if (!manifest.success) throw new SyntaxError('archive.json is not that of an archive of sluice');
+  if (manifest.data.version > formatVersion) {
+    throw new SyntaxError(
+      `the archive has format ${manifest.data.version}, and this version reads up to ${formatVersion}`,
+    );
+  }
+  return { ...manifest.data, verifier: parseVkey(manifest.data.key) };
+}
+
+/** Name of the segment whose entry has this index. `at`: epoch milliseconds. */
+export function segmentPath(index: number, at: number): string {
+  return `segments/${dayOf(at)}/${digits(index)}.zst`;
+}
+
+/** Name under which a checkpoint of this size stays. `at`: epoch milliseconds. */
+export function keptCheckpointPath(size: number, at: number): string {
+  return `checkpoints/${dayOf(at)}/${digits(size)}.note`;
+}
+
+/** `YYYY/MM/DD`, UTC. */
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10).replaceAll('-', '/');
+}
+
+function digits(number: number): string {
+  return String(number).padStart(20, '0');
+}

@@ -1,0 +1,193 @@
+// Signed notes (c2sp.org/signed-note) as checkpoints are: a text, a blank line, and signature lines
+// that each name a key. Keys are Ed25519; signatures of other kinds and of keys that are not asked
+// for are passed over, as the standard says, while one wrong signature of a known key rejects the
+// note. What must stay true: text is believed only where `openNote` has given it back.
+
+import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
+
+const ed25519 = 1;
+const keyIdBytes = 4;
+const rawKeyBytes = 32;
+const signatureBytes = 64;
+/** Lines beyond that are no note that anybody meant to be read. */
+const signaturesMax = 100;
+/** What stands before a raw Ed25519 key in DER (RFC 8410): SPKI's, and that of PKCS #8. */
+const publicPrefix = Buffer.from('302a300506032b6570032100', 'hex');
+const privatePrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** A key by which notes are checked. */
+export interface Verifier {
+  readonly name: string;
+  readonly keyId: Buffer;
+  /** Text form: `name+hex key id+base64(type || key)`. */
+  readonly vkey: string;
+  /** True where the signature is the key's, over the text. */
+  check(text: Uint8Array, signature: Uint8Array): boolean;
+}
+
+/** Makes signatures under a key. */
+export interface Signer {
+  readonly verifier: Verifier;
+  sign(text: Uint8Array): Promise<Uint8Array>;
+}
+
+/** One signature line. */
+export interface NoteSignature {
+  readonly name: string;
+  readonly keyId: Buffer;
+  readonly signature: Buffer;
+}
+
+/** A note's text and its signatures, none of them checked. */
+export interface Note {
+  /** With its last line end. */
+  readonly text: string;
+  readonly signatures: readonly NoteSignature[];
+}
+
+function isName(name: string): boolean {
+  return name !== '' && !/[\s+\p{Cc}]/u.test(name);
+}
+
+function keyIdOf(name: string, typed: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typed]), 'buffer').subarray(
+    0,
+    keyIdBytes,
+  );
+}
+
+function verifierOf(name: string, raw: Uint8Array): Verifier {
+  const typed = Buffer.concat([Buffer.of(ed25519), raw]);
+  const keyId = keyIdOf(name, typed);
+  const der = Buffer.concat([publicPrefix, raw]);
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return {
+    name,
+    keyId,
+    vkey: `${name}+${keyId.toString('hex')}+${typed.toString('base64')}`,
+    check: (text, signature) =>
+      signature.length === signatureBytes && verify(null, text, key, signature),
+  };
+}
+
+/** Parses a vkey. Throws a SyntaxError that says what is wrong with it. */
+export function parseVkey(vkey: string): Verifier {
+  const [, name = '', id = '', data = ''] = /^([^+]*)\+([0-9a-f]{8})\+(.*)$/.exec(vkey) ?? [];
+  const typed = base64(data);
+  if (!isName(name) || typed === null) {
+    throw new SyntaxError('not a public key of a note: expected NAME+8 hex digits+base64');
+  }
+  if (typed[0] !== ed25519 || typed.length !== 1 + rawKeyBytes) {
+    throw new SyntaxError(`the key ${name}+${id} is no Ed25519 key`);
+  }
+  const verifier = verifierOf(name, typed.subarray(1));
+  if (verifier.keyId.toString('hex') !== id) {
+    throw new SyntaxError(`the key ${name}+${id} is damaged: its id does not fit`);
+  }
+  return verifier;
+}
+
+/**
+ * Parses a private key's text form, `PRIVATE+KEY+name+hex key id+base64(type || seed)`, as Go's
+ * golang.org/x/mod/sumdb/note has it. Throws a SyntaxError, which does not show the key.
+ */
+export function parseSigningKey(text: string): Signer {
+  const pattern = /^PRIVATE\+KEY\+([^+]*)\+([0-9a-f]{8})\+(.*)$/;
+  const [, name = '', id = '', data = ''] = pattern.exec(text.trim()) ?? [];
+  const typed = base64(data);
+  if (!isName(name) || typed === null || typed[0] !== ed25519 || typed.length !== 1 + rawKeyBytes) {
+    throw new SyntaxError('not a signing key: expected PRIVATE+KEY+NAME+8 hex digits+base64');
+  }
+  const signer = signerOf(name, typed.subarray(1));
+  if (signer.verifier.keyId.toString('hex') !== id) {
+    throw new SyntaxError(`the signing key ${name}+${id} is damaged: its id does not fit`);
+  }
+  return signer;
+}
+
+/** The text form of the key with this seed, 32 secret bytes. */
+export function signingKeyText(name: string, seed: Uint8Array): string {
+  if (!isName(name)) throw new SyntaxError('a key’s name has no blanks and no +');
+  const id = signerOf(name, seed).verifier.keyId.toString('hex');
+  const typed = Buffer.concat([Buffer.of(ed25519), seed]).toString('base64');
+  return `PRIVATE+KEY+${name}+${id}+${typed}`;
+}
+
+function signerOf(name: string, seed: Uint8Array): Signer {
+  const der = Buffer.concat([privatePrefix, seed]);
+  const key: KeyObject = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const raw = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-rawKeyBytes);
+  return { verifier: verifierOf(name, raw), sign: async (text) => sign(null, text, key) };
+}
+
+/** The note: the text, which ends with a line end, and a signature of each signer. */
+export async function signNote(text: string, signers: readonly Signer[]): Promise<string> {
+  const lines: string[] = [];
+  for (const { verifier, sign } of signers) {
+    const signature = await sign(Buffer.from(text));
+    const signed = Buffer.concat([verifier.keyId, signature]);
+    lines.push(`— ${verifier.name} ${signed.toString('base64')}\n`);
+  }
+  return `${text}\n${lines.join('')}`;
+}
+
+/** Takes a note apart. Throws a SyntaxError where it is none. */
+export function parseNote(bytes: Uint8Array): Note {
+  const note = utf8(bytes);
+  const split = note?.lastIndexOf('\n\n') ?? -1;
+  if (note === null || split < 0 || !note.endsWith('\n'))
+    throw new SyntaxError('not a signed note');
+  const lines = note.slice(split + 2, -1).split('\n');
+  if (lines.length > signaturesMax) throw new SyntaxError('the note has too many signatures');
+  const signatures = lines.map((line) => {
+    const [, name = '', data = ''] = /^— (\S+) (\S+)$/.exec(line) ?? [];
+    const signed = base64(data);
+    if (!isName(name) || signed === null || signed.length <= keyIdBytes) {
+      throw new SyntaxError('a signature line of the note is damaged');
+    }
+    const keyId = signed.subarray(0, keyIdBytes);
+    return { name, keyId, signature: signed.subarray(keyIdBytes) };
+  });
+  return { text: note.slice(0, split + 1), signatures };
+}
+
+/** A note of which at least one known key has signed the text. */
+export interface OpenedNote extends Note {
+  /** The known keys that have signed it. */
+  readonly by: readonly Verifier[];
+}
+
+/**
+ * Checks a note. Throws a SyntaxError where it is none, where a signature of a known key is wrong,
+ * or where none is of a known key.
+ */
+export function openNote(bytes: Uint8Array, known: readonly Verifier[]): OpenedNote {
+  const note = parseNote(bytes);
+  const text = Buffer.from(note.text);
+  const by = new Set<Verifier>();
+  for (const { name, keyId, signature } of note.signatures) {
+    const verifier = known.find((key) => key.name === name && key.keyId.equals(keyId));
+    if (verifier === undefined) continue;
+    if (!verifier.check(text, signature)) {
+      throw new SyntaxError(`the signature of ${name}+${keyId.toString('hex')} is wrong`);
+    }
+    by.add(verifier);
+  }
+  if (by.size === 0) throw new SyntaxError('no known key has signed the note');
+  return { ...note, by: [...by] };
+}
+
+/** Null where the text is not exactly what its bytes would be written as. */
+function base64(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64');
+  return text !== '' && bytes.toString('base64') === text ? bytes : null;
+}
+
+function utf8(bytes: Uint8Array): string | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return /[\0-\x09\x0b-\x1f]/.test(text) ? null : text;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,110 @@
+// Segments hold bodies of pages, byte for byte, so that `zstd -d` opens them without sluice. For
+// each page two frames (RFC 8878): the body as a zstd frame, and a skippable frame, which
+// decompressors pass over, with what the body does not say of its records:
+//
+//   uids     32 bytes each, of the kept records in order
+//   kept     where not all records were kept, the index of each that was: 32 bits, little-endian
+//
+// What must stay true: a page is read by itself, from its entry's `at` on, and nothing that is read
+// is believed before its hash is the entry's.
+
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
+import { uidBytes } from '../contracts/spool.ts';
+import type { PageEntry } from './entries.ts';
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+const level = 3;
+
+const skippable = 0x184d2a50;
+const headerBytes = 8;
+const indexBytes = 4;
+
+/** A body as a frame of its own; made off the event loop. */
+export function compressBody(body: Uint8Array): Promise<Buffer> {
+  const params = {
+    [constants.ZSTD_c_compressionLevel]: level,
+    [constants.ZSTD_c_checksumFlag]: 1,
+  };
+  return compress(body, { params, pledgedSrcSize: body.length });
+}
+
+/** What a body does not say of its records. */
+export interface KeptRecords {
+  /** `uidBytes` each, for the kept records in order. */
+  readonly uids: Uint8Array;
+  /** Which of the body's records these are; null: all. */
+  readonly kept: Uint32Array | null;
+}
+
+/** The content of the frame behind a body. */
+export function encodeKept({ uids, kept }: KeptRecords): Buffer {
+  const indexes = Buffer.allocUnsafe((kept?.length ?? 0) * indexBytes);
+  for (const [i, index] of kept?.entries() ?? []) indexes.writeUInt32LE(index, i * indexBytes);
+  return Buffer.concat([uids, indexes]);
+}
+
+/** Parses it. Throws a SyntaxError where it is not as long as the entry says. */
+function decodeKept(bytes: Uint8Array, entry: Pick<PageEntry, 'records' | 'kept'>): KeptRecords {
+  const all = entry.kept === entry.records;
+  const uidsEnd = entry.kept * uidBytes;
+  if (bytes.length !== uidsEnd + (all ? 0 : entry.kept * indexBytes)) {
+    throw new SyntaxError('the uids behind a body are not as many as its entry says');
+  }
+  const indexes = Buffer.from(bytes.subarray(uidsEnd));
+  return {
+    uids: bytes.subarray(0, uidsEnd),
+    kept: all
+      ? null
+      : Uint32Array.from({ length: entry.kept }, (_, i) => indexes.readUInt32LE(i * indexBytes)),
+  };
+}
+
+/** A skippable frame with this content. */
+export function skippableFrame(content: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(headerBytes + content.length);
+  frame.writeUInt32LE(skippable, 0);
+  frame.writeUInt32LE(content.length, 4);
+  frame.set(content, headerBytes);
+  return frame;
+}
+
+/** The bytes of a segment that are one page's: both frames. */
+export function pageRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
+  return { from: body.at, length: body.length + headerBytes + uids.bytes };
+}
+
+/** A page's body, and which of its records were kept. */
+export interface ArchivedPage extends KeptRecords {
+  readonly body: Buffer;
+}
+
+/**
+ * Reads a page from the bytes of its range. Throws a SyntaxError where they are not what the entry
+ * says.
+ */
+export async function readPage(entry: PageEntry, range: Uint8Array): Promise<ArchivedPage> {
+  const { body, uids } = entry;
+  if (range.length !== pageRange(entry).length) throw new SyntaxError('the segment ends too early');
+  const tail = Buffer.from(range.subarray(body.length));
+  const content = tail.subarray(headerBytes);
+  const isFramed = tail.readUInt32LE(0) === skippable && tail.readUInt32LE(4) === uids.bytes;
+  if (!isFramed || hash('sha256', content, 'hex') !== uids.sha256) {
+    throw new SyntaxError('the uids behind the body are not what the entry says');
+  }
+  const bytes = await decompressed(range.subarray(0, body.length), body.bytes);
+  if (bytes.length !== body.bytes || hash('sha256', bytes, 'hex') !== body.sha256) {
+    throw new SyntaxError('the body is not what the entry says');
+  }
+  return { body: bytes, ...decodeKept(content, entry) };
+}
+
+async function decompressed(frame: Uint8Array, bytesMax: number): Promise<Buffer> {
+  try {
+    return await decompress(frame, { maxOutputLength: Math.max(bytesMax, 1) });
+  } catch (error) {
+    throw new SyntaxError('the body cannot be decompressed', { cause: error });
+  }
+}
