@@ -232,6 +232,7 @@ export class Pipeline {
   async #caughtUp(withinMs: number): Promise<void> {
     const { clock } = this.#means.tools;
     const { end } = this.#means.spool.gauge;
+    this.#sending?.finish();
     const deadline = clock.monotonic() + withinMs;
     const waiting = () => this.state.sinks.some((sink) => sink.position < end && !isStuck(sink));
     while (waiting() && clock.monotonic() < deadline) await clock.sleep(catchUpLookMs);
@@ -240,6 +241,7 @@ export class Pipeline {
   /** Waits until every sink has everything, has refused everything, or the limit is over. */
   async #delivered(limit: AbortSignal): Promise<void> {
     const { clock } = this.#means.tools;
+    this.#sending?.finish();
     const waiting = () =>
       this.state.sinks.some(
         (sink) => sink.position < this.#means.spool.gauge.end && sink.state !== 'refused',

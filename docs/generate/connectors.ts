@@ -95,7 +95,9 @@ function sinkFacts(sink: SinkDefinition, page: Page): readonly (readonly string[
   const links = formatsOf(sink).map((name) => `[\`${name}\`](../formats/${name}.md)`);
   return [
     ['guarantee of the example below', assurances[sink.assurance(settings)]],
-    ['formats', `${links.join(', ')}${links.length > 1 ? '; the first unless set' : ''}`],
+    sink.takes === 'pages'
+      ? ['takes', 'what upstream answered, whole; no route to it filters or redacts']
+      : ['formats', `${links.join(', ')}${links.length > 1 ? '; the first unless set' : ''}`],
     ...(batch === undefined
       ? []
       : [
@@ -108,7 +110,7 @@ function sinkFacts(sink: SinkDefinition, page: Page): readonly (readonly string[
 }
 
 function formatFacts({ type }: FormatDefinition): readonly (readonly string[])[] {
-  const carriers = sinks.filter((sink) => formatsOf(sink).includes(type));
+  const carriers = sinks.filter((sink) => sink.takes !== 'pages' && formatsOf(sink).includes(type));
   return [
     [
       'carried by',

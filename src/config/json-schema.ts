@@ -24,6 +24,7 @@ import {
 type FormatBlocks = ReadonlyMap<string, ReturnType<typeof formatBlock>>;
 
 function sinkBlockWhole(definition: SinkDefinition, blocks: FormatBlocks) {
+  if (definition.takes === 'pages') return sinkBlock(definition);
   const types = formatsOf(definition);
   const carried = types.flatMap((type) => blocks.get(type) ?? []);
   const format = z

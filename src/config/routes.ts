@@ -42,6 +42,7 @@ export function readRoutes(
     checkFilter(route, { written: one, path, classes }, reading);
     checkRedacted(route, { written: one, path, classes }, reading);
     checkRedaction(route, { written: one, path, sinks: ends.sinks }, reading);
+    checkPages(route, { written: one, path, sinks: ends.sinks }, reading);
     return [route];
   });
 }
@@ -144,20 +145,37 @@ function checkRedacted(
   }
 }
 
-function checkRedaction(
-  route: Route,
-  at: {
-    readonly written: Written;
-    readonly path: Path;
-    readonly sinks: Section<ConfiguredSink>;
-  },
-  { flaws }: BlockReading,
-): void {
+interface RouteTo {
+  readonly written: Written;
+  readonly path: Path;
+  readonly sinks: Section<ConfiguredSink>;
+}
+
+/** What a sink takes as pages is what upstream answered, or it proves nothing. */
+function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
+  const { written, path, sinks } = at;
+  const takers = route.to.filter(
+    (name) => sinks.entries.get(name)?.settings?.definition.takes === 'pages',
+  );
+  for (const key of ['where', 'redact'] as const) {
+    if (!route[key]?.length) continue;
+    for (const name of new Set(takers)) {
+      flaws.add(
+        written.children?.get(key)?.keyAt ?? written.at,
+        [...path, key],
+        `the sink ${name} proves what upstream has answered, so it gets whole pages and nothing can be taken out; ` +
+          `give it a route of its own without ${key}`,
+      );
+    }
+  }
+}
+
+function checkRedaction(route: Route, at: RouteTo, { flaws }: BlockReading): void {
   if (!route.redact?.length) return;
   const { written, path, sinks } = at;
   for (const name of new Set(route.to)) {
-    const format = sinks.entries.get(name)?.settings?.format;
-    if (format === undefined || !writesOriginal(format)) continue;
+    const { format, definition } = sinks.entries.get(name)?.settings ?? {};
+    if (format === undefined || definition?.takes === 'pages' || !writesOriginal(format)) continue;
     flaws.add(
       written.children?.get('redact')?.keyAt ?? written.at,
       [...path, 'redact'],

@@ -257,11 +257,11 @@ export const formatBlock = onceEach((definition: FormatDefinition) => {
   return z.strictObject({ type, ...definition.fields });
 });
 
-/** A sink's block of this type; what may stand in `format` hangs on its type, so it waits. */
+/** A sink's block; what may stand in `format` hangs on its type, so it waits. Pages have none. */
 export const sinkBlock = onceEach((definition: SinkDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
-  const format = z.unknown().optional();
-  return z.strictObject({ type, ...definition.fields, format, ...sinkKeys });
+  const format = definition.takes === 'pages' ? {} : { format: z.unknown().optional() };
+  return z.strictObject({ type, ...definition.fields, ...format, ...sinkKeys });
 });
 
 /** zod compiles a block when it first parses with it, so each is made once, when needed. */

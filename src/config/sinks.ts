@@ -35,7 +35,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
     const parsed = parseBlock(sinkBlock(definition), entry, reading);
     const chosen = readFormat(definition, entry, reading);
     if (parsed === undefined || chosen === null) return null;
-    const { batch, retry, format: _, ...settings } = parsed;
+    const { batch, retry, format: _, ...settings } = { format: null, ...parsed };
     checkWhole({ entry, definition, settings }, reading);
     if (retry.min > retry.max) {
       tellBlockFlaw('retry.min is longer than retry.max', entry, reading);
@@ -80,7 +80,8 @@ function readFormat(
   reading: BlockReading,
 ): FormatChoice | null {
   const path: Path = [...entry.path, 'format'];
-  const written = entry.written.children?.get('format');
+  const isWanted = definition.takes !== 'pages';
+  const written = isWanted ? entry.written.children?.get('format') : undefined;
   if (written?.broken) return null;
   const short = typeof written?.value === 'string';
   const type = short ? written : written?.children?.get('type');

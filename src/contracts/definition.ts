@@ -70,6 +70,11 @@ export interface SinkSpec<F extends Fields> {
   readonly summary: string;
   /** The sink's own keys; `type`, `format`, `batch` and `retry` are the engine's. */
   readonly fields: F;
+  /**
+   * `pages`: batches are of whole pages as upstream sent them, with every answer of upstream among
+   * them. Then there is no format, and no route to it filters or redacts. Left out: events.
+   */
+  readonly takes?: 'events' | 'pages';
   /** Shapes of the formats it can carry (formats/index.ts says which those are). */
   readonly carries: readonly FormatShape[];
   /** Type of the format that it has where the config names none. */

@@ -12,8 +12,11 @@ export type Uid = string;
 /** A place in the spool: the number of events held before it since it was made. */
 export type Offset = number;
 
-/** What a held page holds, which decides how its records are normalised. */
-export type RecordKind = 'audit' | 'log' | 'drift' | 'condition';
+/**
+ * What a held page holds, which decides how its records are normalised. `answer`: what upstream
+ * answered where that is no record; only sinks that take pages get it.
+ */
+export type RecordKind = 'audit' | 'log' | 'drift' | 'condition' | 'answer';
 
 /** One record on its way out. */
 export interface Event {

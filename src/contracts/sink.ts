@@ -1,20 +1,28 @@
 // What a sink is to sluice, for the person who writes one. The engine owns every loop, wait, retry
 // and limit: a sink sends one batch once and tells what the far side answered. It keeps nothing
 // between calls but its connection. Order of calls: open, then send (at most `inFlightMax`
-// unresolved at a time, in spool order), then close.
+// unresolved at a time, in spool order), then close. Most sinks take events; one that proves what
+// upstream has answered takes pages (`SinkSpec.takes`), each whole and as it is held.
 
 import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
 import type { EncodedLines, Format } from './format.ts';
 import type { Json } from './json.ts';
 import type { Numbering, Reach } from './numbering.ts';
+import type { HeldPage } from './spool.ts';
 import type { Tools } from './tools.ts';
 
-/** Events for one sink, in spool order. */
+/** Events or pages for one sink, in spool order. */
 export interface Batch {
   /** The same for each attempt at the same events. */
   readonly id: string;
+  /** Where the sink takes pages, those of its pages; an answer that is no record has none. */
   readonly events: readonly Event[];
+  /**
+   * Where the sink takes pages: whole ones as they are held, neither filtered, redacted nor
+   * encoded, with `start` and `end` at their borders. Else none.
+   */
+  readonly pages: readonly HeldPage[];
   /** The events encoded by the sink's format, or its `document` where asked for; same order. */
   readonly lines: EncodedLines;
   /** Where the first event stands, and the offset that is reached once this is delivered. */
@@ -33,7 +41,8 @@ export interface Refusal {
  * become dead letters, `again` are sent again, the rest was delivered. `retry`: nothing is known to
  * be delivered; the engine waits (`afterMs` or its own back-off) and sends the same batch again.
  * `refused`: for good; of a `batch`, it is cut in halves until the guilty event is found and
- * becomes a dead letter; of the `sink`, the sink stops and says so, its events stay held.
+ * becomes a dead letter; of the `sink`, the sink stops and says so, its events stay held. Of pages
+ * there are no dead letters: they are delivered, asked for again, or refused of the sink.
  */
 export type Delivery =
   | { readonly outcome: 'delivered'; readonly mark?: Json }
@@ -54,6 +63,12 @@ export interface Sink {
    * before a batch is cut; never rejects but with the signal's reason.
    */
   ready?(signal: AbortSignal): Promise<void>;
+  /**
+   * For a sink that finishes what was sent together with what comes later (an object, a
+   * checkpoint): nothing more comes for now, so what is open is finished at once. Asked while a
+   * batch is sent by itself and when a run ends; also where nothing is open.
+   */
+  flush?(): void;
   /**
    * For a sink that can look how far its far side is (Kafka transactions, files): what that means
    * in this numbering, or null where nothing is known. Asked after open and before a batch is sent
@@ -83,6 +98,8 @@ export interface SinkOpening {
   /** The offset this sink has reached, and the mark that it handed in with a delivery. */
   readonly position: Offset;
   readonly mark: Json | null;
+  /** Has a mark kept in place of the one before, the position as it is; durable when it resolves. */
+  remember(mark: Json): Promise<void>;
   readonly tools: Tools;
 }
 

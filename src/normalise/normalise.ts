@@ -52,6 +52,8 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
       return driftNormaliser(settings, baseEvent);
     case 'condition':
       return conditionNormaliser(baseEvent);
+    case 'answer':
+      return baseEvent;
     case 'log':
       return withDelivery(
         settings.mapping === undefined

@@ -23,6 +23,11 @@ export function behind(batch: Batch, start: Offset): Batch {
   return partOf(batch, { from: from < 0 ? to : from, to, start, end: batch.end });
 }
 
+/** True where nothing of it is to be sent. */
+export function isEmpty({ events, pages }: Batch): boolean {
+  return events.length === 0 && pages.length === 0;
+}
+
 interface Part {
   readonly from: number;
   readonly to: number;
@@ -35,6 +40,7 @@ function partOf(batch: Batch, { from, to, start, end }: Part): Batch {
     id: `${batch.id}/${start}-${end}`,
     events: batch.events.slice(from, to),
     lines: batch.lines.length === 0 ? batch.lines : subLines(batch.lines, from, to),
+    pages: batch.pages.filter((page) => page.first >= start),
     start,
     end,
   };

@@ -1,12 +1,13 @@
 // What one sink is to get next: batches cut from the spool, in order, from any offset. It reads
 // pages, picks the events that routes let pass, has their lines from the encoder that all sinks
-// share, and keeps to the sink's bounds. The sender (sender.ts) says from where.
+// share, and keeps to the sink's bounds. A sink that takes pages gets them whole. The sender
+// (sender.ts) says from where.
 
-import type { Offset } from '../contracts/event.ts';
+import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch } from '../contracts/sink.ts';
 import type { HeldPage, Spool } from '../contracts/spool.ts';
 import { indexAt, joinLines, noLines, subLines } from './encode.ts';
-import type { PageEncoder, Reader, Selected } from './page-encoder.ts';
+import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 import { partsFrom } from './page-parts.ts';
 
 /** Bounds of one batch. A single event larger than `bytesMax` still makes a batch of its own. */
@@ -22,6 +23,11 @@ export interface OutletSettings extends Omit<Reader, 'expects'> {
   readonly bounds: BatchBounds;
 }
 
+/** What a batch is made of. */
+type Content = Pick<Batch, 'events' | 'lines' | 'pages'>;
+
+const noContent: Content = { events: [], lines: noLines, pages: [] };
+
 /** A sink that has not asked for so long waits for its far side; nothing is encoded for it. */
 const atWorkMs = 200;
 
@@ -36,7 +42,7 @@ export class Outlet {
   constructor(settings: OutletSettings) {
     this.#settings = settings;
     this.#reader = { ...settings, expects: (page) => this.#expects(page) };
-    settings.encoder.join(this.#reader);
+    if (!settings.takesPages) settings.encoder.join(this.#reader);
   }
 
   #expects({ first, count }: HeldPage): boolean {
@@ -50,8 +56,8 @@ export class Outlet {
   }
 
   /**
-   * The batch that starts at `from`, or null at the spool's end. A batch without events only says
-   * that there was nothing for this sink up to its `end`.
+   * The batch that starts at `from`, or null at the spool's end. A batch of nothing only says that
+   * there was nothing for this sink up to its `end`.
    */
   async cut(from: Offset): Promise<Batch | null> {
     this.#from = from;
@@ -67,9 +73,28 @@ export class Outlet {
     const { bounds, spool } = this.#settings;
     const { end: held } = spool.gauge;
     const read = await spool.read(from, bounds.bytesMax, this.#settings.sink);
-    const pages = partsFrom(read, from, bounds.bytesMax);
     // A sink that is new finds the pages of before gone, which all others had passed.
-    if (pages.length === 0) return held > from ? this.#batch(from, held, []) : null;
+    if (read.length === 0) return held > from ? this.#batch(from, held, noContent) : null;
+    return this.#settings.takesPages ? this.#ofPages(from, read) : await this.#ofEvents(from, read);
+  }
+
+  #ofPages(from: Offset, read: readonly HeldPage[]): Batch {
+    const { bounds, encoder } = this.#settings;
+    const pages: HeldPage[] = [];
+    const events: Event[] = [];
+    let end = from;
+    for (const page of read) {
+      end = page.first + page.count;
+      if (selectionOf(page, this.#reader) === null) continue;
+      pages.push(page);
+      if (page.context.kind !== 'answer') events.push(...encoder.eventsOf(page));
+      if (events.length >= bounds.eventsMax) break;
+    }
+    return this.#batch(from, end, { events, lines: noLines, pages });
+  }
+
+  async #ofEvents(from: Offset, read: readonly HeldPage[]): Promise<Batch> {
+    const { bounds } = this.#settings;
     // Lines of two pages have to be copied into one piece, so a batch that is half full ends with
     // its page; documents are copied from them in any case.
     const enough = this.#settings.documents ? bounds.bytesMax : bounds.bytesMax / 2;
@@ -77,7 +102,7 @@ export class Outlet {
     let room = bounds.eventsMax;
     let bytes = 0;
     let end = from;
-    for (const held of pages) {
+    for (const held of partsFrom(read, from, bounds.bytesMax)) {
       const selected = await this.#settings.encoder.select(held, this.#reader);
       const start = indexAt(selected.events, from);
       const stop = this.#stop(selected, start, { room, bytes: bounds.bytesMax - bytes });
@@ -92,17 +117,11 @@ export class Outlet {
       }
       if (!whole || room <= 0 || bytes >= enough) break;
     }
-    return this.#batch(from, end, parts);
+    return this.#batch(from, end, joined(parts));
   }
 
-  #batch(start: Offset, end: Offset, parts: readonly Selected[]): Batch {
-    const first = parts[0];
-    const events =
-      parts.length === 1 && first !== undefined
-        ? first.events
-        : parts.flatMap((part) => part.events);
-    const lines = events.length === 0 ? noLines : joinLines(parts.map((part) => part.lines));
-    return { id: `${this.#settings.sink}-${start}-${end}`, events, lines, start, end };
+  #batch(start: Offset, end: Offset, content: Content): Batch {
+    return { id: `${this.#settings.sink}-${start}-${end}`, ...content, start, end };
   }
 
   /** How far into the page this batch may go: at least one event where the batch is still empty. */
@@ -114,6 +133,13 @@ export class Outlet {
     while (stop < last && sizeOf(selected, start, stop + 1) <= left.bytes) stop += 1;
     return Math.min(stop, last);
   }
+}
+
+function joined(parts: readonly Selected[]): Content {
+  const [first] = parts;
+  if (first === undefined) return noContent;
+  const events = parts.length === 1 ? first.events : parts.flatMap((part) => part.events);
+  return { events, lines: joinLines(parts.map((part) => part.lines)), pages: [] };
 }
 
 /** Bytes of some events' lines. */

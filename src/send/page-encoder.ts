@@ -27,6 +27,8 @@ export interface Reader {
   readonly formatKey: string;
   /** True where the sink puts documents together from records, and wants no lines. */
   readonly documents: boolean;
+  /** True where the sink gets whole pages, of which nothing is encoded. */
+  readonly takesPages: boolean;
   /** What the sink gets of a source; null: nothing. */
   readonly selectionFor: (source: string) => Selection | null;
   /** True where the sink is at work and has not come past this page. */
@@ -80,6 +82,11 @@ export class PageEncoder {
   /** Events are read differently from now on: what was worked out of pages so far is let go. */
   decodeWith(decoder: PageDecoder): void {
     this.#decoder = decoder;
+  }
+
+  /** All events of a page. */
+  eventsOf(held: HeldPage): readonly Event[] {
+    return this.#decoder.decode(held).events;
   }
 
   /** What one sink is to get of a page. */
@@ -147,9 +154,11 @@ export class PageEncoder {
   }
 }
 
-function selectionOf(held: HeldPage, reader: Reader): Selection | null {
-  const mine = held.onlySink === undefined || held.onlySink === reader.sink;
-  return mine ? reader.selectionFor(held.context.source) : null;
+/** What a sink gets of a page; null: nothing. An answer that is no record is for pages only. */
+export function selectionOf(held: HeldPage, reader: Reader): Selection | null {
+  const { context, onlySink } = held;
+  const isForAll = context.kind === 'answer' ? reader.takesPages : onlySink === undefined;
+  return isForAll || onlySink === reader.sink ? reader.selectionFor(context.source) : null;
 }
 
 function keyOf(selection: Selection, { documents, formatKey }: Reader): string {

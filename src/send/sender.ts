@@ -14,6 +14,7 @@ import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
 import type { Spool } from '../contracts/spool.ts';
+import { isEmpty } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
 import { Position } from './position.ts';
 import { Settlement, type StopSignals } from './settlement.ts';
@@ -51,6 +52,8 @@ export class Sender {
   readonly #settlement: Settlement;
   /** Until the position is here, batches go one at a time. */
   #carefulUntil: Offset = 0;
+  /** Nothing is read any more. */
+  #isFinishing = false;
 
   constructor(settings: SenderSettings) {
     this.#settings = settings;
@@ -73,6 +76,12 @@ export class Sender {
   /** Sends now, as SinkHealth says. */
   askNow(): number | null {
     return this.#health.askNow();
+  }
+
+  /** Nothing is read any more: what the sink would finish together with what comes later is due. */
+  finish(): void {
+    this.#isFinishing = true;
+    this.#settings.sink.flush?.();
   }
 
   /** Resolves after `stop`, when all under way is settled or given up and the position durable. */
@@ -144,7 +153,7 @@ export class Sender {
         const { end } = batch;
         // Only its size is kept: a window of batches would else keep all their pages in memory.
         const count = batch.events.length;
-        const answer = count === 0 ? deliveredNothing : sink.send(batch, kill);
+        const answer = isEmpty(batch) ? deliveredNothing : sink.send(batch, kill);
         const earlier = settled;
         underWay += 1;
         settled = earlier.then(() => settle(answer, end, count));
@@ -152,6 +161,7 @@ export class Sender {
         next = end;
         while (underWay >= inFlightMax && !halt.aborted) {
           room = Promise.withResolvers();
+          if (this.#isFinishing) sink.flush?.();
           await room.promise;
         }
       }
@@ -165,9 +175,10 @@ export class Sender {
 
   /** Waits for events, gathers for a while, and cuts the batch that starts at `from`. */
   async #cut(from: Offset, stop: AbortSignal): Promise<Batch> {
-    const { outlet, spool, clock, waitMs } = this.#settings;
+    const { outlet, spool, clock, waitMs, sink } = this.#settings;
     for (;;) {
       if (spool.gauge.end <= from) {
+        if (this.#isFinishing) sink.flush?.();
         await spool.arrival(from, stop);
         if (waitMs > 0) await clock.sleep(waitMs, stop);
       }
@@ -180,7 +191,7 @@ export class Sender {
   async #deliver(batch: Batch, signals: StopSignals): Promise<void> {
     const open: Batch[] = [batch];
     for (let part = open.pop(); part !== undefined; part = open.pop()) {
-      if (part.events.length === 0) {
+      if (isEmpty(part)) {
         this.#position.advance(part.end);
         continue;
       }
@@ -190,10 +201,13 @@ export class Sender {
   }
 
   async #send(batch: Batch, { stop, kill }: StopSignals): Promise<Delivery> {
+    const { sink } = this.#settings;
     stop.throwIfAborted();
     this.#health.begun();
     try {
-      return await this.#settings.sink.send(batch, kill);
+      const answer = sink.send(batch, kill);
+      sink.flush?.();
+      return await answer;
     } catch (error) {
       if (kill.aborted) throw error;
       return this.#unsent(error);

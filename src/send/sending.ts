@@ -153,6 +153,11 @@ export class Sending {
     return ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
   }
 
+  /** Nothing is read any more: every sink finishes what it has. */
+  finish(): void {
+    for (const { sender } of this.#sinks.values()) sender.finish();
+  }
+
   /** What should go on cannot: whoever waits for `failed` is told. */
   fail(error: unknown): void {
     this.#failed.reject(error);
@@ -174,6 +179,8 @@ export class Sending {
       numbering: spool.numbering,
       position,
       mark,
+      // A position never goes back.
+      remember: (mark) => spool.acknowledge(name, { position: 0, mark }),
       tools: { ...tools, log },
     });
     const outlet = this.#outletOf(planned);
@@ -202,6 +209,7 @@ export class Sending {
       format,
       formatKey,
       documents: definition.documents === true,
+      takesPages: definition.takes === 'pages',
       bounds,
       selectionFor: (source) => this.#selectionFor(source, name),
     });

@@ -116,9 +116,9 @@ export class Settlement {
   ): Promise<readonly Batch[]> {
     const { delivered, deadLetters } = this.#health.state;
     const hopeless = delivered === 0 && deadLetters >= refusalsInARowMax;
-    if (answer.scope === 'sink' || hopeless) {
-      const cause =
-        answer.scope === 'sink' ? answer.cause : takesNothing(answer.cause, deadLetters);
+    const isOfSink = answer.scope === 'sink' || batch.pages.length > 0;
+    if (isOfSink || hopeless) {
+      const cause = isOfSink ? answer.cause : takesNothing(answer.cause, deadLetters);
       await this.#health.rest(cause, stop);
       return [batch];
     }

@@ -49,6 +49,7 @@ function outletOn(pages: readonly NewPage[], more: Partial<OutletSettings> = {})
     format: countingFormat().format,
     formatKey: 'json',
     documents: false,
+    takesPages: false,
     selectionFor: () => everything,
     bounds: { eventsMax: 100, bytesMax: 1e6 },
     ...more,

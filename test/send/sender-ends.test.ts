@@ -43,6 +43,7 @@ function senderTo(
     format: { name: 'test', contentType: 'x', encode: ({ uid }) => uid },
     formatKey: 'test',
     documents: false,
+    takesPages: false,
     selectionFor: () => ({ key: '', select: (event) => event }),
     bounds: { eventsMax: 1, bytesMax: 1e6 },
   });

@@ -75,6 +75,7 @@ function senderOn(
     format: { name: 'json', contentType: 'text/plain', encode: ({ ocsf }) => JSON.stringify(ocsf) },
     formatKey: 'json',
     documents: false,
+    takesPages: false,
     selectionFor: () => ({ key: '', select: (event) => event }),
     bounds: { eventsMax: more.eventsMax ?? 6, bytesMax: 1e6 },
   });

@@ -89,6 +89,7 @@ export async function openSink(
     },
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
+    remember: async () => undefined,
     tools,
   });
   afterThisTest(() => sink.close());
@@ -135,7 +136,7 @@ function batchOf(
   const { definition, format } = made;
   const encoding = definition.documents === true ? (format.document ?? format) : format;
   const lines = encodeLines(events, encoding);
-  return { id: made.id ?? `batch-${start}-${end}`, events, lines, start, end };
+  return { id: made.id ?? `batch-${start}-${end}`, events, lines, pages: [], start, end };
 }
 
 /** Events of consecutive offsets, each with a uid of its own. */

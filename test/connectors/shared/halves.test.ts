@@ -13,7 +13,7 @@ const cause = new ExportError('record_refused', 'a test says no', { next: 'Nothi
 
 function batchOf(size: number): Batch {
   const events = someEvents(size);
-  return { id: 'b', events, lines: noLines, start: 0, end: size };
+  return { id: 'b', events, lines: noLines, pages: [], start: 0, end: size };
 }
 
 /** A receiver of at most `takes` events a request; what it has taken, and how often it was asked. */

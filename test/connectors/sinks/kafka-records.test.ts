@@ -31,6 +31,7 @@ function batchOf(lines: readonly string[]): Batch {
     id: 'b',
     events,
     lines: { bytes, starts, ends, length: lines.length },
+    pages: [],
     start: 0,
     end: lines.length,
   };

@@ -114,7 +114,8 @@ test('otlp sends what OTLPLogExporter sends', async () => {
   };
   const settings = parseSettings(otlpSink, { url, headers: { 'X-Tenant': 't' } });
   const numbering = { spool: 's', epochs: [{ id: 1, until: null }] };
-  const opening = { name: 'otel', format, numbering, position: 0, mark: null };
+  const remember = async () => undefined;
+  const opening = { name: 'otel', format, numbering, position: 0, mark: null, remember };
   const sink = await otlpSink.open(settings, { ...opening, tools: testTools() });
   const exporter = new OTLPLogExporter({
     url,
@@ -122,7 +123,10 @@ test('otlp sends what OTLPLogExporter sends', async () => {
     compression: 'gzip' as never, // the package's enum, which a type-stripping runtime cannot import as a type
   });
 
-  await sink.send({ id: 'b', events: someEvents(2), lines: noLines, start: 0, end: 2 }, never);
+  await sink.send(
+    { id: 'b', events: someEvents(2), lines: noLines, pages: [], start: 0, end: 2 },
+    never,
+  );
   const result = await new Promise<{ code: number }>((done) => exporter.export(records, done));
   await exporter.shutdown();
 
