@@ -1,12 +1,19 @@
-// Where downloads for the tests are kept between runs: `.cache/receivers` in the repository, which git
-// ignores and `npm ci` leaves alone. Several runs may want to fill it at the same moment, so an entry
-// is built beside its place and moved there whole: it is either complete or absent.
+// Where downloads and builds for the tests are kept between runs: in the user's cache directory, so that
+// every checkout on a machine shares them and a fresh clone starts with what is there. Several runs may
+// want to fill it at the same moment, so an entry is built beside its place and moved there whole: it
+// is either complete or absent.
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
 import { runProgram } from './children.ts';
 
-const cacheDir = fileURLToPath(new URL('../../.cache/receivers', import.meta.url));
+const cacheDir = join(userCacheDir(), 'sluice');
+
+// A relative $XDG_CACHE_HOME is invalid, says the XDG Base Directory Specification, and to be ignored.
+function userCacheDir(): string {
+  const named = process.env.XDG_CACHE_HOME ?? '';
+  return isAbsolute(named) ? named : join(homedir(), '.cache');
+}
 
 /**
  * The directory of the cache entry `name`, filled by `fill(emptyDir)` if it is not there yet. When

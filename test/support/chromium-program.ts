@@ -1,6 +1,6 @@
 // Finds Chromium, the browser that the status page is looked at with. If the system has it, that one is used. If not, Debian's
 // packages are downloaded and unpacked into the cache, not installed: neither root nor a desktop matters, and nothing
-// outside the repository changes.
+// outside the cache changes.
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cached, lastLine } from './cache.ts';
@@ -62,7 +62,7 @@ async function download(archives: string): Promise<string> {
   const once = () =>
     runProgram('apt-get', [
       ...['-o', `Dir::Cache::archives=${archives}`, '-o', 'Debug::NoLocking=1'],
-      // apt's own download user cannot write into the repository.
+      // apt's own download user cannot write into the cache.
       ...['-o', `APT::Sandbox::User=${process.env.USER ?? 'root'}`],
       ...['install', '-y', '--download-only', '--no-install-recommends', 'chromium'],
     ]);

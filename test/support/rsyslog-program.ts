@@ -1,6 +1,6 @@
 // Finds rsyslogd, the syslog server that most sites run, for use as a receiver in tests. If the system
 // has it with TLS and CEF decoding, that one is used. If not, Debian's packages are downloaded and
-// unpacked into the cache, not installed: no service starts, nothing outside the repository changes,
+// unpacked into the cache, not installed: no service starts, nothing outside the cache changes,
 // and neither root nor a clash with another syslog package matters.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,7 +85,7 @@ async function downloadPackages(archives: string): Promise<string> {
   const download = () =>
     runProgram('apt-get', [
       ...options,
-      // apt's own download user cannot write into the repository.
+      // apt's own download user cannot write into the cache.
       ...['-o', `APT::Sandbox::User=${process.env.USER ?? 'root'}`],
       ...wanted,
       'rsyslog',
