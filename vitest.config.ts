@@ -17,6 +17,9 @@ if (nodeMajor < 26) {
   );
 }
 
+// The spool's threads, hundreds in a run, would each strip the types of every one of their files anew.
+process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, 'node_modules/.cache/sluice-compiled');
+
 const reportFile = process.env.SLUICE_TEST_REPORT;
 const [alone, together] = parted(globSync('test/**/*.test.ts', { cwd: import.meta.dirname }));
 
