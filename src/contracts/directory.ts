@@ -1,9 +1,12 @@
 // Directories for who writes files. Node makes those above as well when told so, but never ends
 // where none can be made, such as below /proc: there each attempt says that something is missing.
-// So they are made here one by one.
+// So they are made here one by one. A name in a directory survives a power cut only once that has
+// been flushed.
 
-import { mkdirSync, statSync } from 'node:fs';
+import { constants, mkdirSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { errorCodeOf } from './errors.ts';
 
 /** Makes a directory and those above it; false where it is there. Throws the system's error. */
 export function makeDirectory(path: string, mode: number): boolean {
@@ -17,5 +20,18 @@ export function makeDirectory(path: string, mode: number): boolean {
     // Another process was quicker.
     if (statSync(whole, { throwIfNoEntry: false })?.isDirectory()) return false;
     throw error;
+  }
+}
+
+/** Makes the names in the directory of `path` durable. */
+export async function flushNames(path: string): Promise<void> {
+  const directory = await open(dirname(path), constants.O_RDONLY);
+  try {
+    await directory.sync();
+  } catch (error) {
+    // Some network and FUSE file systems cannot flush a directory; they keep names by other rules.
+    if (errorCodeOf(error) !== 'EINVAL') throw error;
+  } finally {
+    await directory.close();
   }
 }

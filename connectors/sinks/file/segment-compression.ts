@@ -7,9 +7,10 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { flushNames } from '../../../src/contracts/directory.ts';
 import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
-import { fileMode, flushNames } from './durable-files.ts';
+import { fileMode } from './durable-files.ts';
 
 /** The compressing of one file sink. */
 export interface SegmentCompression {

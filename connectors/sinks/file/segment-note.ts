@@ -14,10 +14,11 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { z } from 'zod';
+import { flushNames } from '../../../src/contracts/directory.ts';
 import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import type { Place } from '../../../src/contracts/numbering.ts';
-import { fileMode, flushNames } from './durable-files.ts';
+import { fileMode } from './durable-files.ts';
 import { notePath } from './segment-names.ts';
 
 const noteBytesMax = 32 * 1024 * 1024;

@@ -1,0 +1,249 @@
+// Objects as files of a directory. What must stay true, also through a power cut and with another
+// process beside: a file under an object's name is whole, and a change that resolved is durable. So
+// each is written beside its place, in `.sluice/`, flushed, and comes there in one step: by `link`,
+// which takes no name that is in use, or by `rename`, which replaces. A version is replaced under a
+// lock that the system lets go of when its process ends. The files' rights are as the umask says.
+
+import { randomUUID } from 'node:crypto';
+import { type BigIntStats, renameSync, statSync } from 'node:fs';
+import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { flushNames, makeDirectory } from '../contracts/directory.ts';
+import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
+import { takeLock } from '../hold/lock.ts';
+import { checkedName, type ListedObject, type ObjectRange, type ObjectStore } from './store.ts';
+
+/** Where files are written before they have their names. */
+const workshop = '.sluice';
+/** What a process that ended has left there goes when it is this old. */
+const leftOverMs = 60 * 60 * 1000;
+const directoryMode = 0o777;
+
+/** The objects of a directory, which is made with the first that is written. */
+export function openDirectory(path: string): ObjectStore {
+  const root = resolve(path);
+  const files = new Files(root);
+  const told = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      const isOurs = error instanceof ExportError && error.code === 'broken_invariant';
+      throw isOurs ? error : failure(`${doing} in ${root}`, error);
+    }
+  };
+  return {
+    place: root,
+    create: (name, body) => told(`writing ${name}`, () => files.create(name, body)),
+    replace: (name, body, tag) => told(`writing ${name}`, () => files.replace(name, body, tag)),
+    put: (name, body) => told(`writing ${name}`, () => files.put(name, body)),
+    read: (name, range) => told(`reading ${name}`, () => files.read(name, range)),
+    facts: (name) => told(`looking at ${name}`, () => files.facts(name)),
+    async *list(prefix, after = '') {
+      const found = files.list('', prefix, after);
+      for (;;) {
+        const next = await told('listing objects', () => found.next());
+        if (next.done) return;
+        yield next.value;
+      }
+    },
+    remove: (name) => told(`removing ${name}`, () => files.remove(name)),
+    close: () => undefined,
+  };
+}
+
+class Files {
+  readonly #root: string;
+  #isTidy = false;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async create(name: string, body: readonly Uint8Array[]): Promise<'created' | 'exists'> {
+    return (await this.replace(name, body, null)) === null ? 'exists' : 'created';
+  }
+
+  async put(name: string, body: readonly Uint8Array[]): Promise<void> {
+    const path = this.#pathOf(name);
+    await this.#writing(path, body, async (written) => {
+      await rename(written, path);
+      await flushNames(path);
+    });
+  }
+
+  async replace(name: string, body: readonly Uint8Array[], tag: string | null) {
+    const path = this.#pathOf(name);
+    return await this.#writing(path, body, async (written) => {
+      const after = tagOf(await stat(written, { bigint: true }));
+      const isOurs = tag === null ? await linked(written, path) : this.#swapped(written, path, tag);
+      // Of one that is there as well: whoever made it may have ended before this.
+      await flushNames(path);
+      return isOurs ? after : null;
+    });
+  }
+
+  /** Nothing is awaited in here: all processes take their turns, and so does all of this one. */
+  #swapped(written: string, path: string, tag: string): boolean {
+    const lock = takeLock(join(this.#root, workshop));
+    try {
+      const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+      if (found === undefined || tagOf(found) !== tag) return false;
+      renameSync(written, path);
+      return true;
+    } finally {
+      lock.release();
+    }
+  }
+
+  async read(name: string, range?: ObjectRange) {
+    const file = await unlessGone(open(this.#pathOf(name), 'r'));
+    if (file === null) return null;
+    try {
+      const found = await file.stat({ bigint: true });
+      const from = Math.min(range?.from ?? 0, Number(found.size));
+      const length = Math.min(range?.length ?? Number.POSITIVE_INFINITY, Number(found.size) - from);
+      const body = Buffer.allocUnsafeSlow(length);
+      let filled = 0;
+      while (filled < length) {
+        const { bytesRead } = await file.read(body, filled, length - filled, from + filled);
+        if (bytesRead === 0) break; // someone else has cut it
+        filled += bytesRead;
+      }
+      return { body: body.subarray(0, filled), tag: tagOf(found) };
+    } finally {
+      await file.close();
+    }
+  }
+
+  async facts(name: string) {
+    const found = await unlessGone(stat(this.#pathOf(name), { bigint: true }));
+    if (found === null || !found.isFile()) return null;
+    return { bytes: Number(found.size), tag: tagOf(found), metadata: {} };
+  }
+
+  /** Files below `directory` (empty, or a name that ends in `/`), in the order of whole names. */
+  async *list(directory: string, prefix: string, after: string): AsyncGenerator<ListedObject> {
+    const entries = (await unlessGone(readdir(join(this.#root, directory)))) ?? [];
+    const names: { readonly name: string; readonly bytes: number | null }[] = [];
+    for (const entry of entries.filter((one) => !one.startsWith('.'))) {
+      const found = await unlessGone(stat(join(this.#root, directory, entry)));
+      const name = `${directory}${entry}`;
+      if (found?.isDirectory()) names.push({ name: `${name}/`, bytes: null });
+      else if (found?.isFile()) names.push({ name, bytes: found.size });
+    }
+    for (const { name, bytes } of names.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (bytes !== null) {
+        if (name.startsWith(prefix) && name > after) yield { name, bytes };
+      } else if (
+        (name.startsWith(prefix) || prefix.startsWith(name)) &&
+        (name > after || after.startsWith(name))
+      ) {
+        yield* this.list(name, prefix, after);
+      }
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    const path = this.#pathOf(name);
+    if ((await unlessGone(unlink(path).then(() => true))) !== null) await flushNames(path);
+  }
+
+  #pathOf(name: string): string {
+    return join(this.#root, checkedName(name));
+  }
+
+  /** Writes a file in the workshop, durably, for `use` to give it its name at `path`. */
+  async #writing<T>(
+    path: string,
+    body: readonly Uint8Array[],
+    use: (written: string) => Promise<T>,
+  ): Promise<T> {
+    const beside = join(this.#root, workshop);
+    await makeDurable(dirname(path));
+    makeDirectory(beside, directoryMode);
+    if (!this.#isTidy) await tidy(beside);
+    this.#isTidy = true;
+    const written = join(beside, `${randomUUID()}.part`);
+    try {
+      const file = await open(written, 'wx');
+      try {
+        // The system takes no more than 2 GiB at once, and may take less than it is given.
+        for (const bytes of body) await file.writeFile(bytes);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      return await use(written);
+    } finally {
+      await unlessGone(unlink(written));
+    }
+  }
+}
+
+/** A version of a file: each is written as a file of its own. */
+function tagOf({ ino, mtimeNs, size }: BigIntStats): string {
+  return `${ino}-${mtimeNs}-${size}`;
+}
+
+/** Makes a directory and those above it; each is durable once its own directory is flushed. */
+async function makeDurable(path: string): Promise<void> {
+  if ((await unlessGone(stat(path))) !== null) return;
+  await makeDurable(dirname(path));
+  if (makeDirectory(path, directoryMode)) await flushNames(path);
+}
+
+async function tidy(beside: string): Promise<void> {
+  for (const entry of (await readdir(beside)).filter((one) => one.endsWith('.part'))) {
+    const path = join(beside, entry);
+    const found = await unlessGone(stat(path));
+    if (found !== null && Date.now() - found.mtimeMs > leftOverMs) await unlessGone(unlink(path));
+  }
+}
+
+/** Gives a file another name; false where that is in use. */
+async function linked(file: string, name: string): Promise<boolean> {
+  try {
+    await link(file, name);
+    return true;
+  } catch (error) {
+    if (errorCodeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
+  return await work.catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT') return null;
+    throw error;
+  });
+}
+
+function failure(doing: string, error: unknown): ExportError {
+  const code = errorCodeOf(error);
+  const message = `${doing}: ${code || errorText(error)}`;
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new ExportError('disk_full', message, {
+        next: 'Free space on that disk; nothing was lost, the events stay held.',
+        cause: error,
+      });
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'EEXIST':
+    case 'EISDIR':
+    case 'ENOTDIR':
+    case 'ELOOP':
+    case 'ENAMETOOLONG':
+      return new ExportError('sink_refused', message, {
+        next: 'Let the user that runs sluice read and write there (the file system must know hard links), or name another directory; nothing was lost.',
+        cause: error,
+      });
+    default:
+      return new ExportError('sink_unreachable', message, {
+        next: 'It is tried again by itself; nothing was lost.',
+        cause: error,
+      });
+  }
+}
