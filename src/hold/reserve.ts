@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { ExportError } from '../contracts/errors.ts';
 import { makePrivateFile } from './private-files.ts';
 
-const bytesMax = 32 * 1024 * 1024;
+const bytesMaxDefault = 32 * 1024 * 1024;
 /** Of a small disk, only this share is set aside. */
 const diskShareMax = 0.25;
 /** Set aside anew only where much more room is there, so that it does not come and go. */
@@ -39,7 +39,7 @@ export class Reserve {
   #held = false;
 
   /** Sets the space aside, if the disk has room for it. */
-  constructor(dir: string) {
+  constructor(dir: string, bytesMax = bytesMaxDefault) {
     this.#dir = dir;
     this.#path = join(dir, fileName);
     const { blocks, bsize } = statfsSync(dir);

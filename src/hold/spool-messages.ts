@@ -13,6 +13,8 @@ export interface WorkerSettings extends StoreSettings {
   readonly sinks: readonly string[];
   /** Nothing waits for company, or for its second: for tests that wait for each step. */
   readonly eager?: boolean;
+  /** Left out: as much as a full disk asks for. Less is for tests that open hundreds. */
+  readonly reserveBytesMax?: number;
 }
 
 /** An operation that the worker is asked for, by its name. */

@@ -52,7 +52,7 @@ function open() {
     for (const [stream, place] of opened.streams.places()) copy.note(stream, opened.end, place);
     // From now on a database that is gone is known to have been there.
     copy.save(opened.end, Date.now(), true);
-    const space = new Reserve(settings.dir);
+    const space = new Reserve(settings.dir, settings.reserveBytesMax);
     // What is in the log has to fit into the reserve, twice over, to be moved on a full disk.
     opened.boundLog(space.bytes / 2);
     const { numbering } = opened;

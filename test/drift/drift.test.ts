@@ -61,6 +61,7 @@ const sources = [
 async function aWatch(dir: string, clock: ManualClock) {
   const spool = await openSpool({
     ...{ dir, sync: 'normal', keepMs: 0, bytesMax: 2 ** 30, sinks: [driftKey], eager: true },
+    reserveBytesMax: 2 ** 20,
   });
   afterThisTest(() => spool.close());
   const streams = (): readonly RunnerState[] =>

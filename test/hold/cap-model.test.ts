@@ -31,7 +31,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 );
 
 function open(dir: string): Promise<Spool> {
-  return openSpool({ dir, sync: 'normal', keepMs: 0, sinks: ['a'], bytesMax, eager: true });
+  const settings = { dir, sync: 'normal', keepMs: 0, sinks: ['a'], eager: true } as const;
+  return openSpool({ ...settings, bytesMax, reserveBytesMax: 2 ** 20 });
 }
 
 /** Waits as polling does; says whether it was let go on. */

@@ -55,6 +55,7 @@ async function heldEvents(count: number, perPage = 4): Promise<Spool> {
     sinks: ['s'],
     bytesMax: 1e9,
     eager: true,
+    reserveBytesMax: 2 ** 20,
   });
   for (let n = 0; n < count; n += perPage) {
     const ids = Array.from({ length: Math.min(perPage, count - n) }, (_, i) => String(n + i));

@@ -61,6 +61,7 @@ export async function aSpool(dir = tempDir('fetch-')): Promise<Spool> {
     keepMs: 0,
     bytesMax: 2 ** 30,
     sinks: ['nobody'],
+    reserveBytesMax: 2 ** 20,
   });
   afterThisTest(() => spool.close());
   return spool;
