@@ -3,6 +3,7 @@
 // add its line here, and give the contract suite a receiver for it.
 
 import type { SinkDefinition } from '../src/contracts/definition.ts';
+import { elasticsearchSink } from './sinks/elasticsearch.ts';
 import { fileSink } from './sinks/file.ts';
 import { httpSink } from './sinks/http.ts';
 import { kafkaSink } from './sinks/kafka.ts';
@@ -15,6 +16,7 @@ export const sinks: readonly SinkDefinition[] = [
   syslogSink,
   kafkaSink,
   otlpSink,
+  elasticsearchSink,
   httpSink,
   fileSink,
   stdoutSink,

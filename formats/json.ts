@@ -28,7 +28,7 @@ export const jsonFields = {
 /** The `json` format. */
 export const json = defineFormat({
   type: 'json',
-  shape: 'lines',
+  shape: 'json',
   summary: 'One JSON object a line: the OCSF event, or the record exactly as upstream sent it.',
   fields: jsonFields,
   make(settings) {

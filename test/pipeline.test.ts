@@ -30,7 +30,7 @@ function aSink(name: string, sink: Partial<Sink>, encode: () => string): Planned
       type: name,
       summary: '',
       fields: {},
-      carries: ['lines'],
+      carries: ['json'],
       usualFormat: 'json',
       sample: { to: null, lines: () => [] },
       inFlightMax: 1,

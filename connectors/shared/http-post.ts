@@ -42,7 +42,12 @@ export interface Post {
 
 /** What came of a post: a success that the sink still has to read, or one of the other answers. */
 export type PostAnswer =
-  | { readonly outcome: 'accepted'; readonly response: HttpResponse }
+  | {
+      readonly outcome: 'accepted';
+      readonly response: HttpResponse;
+      /** What the answer says of itself, without our own secrets, should it be told. */
+      blot(words: string): string;
+    }
   | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
   | TooLarge;
 
@@ -99,7 +104,14 @@ export async function postOnce(
       },
       signal,
     );
-    return answerMeaning(blotted(response, receiver.url, headers), at, context);
+    if (response.status >= 200 && response.status < 300) {
+      const blot = (words: string) => {
+        const { body } = blotted({ ...response, body: Buffer.from(words) }, receiver.url, headers);
+        return Buffer.from(body).toString();
+      };
+      return { outcome: 'accepted', response, blot };
+    }
+    return failureAnswer(blotted(response, receiver.url, headers), at, context);
   } catch (error) {
     signal.throwIfAborted();
     return failureMeaning(error, at);
@@ -143,14 +155,17 @@ function revealed(headers: HttpReceiver['headers']): Record<string, string> {
  * tried again. 409 is what a receiver says that still works on the same Idempotency-Key
  * (draft-ietf-httpapi-idempotency-key-header, section 2.6).
  */
-function answerMeaning(response: HttpResponse, at: string, context: PostContext): PostAnswer {
+function failureAnswer(
+  response: HttpResponse,
+  at: string,
+  context: PostContext,
+): Exclude<PostAnswer, { readonly outcome: 'accepted' }> {
   const { status } = response;
   const failure = (code: ErrorCode, next: string) => {
     const said = context.explain?.(response) || receiverWords(response);
     const message = `${at} answered ${status}${said === '' ? '' : `: ${said}`}`;
     return new ExportError(code, message, { next, details: { status } });
   };
-  if (status >= 200 && status < 300) return { outcome: 'accepted', response };
   if (status === 413) {
     const next = 'It was sent in halves; a smaller batch.bytes saves the second request.';
     return { outcome: 'too_large', cause: failure('record_refused', next) };

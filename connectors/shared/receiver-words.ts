@@ -19,6 +19,11 @@ export function receiverWords({ body, headers }: HttpResponse): string {
   const text = Buffer.from(body).toString('utf8', 0, readMax);
   const type = (headers['content-type'] ?? '').toLowerCase();
   const said = type.includes('html') || /^\s*</.test(text) ? titleOf(text) : wordsOf(text);
+  return plainLine(said);
+}
+
+/** A receiver's text as one bounded line, without characters that do something. */
+export function plainLine(said: string): string {
   const line = plainText(said).replace(/\s+/g, ' ').trim();
   return line.length > toldMax ? `${line.slice(0, toldMax)}…`.toWellFormed() : line;
 }

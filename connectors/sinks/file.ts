@@ -42,7 +42,7 @@ export const fileSink = defineSink({
       .default(true)
       .describe('flush each batch to the disk; without it a power cut may take events'),
   },
-  carries: ['lines'],
+  carries: ['lines', 'json'],
   usualFormat: 'json',
   sample: {
     to: { what: 'the file to write', usual: './out/events.ndjson' },

@@ -32,7 +32,7 @@ export const httpSink = defineSink({
     timeout: duration().prefault('30s').describe('bound on one request'),
     tls: tls().describe('TLS of https:// addresses'),
   },
-  carries: ['lines'],
+  carries: ['lines', 'json'],
   usualFormat: 'json',
   sample: {
     to: { what: 'the URL to post to', usual: 'https://ingest.example/events' },

@@ -11,7 +11,13 @@ import type { Batch } from '../../src/contracts/sink.ts';
 import type { HttpResponse } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
-import { type Post, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import {
+  type Post,
+  type PostAnswer,
+  postOnce,
+  postUrl,
+  receiverFlaw,
+} from '../shared/http-post.ts';
 import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
 
 // The specification's bound on a request before compression, which a client must not pass.
@@ -63,7 +69,7 @@ export const otlpSink = defineSink({
           const context = { doing, tools, signal, explain: readStatusMessage };
           const answer = await postOnce(settings, post, context);
           if (answer.outcome !== 'accepted') return answer;
-          return takenOf(answer.response, { batch, range, doing, warn });
+          return takenOf(answer, { batch, range, doing, warn });
         }),
       close: async () => {},
     };
@@ -97,7 +103,7 @@ function overBound(doing: string, bytes: number): PartAnswer {
  * dropping the letters would lose the rejected ones.
  */
 function takenOf(
-  response: HttpResponse,
+  { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
   context: {
     readonly batch: Batch;
     readonly range: Range;
@@ -115,12 +121,12 @@ function takenOf(
     return { outcome: 'refused', scope: 'sink', cause };
   }
   if (said.rejected === 0) {
-    if (said.message !== '') warn(said.message);
+    if (said.message !== '') warn(blot(said.message));
     return { outcome: 'delivered' };
   }
   const size = range.to - range.from;
   const which = said.rejected >= size ? '' : '; it does not say which, so some may have arrived';
-  const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${said.message}`;
+  const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${blot(said.message)}`;
   return { outcome: 'partly', refused: refusalsOf(batch, range, reason), again: [] };
 }
 

@@ -19,7 +19,7 @@ export const stdoutSink = defineSink({
   type: 'stdout',
   summary: 'Writes events as lines to standard output.',
   fields: {},
-  carries: ['lines'],
+  carries: ['lines', 'json'],
   usualFormat: 'json',
   sample: { name: 'screen', to: null, lines: () => ['format: json'] },
   inFlightMax: 1,

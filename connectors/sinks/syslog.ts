@@ -113,7 +113,7 @@ export const syslogSink = defineSink({
   type: 'syslog',
   summary: 'Sends events to a SIEM or log server as syslog, over UDP, TCP or TLS.',
   fields,
-  carries: ['lines'],
+  carries: ['lines', 'json'],
   usualFormat: 'syslog',
   sample: {
     to: { what: 'the receiver', usual: 'tls://siem.example:6514' },

@@ -113,15 +113,16 @@ function lookupsOf(
 function plannedSinks(config: Config): readonly PlannedSink[] {
   const made = new Map<string, Format>();
   return Object.entries(config.sinks).map(([name, { definition, settings, ...sink }]) => {
-    const formatKey = formatKeyOf(sink.format);
-    const format = made.get(formatKey) ?? makeFormat(sink.format);
-    made.set(formatKey, format);
+    const choice = formatKeyOf(sink.format);
+    const format = made.get(choice) ?? makeFormat(sink.format);
+    made.set(choice, format);
+    const document = definition.document?.(settings, format);
     return {
       name,
       definition,
       settings,
-      format,
-      formatKey,
+      format: document === undefined ? format : { ...format, document },
+      formatKey: document === undefined ? choice : `${choice} of ${name}`,
       bounds: { eventsMax: sink.batch.events, bytesMax: sink.batch.bytes },
       waitMs: sink.batch.waitMs,
       retry: sink.retry,

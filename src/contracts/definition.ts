@@ -3,7 +3,7 @@
 // one line to a list (connectors/index.ts, formats/index.ts); nothing under src/ is touched.
 
 import type { z } from 'zod';
-import type { Format } from './format.ts';
+import type { DocumentForm, Format } from './format.ts';
 import type { Assurance, Sink, SinkOpening } from './sink.ts';
 import type { Order, Stream } from './source.ts';
 import type { Tools } from './tools.ts';
@@ -21,8 +21,8 @@ export interface FormatChoice {
   readonly [setting: string]: unknown;
 }
 
-/** What encoded events are made of: lines of text, or OTLP's log records. */
-export type FormatShape = 'lines' | 'otlp';
+/** What encoded events are made of: lines of text, one JSON object a line, OTLP's log records. */
+export type FormatShape = 'lines' | 'json' | 'otlp';
 
 /** A format as its author writes it. */
 export interface FormatSpec<F extends Fields> {
@@ -84,6 +84,8 @@ export interface SinkSpec<F extends Fields> {
   readonly documents?: boolean;
   /** Unresolved sends at a time. More than one only where an answer takes its time (settling). */
   readonly inFlightMax: number;
+  /** How an event stands in this sink's own documents, where no format knows (`_bulk`). */
+  document?(settings: Settings<F>, format: Format): DocumentForm;
   /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
   format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
   /** What is wrong with settings that each are right (`null`: nothing), e.g. TLS without https. */
@@ -104,8 +106,9 @@ export interface SinkSpec<F extends Fields> {
 /** A sink as the engine sees it. */
 export type SinkDefinition = Omit<
   SinkSpec<Fields>,
-  'format' | 'flaw' | 'own' | 'assurance' | 'advice' | 'open' | 'probe'
+  'document' | 'format' | 'flaw' | 'own' | 'assurance' | 'advice' | 'open' | 'probe'
 > & {
+  document?(settings: SinkSettings, format: Format): DocumentForm;
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
   flaw?(settings: SinkSettings): string | null;
   own?(settings: SinkSettings): OwnThing | null;

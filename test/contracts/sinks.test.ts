@@ -11,6 +11,7 @@ import { drivers } from '../connectors/sinks/kafka-engine.ts';
 import { anEvent } from '../support/an-event.ts';
 import { type OpeningWishes, openSink, someEvents } from '../support/sink-opening.ts';
 import { type Deliverable, deliver } from './deliver.ts';
+import { elasticsearchKind } from './receivers/elasticsearch.ts';
 import { httpKind, otlpKind } from './receivers/http.ts';
 import { kafkaKind } from './receivers/kafka.ts';
 import { fileKind, stdoutKind } from './receivers/local.ts';
@@ -24,6 +25,7 @@ const kinds: readonly ReceiverKind[] = [
   otlpKind,
   httpKind('lines'),
   httpKind('array'),
+  elasticsearchKind,
   fileKind,
   stdoutKind,
 ];

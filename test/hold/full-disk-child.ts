@@ -48,7 +48,7 @@ const sink = defineSink({
   type: 'test',
   summary: '',
   fields: {},
-  carries: ['lines'],
+  carries: ['json'],
   usualFormat: 'json',
   sample: { to: null, lines: () => [] },
   inFlightMax: 1,

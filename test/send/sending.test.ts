@@ -18,7 +18,7 @@ function aSink(name: string, got: string[], format: Format): PlannedSink {
       type: 'kept',
       summary: '',
       fields: {},
-      carries: ['lines'],
+      carries: ['json'],
       usualFormat: 'json',
       sample: { to: null, lines: () => [] },
       inFlightMax: 1,

@@ -12,6 +12,7 @@ import { makeCertificates, makeUntrustedCertificates } from './certificates.ts';
 import { endAllChildren } from './children.ts';
 import { makeSharedKafka } from './kafka-broker.ts';
 import { type Makers, oncePerRun, type RunThing } from './once-per-run.ts';
+import { makeSharedOpenSearch } from './opensearch.ts';
 import { findRsyslog } from './rsyslog-program.ts';
 
 const makers: Makers = {
@@ -19,6 +20,7 @@ const makers: Makers = {
   certificates: makeCertificates,
   untrusted_certificates: makeUntrustedCertificates,
   rsyslog: findRsyslog,
+  opensearch: makeSharedOpenSearch,
 };
 
 function isRunThing(name: string): name is RunThing {

@@ -22,6 +22,7 @@ export interface RunThings {
   readonly certificates: Certificates;
   readonly untrusted_certificates: Certificates;
   readonly rsyslog: RsyslogProgram;
+  readonly opensearch: { readonly url: string };
 }
 
 export type RunThing = keyof RunThings;

@@ -79,7 +79,9 @@ export async function openSink(
 ): Promise<OpenedSink> {
   const tools = wishes.tools ?? testTools();
   const settings = parseSettings(definition, config);
-  const format = makeFormat(definition, settings, wishes.format);
+  const chosen = makeFormat(definition, settings, wishes.format);
+  const document = definition.document?.(settings, chosen);
+  const format = document === undefined ? chosen : { ...chosen, document };
   const sink = await definition.open(settings, {
     name: 'sink-under-test',
     format,

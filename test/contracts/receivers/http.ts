@@ -8,7 +8,14 @@ import {
   startHttpReceiver,
 } from '../../support/http-receiver.ts';
 import { startOtlpReceiver } from '../../support/otlp-receiver.ts';
-import { type Mood, type Receiver, type ReceiverKind, refusedText, uidsIn } from './receiver.ts';
+import {
+  failures,
+  type Mood,
+  type Receiver,
+  type ReceiverKind,
+  refusedText,
+  uidsIn,
+} from './receiver.ts';
 
 const ok: HttpAnswer = { answer: 'reply', status: 200 };
 const eventsMax = 4;
@@ -96,11 +103,3 @@ function answerTo(
   take();
   return ok;
 }
-
-const failures: readonly HttpAnswer[] = [
-  { answer: 'reply', status: 503 },
-  { answer: 'reply', status: 429, headers: { 'Retry-After': '1' } },
-  { answer: 'reply', status: 500 },
-  { answer: 'reset' },
-  { answer: 'cut' },
-];

@@ -4,6 +4,7 @@
 
 import type { Uid } from '../../../src/contracts/event.ts';
 
+import type { HttpAnswer } from '../../support/http-receiver.ts';
 import type { OpeningWishes } from '../../support/sink-opening.ts';
 import type { Deliverable } from '../deliver.ts';
 
@@ -46,3 +47,12 @@ export interface ReceiverKind {
 export function uidsIn(text: string): readonly Uid[] {
   return [...text.matchAll(/uid[=":\\]+([0-9a-f]{64})/g)].map((match) => match[1] ?? '');
 }
+
+/** How a shaky receiver that speaks HTTP fails. */
+export const failures: readonly HttpAnswer[] = [
+  { answer: 'reply', status: 503 },
+  { answer: 'reply', status: 429, headers: { 'Retry-After': '1' } },
+  { answer: 'reply', status: 500 },
+  { answer: 'reset' },
+  { answer: 'cut' },
+];

@@ -1,0 +1,199 @@
+// Writes events to Elasticsearch, OpenSearch and what else speaks `_bulk`
+// (https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk). Each event is created
+// under its uid in an index that follows from the event alone, so that a repeat is answered as a
+// conflict and stands there once. Of several addresses one is used until it fails, then the next.
+// What must stay true: only the cluster's word for the very event moves the position
+// (elasticsearch/bulk-answer.ts).
+
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { type ErrorCode, ExportError, invariant } from '../../src/contracts/errors.ts';
+import type { Uid } from '../../src/contracts/event.ts';
+import { duration, headers as moreHeaders, secret, tls } from '../../src/contracts/settings.ts';
+import type { Batch, Refusal } from '../../src/contracts/sink.ts';
+import type { HttpResponse } from '../../src/contracts/tools.ts';
+import { compression } from '../shared/compression.ts';
+import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
+import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { linesOf } from '../shared/lines.ts';
+import { plainLine } from '../shared/receiver-words.ts';
+import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
+import { bulkForm, isDaily } from './elasticsearch/bulk-record.ts';
+import { authFlaw, receiversOf } from './elasticsearch/cluster.ts';
+
+const headers = { 'content-type': 'application/x-ndjson' };
+
+const fields = {
+  url: z
+    .union([postUrl(), z.array(postUrl()).min(1)])
+    .describe('address of the cluster, or of several of its nodes'),
+  auth: z
+    .strictObject({
+      api_key: secret().optional().describe('API key, as Elasticsearch encodes it (base64)'),
+      username: z.string().min(1).optional().describe('user of HTTP Basic'),
+      password: secret().optional().describe('password of HTTP Basic'),
+    })
+    .optional()
+    .describe('credential: api_key, or username and password'),
+  index: z
+    .string()
+    .max(128)
+    .regex(
+      /^(?![-_+.])(?:[a-z0-9._-]|\{class\}|\{date\})+$/,
+      'expected lower-case letters, digits, ".", "_" and "-", with {class} and {date}',
+    )
+    .default('sluice-{class}-{date}')
+    .describe(
+      'index or data stream; `{class}`: name of the OCSF class, `{date}`: day of the event’s time (UTC), `undated` where that is before 2000 or after tomorrow',
+    ),
+  op: z
+    .enum(['create', 'index'])
+    .default('create')
+    .describe('`create`: a repeat is left out; `index`: it overwrites, which data streams refuse'),
+  pipeline: z.string().min(1).optional().describe('ingest pipeline that events go through'),
+  headers: moreHeaders().describe('headers of each request'),
+  compression: compression('gzip').describe('compression of request bodies'),
+  timeout: duration().prefault('60s').describe('bound on one request'),
+  tls: tls().describe('TLS of https:// addresses'),
+};
+
+/** `type: elasticsearch`. */
+export const elasticsearchSink = defineSink({
+  type: 'elasticsearch',
+  summary: 'Writes events to Elasticsearch or OpenSearch, each under its uid.',
+  fields,
+  carries: ['json'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the address of the cluster', usual: 'https://elastic.example:9200' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'auth: { api_key: "${env:ELASTIC_API_KEY}" }',
+      '# index: "sluice-{class}-{date}"',
+    ],
+  },
+  documents: true,
+  inFlightMax: 1,
+  batch: { events: 1000, bytes: 5 * 1024 * 1024, waitMs: 1000 },
+  document: bulkForm,
+  flaw: (settings) =>
+    authFlaw(settings) ?? receiversOf(settings).map(receiverFlaw).find(Boolean) ?? null,
+  assurance: ({ index }) => (isDaily(index) ? 'once' : 'answered'),
+  advice: ({ index }) =>
+    isDaily(index)
+      ? []
+      : [
+          `index ${index} has no {date}: where it is a data stream or an alias that rolls over, an event stands there once between two rollovers, and a repeat after one stands there again, under the same _id`,
+        ],
+
+  async open(settings, { name, tools }) {
+    const nodes = receiversOf(settings);
+    const doing = `sending to ${name}`;
+    let failures = 0;
+    let takenBefore = false;
+    return {
+      send: (batch, signal) =>
+        sendInHalves(batch, async (range) => {
+          const receiver = nodes[failures % nodes.length];
+          invariant(receiver !== undefined, 'there is an address');
+          const post = { body: linesOf(batch.lines, range), headers };
+          const answer = await postOnce(receiver, post, { doing, tools, signal });
+          const meaning =
+            answer.outcome === 'accepted'
+              ? takenOf(answer, { batch, range, doing, takenBefore })
+              : answer;
+          const outcome = meaning.outcome;
+          takenBefore ||= outcome === 'delivered' || outcome === 'partly';
+          if (answer.outcome !== 'retry' && answer.outcome !== 'refused') return meaning;
+          if (answer.outcome === 'refused' && answer.scope === 'batch') return meaning;
+          failures += 1;
+          // Another node may be there: it is asked at once, and the wait comes after the last one.
+          const isGone = answer.cause.code === 'sink_unreachable' && failures % nodes.length !== 0;
+          return isGone ? { outcome: 'retry', cause: answer.cause, afterMs: 0 } : answer;
+        }),
+      close: async () => {},
+    };
+  },
+
+  async probe(settings, tools, signal) {
+    // A request without an action: whoever may write is told that it is empty.
+    const post = { body: new Uint8Array(0), headers };
+    for (const receiver of receiversOf(settings)) {
+      const plain = { ...receiver, compression: 'none' } as const;
+      const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
+      const isEmpty = answer.outcome === 'refused' && answer.scope === 'batch';
+      if (isEmpty) continue;
+      if (answer.outcome !== 'accepted') throw answer.cause;
+      if (readBulkAnswer(answer.response.body, []) === null) {
+        throw noAnswer(answer.response, 'connecting');
+      }
+    }
+  },
+});
+
+/**
+ * What an answer of the cluster means for the events of a request. Where none was taken since the
+ * sink was opened, a request that is refused in whole is refused as a batch: the engine comes to
+ * its events one by one, and stops where it is the target that is wrong and not the events.
+ */
+function takenOf(
+  { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
+  context: {
+    readonly batch: Batch;
+    readonly range: Range;
+    readonly doing: string;
+    readonly takenBefore: boolean;
+  },
+): PartAnswer {
+  const { batch, range, doing, takenBefore } = context;
+  const uids = batch.events.slice(range.from, range.to).map(({ uid }) => uid);
+  const answers = readBulkAnswer(response.body, uids);
+  if (answers === null) {
+    return { outcome: 'refused', scope: 'sink', cause: noAnswer(response, doing) };
+  }
+  const refused: Refusal[] = [];
+  const again: Uid[] = [];
+  const told = ({ status, said }: ItemAnswer) => `${status} ${plainLine(blot(said))}`;
+  for (const [i, answer] of answers.entries()) {
+    const uid = uids[i];
+    if (uid === undefined || answer.is === 'taken') continue;
+    if (answer.is === 'refused') refused.push({ uid, reason: told(answer) });
+    else again.push(uid);
+  }
+  const [first] = answers;
+  if (first === undefined || refused.length + again.length === 0) return { outcome: 'delivered' };
+  const failure = (code: ErrorCode, next: string) =>
+    new ExportError(code, `${doing}: the cluster answered ${told(first)}`, { next });
+  if (again.length === uids.length) {
+    if (first.is === 'denied') {
+      const next =
+        'Give the credential the right to write and create these indices; nothing was lost.';
+      return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', next) };
+    }
+    const code = first.status === 429 ? 'sink_throttled' : 'sink_unreachable';
+    return {
+      outcome: 'retry',
+      cause: failure(
+        code,
+        'Look at the cluster’s health. Nothing was lost: the events stay held and are sent again by themselves.',
+      ),
+    };
+  }
+  if (refused.length === uids.length && (!takenBefore || refused.length === 1)) {
+    const next =
+      'See in the dead letters why; mend the mapping, index or pipeline, then retry them.';
+    return { outcome: 'refused', scope: 'batch', cause: failure('record_refused', next) };
+  }
+  return { outcome: 'partly', refused, again };
+}
+
+/** A login page, a proxy’s words, an answer to somebody else: nothing is known of the events. */
+function noAnswer(
+  { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
+  doing: string,
+): ExportError {
+  const message = `${doing}: the receiver answered ${status} with what is no _bulk answer to what was sent (${plainLine(type)})`;
+  const next =
+    'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
+  return new ExportError('sink_refused', message, { next, details: { status } });
+}

@@ -1,0 +1,85 @@
+// One event as `_bulk` takes it: a line that says what to do, and the document in a line below.
+// What must stay true: the name of the index follows from the event alone (its class, its time, and
+// when it was read), never from when it is sent, so that a repeat meets its first self and is told
+// apart by `_id`. A hostile time makes no index of its own.
+
+import type { Event } from '../../../src/contracts/event.ts';
+import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
+import { linesOf } from '../../shared/lines.ts';
+
+const dayMs = 86_400_000;
+const firstDay = Date.UTC(2000, 0, 1) / dayMs;
+const classLengthMax = 64;
+
+/** How events are to be written, and where. */
+export interface BulkTarget {
+  /** The name of the index, with `{class}` and `{date}` in it. */
+  readonly index: string;
+  readonly op: 'create' | 'index';
+}
+
+/** Bulk requests of this format's documents. */
+export function bulkForm({ index, op }: BulkTarget, format: Format): DocumentForm {
+  const indexOf = indexNames(index);
+  let opening = '';
+  let openingFor = '';
+  return {
+    contentType: 'application/x-ndjson',
+    encode(event) {
+      const name = indexOf(event);
+      if (name !== openingFor) {
+        openingFor = name;
+        opening = `{"${op}":{"_index":${JSON.stringify(name)},"_id":"`;
+      }
+      const document = format.encode(event);
+      const action = `${opening}${event.uid}"}}\n`;
+      if (typeof document === 'string') return action + document;
+      return Buffer.concat([Buffer.from(action), document]);
+    },
+    join: linesOf,
+  };
+}
+
+/** True where the index follows from the event alone; any other may be rolled over. */
+export function isDaily(pattern: string): boolean {
+  return pattern.includes('{date}');
+}
+
+/** Makes the reader of the index that an event belongs into. */
+function indexNames(pattern: string): (event: Event) => string {
+  let className: unknown;
+  let day: number | null = null;
+  let name: string | undefined;
+  return ({ ocsf, context }) => {
+    const itsDay = dayOf(ocsf.time, context.fetchedAt);
+    if (name === undefined || itsDay !== day || ocsf.class_name !== className) {
+      className = ocsf.class_name;
+      day = itsDay;
+      name = pattern
+        .replaceAll('{class}', classText(className))
+        .replaceAll('{date}', dateText(day));
+    }
+    return name;
+  };
+}
+
+/** Days since 1970; null where the time lies before 2000, or after tomorrow as it was when read. */
+function dayOf(timeMs: number, readAtMs: number): number | null {
+  const day = Math.floor(timeMs / dayMs);
+  return day >= firstDay && day <= Math.floor(readAtMs / dayMs) + 1 ? day : null;
+}
+
+function dateText(day: number | null): string {
+  if (day === null) return 'undated';
+  return new Date(day * dayMs).toISOString().slice(0, 10).replaceAll('-', '.');
+}
+
+/** The class in lower_snake_case; names of indices are lower case. */
+function classText(name: unknown): string {
+  if (typeof name !== 'string') return 'event';
+  const words = name
+    .slice(0, classLengthMax)
+    .toLowerCase()
+    .match(/[a-z0-9]+/g);
+  return words?.join('_') ?? 'event';
+}
