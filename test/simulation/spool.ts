@@ -22,6 +22,8 @@ export class ModelSpool {
   readonly conditions: string[] = [];
   /** Changes of a collection, as they came. */
   readonly changes: string[] = [];
+  /** Appends that became durable. */
+  commits = 0;
   #entities = new Map<string, string>();
   readonly #uids = new Set<string>();
   #checkpoint: string | null = null;
@@ -55,6 +57,7 @@ export class ModelSpool {
         else this.held.set(text, (this.held.get(text) ?? 0) + 1);
       }
     }
+    this.commits += 1;
     this.#checkpoint = JSON.stringify(checkpoint);
     for (const place of trail ?? []) this.#extendTrail(place);
     // As in hold/streams.ts: what is put is put before the rest is dropped.

@@ -68,8 +68,12 @@ export class ModelCollection {
 
   /** An entity that moves while the list is read may be missed, and its parts with it. */
   hasMoved(key: string, from: number, to: number): boolean {
-    const id = key.split(' ').at(-1) ?? '';
-    return (this.#moved.get(id) ?? []).some((at) => at >= from && at <= to);
+    return (this.#moved.get(rowIdOf(key)) ?? []).some((at) => at >= from && at <= to);
+  }
+
+  /** By which a row stands in keys. */
+  idOf({ id, n }: Row): string {
+    return this.#traits.named ? id : `${n}`;
   }
 
   /** Some changes, and those that are due to be taken back. */
@@ -200,9 +204,10 @@ export class ModelCollection {
 
   #truth(): ReadonlyMap<string, Pick<Span, 'listed' | 'detailed'>> {
     const truth = new Map<string, Pick<Span, 'listed' | 'detailed'>>();
-    for (const { id, name, n, tags, rules } of this.#rows) {
+    for (const row of this.#rows) {
+      const { id, name, n, tags, rules } = row;
       const own = { n, tags: tags.toSorted() };
-      const key = this.#traits.named ? keyOf('item', id) : keyOf('item', `${n}`);
+      const key = keyOf('item', this.idOf(row));
       const named = { ...(this.#traits.named ? { id } : {}), name };
       if (!this.#traits.detail) {
         truth.set(key, { listed: contentOf({ ...named, ...own }), detailed: '' });
@@ -221,6 +226,11 @@ export class ModelCollection {
 /** What an entity is known by here. */
 export function keyOf(kind: string, id: string, parent = ''): string {
   return `${kind} ${id}${parent === '' ? '' : ` of ${parent}`}`;
+}
+
+/** The row that a key is of: its own, or that of the entity it is a part of. */
+export function rowIdOf(key: string): string {
+  return key.split(' ').at(-1) ?? '';
 }
 
 /** A content as text, its members sorted. */

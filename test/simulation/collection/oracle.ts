@@ -8,7 +8,7 @@
 //   when all has been well for long, what was told is what stands.
 
 import type { PollResult } from '../../../src/fetch/outcome.ts';
-import type { ModelCollection, Span } from './model.ts';
+import { type ModelCollection, rowIdOf, type Span } from './model.ts';
 import type { ModelServer } from './server.ts';
 import { type Poll, ToldCollection } from './told.ts';
 import type { Traits } from './traits.ts';
@@ -135,7 +135,7 @@ export class Oracle {
     const { rules, lagMs, moves } = this.#traits;
     // Where others move or replicas differ, a row may pass unseen between two pages.
     const mayMiss = moves || lagMs > 0;
-    const deniedUntil = this.#deniedUntil.get(key.split(' ').at(-1) ?? '') ?? 0;
+    const deniedUntil = this.#deniedUntil.get(rowIdOf(key)) ?? 0;
     const spans = this.#collection.spans.get(key) ?? [];
     const since = content === null ? (spans.at(-1)?.to ?? 0) : content.from;
     const seen = this.#well.filter(

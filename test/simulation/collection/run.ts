@@ -162,6 +162,7 @@ class World {
 
   async #poll(): Promise<PollResult | 'killed'> {
     const begunAt = this.#now;
+    const { commits } = this.#spool;
     const process = this.#process;
     this.#requestsLeft = requestsMax;
     process.stop = new AbortController();
@@ -177,7 +178,7 @@ class World {
       this.#process = this.#start();
     }
     this.#tell(`poll: ${said(result)}`);
-    const troubles = this.#server.troubles();
+    const troubles = this.#server.troubles(this.#spool.commits > commits);
     const texts = this.#spool.changes.slice(this.#looked);
     this.#looked = this.#spool.changes.length;
     const isPart = result !== 'killed' && result.outcome === 'done' && result.doubt !== undefined;

@@ -14,8 +14,8 @@ import type { Traits } from './traits.ts';
 export interface Troubles {
   /** Any answer at all. */
   any: boolean;
-  /** The list said that it was shorter, or has not shown all. */
-  lied: boolean;
+  /** What stood and was left out of the list, which said nothing of it. */
+  readonly unlisted: Set<string>;
   /** The list as a whole was refused. */
   scope: boolean;
   /** The list's first page was shown. */
@@ -36,14 +36,19 @@ export class ModelServer {
   hidden: string | null = null;
   denied: string | null = null;
   blocked: string | null = null;
-  /** Until when entities have been denied by their ids; those that still are, for ever. */
+  /**
+   * Until when entities have been denied by their ids, as far as a reader can know; those that
+   * still are, for ever.
+   */
   readonly deniedUntil = new Map<string, number>();
+  /** When entities were answered by their ids, since it was last looked. */
+  readonly #answered = new Map<string, number>();
   readonly #traits: Traits;
   readonly #collection: ModelCollection;
   readonly #random: Random;
   #outageUntil = 0;
   #cursors = 0;
-  #troubles: Troubles = { any: false, lied: false, scope: false, listed: false };
+  #troubles = noTroubles();
 
   constructor(traits: Traits, collection: ModelCollection, random: Random) {
     this.#traits = traits;
@@ -51,10 +56,17 @@ export class ModelServer {
     this.#random = random;
   }
 
-  /** What went wrong since the last call. */
-  troubles(): Troubles {
+  /**
+   * What went wrong in the poll that has ended. One that has committed nothing has learned nothing,
+   * so that for its process what was denied still is.
+   */
+  troubles(isCommitted: boolean): Troubles {
+    for (const [id, at] of isCommitted ? this.#answered : []) {
+      if (this.deniedUntil.get(id) === forEver) this.deniedUntil.set(id, at);
+    }
+    this.#answered.clear();
     const troubles = this.#troubles;
-    this.#troubles = { any: false, lied: false, scope: false, listed: false };
+    this.#troubles = noTroubles();
     return troubles;
   }
 
@@ -76,10 +88,15 @@ export class ModelServer {
       return scope === 403 ? denied() : refused(404);
     }
     const params = Object.fromEntries(query);
-    const shown = rows.filter((row) => row.id !== this.hidden);
-    if (this.hidden !== null || now < this.lieUntil)
-      Object.assign(this.#troubles, { any: true, lied: true });
-    return this.#page(now < this.lieUntil ? shown.slice(0, shown.length / 2) : shown, params, now);
+    const listed = rows.filter((row) => row.id !== this.hidden);
+    const shown = now < this.lieUntil ? listed.slice(0, listed.length / 2) : listed;
+    if (this.hidden !== null || now < this.lieUntil) this.#troubles.any = true;
+    for (const row of rows) {
+      const own = this.#collection.idOf(row);
+      if (shown.includes(row)) this.#troubles.unlisted.delete(own);
+      else this.#troubles.unlisted.add(own);
+    }
+    return this.#page(shown, params, now);
   }
 
   #page(rows: readonly Row[], params: Record<string, string>, now: number): Answer<Body> {
@@ -151,7 +168,7 @@ export class ModelServer {
   #detail(id: string, rows: readonly Row[], now: number): Answer<Body> {
     const row = rows.find((other) => other.id === id);
     if (row === undefined) return refused(404);
-    if (this.deniedUntil.get(id) === forEver) this.deniedUntil.set(id, now);
+    this.#answered.set(id, now);
     const { n, tags, rules } = row;
     const own: Record<string, unknown> = { n, tags: this.#shuffled(tags), id };
     if (this.#traits.parts) own.rules = rules;
@@ -182,8 +199,7 @@ export class ModelServer {
   #detailTrouble(id: string): Answer<Body> | null {
     if (this.#chance(0.3)) return refused(404);
     if (id === this.denied || this.#chance(0.3)) {
-      this.deniedUntil.set(id, forEver);
-      return denied();
+      return this.#deny(id);
     }
     if (this.#chance(0.3)) return okOf('{"id":"another","n":0}');
     if (this.#chance(0.3)) return okOf('[]');
@@ -197,8 +213,14 @@ export class ModelServer {
       return { outcome: 'retry', cause: failure('500') };
     }
     if (!this.#chance(0.1)) return null;
-    if (id === null) this.#troubles.scope = true;
-    else this.deniedUntil.set(id, forEver);
+    if (id !== null) return this.#deny(id);
+    this.#troubles.scope = true;
+    return denied();
+  }
+
+  #deny(id: string): Failure {
+    this.deniedUntil.set(id, forEver);
+    this.#answered.delete(id);
     return denied();
   }
 
@@ -210,6 +232,10 @@ export class ModelServer {
   #chance(share: number): boolean {
     return this.troubled && this.#random.chance(this.#traits.trouble * share);
   }
+}
+
+function noTroubles(): Troubles {
+  return { any: false, unlisted: new Set(), scope: false, listed: false };
 }
 
 function failure(what: string): ExportError {

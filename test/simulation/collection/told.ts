@@ -10,8 +10,7 @@
 // A baseline that is only summed up leaves open what each entity was: anything that stood while it
 // was read may be what the next change begins with.
 
-import type { ModelCollection, Span } from './model.ts';
-import { contentOf, keyOf } from './model.ts';
+import { contentOf, keyOf, type ModelCollection, rowIdOf, type Span } from './model.ts';
 import type { Troubles } from './server.ts';
 import type { Traits } from './traits.ts';
 
@@ -115,7 +114,7 @@ export class ToldCollection {
     for (const key of this.#collection.spans.keys()) {
       const isAway = this.#wasAway(key, poll.begunAt - this.#traits.lagMs, poll.endedAt);
       // One that is denied by its id is told as it is listed, without its parts.
-      const isDenied = (this.#deniedUntil.get(key.split(' ').at(-1) ?? '') ?? 0) > poll.begunAt;
+      const isDenied = (this.#deniedUntil.get(rowIdOf(key)) ?? 0) > poll.begunAt;
       if (!isAway && !isDenied && this.isAbsent(key)) this.#find(`not in the baseline: ${key}`);
     }
   }
@@ -212,7 +211,7 @@ export class ToldCollection {
 
   /** So many at once, and each away long enough. */
   #lookAtRemovals(changes: readonly ToldChange[], poll: Poll): void {
-    const { rules, lagMs, jumps } = this.#traits;
+    const { rules, lagMs, jumps, detail } = this.#traits;
     const removed = changes.filter(({ change }) => change === 'deleted');
     const known = [...this.#told.values()].filter(({ options }) => options.some(Boolean)).length;
     const many = Math.max(rules.brake.count, rules.brake.share * known);
@@ -220,14 +219,17 @@ export class ToldCollection {
     for (const change of removed) {
       const key = keyFor(change, this.#traits);
       const isAway = ({ begunAt, endedAt }: Poll) => this.#wasAway(key, begunAt - lagMs, endedAt);
+      const isUnlisted = ({ troubles }: Poll) => troubles.unlisted.has(rowIdOf(key));
       // Where it was surely seen it began to be away anew.
       const seen = this.#polls.findLastIndex(
         (other) => other.isDone && !other.isPart && !other.troubles.any && !isAway(other),
       );
       const away = this.#polls
         .slice(seen + 1)
-        .filter((other) => !other.isSecondLook && (other.troubles.lied || isAway(other)));
-      if (!isAway(poll)) this.#find('it stands', change);
+        .filter((other) => !other.isSecondLook && (isUnlisted(other) || isAway(other)));
+      // Where nothing is asked by its id, one that came back and is left out is away to any reader.
+      const isUnseen = isAway(poll) || (isUnlisted(poll) && !detail);
+      if (!isUnseen) this.#find('it stands', change);
       else if (away.length < Math.max(readings, rules.removalsAfter)) {
         this.#find(`away in no more than ${away.length} readings`, change);
       }
