@@ -41,8 +41,6 @@ export interface GenerationStart {
 /** Text of entities, and changes, that are held on the way. */
 const heldBytesMax = 1024 * 1024;
 const heldChangesMax = 1_000;
-/** Missing entities that are looked up at a time. */
-const missingMax = 1_000;
 /** Denied entities named in one condition. */
 const namedMax = 20;
 
@@ -185,6 +183,11 @@ export class Generation implements EntityTaker {
       log.info('entities went back to what they had been, which is not told', { flaps });
     }
     this.#tellDifferences([...this.#differences.values()]);
+    // Also of one that is listed again and was not asked by its id, or in vain.
+    for await (const [key, state] of this.known.each(this.known.returned)) {
+      this.known.put(key, { ...state, absent: null });
+      await this.#spill();
+    }
     if (reading.flaw === null && !isSecondLook) {
       await this.#tellAbsences(this.#missing(reading), stillThere);
     }
@@ -255,17 +258,13 @@ export class Generation implements EntityTaker {
     }
     this.suspect = rule.suspect;
     const isGone = askedOnce(stillThere);
-    for (let from = 0; from < missing.length; from += missingMax) {
-      const states = await this.known.states(missing.slice(from, from + missingMax));
-      for (const [key, before] of states) {
-        const { since, count } = before.absent ?? { since: now, count: 0 };
-        const state = { ...before, absent: { since: Math.min(since, now), count: count + 1 } };
-        this.known.put(key, state);
-        if (!rule.isDue(state.absent, now)) continue;
-        const there = await isGone(key, state);
-        if (there === 'there') this.known.put(key, { ...state, absent: null });
-        if (there === 'gone') this.#tellGone(key, state);
-      }
+    for await (const [key, before] of this.known.each(missing)) {
+      const { since, count } = before.absent ?? { since: now, count: 0 };
+      const state = { ...before, absent: { since: Math.min(since, now), count: count + 1 } };
+      this.known.put(key, state);
+      const there = rule.isDue(state.absent, now) ? await isGone(key, state) : null;
+      if (there === 'there') this.known.put(key, { ...state, absent: null });
+      if (there === 'gone') this.#tellGone(key, state);
       await this.#spill();
     }
   }

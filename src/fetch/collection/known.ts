@@ -15,9 +15,13 @@ const wordsEach = 4;
 /** A change or an absence of it waits to be sure, or its list's digest is not known. */
 const waits = 1;
 const denied = 2;
+/** It was missing from the last readings. */
+const absent = 4;
 
 /** Rows read from the database at a time. */
 const rowsMax = 200;
+/** Entities that are looked at one by one, in memory at a time. */
+const statesMax = 1_000;
 
 /** Entities by key, as they were told last. */
 export class KnownEntities {
@@ -108,6 +112,15 @@ export class KnownEntities {
     return unseen;
   }
 
+  /** Keys that this reading has shown, and of which an absence is noted still. */
+  get returned(): readonly string[] {
+    const returned: string[] = [];
+    for (const [key, place] of this.#places) {
+      if (this.#hasFlag(place, absent) && this.#isSeenAt(place, key)) returned.push(key);
+    }
+    return returned;
+  }
+
   /** True where nothing of the entity waits, and the list showed the same of it when it was told. */
   isAsListed(key: string, listed1: number, listed2: number): boolean {
     const place = this.#places.get(key);
@@ -132,6 +145,13 @@ export class KnownEntities {
       if (state !== null) states.set(key, state);
     }
     return states;
+  }
+
+  /** The same one by one, with few of them in memory at a time. */
+  async *each(keys: readonly string[]): AsyncIterable<readonly [key: string, state: EntityState]> {
+    for (let from = 0; from < keys.length; from += statesMax) {
+      yield* await this.states(keys.slice(from, from + statesMax));
+    }
   }
 
   put(key: string, state: EntityState): void {
@@ -166,12 +186,14 @@ export class KnownEntities {
     this.#bytes = 0;
   }
 
-  #mark(key: string, { kind, listed, pending, absent, deniedAt }: EntityState): void {
+  #mark(key: string, { kind, listed, pending, absent: missed, deniedAt }: EntityState): void {
     const isSeen = this.isSeen(key);
     const place = this.#places.get(key) ?? this.#take(key, kind);
     const [listed1 = 0, listed2 = 0] = listed === undefined ? [] : digestWords(listed);
-    const isWaiting = listed === undefined || pending !== null || absent !== null;
-    const flags = (isWaiting ? waits : 0) | (deniedAt === undefined ? 0 : denied);
+    const isWaiting = listed === undefined || pending !== null || missed !== null;
+    const isDenied = deniedAt !== undefined;
+    const flags =
+      (isWaiting ? waits : 0) | (isDenied ? denied : 0) | (missed === null ? 0 : absent);
     this.#words.set([listed1, listed2, isSeen ? this.#reading : 0, flags], place);
     this.#strangers.delete(key);
   }

@@ -313,6 +313,31 @@ describe('by their ids', () => {
     expect(await collection.changes()).toEqual([]);
   });
 
+  test('one that is denied and listed again begins to be missing anew', async () => {
+    const world: World = { listed: things(5) };
+    const removalsAfter = 2;
+    const { asks, collection } = await reading(world, { detailed: true, removalsAfter });
+    await asks();
+    await collection.changes();
+    world.detail = (id) => (id === 't00002' && world.listed.has(id) ? failed(403) : null);
+    await asks();
+    const [id, text] = thing('t00002');
+
+    for (let time = 0; time < 3; time += 1) {
+      world.listed.delete(id);
+      await asks();
+      world.listed.set(id, text);
+      await asks();
+    }
+    const whileItWasBack = await collection.changes();
+    world.listed.delete(id);
+    await asks();
+    await asks();
+
+    expect(whileItWasBack).toEqual([]);
+    expect(brief(await collection.changes())).toEqual([`deleted ${id}`]);
+  });
+
   test('a new one that is denied is told as the list shows it', async () => {
     const world: World = { listed: things(3) };
     const { asks, collection } = await reading(world, { detailed: true });
