@@ -46,8 +46,8 @@ export class ModelServer {
   #withoutNext = false;
   #nonce = 0;
 
-  constructor(traits: Traits, dress: Dress, list: ModelList, random: Random) {
-    this.#dress = dress;
+  constructor(traits: Traits & { readonly dress: Dress }, list: ModelList, random: Random) {
+    this.#dress = traits.dress;
     this.#traits = traits;
     this.#list = list;
     this.#random = random;
