@@ -182,14 +182,16 @@ export class Generation implements EntityTaker {
       const flaps = this.#flaps;
       log.info('entities went back to what they had been, which is not told', { flaps });
     }
-    this.#tellDifferences([...this.#differences.values()]);
+    const missing = this.#missing(reading);
+    const gone = reading.flaw === null ? missing : [];
+    this.#tellDifferences([...this.#differences.values()], gone);
     // Also of one that is listed again and was not asked by its id, or in vain.
     for await (const [key, state] of this.known.each(this.known.returned)) {
       this.known.put(key, { ...state, absent: null });
       await this.#spill();
     }
     if (reading.flaw === null && !isSecondLook) {
-      await this.#tellAbsences(this.#missing(reading), stillThere);
+      await this.#tellAbsences(missing, stillThere);
     }
   }
 
@@ -207,9 +209,13 @@ export class Generation implements EntityTaker {
     });
   }
 
-  #tellDifferences(differences: readonly Difference[]): void {
+  /** Of what is gone no field can be new. */
+  #tellDifferences(differences: readonly Difference[], gone: readonly string[]): void {
+    if (differences.length === 0) return;
     const { reading: rules, stream, clock } = this.#means;
-    const drifted = driftedFields(this.known.kinds, differences);
+    const there = new Map(this.known.kinds);
+    for (const { kind } of gone.map(keyParts)) there.set(kind, (there.get(kind) ?? 0) - 1);
+    const drifted = driftedFields(there, differences);
     let rebased = 0;
     for (const { entity, before, hash } of differences) {
       const fields = drifted.get(entity.kind);

@@ -109,7 +109,7 @@ const driftMin = 3;
 /**
  * Fields that appeared on more than half of a kind's entities at once: the server's form has
  * changed, not they. Where there are such, those that have gone from as many are of the old form: a
- * field that was renamed. `kinds`: how many entities of each kind there are.
+ * field that was renamed. `kinds`: how many entities of each kind are there.
  */
 export function driftedFields(
   kinds: ReadonlyMap<string, number>,

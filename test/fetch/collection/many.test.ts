@@ -417,6 +417,23 @@ describe('lists', () => {
     expect(await collection.conditions()).toEqual(['schema_drift']);
   });
 
+  test('a field that is new on all that is left is drift, also where most have just gone', async () => {
+    const world: World = { listed: things(20) };
+    const { collection } = await reading(world);
+    await collection.poll();
+    await collection.changes();
+    world.listed = new Map([...world.listed.keys()].slice(0, 5).map((id) => thing(id)));
+    for (const id of world.listed.keys()) {
+      world.listed.set(id, JSON.stringify({ id, content: 1, more: 2 }));
+    }
+
+    await collection.poll();
+
+    const changes = await collection.changes();
+    expect(changes.some(({ change }) => change === 'updated')).toBe(false);
+    expect(await collection.conditions()).toEqual(['schema_drift', 'removals_held']);
+  });
+
   test('one without an end is told once, and removes nothing', async () => {
     const world: World = { listed: things(3) };
     const { collection } = await reading(world, { removalsAfter: 1 });

@@ -130,13 +130,15 @@ export class ModelCollection {
 
   #replace(row: Row, now: number): void {
     const known = this.#rows.find(({ id }) => id === row.id);
-    if (known !== undefined && known.place !== row.place) {
-      this.#moved.set(row.id, [...(this.#moved.get(row.id) ?? []), now]);
-    }
+    if (known !== undefined && known.place !== row.place) this.#move(row.id, now);
     this.#set(
       this.#rows.map((other) => (other.id === row.id ? row : other)),
       now,
     );
+  }
+
+  #move(id: string, now: number): void {
+    this.#moved.set(id, [...(this.#moved.get(id) ?? []), now]);
   }
 
   #changed(row: Row, now: number): Row {
@@ -166,6 +168,8 @@ export class ModelCollection {
     const isAgain = this.#traits.named && this.#gone.length > 0 && random.chance(0.2);
     const again = isAgain ? random.pick(this.#gone) : null;
     const id = again !== null && !this.#rows.some((row) => row.id === again) ? again : `e${n}`;
+    // Gone and back at once it stands at another place.
+    if (id === again) this.#move(id, now);
     const rules = this.#traits.parts ? random.below(4) : 0;
     return {
       id,

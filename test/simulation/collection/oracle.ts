@@ -23,8 +23,8 @@ const missedMax = 3;
 const pollMs = 10_000;
 /** Of so many entities most show a new field, also where some are new themselves. */
 const commonMin = 8;
-/** Most of them are not told one by one, unless as many are known that have just gone. */
-const hollowShare = 0.7;
+/** Most of them are not told one by one. */
+const hollowShare = 0.5;
 
 /** Watches one world. */
 export class Oracle {
@@ -105,8 +105,9 @@ export class Oracle {
     for (const [key, content] of this.#standing()) {
       if (!this.told.isTold(key, content)) findings.push(`not as it is at the end: ${key}`);
     }
-    const { trouble, crash, lagMs, flaps, rules, named, parts } = this.#traits;
-    const isQuiet = trouble === 0 && crash === 0 && lagMs === 0 && flaps === 0;
+    const { trouble, crash, lagMs, flaps, blocked, rules, named, parts } = this.#traits;
+    // Where one row is never shown no reading is whole, and what is gone counts as there.
+    const isQuiet = trouble === 0 && crash === 0 && lagMs === 0 && flaps === 0 && !blocked;
     const isPlain = isQuiet && rules.confirmAfterMs > 0 && named && !parts;
     if (isPlain && this.told.hollow > hollowShare * this.#drifting) {
       findings.push(`${this.told.hollow} updates that are but a new field`);
