@@ -11,12 +11,16 @@ import type { Tools } from '../contracts/tools.ts';
 import { Lookups } from '../fetch/lookups.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import type { Plan } from '../pipeline.ts';
+import { leadsTo } from '../send/route.ts';
 import type { PlannedSink } from '../send/sending.ts';
 import { UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
 import type { Tokens } from '../upstream/tokens.ts';
 import type { Config } from './config.ts';
 import { plannedParents } from './parents.ts';
+
+/** Answers that say the same are held so seldom where a sink does not say. */
+const answersEveryMsUsual = 10_000;
 
 /** What upstreams with one credential share. */
 export interface Shared {
@@ -85,9 +89,22 @@ function plannedSources(
         schedule,
         ...(expectMs !== null && { expectMs }),
         ...(wantedLookups(settings).length > 0 && lookups.get(settings.upstream)),
+        ...answersHeld(name, config),
       };
     },
   );
+}
+
+/** Whether a source's answers are held: a sink that takes pages gets them. */
+function answersHeld(
+  source: string,
+  { sinks, routes }: Config,
+): Pick<PlannedSource, 'answersEveryMs'> {
+  const every = Object.entries(sinks).flatMap(([name, { definition, settings }]) => {
+    const isTaker = definition.takes === 'pages' && leadsTo(routes, { source, sink: name });
+    return isTaker ? (definition.answersEveryMs?.(settings) ?? answersEveryMsUsual) : [];
+  });
+  return every.length === 0 ? {} : { answersEveryMs: Math.min(...every) };
 }
 
 function parentsOf(reading: ParentsReading | undefined, { sources }: Config) {

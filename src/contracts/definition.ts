@@ -75,6 +75,8 @@ export interface SinkSpec<F extends Fields> {
    * them. Then there is no format, and no route to it filters or redacts. Left out: events.
    */
   readonly takes?: 'events' | 'pages';
+  /** Of pages: an answer that says the same again is held once in so many milliseconds. */
+  answersEveryMs?(settings: Settings<F>): number;
   /** Shapes of the formats it can carry (formats/index.ts says which those are). */
   readonly carries: readonly FormatShape[];
   /** Type of the format that it has where the config names none. */
@@ -106,8 +108,17 @@ export interface SinkSpec<F extends Fields> {
 /** A sink as the engine sees it. */
 export type SinkDefinition = Omit<
   SinkSpec<Fields>,
-  'document' | 'format' | 'flaw' | 'own' | 'assurance' | 'advice' | 'open' | 'probe'
+  | 'answersEveryMs'
+  | 'document'
+  | 'format'
+  | 'flaw'
+  | 'own'
+  | 'assurance'
+  | 'advice'
+  | 'open'
+  | 'probe'
 > & {
+  answersEveryMs?(settings: SinkSettings): number;
   document?(settings: SinkSettings, format: Format): DocumentForm;
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
   flaw?(settings: SinkSettings): string | null;

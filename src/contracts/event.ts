@@ -127,6 +127,27 @@ export interface OcsfEndpoint {
   readonly [attribute: string]: unknown;
 }
 
+/** What an answer of upstream was to, and what it says besides its records. */
+export interface AnswerFacts {
+  /** Of HTTP. */
+  readonly status: number;
+  /** Path and query as they were asked for, without what names a place in a list. */
+  readonly path: string;
+  /**
+   * The cursor, address, offset or page number that was asked with; null: none was. Cursors are
+   * secrets: they are shown nowhere, and held as the checkpoint holds them.
+   */
+  readonly asked: string | null;
+  /** The cursor or address that it leads to; null: there is no more. Left out: it does not say. */
+  readonly next?: string | null;
+  /** How many records it lists, new or not; left out: it is no list. */
+  readonly records?: number;
+  /** By which upstream finds it again. */
+  readonly requestId?: string;
+  /** Upstream's `Date`, as it was sent. */
+  readonly date?: string;
+}
+
 /** What is known of a held page's records besides their bytes; stored with the page. */
 export interface PageContext {
   readonly source: string;
@@ -140,6 +161,8 @@ export interface PageContext {
   readonly isUpdate?: boolean;
   /** Epoch milliseconds at which the page was read. */
   readonly fetchedAt: number;
+  /** Where every answer of upstream is held: the one that the page's body is. */
+  readonly answer?: AnswerFacts;
   /** What the headers of a delivery say, which is the page's one record. */
   readonly delivery?: { readonly id: string | null; readonly event: string | null };
 }

@@ -36,7 +36,7 @@ export interface NewPage {
   readonly uids: Uint8Array;
   /** Where the page's records stand, so that senders need not look again. Not stored. */
   readonly slices?: Slices;
-  /** Only this sink is to get it: a dead letter sent again. */
+  /** Only this sink is to get it: a dead letter sent again. Empty: sinks that take pages. */
   readonly onlySink?: string;
 }
 
@@ -114,7 +114,8 @@ export interface HeldParents {
 export interface Append {
   readonly stream: string;
   readonly pages: readonly NewPage[];
-  readonly checkpoint: Json;
+  /** Left out: it stays as it is. */
+  readonly checkpoint?: Json;
   /** `identityBytes` each, of the records that are new. */
   readonly identities?: Uint8Array;
   /** In the order they came by. */

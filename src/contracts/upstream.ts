@@ -4,6 +4,7 @@
 
 import type { Answer } from './answer.ts';
 import type { JsonObject } from './json.ts';
+import type { HttpResponse } from './tools.ts';
 
 /** One request that reads: a GET, or a POST where it has a body. It may be repeated. */
 export interface UpstreamRequest {
@@ -31,7 +32,12 @@ export interface Body {
   readonly url: string;
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
+  /** Told what of a list it shows by who has read it, where answers are held (fetch/answers.ts). */
+  readonly shows?: (shown: { readonly next?: string | null; readonly records: number }) => void;
 }
+
+/** Told of each whole answer as it came, also of one that comes to nothing. */
+export type Heard = (answer: HttpResponse & { readonly requestId?: string }) => void;
 
 /** One upstream of the config. */
 export interface Upstream {
@@ -42,5 +48,5 @@ export interface Upstream {
   readonly baseUrl: string;
   readonly companies: readonly string[];
   /** Asks once; rejects only with the signal's reason. */
-  get(request: UpstreamRequest, signal: AbortSignal): Promise<Answer<Body>>;
+  get(request: UpstreamRequest, signal: AbortSignal, heard?: Heard): Promise<Answer<Body>>;
 }

@@ -7,6 +7,7 @@ import type { RecordReading } from '../contracts/definition.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
+import { Answers } from './answers.ts';
 import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';
 import { Feed } from './parents/feed.ts';
@@ -29,6 +30,8 @@ export interface PlannedSource extends PolledSource {
   readonly expectMs?: number;
   /** What its numbers are looked up in. */
   readonly lookups?: Lookups;
+  /** Every answer is held; what says the same again once in so long. Left out: none is held. */
+  readonly answersEveryMs?: number;
 }
 
 /** What streams are polled with. */
@@ -69,6 +72,7 @@ interface RunnerWishes {
   readonly source: PlannedSource;
   readonly stream: Stream;
   readonly poller: () => Poller;
+  readonly answers: Answers;
   readonly jitterMs: number;
 }
 
@@ -122,13 +126,15 @@ export class Polling {
     );
     const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
     for (const { source, stream } of added) {
-      let poller = this.#pollerFor(source, stream);
+      const answers = this.#answersOf(source.name, stream);
+      let poller = this.#pollerFor(source, answers);
       const close = () => poller.close?.();
       const forget = () => {
         close();
-        poller = this.#pollerFor(source, stream);
+        poller = this.#pollerFor(source, answers);
       };
-      const runner = this.#runnerFor({ source, stream, poller: () => poller, jitterMs });
+      const wishes = { source, stream, poller: () => poller, answers, jitterMs };
+      const runner = this.#runnerFor(wishes);
       const silence = this.#silenceOf(source, stream, runner);
       const stop = new AbortController();
       const parts = { upstream: source.upstream, stream, runner, silence };
@@ -219,12 +225,19 @@ export class Polling {
     return failed;
   }
 
-  #runnerFor({ source, stream, poller, jitterMs }: RunnerWishes): StreamRunner {
+  /** Whether they are held may change while the stream is polled on. */
+  #answersOf(source: string, stream: Stream): Answers {
+    const { spool, tools } = this.#means;
+    const everyMs = () => this.#sources.get(source)?.answersEveryMs;
+    return new Answers(stream, { spool, clock: tools.clock, everyMs });
+  }
+
+  #runnerFor({ source, stream, poller, answers, jitterMs }: RunnerWishes): StreamRunner {
     const { tools, random, spool } = this.#means;
     return new StreamRunner({
       name: stream.name,
       source: source.name,
-      poll: (signal) => poller().poll(signal),
+      poll: (signal) => answers.during(() => poller().poll(signal)),
       timetable: timetable(source.schedule, tools.clock),
       // Who brings something waits for the answer, and is not to wait for others' polls.
       turns: stream.kind === 'push' ? turnsOf(1) : this.#turns,
@@ -256,10 +269,10 @@ export class Polling {
     return new SilenceWatch(means, () => runner.state);
   }
 
-  #pollerFor(source: PlannedSource, stream: Stream): Poller {
+  #pollerFor(source: PlannedSource, { stream, spool }: Answers): Poller {
     const read: PollerMeans = {
       ...this.#means,
-      spool: this.#feed.spoolOf(stream, this.#means.spool),
+      spool: this.#feed.spoolOf(stream, spool),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({

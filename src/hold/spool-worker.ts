@@ -143,7 +143,7 @@ function emptyLog(): void {
 function follow(entry: Append, landed: Landed | undefined, now: number): void {
   if (landed === undefined) return;
   const { stream, checkpoint, entities, parent } = entry;
-  if (parent !== undefined) return;
+  if (parent !== undefined || checkpoint === undefined) return;
   if (entities !== undefined) delivered.forget(stream);
   else delivered.note(stream, store.end, { checkpoint, block: landed.block, at: now });
 }

@@ -95,12 +95,14 @@ export class Store {
   }
 
   append(entry: Append, now: number): Landed {
-    const { stream, identities, trail, entities } = entry;
+    const { stream, checkpoint, identities, trail, entities } = entry;
     const firsts = entry.pages.map((page) => this.hold(page, now));
-    if (entry.parent === undefined) this.streams.saveCheckpoint(stream, entry.checkpoint, now);
-    else {
-      const checkpoint = JSON.stringify(entry.checkpoint);
-      this.parents.saveCheckpoint({ ...entry.parent, list: stream, checkpoint });
+    if (checkpoint !== undefined) {
+      if (entry.parent === undefined) this.streams.saveCheckpoint(stream, checkpoint, now);
+      else {
+        const text = JSON.stringify(checkpoint);
+        this.parents.saveCheckpoint({ ...entry.parent, list: stream, checkpoint: text });
+      }
     }
     for (const change of entry.parents ?? []) this.parents.change(change, now);
     const block =

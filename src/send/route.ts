@@ -38,10 +38,23 @@ export interface FilterFailure {
 /** Told of each. */
 export type FilterFailed = (failure: FilterFailure) => void;
 
+/** A way from a source to a sink. */
+interface Way {
+  readonly source: string;
+  readonly sink: string;
+}
+
+/** True where something of the source may go to the sink. */
+export function leadsTo(routes: readonly Route[], { source, sink }: Way): boolean {
+  return (
+    routes.length === 0 || routes.some(({ from, to }) => from.includes(source) && to.includes(sink))
+  );
+}
+
 /** What `sink` gets of `source`; null: no route leads there. No routes: all to all. */
 export function selectionFor(
   routes: readonly Route[],
-  way: { readonly source: string; readonly sink: string },
+  way: Way,
   failed: FilterFailed,
 ): Selection | null {
   if (routes.length === 0) return everything;

@@ -15,11 +15,12 @@ import {
   type Log,
   type TlsSettings,
 } from '../contracts/tools.ts';
-import type { Body, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
+import type { Body, Heard, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import type { TokenAnswer, TokenSource } from './access-token.ts';
 import { failureOf, readAnswer, type Sent } from './answer.ts';
 import { type EndOfLife, EndOfLifeWatch } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
+import { requestIdOf } from './problem.ts';
 import { readRateSign } from './rate-sign.ts';
 import { tokenUrl, type UpstreamSettings, upstreamTls } from './settings.ts';
 import type { ThrottleState, Throttles } from './throttles.ts';
@@ -91,7 +92,7 @@ export class UpstreamClient implements Upstream {
     return answer.outcome === 'ok' ? null : answer.cause;
   }
 
-  async get(request: UpstreamRequest, signal: AbortSignal): Promise<Answer<Body>> {
+  async get(request: UpstreamRequest, signal: AbortSignal, heard?: Heard): Promise<Answer<Body>> {
     invariant(request.path.startsWith('/'), 'an upstream path starts with /');
     const { path, template, company = '' } = request;
     const lane = { path, template, tenant: company };
@@ -101,6 +102,7 @@ export class UpstreamClient implements Upstream {
       if (pass.outcome !== 'ok') return pass;
       const sent = await this.#send(request, { token: pass.token, lane }, signal);
       if (sent.response === null) return sent.answer;
+      heard?.({ ...sent.response, ...requestIdOf(sent.response) });
       if (showsCredentialTaken(sent.response)) {
         source.accepted(pass.token);
         source.suspicion.accept(this.#suspectPath(lane));

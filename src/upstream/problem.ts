@@ -6,6 +6,7 @@
 
 import type { ErrorDetails } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { HttpResponse } from '../contracts/tools.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
 /** The parts of a failure's body that are worth telling; each is one short printable line. */
@@ -26,6 +27,17 @@ const nameLengthMax = 120;
 const problemBytesMax = 64 * 1024;
 /** A page's title stands near its beginning. */
 const titleBytesMax = 2 * 1024;
+
+const requestIdHeaders = ['x-request-id', 'request-id', 'x-correlation-id', 'x-amzn-requestid'];
+
+/** By what upstream finds an answer again, where it says so: in a header, or in a failure's body. */
+export function requestIdOf({ status, headers, body }: HttpResponse): { requestId?: string } {
+  const named = requestIdHeaders.flatMap((name) => headers[name] ?? [])[0];
+  if (named !== undefined) return { requestId: cleanText(named, nameLengthMax) };
+  const { request_id, trace_id } = status === 200 ? {} : readProblem(body, []);
+  const requestId = request_id ?? trace_id;
+  return requestId === undefined ? {} : { requestId };
+}
 
 /** Reads a failure's body of any type. `hidden`: values not to be repeated (cleanText). */
 export function readProblem(body: Uint8Array, hidden: readonly string[]): Problem {

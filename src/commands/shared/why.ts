@@ -42,7 +42,9 @@ function newestEvents({ state: { dir } }: Config, plan: WholePlan): readonly Eve
       const pages = store.read(at, readBytesMax);
       const last = pages.at(-1);
       if (last === undefined) return events.slice(-eventsMax);
-      for (const page of pages) events.push(...decoder.decode(page).events);
+      for (const page of pages) {
+        if (page.context.kind !== 'answer') events.push(...decoder.decode(page).events);
+      }
       at = last.first + last.count;
     }
   });

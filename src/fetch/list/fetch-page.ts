@@ -97,6 +97,7 @@ function readPage(
   const shown = { ...pagination, value, headers, query, count: records.length };
   const more = flag === false ? null : signOfMore(shown);
   const isCounted = valueAt(value, pagination.offset_param) !== undefined;
+  answer.shows?.({ ...(next !== undefined && { next }), records: records.length });
   return { outcome: 'ok', page: { body, records, next, total, isCounted, more } };
 }
 

@@ -1,0 +1,216 @@
+// Every answer of upstream is held where a sink takes pages: against the sandbox, which counts what it has answered, with
+// all the ways to read there are, at once. Nothing else that is told of the journey shows answers as records.
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/config.ts';
+import { planFrom, type WholePlan } from '../../src/config/plan.ts';
+import { defineSink } from '../../src/contracts/definition.ts';
+import type { Batch } from '../../src/contracts/sink.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { type OwnSpool, openSpool } from '../../src/hold/spool.ts';
+import { Pipeline } from '../../src/pipeline.ts';
+import { openTools } from '../../src/run/tools.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import type { PlannedSink } from '../../src/send/sending.ts';
+import { cutRecords } from '../../src/tools/record-list.ts';
+import { around } from '../config/config-text.ts';
+import { silent } from '../support/silent-log.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+
+const company = 'c-1';
+const audit = '/v1/audit/events';
+
+function planOn(sandbox: Sandbox, sources: string): WholePlan {
+  const { clientId, clientSecret, unifiedScope, servicesScope } = sandbox.credentials;
+  const upstream = (api: string, base: string, scope: string) =>
+    `{ api: ${api}, base_url: "${base}", allow_http: true, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
+  const text = `upstreams:
+  edge: ${upstream('unified', sandbox.unifiedBaseUrl, unifiedScope)} }
+  ops: ${upstream('services', sandbox.servicesBaseUrl, servicesScope)}, companies: [${company}] }
+sources:
+${sources}
+sinks:
+  screen: { type: stdout }
+`;
+  const tools = openTools(silent);
+  afterThisTest(() => tools.http.close());
+  const config = parseConfig(text, join(tempDir(), 'c.yaml'), around());
+  return planFrom(config, tools);
+}
+
+/** A sink that keeps what it takes. */
+function keeper(name: string, takes: 'events' | 'pages') {
+  const batches: Batch[] = [];
+  const planned: PlannedSink = {
+    name,
+    definition: defineSink({
+      type: 'kept',
+      summary: '',
+      fields: {},
+      takes,
+      carries: ['lines'],
+      usualFormat: 'json',
+      sample: { to: null, lines: () => [] },
+      inFlightMax: 1,
+      assurance: () => 'once',
+      open: async () => ({
+        send: async (batch) => {
+          batches.push(batch);
+          return { outcome: 'delivered' };
+        },
+        close: async () => undefined,
+      }),
+      probe: async () => undefined,
+    }),
+    settings: { type: 'kept' },
+    format: { name: 'json', contentType: 'x', encode: ({ uid }) => uid },
+    formatKey: 'json',
+    bounds: { eventsMax: 1_000, bytesMax: 1e6 },
+    waitMs: 0,
+    retry: { minMs: 1, maxMs: 1 },
+  };
+  return { planned, batches, pages: () => batches.flatMap(({ pages }) => pages) };
+}
+
+/** A pipeline of these sources whose answers are held, all of them. */
+async function journey(sandbox: Sandbox, sources: string, everyMs = 0) {
+  const proof = keeper('proof', 'pages');
+  const siem = keeper('siem', 'events');
+  const sinks = [proof.planned, siem.planned];
+  const plan = planOn(sandbox, sources);
+  const held = plan.sources.map((source) => ({ ...source, answersEveryMs: everyMs }));
+  const spool = await openSpool({
+    ...{ dir: tempDir(), sync: 'normal', keepMs: 1e9, bytesMax: 1e9 },
+    sinks: sinks.map(({ name }) => name),
+  });
+  const tools = openTools(silent);
+  afterThisTest(() => tools.http.close());
+  const pipeline = new Pipeline(
+    { ...plan, sources: held, sinks },
+    { spool, tools, random: tools.random },
+  );
+  return { proof, siem, spool, pipeline };
+}
+
+/** How often each path was answered with a status, as far as a page sink knows. */
+function answered(pages: readonly HeldPage[], status: number): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { context } of pages) {
+    if (context.answer?.status !== status) continue;
+    const [path = ''] = context.answer.path.split('?');
+    counts[path] = (counts[path] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** The same as the sandbox counts it, by paths as they are asked for. */
+function served(sandbox: Sandbox, status: number): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(sandbox.control.requests()).flatMap(([path, { statuses }]) => {
+      const count = statuses[status] ?? 0;
+      const isAsked = count > 0 && !path.endsWith('/token');
+      return isAsked ? [[path.replace(/^\/v1(?=\/)/, ''), count]] : [];
+    }),
+  );
+}
+
+async function closed(spool: OwnSpool): Promise<void> {
+  await spool.close();
+}
+
+test('every answer of lists, collections, parents and objects is held, once, and told to nobody else', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await startSandbox({ rate: 0, events: 450, companies: [company] });
+  afterThisTest(() => sandbox.close());
+  const ids = (path: string) =>
+    JSON.stringify([...sandbox.ledger().collection(path).entities().keys()].slice(0, 5));
+  const { proof, siem, spool, pipeline } = await journey(
+    sandbox,
+    `  audit: { type: audit_events, upstream: edge }
+  fw: { type: firewall, upstream: ops, confirm_after: 0s }
+  sites: { type: sites, upstream: edge, confirm_after: 0s }
+  tickets: { type: tickets, upstream: ops, confirm_after: 0s }
+  entries: { type: ticket_events, upstream: ops, each: { of: tickets, id: ticket_id } }
+  findings: { type: investigations, upstream: edge, each: { ids: ${ids('/v1/intelligence/investigations')} } }`,
+  );
+
+  const summary = await pipeline.once(new AbortController().signal, 5_000);
+
+  expect(summary).toMatchObject({ failed: [], behind: [] });
+  expect(answered(proof.pages(), 200)).toEqual(served(sandbox, 200));
+  expect(Object.keys(answered(proof.pages(), 200)).length).toBeGreaterThan(12);
+  const records = proof.batches.flatMap(({ events }) => events.map(({ uid }) => uid));
+  expect(siem.batches.flatMap(({ events }) => events.map(({ uid }) => uid))).toEqual(records);
+  const [ofProof, ofSiem] = pipeline.state.sinks;
+  expect([ofProof?.delivered, ofSiem?.delivered]).toEqual([records.length, records.length]);
+  await closed(spool);
+});
+
+test('the answers of a list are a chain: each asks for what the one before has named', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await startSandbox({ rate: 0, events: 730, companies: [company] });
+  afterThisTest(() => sandbox.close());
+  const { proof, spool, pipeline } = await journey(
+    sandbox,
+    '  audit: { type: audit_events, upstream: edge, rewind_every: 24h, reconcile_every: 24h }',
+  );
+
+  await pipeline.once(new AbortController().signal, 5_000);
+
+  const answers = proof.pages().flatMap(({ context: { answer } }) => answer ?? []);
+  let next: string | null | undefined = null;
+  for (const answer of answers) {
+    if (answer.asked !== null) expect(answer.asked).toBe(next);
+    next = answer.next;
+  }
+  expect(next).toBeNull();
+  expect(answers[0]).toMatchObject({ status: 200, path: '/audit/events?limit=100', records: 100 });
+  expect(answers.every(({ date }) => Number.isFinite(Date.parse(date ?? '')))).toBe(true);
+  for (const { context, body, items, kind } of proof
+    .pages()
+    .map((page) => ({ ...page, kind: page.context.kind }))) {
+    if (kind === 'answer') expect(JSON.parse(Buffer.from(body).toString())).toHaveProperty('data');
+    else expect(cutRecords(body, items).length).toBe(context.answer?.records);
+  }
+  await closed(spool);
+});
+
+test('what says the same is held once in a while, and a failure once with what it says', {
+  timeout: 60_000,
+}, async () => {
+  const sandbox = await startSandbox({ rate: 0, events: 120, companies: [company] });
+  afterThisTest(() => sandbox.close());
+  const { proof, spool, pipeline } = await journey(
+    sandbox,
+    '  audit: { type: audit_events, upstream: edge, every: 20ms }',
+    3_600_000,
+  );
+  const stop = new AbortController();
+  const running = pipeline.run(stop.signal, 2_000);
+  const polls = () => pipeline.state.streams[0]?.polls ?? 0;
+  await waitUntil(() => polls() >= 20, { what: 'an idle stream to be polled' });
+  const said = proof.pages().map((page) => {
+    const { status, path, asked } = page.context.answer ?? {};
+    return [page.context.kind, status, path, asked, Buffer.from(page.body).toString()].join();
+  });
+  expect(new Set(said).size).toBe(said.length);
+  expect(said.length).toBeLessThan(sandbox.control.requests()[audit]?.requests ?? 0);
+
+  sandbox.control.setFaults({
+    rules: [{ path: audit, fault: { kind: 'status', status: 503 }, times: 3 }],
+  });
+  await waitUntil(() => (sandbox.control.requests()[audit]?.statuses[503] ?? 0) >= 3, {
+    what: 'failures',
+  });
+  await waitUntil(() => pipeline.state.streams[0]?.error === null, { what: 'an end of failures' });
+  stop.abort(new Error('enough'));
+  await running;
+
+  const failures = proof.pages().filter(({ context }) => context.answer?.status === 503);
+  expect(failures).toHaveLength(1);
+  expect(failures[0]?.context.answer?.requestId).toMatch(/^req_/);
+  await closed(spool);
+});
