@@ -45,6 +45,17 @@ export interface ObjectAbout {
   readonly contentEncoding?: string;
   /** Lower-case names; values in ASCII. */
   readonly metadata?: Readonly<Record<string, string>>;
+  readonly lock?: ObjectLock;
+}
+
+/** What keeps an object from being deleted, in a bucket that was made for it (S3 Object Lock). */
+export interface ObjectLock {
+  /** Left out: nothing but a hold. */
+  readonly mode?: 'COMPLIANCE' | 'GOVERNANCE';
+  /** Until when, epoch milliseconds. */
+  readonly until: number;
+  /** Kept also after that, until the hold is released. */
+  readonly hold?: boolean;
 }
 
 /** Bytes `from` up to, not including, `from + length`. */

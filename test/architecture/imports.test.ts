@@ -121,6 +121,7 @@ const circles: readonly string[] = [];
 
 /** The files that may import a third-party client. */
 const wrappers: Readonly<Record<string, readonly string[]>> = {
+  '@aws-sdk/client-s3': ['src/objects/s3.ts'],
   undici: ['src/tools/'],
   kafkajs: ['connectors/sinks/kafka/'],
   '@platformatic/kafka': ['connectors/sinks/kafka/'],

@@ -14,6 +14,7 @@ import { makeSharedKafka } from './kafka-broker.ts';
 import { type Makers, oncePerRun, type RunThing } from './once-per-run.ts';
 import { makeSharedOpenSearch } from './opensearch.ts';
 import { findRsyslog } from './rsyslog-program.ts';
+import { findS3 } from './s3-program.ts';
 
 const makers: Makers = {
   kafka: makeSharedKafka,
@@ -21,6 +22,7 @@ const makers: Makers = {
   untrusted_certificates: makeUntrustedCertificates,
   rsyslog: findRsyslog,
   opensearch: makeSharedOpenSearch,
+  s3: findS3,
 };
 
 function isRunThing(name: string): name is RunThing {
@@ -49,6 +51,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  // Building it takes minutes where it was never built: a whole run begins with that, beside the other tests.
+  const named = process.argv.slice(2).filter((word) => word !== 'run' && !word.startsWith('-'));
+  if (named.length === 0) oncePerRun('s3', findS3).catch(() => undefined);
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port for the test run');
   project.provide('sluiceRun', { dir: runDir, url: `http://127.0.0.1:${address.port}` });

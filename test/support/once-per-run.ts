@@ -9,6 +9,7 @@ import { inject } from 'vitest';
 import type { Certificates } from './certificates.ts';
 import type { KafkaAddresses } from './kafka-broker.ts';
 import type { RsyslogProgram } from './rsyslog-program.ts';
+import type { S3Program } from './s3-program.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -23,6 +24,7 @@ export interface RunThings {
   readonly untrusted_certificates: Certificates;
   readonly rsyslog: RsyslogProgram;
   readonly opensearch: { readonly url: string };
+  readonly s3: S3Program;
 }
 
 export type RunThing = keyof RunThings;

@@ -1,0 +1,30 @@
+// A place for objects by its name in a config or on a command line.
+
+import { ExportError } from '../contracts/errors.ts';
+import { openDirectory } from './directory.ts';
+import { openBucket } from './s3.ts';
+import type { BucketSettings } from './s3-settings.ts';
+import type { ObjectStore } from './store.ts';
+
+const bucketPattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/;
+
+/** Opens `s3://BUCKET/PREFIX`, or a directory; throws where it is named as neither. */
+export async function openStore(
+  location: string,
+  settings: BucketSettings = {},
+): Promise<ObjectStore> {
+  if (!/^[a-z0-9]+:\/\//i.test(location)) return openDirectory(location);
+  const [, bucket, path = ''] = bucketPattern.exec(location) ?? [];
+  if (bucket === undefined) {
+    throw new ExportError('config_invalid', `opening ${location}: it is no place for objects`, {
+      next: 'Name a directory, or a bucket as s3://BUCKET/PREFIX.',
+    });
+  }
+  return await openBucket({ ...settings, bucket, prefix: prefixOf(path) });
+}
+
+/** A path as names begin with it: empty, or ending in `/`. */
+function prefixOf(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '');
+  return parts.map((part) => `${part}/`).join('');
+}

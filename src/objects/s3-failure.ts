@@ -1,0 +1,90 @@
+// What a failed request to S3 means, and what to do about it. The service's words are hostile text,
+// yet only they say which right is missing, so they are told in one bounded line.
+
+import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
+import { cleanText } from '../tools/clean-text.ts';
+
+/** What the SDK says of a failure, as far as it is looked at. */
+interface Said {
+  readonly name?: string;
+  readonly message?: string;
+  readonly Region?: string;
+  readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
+}
+
+/** HTTP's status of a failure; 0 where no answer came. */
+export function statusOf(error: unknown): number {
+  return (error as Said | null)?.$metadata?.httpStatusCode ?? 0;
+}
+
+const throttled: ReadonlySet<string> = new Set([
+  'SlowDown',
+  'Throttling',
+  'ThrottlingException',
+  'TooManyRequestsException',
+  'RequestLimitExceeded',
+  'ServiceUnavailable',
+]);
+const badCredentials = /AccessKeyId|Signature|Token|UserNotFound/;
+const kept = 'nothing was lost, the events stay held';
+
+/** The failure of a request for something in a bucket. */
+export function bucketFailure(doing: string, error: unknown): ExportError {
+  const said = error as Said;
+  const status = statusOf(error);
+  const name = said.name ?? '';
+  const words = cleanText([status || '', name, errorText(error)].join(' '), 300);
+  const [code, next] =
+    status === 0 ? unanswered(name, error) : answered(status, name, said.Region ?? '');
+  const requestId = cleanText(said.$metadata?.requestId ?? '', 80);
+  return new ExportError(code, `${doing}: ${words}`, {
+    next,
+    details: { status: status || undefined, request_id: requestId || undefined },
+    cause: error,
+  });
+}
+
+type Meaning = readonly [code: ExportError['code'], next: string];
+
+function unanswered(name: string, error: unknown): Meaning {
+  if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
+    const next = `No credentials were found or given: set credentials, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine or pod a role; ${kept}.`;
+    return ['sink_refused', next];
+  }
+  if (/CERT|TLS|SSL|SELF_SIGNED|ISSUER/.test(errorCodeOf(error))) {
+    const next = `Name the authority that signed the endpoint’s certificate as tls.ca_file, or mend the certificate; it is tried again by itself, and ${kept}.`;
+    return ['sink_unreachable', next];
+  }
+  const next = `Check the endpoint, the network and the region; it is tried again by itself, and ${kept}.`;
+  return ['sink_unreachable', next];
+}
+
+function answered(status: number, name: string, region: string): Meaning {
+  if (throttled.has(name) || status === 429 || status === 503) {
+    return ['sink_throttled', `It is tried again by itself, more slowly; ${kept}.`];
+  }
+  if (name === 'RequestTimeTooSkewed') {
+    const next = `Set this machine’s clock (NTP): S3 takes no request that is more than 15 minutes off; ${kept}.`;
+    return ['sink_refused', next];
+  }
+  if (name === 'NoSuchBucket') {
+    return ['sink_refused', `Create the bucket, or mend its name in the config; ${kept}.`];
+  }
+  if (badCredentials.test(name)) {
+    return ['sink_refused', `Renew the credentials, or mend them in the config; ${kept}.`];
+  }
+  if (status === 301 || status === 307 || name === 'AuthorizationHeaderMalformed') {
+    const where = /^[a-z0-9-]+$/.test(region) ? region : 'the bucket’s own';
+    return ['sink_refused', `Set region to ${where}; ${kept}.`];
+  }
+  if (status === 403) {
+    const next = `Allow s3:PutObject, s3:GetObject and s3:ListBucket (for Object Lock also s3:PutObjectRetention and s3:PutObjectLegalHold) on the bucket and prefix, and the use of its KMS key; ${kept}.`;
+    return ['sink_refused', next];
+  }
+  // 400 BadDigest and RequestTimeout are of the way, 409 of two who write at the same moment.
+  const passes =
+    status >= 500 || status === 408 || status === 409 || /BadDigest|Timeout/.test(name);
+  return passes
+    ? ['sink_unreachable', `It is tried again by itself; ${kept}.`]
+    : ['sink_refused', `Look what the service says, and mend the sink’s settings; ${kept}.`];
+}

@@ -1,0 +1,347 @@
+// Objects in a bucket of S3, or of a service that speaks it. The only file that knows the SDK, which
+// signs requests and finds credentials (environment, profile, web identity, container, instance). It
+// is loaded with the first bucket, and asked to try nothing again: who asks has the one loop that
+// does. What must stay true: each request that writes carries a checksum, which buckets with Object
+// Lock demand; an object above 8 MiB is sent in parts, and comes to be in one step as others do.
+
+import { readFileSync } from 'node:fs';
+import type {
+  CompletedPart,
+  PutObjectCommandInput,
+  S3Client,
+  S3ClientConfig,
+} from '@aws-sdk/client-s3';
+import { ExportError, errorText } from '../contracts/errors.ts';
+import { bucketFailure, statusOf } from './s3-failure.ts';
+import type { BucketSettings } from './s3-settings.ts';
+import { checkedName, type ObjectAbout, type ObjectStore } from './store.ts';
+
+type Sdk = typeof import('@aws-sdk/client-s3');
+
+const partBytes = 8 * 1024 * 1024;
+const partsMax = 10_000;
+const connectMsMax = 10_000;
+/** Bound on one request, of which the longest carries a part. */
+const requestMsMax = 120_000;
+
+/** What in the bucket is meant. */
+export interface BucketPlace extends BucketSettings {
+  readonly bucket: string;
+  /** What each name begins with; empty or ending in `/`. */
+  readonly prefix: string;
+}
+
+/** The objects of a bucket below a prefix; nothing is asked of it yet. */
+export async function openBucket(settings: BucketPlace): Promise<Bucket> {
+  const sdk = await loaded();
+  return new Bucket(sdk, settings);
+}
+
+async function loaded(): Promise<Sdk> {
+  try {
+    return await import('@aws-sdk/client-s3');
+  } catch (error) {
+    throw new ExportError('sink_refused', `opening a bucket: ${errorText(error)}`, {
+      next: 'Install the optional package @aws-sdk/client-s3 beside sluice (npm ci without --omit=optional); nothing was lost.',
+      cause: error,
+    });
+  }
+}
+
+/** Opened by `openBucket`. */
+export class Bucket implements ObjectStore {
+  readonly place: string;
+  readonly #sdk: Sdk;
+  readonly #client: S3Client;
+  readonly #bucket: string;
+  readonly #prefix: string;
+  readonly #closed = new AbortController();
+
+  constructor(sdk: Sdk, settings: BucketPlace) {
+    this.#sdk = sdk;
+    this.#bucket = settings.bucket;
+    this.#prefix = settings.prefix;
+    this.place = `s3://${settings.bucket}/${settings.prefix}`;
+    this.#client = new sdk.S3Client(clientConfig(settings));
+  }
+
+  async create(name: string, body: readonly Uint8Array[], about?: ObjectAbout) {
+    const tag = await this.#write(name, body, { about, when: { IfNoneMatch: '*' } });
+    return tag === null ? 'exists' : 'created';
+  }
+
+  async replace(name: string, body: readonly Uint8Array[], tag: string | null) {
+    const when = tag === null ? { IfNoneMatch: '*' } : { IfMatch: tag };
+    return await this.#write(name, body, { when });
+  }
+
+  async put(name: string, body: readonly Uint8Array[]): Promise<void> {
+    await this.#write(name, body, { when: {} });
+  }
+
+  async read(name: string, range?: { readonly from: number; readonly length: number }) {
+    const place = { ...this.#at(name), ...(range?.length ? { Range: rangeText(range) } : {}) };
+    if (range?.length === 0) return await this.#nothingOf(name);
+    return await this.#told(`reading ${name}`, async (options) => {
+      try {
+        const { Body, ETag = '' } = await this.#client.send(
+          new this.#sdk.GetObjectCommand(place),
+          options,
+        );
+        return { body: (await Body?.transformToByteArray()) ?? new Uint8Array(0), tag: ETag };
+      } catch (error) {
+        if (statusOf(error) === 416) return await this.#nothingOf(name);
+        return nullIfAbsent(error);
+      }
+    });
+  }
+
+  async facts(name: string) {
+    return await this.#told(`looking at ${name}`, async (options) => {
+      try {
+        const found = await this.#client.send(
+          new this.#sdk.HeadObjectCommand(this.#at(name)),
+          options,
+        );
+        const { ContentLength: bytes = 0, ETag: tag = '', Metadata: metadata = {} } = found;
+        return { bytes, tag, metadata };
+      } catch (error) {
+        return nullIfAbsent(error);
+      }
+    });
+  }
+
+  async *list(prefix: string, after = '') {
+    const asked = {
+      Bucket: this.#bucket,
+      Prefix: `${this.#prefix}${prefix}`,
+      StartAfter: after === '' ? undefined : `${this.#prefix}${after}`,
+    };
+    let more: string | undefined;
+    do {
+      const page = await this.#told('listing objects', (options) =>
+        this.#client.send(
+          new this.#sdk.ListObjectsV2Command({ ...asked, ContinuationToken: more }),
+          options,
+        ),
+      );
+      for (const { Key = '', Size: bytes = 0 } of page.Contents ?? []) {
+        // Some services show directories, and one that is a prefix of its own.
+        if (!Key.endsWith('/')) yield { name: Key.slice(this.#prefix.length), bytes };
+      }
+      more = page.NextContinuationToken;
+    } while (more !== undefined);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#told(`removing ${name}`, (options) =>
+      this.#client.send(new this.#sdk.DeleteObjectCommand(this.#at(name)), options),
+    );
+  }
+
+  close(): void {
+    this.#closed.abort(new Error('closing'));
+    this.#client.destroy();
+  }
+
+  /** Whether the bucket keeps objects from being deleted (Object Lock). */
+  async locks(): Promise<boolean> {
+    return await this.#told('asking for Object Lock', async (options) => {
+      try {
+        const found = await this.#client.send(
+          new this.#sdk.GetObjectLockConfigurationCommand({ Bucket: this.#bucket }),
+          options,
+        );
+        return found.ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled';
+      } catch (error) {
+        if ((error as Error).name === 'ObjectLockConfigurationNotFoundError') return false;
+        throw error;
+      }
+    });
+  }
+
+  /** The new tag; null where the condition does not hold. */
+  async #write(
+    name: string,
+    body: readonly Uint8Array[],
+    { about, when }: { about?: ObjectAbout | undefined; when: Condition },
+  ): Promise<string | null> {
+    const place = { ...this.#at(name), ...headersOf(about) };
+    const bytes = body.reduce((sum, part) => sum + part.length, 0);
+    return await this.#told(`writing ${name}`, async (options) => {
+      try {
+        if (bytes > partBytes) return await this.#writeParts(place, { body, bytes, when });
+        const input = { ...place, ...when, Body: Buffer.concat(body), ContentLength: bytes };
+        const { ETag = '' } = await this.#client.send(
+          new this.#sdk.PutObjectCommand(input),
+          options,
+        );
+        return ETag;
+      } catch (error) {
+        if (statusOf(error) === 412) return null;
+        // There is nothing whose tag could match.
+        if (when.IfMatch !== undefined && isAbsent(error)) return null;
+        // A service that knows from the headers that it is there may hang up on a long body.
+        const isCut = statusOf(error) === 0 && when.IfNoneMatch !== undefined;
+        if (isCut && (await this.facts(name).catch(() => null)) !== null) return null;
+        throw error;
+      }
+    });
+  }
+
+  async #writeParts(
+    place: PutObjectCommandInput,
+    { body, bytes, when }: { body: readonly Uint8Array[]; bytes: number; when: Condition },
+  ): Promise<string> {
+    const options = { abortSignal: this.#closed.signal };
+    const { UploadId } = await this.#client.send(
+      new this.#sdk.CreateMultipartUploadCommand({ ...place, ChecksumAlgorithm: 'CRC32' }),
+      options,
+    );
+    const upload = { Bucket: place.Bucket, Key: place.Key, UploadId };
+    try {
+      const parts: CompletedPart[] = [];
+      const size = Math.max(partBytes, Math.ceil(bytes / partsMax));
+      for (const part of partsOf(body, size)) {
+        const PartNumber = parts.length + 1;
+        const { ETag, ChecksumCRC32 } = await this.#client.send(
+          new this.#sdk.UploadPartCommand({
+            ...upload,
+            PartNumber,
+            Body: part,
+            ContentLength: part.length,
+            ChecksumAlgorithm: 'CRC32',
+          }),
+          options,
+        );
+        parts.push({ PartNumber, ETag, ChecksumCRC32 });
+      }
+      const { ETag = '' } = await this.#client.send(
+        new this.#sdk.CompleteMultipartUploadCommand({
+          ...upload,
+          ...when,
+          MultipartUpload: { Parts: parts },
+        }),
+        options,
+      );
+      return ETag;
+    } catch (error) {
+      // Parts that nobody completes are paid for until they are taken away.
+      await this.#client
+        .send(new this.#sdk.AbortMultipartUploadCommand(upload), options)
+        .catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #nothingOf(name: string) {
+    const found = await this.facts(name);
+    return found && { body: new Uint8Array(0), tag: found.tag };
+  }
+
+  #at(name: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket, Key: `${this.#prefix}${checkedName(name)}` };
+  }
+
+  async #told<T>(
+    doing: string,
+    work: (options: { abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work({ abortSignal: this.#closed.signal });
+    } catch (error) {
+      if (error instanceof ExportError) throw error;
+      throw bucketFailure(`${doing} in ${this.place}`, error);
+    }
+  }
+}
+
+interface Condition {
+  readonly IfNoneMatch?: string;
+  readonly IfMatch?: string;
+}
+
+function clientConfig({ region, endpoint, credentials, tls }: BucketPlace): S3ClientConfig {
+  const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
+  return {
+    ...(region === undefined && endpoint === undefined ? {} : { region: region ?? 'us-east-1' }),
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    ...(credentials === undefined
+      ? {}
+      : {
+          credentials: async () => ({
+            accessKeyId: credentials.access_key_id,
+            secretAccessKey: credentials.secret_access_key.reveal(),
+            ...(credentials.session_token && {
+              sessionToken: credentials.session_token.reveal(),
+            }),
+            // So that they are read again, and those that were renewed are taken up.
+            expiration: new Date(Date.now() + 60_000),
+          }),
+        }),
+    maxAttempts: 1,
+    requestChecksumCalculation: 'WHEN_SUPPORTED',
+    requestHandler: {
+      connectionTimeout: connectMsMax,
+      requestTimeout: requestMsMax,
+      throwOnRequestTimeout: true,
+      httpsAgent: {
+        keepAlive: true,
+        ca: file(tls?.ca_file),
+        cert: file(tls?.cert_file),
+        key: file(tls?.key_file),
+        minVersion: tls?.min_version,
+        servername: tls?.server_name,
+      },
+    },
+  };
+}
+
+function headersOf(about: ObjectAbout | undefined) {
+  if (about === undefined) return {};
+  const { contentType, contentEncoding, metadata, lock } = about;
+  return {
+    ContentType: contentType,
+    ContentEncoding: contentEncoding,
+    Metadata: metadata && { ...metadata },
+    ...(lock?.mode && {
+      ObjectLockMode: lock.mode,
+      ObjectLockRetainUntilDate: new Date(lock.until),
+    }),
+    ...(lock?.hold && { ObjectLockLegalHoldStatus: 'ON' as const }),
+  };
+}
+
+/** The bytes in pieces of `size`, the last one shorter. */
+function* partsOf(body: readonly Uint8Array[], size: number): Generator<Uint8Array> {
+  let open: Uint8Array[] = [];
+  let room = size;
+  for (const bytes of body) {
+    for (let at = 0; at < bytes.length; ) {
+      const piece = bytes.subarray(at, at + room);
+      open.push(piece);
+      at += piece.length;
+      room -= piece.length;
+      if (room > 0) continue;
+      yield Buffer.concat(open);
+      open = [];
+      room = size;
+    }
+  }
+  if (open.length > 0) yield Buffer.concat(open);
+}
+
+function rangeText({ from, length }: { from: number; length: number }): string {
+  return `bytes=${from}-${from + length - 1}`;
+}
+
+/** That there is no such object; what else may be missing is another matter. */
+function isAbsent(error: unknown): boolean {
+  const { name } = error as Error;
+  return name === 'NoSuchKey' || name === 'NotFound';
+}
+
+function nullIfAbsent(error: unknown): null {
+  if (isAbsent(error)) return null;
+  throw error;
+}

@@ -1,0 +1,176 @@
+// Objects in a bucket, at a real server: what the directory keeps to, and what only a bucket has.
+
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Secret } from '../../src/contracts/settings.ts';
+import { openBucket } from '../../src/objects/s3.ts';
+import { bucketFailure } from '../../src/objects/s3-failure.ts';
+import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
+import { s3ServerName } from '../support/s3-program.ts';
+import { textOf } from './reading.ts';
+import { keepsObjects } from './store-contract.ts';
+
+const name = await s3ServerName();
+let server: S3Server;
+beforeAll(async () => {
+  server = await startS3();
+}, s3BuildMsMax);
+
+/** As a config would say it. */
+function reached(change: { key?: string; secret?: string } = {}) {
+  const { endpoint, region, credentials } = server.settings;
+  const { key = credentials.access_key_id, secret = credentials.secret_access_key } = change;
+  return {
+    endpoint,
+    region,
+    credentials: { access_key_id: key, secret_access_key: new Secret(() => secret) },
+  };
+}
+
+async function aBucket(isLocked = false) {
+  const bucket = await server.bucket(isLocked);
+  const open = () => openBucket({ ...reached(), bucket, prefix: 'some/prefix/' });
+  return { bucket, store: await open(), again: await open() };
+}
+
+describe(`objects in a bucket of ${name}`, () => {
+  keepsObjects(() => aBucket());
+
+  test.each([8 * 1024 * 1024, 8 * 1024 * 1024 + 1, 20_000_000])(
+    'an object of %i bytes is written once, in parts where it is long',
+    async (bytes) => {
+      const { store, bucket } = await aBucket();
+      const body = randomBytes(bytes);
+      const pieces = [body.subarray(0, 7), body.subarray(7, 9_000_000), body.subarray(9_000_000)];
+
+      expect(await store.create('x', pieces, { metadata: { a: 'b' } })).toBe('created');
+      expect(await store.create('x', [randomBytes(bytes)])).toBe('exists');
+
+      expect(await store.facts('x')).toMatchObject({ bytes, metadata: { a: 'b' } });
+      expect(body.equals((await store.read('x'))?.body ?? Buffer.alloc(0))).toBe(true);
+      expect([...(await server.objects(bucket)).keys()]).toEqual(['some/prefix/x']);
+    },
+  );
+
+  test('an object of many parts is replaced by its tag only', async () => {
+    const { store, again } = await aBucket();
+    const long = randomBytes(9_000_000);
+    const tag = await store.replace('x', [long], null);
+
+    expect(await again.replace('x', [long], null)).toBeNull();
+    expect(await again.replace('x', [long], '"not-this"')).toBeNull();
+    expect(await again.replace('x', [Buffer.from('short')], tag)).not.toBeNull();
+    expect(await textOf(store, 'x')).toBe('short');
+  });
+
+  test.runIf(name === 'versitygw')(
+    'a lock keeps an object, long or short, until its date',
+    async () => {
+      const { store, bucket } = await aBucket(true);
+      const lock = { mode: 'COMPLIANCE', until: Date.now() + 3_600_000 } as const;
+      await store.create('short', [Buffer.from('x')], { lock });
+      await store.create('long', [randomBytes(9_000_000)], { lock });
+      await store.create('held', [Buffer.from('x')], { lock: { until: 0, hold: true } });
+
+      expect(await store.locks()).toBe(true);
+      for (const name of ['short', 'long', 'held']) {
+        await expect(server.destroy(bucket, `some/prefix/${name}`)).rejects.toThrow(
+          /lock|protected/i,
+        );
+      }
+    },
+  );
+
+  test('a bucket without Object Lock says so, before and when a lock is asked for', async () => {
+    const { store } = await aBucket();
+    const lock = { mode: 'GOVERNANCE', until: Date.now() + 3_600_000 } as const;
+
+    expect(await store.locks()).toBe(false);
+    await expect(store.create('x', [Buffer.from('x')], { lock })).rejects.toMatchObject({
+      code: 'sink_refused',
+    });
+  });
+
+  test('a missing bucket is told by its name', async () => {
+    const store = await openBucket({ ...reached(), bucket: 'not-there', prefix: '' });
+
+    for (const work of [
+      () => store.create('x', [Buffer.from('x')]),
+      () => store.read('x'),
+      () => store.list('').next(),
+    ]) {
+      await expect(work()).rejects.toMatchObject({
+        code: 'sink_refused',
+        message: expect.stringMatching(/s3:\/\/not-there\/: 404 NoSuchBucket/),
+        next: expect.stringMatching(/Create the bucket/),
+      });
+    }
+  });
+
+  test.runIf(name === 'versitygw').each([
+    ['UserNotFound', { key: 'AKIAOTHEROTHEROTHERO' }],
+    ['SignatureDoesNotMatch', { secret: 'another-secret' }],
+  ])('%s is told without the secret', async (code, change) => {
+    const bucket = await server.bucket();
+    const store = await openBucket({ ...reached(change), bucket, prefix: '' });
+
+    const failure = await store.create('x', [Buffer.from('x')]).catch((error) => error);
+
+    expect(failure).toMatchObject({
+      code: 'sink_refused',
+      next: expect.stringMatching(/credentials/),
+    });
+    expect(failure.message).toContain(code);
+    expect(JSON.stringify(failure)).not.toContain('another-secret');
+  });
+
+  test.runIf(name === 'versitygw')('a clock that is wrong is told as that', async () => {
+    const { store } = await aBucket();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 });
+
+    await expect(store.create('x', [Buffer.from('x')])).rejects.toMatchObject({
+      code: 'sink_refused',
+      next: expect.stringMatching(/clock \(NTP\)/),
+    });
+  });
+
+  test('what cannot be reached is told as that, and what is under way is given up', async () => {
+    const { store, bucket } = await aBucket();
+    store.close();
+    await expect(store.read('x')).rejects.toMatchObject({ code: 'sink_unreachable' });
+
+    const nowhere = { ...reached(), endpoint: 'http://127.0.0.1:1', bucket, prefix: '' };
+    await expect((await openBucket(nowhere)).read('x')).rejects.toMatchObject({
+      code: 'sink_unreachable',
+      message: expect.stringMatching(/ECONNREFUSED/),
+    });
+  });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each([
+  ['SlowDown', 503, 'sink_throttled', /more slowly/],
+  ['InternalError', 500, 'sink_unreachable', /by itself/],
+  ['ConditionalRequestConflict', 409, 'sink_unreachable', /by itself/],
+  ['BadDigest', 400, 'sink_unreachable', /by itself/],
+  ['AccessDenied', 403, 'sink_refused', /s3:PutObject/],
+  ['ExpiredToken', 400, 'sink_refused', /Renew the credentials/],
+  ['PermanentRedirect', 301, 'sink_refused', /Set region to eu-west-1/],
+  ['InvalidRequest', 400, 'sink_refused', /what the service says/],
+])('%s means what it says', (name, httpStatusCode, code, next) => {
+  const said = Object.assign(new Error('some\n\u001bwords'), {
+    name,
+    Region: 'eu-west-1',
+    $metadata: { httpStatusCode, requestId: 'R1' },
+  });
+
+  expect(bucketFailure('writing x', said)).toMatchObject({
+    code,
+    message: `writing x: ${httpStatusCode} ${name} some words`,
+    next: expect.stringMatching(next),
+    details: { status: httpStatusCode, request_id: 'R1' },
+  });
+});

@@ -1,0 +1,160 @@
+// A server that speaks S3, for one test file: buckets with and without Object Lock, and a look at what stands in them that
+// goes past sluice.
+
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  CreateBucketCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  ListObjectVersionsCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
+import { endChild, isRunning, spawnChild } from './children.ts';
+import { oncePerRun } from './once-per-run.ts';
+import { findS3, type S3Program } from './s3-program.ts';
+import { freePort, tempDir, waitUntil } from './temp.ts';
+
+const accessKeyId = 'AKIATESTTESTTESTTEST';
+const secretAccessKey = 'of-no-use-anywhere-else';
+
+/** Bound on the first run on a machine, in which the server is built. */
+export const s3BuildMsMax = 30 * 60_000;
+
+/** A running server. */
+export class S3Server {
+  readonly name: S3Program['name'];
+  readonly endpoint: string;
+  readonly client: S3Client;
+  readonly #start: () => Promise<ChildProcess>;
+  #child: ChildProcess;
+
+  constructor(
+    name: S3Program['name'],
+    endpoint: string,
+    start: () => Promise<ChildProcess>,
+    child: ChildProcess,
+  ) {
+    this.name = name;
+    this.endpoint = endpoint;
+    this.#start = start;
+    this.#child = child;
+    this.client = new S3Client({
+      endpoint,
+      region: 'us-east-1',
+      forcePathStyle: true,
+      credentials: { accessKeyId, secretAccessKey },
+    });
+  }
+
+  /** What the config of a sink says of it. */
+  get settings() {
+    return {
+      endpoint: this.endpoint,
+      region: 'us-east-1',
+      credentials: { access_key_id: accessKeyId, secret_access_key: secretAccessKey },
+    };
+  }
+
+  /** A bucket of its own, `isLocked`: with Object Lock. */
+  async bucket(isLocked = false): Promise<string> {
+    const Bucket = `b-${randomUUID()}`;
+    await this.client.send(
+      new CreateBucketCommand({ Bucket, ObjectLockEnabledForBucket: isLocked }),
+    );
+    return Bucket;
+  }
+
+  /** Everything in a bucket by name. */
+  async objects(Bucket: string, prefix = ''): Promise<ReadonlyMap<string, StoredObject>> {
+    const found = new Map<string, StoredObject>();
+    let ContinuationToken: string | undefined;
+    do {
+      const page = await this.client.send(
+        new ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken }),
+      );
+      for (const { Key = '' } of page.Contents ?? []) {
+        const { Body, Metadata = {} } = await this.client.send(
+          new GetObjectCommand({ Bucket, Key }),
+        );
+        const body = Buffer.from((await Body?.transformToByteArray()) ?? []);
+        found.set(Key, { body, metadata: Metadata });
+      }
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+    return found;
+  }
+
+  /** Takes away every version of an object. */
+  async destroy(Bucket: string, Key: string): Promise<void> {
+    const { Versions = [] } = await this.client.send(
+      new ListObjectVersionsCommand({ Bucket, Prefix: Key }),
+    );
+    for (const { VersionId } of Versions) {
+      await this.client.send(new DeleteObjectCommand({ Bucket, Key, VersionId }));
+    }
+  }
+
+  /** Ends it with all connections; what it was told is kept. */
+  async stop(): Promise<void> {
+    await endChild(this.#child, 'SIGKILL');
+  }
+
+  /** Starts it again at the same address. */
+  async start(): Promise<void> {
+    if (!isRunning(this.#child)) this.#child = await this.#start();
+  }
+}
+
+/** An object as it stands in a bucket. */
+export interface StoredObject {
+  readonly body: Buffer;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Starts a server, found or built first; rejects where neither can be had, saying what to do. */
+export async function startS3(): Promise<S3Server> {
+  const program = await oncePerRun('s3', findS3);
+  const port = await freePort();
+  const endpoint = `http://127.0.0.1:${port}`;
+  const dir = tempDir('s3-');
+  const start = async () => {
+    const child =
+      program.name === 'moto' ? spawnMoto(program, port) : spawnVersitygw(program, dir, port);
+    await waitUntil(
+      () =>
+        fetch(endpoint).then(
+          () => true,
+          () => false,
+        ),
+      {
+        what: `${program.name} to listen`,
+      },
+    );
+    return child;
+  };
+  return new S3Server(program.name, endpoint, start, await start());
+}
+
+function spawnVersitygw({ path }: S3Program, dir: string, port: number): ChildProcess {
+  for (const name of ['data', 'versions', 'facts']) mkdirSync(join(dir, name), { recursive: true });
+  const keep = ['--versioning-dir', join(dir, 'versions'), '--sidecar', join(dir, 'facts')];
+  return spawnChild(
+    path,
+    ['--quiet', '--keep-alive', '--port', `127.0.0.1:${port}`, 'posix', ...keep, join(dir, 'data')],
+    {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },
+    },
+  );
+}
+
+function spawnMoto({ path }: S3Program, port: number): ChildProcess {
+  return spawnChild('python3', ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], {
+    stdio: 'ignore',
+    env: { ...process.env, PYTHONPATH: path },
+  });
+}
