@@ -191,6 +191,7 @@ function attributeOf(merged: JsonObject): OcsfAttribute | null {
   const common = {
     ...(list === true && { list: true }),
     ...(requirement === 'required' && { required: true }),
+    ...(requirement === 'recommended' && { recommended: true }),
     ...(typeof profile === 'string' && { profile }),
   };
   if (typeof type !== 'string' || type === 'object_t' || type === 'object') return null;

@@ -22,12 +22,13 @@ export type AttributeType =
   | 'enum'
   | 'object';
 
-/** An attribute as the file has it; what is left out is no list, not required, of no profile. */
+/** An attribute as the file has it; left out: no list, neither required nor recommended, no profile. */
 export interface OcsfAttribute {
   readonly type: AttributeType;
   readonly object?: string;
   readonly list?: boolean;
   readonly required?: boolean;
+  readonly recommended?: boolean;
   readonly profile?: string;
   readonly captions?: Readonly<Record<string, string>>;
   readonly sibling?: string;
@@ -56,6 +57,7 @@ export interface Attribute {
   readonly object: string;
   readonly list: boolean;
   readonly required: boolean;
+  readonly recommended: boolean;
   /** The profile that must be in `metadata.profiles` where the attribute is used. */
   readonly profile: string | null;
   /** For enums: captions by id. For choices: the texts. */
@@ -165,6 +167,7 @@ function attributeOf(name: string, row: OcsfAttribute): Attribute {
     object: row.object ?? '',
     list: row.list ?? false,
     required: row.required ?? false,
+    recommended: row.recommended ?? false,
     profile: row.profile ?? null,
     captions: new Map(Object.entries(row.captions ?? {})),
     sibling: row.sibling ?? '',
