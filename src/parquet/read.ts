@@ -1,0 +1,159 @@
+// Reads events back from a Parquet object that write.ts has written, at any earlier version as well:
+// what it knows of columns is the file's own schema. The only file that knows hyparquet. What must
+// stay true: pruning leaves out no row that could match, and an event is as it was written.
+
+import { zstdDecompressSync } from 'node:zlib';
+import {
+  type AsyncBuffer,
+  type FileMetaData,
+  type ParquetQueryFilter,
+  parquetMetadataAsync,
+  parquetReadObjects,
+  type SchemaElement,
+} from 'hyparquet';
+import type { OcsfEvent } from '../contracts/event.ts';
+import { isObject, type Json } from '../contracts/json.ts';
+import { restKey } from './rows.ts';
+import { type Column, type Group, tableOf } from './schema.ts';
+
+/** Bytes of an object, read as they are needed. */
+export type ObjectBytes = AsyncBuffer;
+
+/** What rows must have at least; all of it is looked up in statistics, filters and page indexes. */
+export interface Wanted {
+  /** Epoch milliseconds: from, and up to but not including. */
+  readonly from?: number;
+  readonly to?: number;
+  /** Texts by their dotted path, of which one each must stand there. */
+  readonly texts?: Readonly<Record<string, readonly string[]>>;
+}
+
+const compressors = { ZSTD: (bytes: Uint8Array) => zstdDecompressSync(bytes) };
+
+/** The object's events that have what is wanted, in the order of their time. */
+export async function readParquet(file: ObjectBytes, wanted: Wanted = {}): Promise<OcsfEvent[]> {
+  const metadata = withoutNulls(await parquetMetadataAsync(file));
+  const filter = filterOf(wanted, metadata);
+  if (filter === null) return [];
+  const rows = await parquetReadObjects({
+    file,
+    metadata,
+    compressors,
+    ...(filter !== undefined && { filter, useBloomFilters: true, usePageIndex: true }),
+  });
+  return rows.map(eventOf);
+}
+
+/** The file as if it had no columns but those with values: few of them have any. */
+function withoutNulls(metadata: FileMetaData): FileMetaData {
+  const used = new Set<string>();
+  for (const { columns } of metadata.row_groups) {
+    for (const { meta_data: facts } of columns) {
+      if (facts?.statistics?.null_count === facts?.num_values) continue;
+      const path = facts?.path_in_schema ?? [];
+      for (let depth = 1; depth <= path.length; depth++) used.add(path.slice(0, depth).join('.'));
+    }
+  }
+  const schema: SchemaElement[] = [];
+  let next = 0;
+  const take = (above: readonly string[]): boolean => {
+    const element = metadata.schema[next++];
+    if (element === undefined) throw new Error('its schema ends too soon');
+    const path = next === 1 ? [] : [...above, element.name];
+    const isUsed = path.length === 0 || used.has(path.join('.'));
+    const place = schema.length;
+    let children = 0;
+    for (let child = 0; child < (element.num_children ?? 0); child++) if (take(path)) children++;
+    if (isUsed) {
+      const own = children > 0 ? { ...element, num_children: children } : element;
+      schema.splice(place, 0, own);
+    }
+    return isUsed;
+  };
+  take([]);
+  const isUsed = (path: readonly string[] | undefined) => used.has((path ?? []).join('.'));
+  return {
+    ...metadata,
+    schema,
+    row_groups: metadata.row_groups.map((group) => ({
+      ...group,
+      columns: group.columns.filter(({ meta_data }) => isUsed(meta_data?.path_in_schema)),
+    })),
+  };
+}
+
+/** undefined: all may match; null: none can, since a text is wanted where there is none. */
+function filterOf(
+  { from, to, texts = {} }: Wanted,
+  { schema, row_groups }: FileMetaData,
+): ParquetQueryFilter | undefined | null {
+  const all: ParquetQueryFilter[] = [];
+  if (from !== undefined) all.push({ time: { $gte: BigInt(from) } });
+  if (to !== undefined) all.push({ time: { $lt: BigInt(to) } });
+  const paths = new Set(
+    row_groups.flatMap(({ columns }) =>
+      columns.map((one) => one.meta_data?.path_in_schema.join('.')),
+    ),
+  );
+  if (schema.length === 0) return null;
+  for (const [path, values] of Object.entries(texts)) {
+    if (!paths.has(path)) return null;
+    all.push({ [path]: { $in: [...values] } });
+  }
+  return all.length === 0 ? undefined : { $and: all };
+}
+
+function eventOf(row: Record<string, unknown>): OcsfEvent {
+  const { event } = tableOf(Number(row.class_uid));
+  const restored = groupOf(row, event);
+  const { unmapped } = restored;
+  if (!isObject(unmapped) || !Object.hasOwn(unmapped, restKey)) {
+    return restored as unknown as OcsfEvent;
+  }
+  const { [restKey]: rest, ...own } = unmapped;
+  if (Object.keys(own).length > 0) restored.unmapped = own;
+  else delete restored.unmapped;
+  return withRest(restored as Json, rest ?? {}) as unknown as OcsfEvent;
+}
+
+type Open = Record<string, Json>;
+
+function groupOf(row: Record<string, unknown>, group: Group | undefined): Open {
+  const object: Open = {};
+  for (const [name, value] of Object.entries(row)) {
+    const attribute = group?.attributes.get(name);
+    const held = valueAt(value, attribute);
+    if (held !== undefined) object[name] = held;
+  }
+  return object;
+}
+
+function valueAt(value: unknown, attribute: Column | Group | undefined): Json | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === 'bigint') return Number(value);
+  if (Array.isArray(value)) return value.map((one) => valueAt(one, attribute) ?? null);
+  if (typeof value === 'object') {
+    const group = attribute !== undefined && 'attributes' in attribute ? attribute : undefined;
+    const object = groupOf(value as Record<string, unknown>, group);
+    return Object.keys(object).length === 0 ? undefined : object;
+  }
+  if (typeof value !== 'string') return value as Json;
+  const isJson = attribute !== undefined && 'type' in attribute && attribute.type === 'json';
+  return isJson ? (JSON.parse(value) as Json) : value;
+}
+
+/** The event with what its columns could not hold; elements of lists stand under their index. */
+function withRest(value: Json | undefined, rest: Json): Json {
+  if (value === undefined || !isObject(rest)) return rest;
+  if (Array.isArray(value)) {
+    return value.map((one: Json, at) => {
+      const own = rest[String(at)];
+      return own === undefined ? one : withRest(one, own);
+    });
+  }
+  const whole = new Map(Object.entries(isObject(value) ? value : {}));
+  for (const [name, one] of Object.entries(rest)) {
+    if (one !== undefined) whole.set(name, withRest(whole.get(name), one));
+  }
+  return Object.fromEntries(whole) as Json;
+}

@@ -1,0 +1,260 @@
+// Events taken apart into the columns of their class's table. What must stay true: every value of
+// an event comes back (read.ts). A value whose place has no column, or that the
+// column cannot hold (another type, a number beyond its range, a null, a text that is no Unicode),
+// goes to the JSON text of `unmapped`, under `ocsf_rest`, as a sparse copy of the event: elements of
+// a list stand under their index there.
+//
+// Parquet stores, for each column, its values and two levels that tell where the lists and the nulls
+// are (https://parquet.apache.org/docs/file-format/nestedencoding/). All columns below one list have
+// the same repetition levels, and the same definition levels but for their own nulls; those stand
+// once, in a `Level`. A column notes only the values that are there and at which entry of its level,
+// so an attribute that an event lacks costs nothing.
+
+import type { OcsfEvent } from '../contracts/event.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { Column, ColumnType, Group, Table } from './schema.ts';
+
+/** The member of `unmapped` that holds what no column can. */
+export const restKey = 'ocsf_rest';
+
+/** The rows of the table, or the elements of one list within them. */
+export interface Level {
+  readonly above: Level | null;
+  /** Definition level of an element that is there. */
+  readonly present: number;
+  readonly repetition: number;
+  /** One of each for an entry; of the rows there are none, only their number. */
+  readonly definitions: number[];
+  readonly repetitions: number[];
+  entries: number;
+  /** How many entries of the level above have theirs here. */
+  covered: number;
+}
+
+/** What is known of one column: values, and the entries of its level at which they stand. */
+export interface ColumnRows {
+  readonly column: Column;
+  /** Names of the elements that lead to it, those of lists among them. */
+  readonly path: readonly string[];
+  readonly level: Level;
+  readonly entries: number[];
+  readonly values: unknown[];
+}
+
+interface GroupRows {
+  readonly level: Level;
+  readonly attributes: Map<string, ColumnRows | GroupRows>;
+}
+
+/** Rows of one table that wait to be written, in the order in which they came. */
+export class Rows {
+  readonly table: Table;
+  /** In the order of the table's elements. */
+  readonly columns: ColumnRows[] = [];
+  readonly levels: Level[] = [];
+  /** The column that rows are sorted by; each row has a value there. */
+  readonly time: ColumnRows;
+  readonly #event: GroupRows;
+  readonly #unmapped: ColumnRows;
+  /** Bytes that the values take, about. */
+  bytes = 0;
+
+  constructor(table: Table) {
+    this.table = table;
+    const rows = this.#level(null);
+    this.#event = { level: rows, attributes: this.#below(table.event, rows, []) };
+    this.time = this.#columnOf('time');
+    this.#unmapped = this.#columnOf('unmapped');
+  }
+
+  get count(): number {
+    return this.#event.level.entries;
+  }
+
+  /** Adds the event as the last row. Total: any event of any shape can be added. */
+  add(event: OcsfEvent): void {
+    const entry = this.#event.level.entries++;
+    const rest = this.#placeGroup(event as unknown as JsonObject, this.#event, entry);
+    const unmapped = wholeUnmapped(event.unmapped, rest);
+    if (unmapped !== undefined) this.#note(this.#unmapped, entry, JSON.stringify(unmapped));
+  }
+
+  /**
+   * Lets every list have its entries for all rows, as writing wants it; only a list that no row has,
+   * and that stands in no other list, stays without any.
+   */
+  complete(): void {
+    for (const level of this.levels) {
+      const { above, entries } = level;
+      const isUsed = above !== null && (entries > 0 || (above.above !== null && above.entries > 0));
+      if (isUsed) cover(level, above, above.entries);
+    }
+  }
+
+  #columnOf(name: string): ColumnRows {
+    const found = this.#event.attributes.get(name);
+    if (found === undefined || 'attributes' in found) throw new Error(`no column ${name}`);
+    return found;
+  }
+
+  #level(above: Level | null): Level {
+    const present = above === null ? 0 : above.present + 2;
+    const repetition = above === null ? 0 : above.repetition + 1;
+    const parts = { definitions: [], repetitions: [], entries: 0, covered: 0 };
+    const level = { above, present, repetition, ...parts };
+    this.levels.push(level);
+    return level;
+  }
+
+  #below(group: Group, level: Level, path: readonly string[]) {
+    const attributes = new Map<string, ColumnRows | GroupRows>();
+    for (const [name, one] of group.attributes) {
+      const own = one.list ? this.#level(level) : level;
+      const at = one.list ? [...path, name, 'list', 'element'] : [...path, name];
+      if ('type' in one) {
+        const rows = { column: one, path: at, level: own, entries: [], values: [] };
+        this.columns.push(rows);
+        attributes.set(name, rows);
+      } else attributes.set(name, { level: own, attributes: this.#below(one, own, at) });
+    }
+    return attributes;
+  }
+
+  /** Places an object's members; what has no place is given back, or undefined. */
+  #placeGroup(object: JsonObject, group: GroupRows, entry: number): Rest {
+    let rest: Rest;
+    let empty = true;
+    for (const name in object) {
+      if (!Object.hasOwn(object, name)) continue;
+      const value = object[name];
+      if (value === undefined) continue;
+      empty = false;
+      const place = group.attributes.get(name);
+      if (place === this.#unmapped) continue;
+      const left = place === undefined ? value : this.#place(value, place, group.level, entry);
+      if (left !== undefined) rest = withMember(rest, name, left);
+    }
+    return empty ? {} : rest;
+  }
+
+  #place(
+    value: Json,
+    place: ColumnRows | GroupRows,
+    level: Level,
+    entry: number,
+  ): Json | undefined {
+    if (place.level !== level) return this.#placeList(value, place, level, entry);
+    if ('attributes' in place) {
+      return isObject(value) ? this.#placeGroup(value, place, entry) : value;
+    }
+    const held = stored(value, place.column.type);
+    if (held === undefined) return value;
+    this.#note(place, entry, held);
+    return undefined;
+  }
+
+  #placeList(
+    value: Json,
+    place: ColumnRows | GroupRows,
+    above: Level,
+    entry: number,
+  ): Json | undefined {
+    // Each element has a value in some column: what has none throughout is nowhere, so a reader may
+    // leave out all columns of nulls.
+    const isGroup = 'attributes' in place;
+    const fits = isGroup
+      ? (one: Json) => isObject(one) && hasValue(one, place)
+      : (one: Json) => stored(one, place.column.type) !== undefined;
+    if (!Array.isArray(value) || value.length === 0 || !value.every(fits)) return value;
+    const list: readonly Json[] = value;
+    const { level } = place;
+    cover(level, above, entry);
+    level.covered = entry + 1;
+    let rest: Rest;
+    for (let index = 0; index < list.length; index++) {
+      const one = list[index] as Json;
+      const repetition = index === 0 ? repetitionAt(above, entry) : level.repetition;
+      const own = addEntry(level, repetition, level.present);
+      if (!isGroup) this.#note(place, own, stored(one, place.column.type));
+      else {
+        const left = this.#placeGroup(one as JsonObject, place, own);
+        if (left !== undefined && Object.keys(left).length > 0) {
+          rest = withMember(rest, String(index), left);
+        }
+      }
+    }
+    return rest;
+  }
+
+  #note(place: ColumnRows, entry: number, value: unknown): void {
+    place.entries.push(entry);
+    place.values.push(value);
+    this.bytes += typeof value === 'string' ? value.length + 16 : 16;
+  }
+}
+
+function hasValue(object: JsonObject, { level, attributes }: GroupRows): boolean {
+  for (const name in object) {
+    const place = attributes.get(name);
+    if (place === undefined || 'attributes' in place || place.level !== level) continue;
+    const value = object[name];
+    if (value !== undefined && stored(value, place.column.type) !== undefined) return true;
+  }
+  return false;
+}
+
+type Rest = { [name: string]: Json } | undefined;
+
+/** Without a prototype, since names are upstream's: one may be called `__proto__`. */
+function withMember(rest: Rest, name: string, value: Json): Rest {
+  const members: NonNullable<Rest> = rest ?? Object.create(null);
+  members[name] = value;
+  return members;
+}
+
+function wholeUnmapped(unmapped: JsonObject | undefined, rest: Rest): Json | undefined {
+  if (rest === undefined && (unmapped === undefined || isMembers(unmapped))) return unmapped;
+  const isShown = isMembers(unmapped) && Object.keys(unmapped).length > 0;
+  if (isShown || unmapped === undefined) return { ...unmapped, [restKey]: rest };
+  return { [restKey]: { ...rest, unmapped } };
+}
+
+function isMembers(unmapped: Json | undefined): unmapped is JsonObject {
+  return isObject(unmapped) && !Object.hasOwn(unmapped, restKey);
+}
+
+function repetitionAt(level: Level, entry: number): number {
+  return level.above === null ? 0 : (level.repetitions[entry] ?? 0);
+}
+
+function addEntry(level: Level, repetition: number, definition: number): number {
+  level.repetitions.push(repetition);
+  level.definitions.push(definition);
+  return level.entries++;
+}
+
+/** Entries of the level above, up to and without `entry`, have no list here. */
+function cover(level: Level, above: Level, entry: number): void {
+  for (; level.covered < entry; level.covered++) {
+    const definition = above.above === null ? 0 : (above.definitions[level.covered] ?? 0);
+    addEntry(level, repetitionAt(above, level.covered), definition);
+  }
+}
+
+/** A value as its column holds it; undefined where the column cannot. */
+function stored(value: Json, type: ColumnType): string | number | boolean | undefined {
+  switch (type) {
+    case 'text':
+      return typeof value === 'string' && value.isWellFormed() ? value : undefined;
+    case 'int':
+      return typeof value === 'number' && (value | 0) === value ? value : undefined;
+    case 'long':
+      return Number.isSafeInteger(value) ? (value as number) : undefined;
+    case 'double':
+      return typeof value === 'number' ? value : undefined;
+    case 'bool':
+      return typeof value === 'boolean' ? value : undefined;
+    case 'json':
+      return JSON.stringify(value);
+  }
+}
