@@ -29,9 +29,12 @@ export class SinkHealth {
   #wake: (() => void) | null = null;
   /** Epoch milliseconds until which the far side has asked to wait. */
   #toldToWaitUntil: number | null = null;
+  /** From before what was refused was sent: a secret that was mended since is another one. */
+  #tried: string;
 
   constructor(means: HealthMeans) {
     this.#means = means;
+    this.#tried = means.fingerprint();
   }
 
   get state() {
@@ -111,11 +114,12 @@ export class SinkHealth {
     const either = AbortSignal.any([stop, over.signal]);
     this.#wake = () => over.abort(new Error('asked now'));
     try {
-      await Promise.race([clock.sleep(ms, either), otherThan(fingerprint(), this.#means, either)]);
+      await Promise.race([clock.sleep(ms, either), otherThan(this.#tried, this.#means, either)]);
     } catch (error) {
       if (stop.aborted) throw error;
     } finally {
       this.#wake = null;
+      this.#tried = fingerprint();
       over.abort(new Error('waited'));
     }
   }
