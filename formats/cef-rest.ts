@@ -34,9 +34,13 @@ export function restPair(
     // A record can have `a.b` and an `a` with a `b`.
     while (names.has(name)) name = `unmapped.${name}`;
     const json = visibleJson(`${JSON.stringify(name)}:${jsonText(value)}`);
-    const member = escapeValue(replacePipe ? json.replaceAll('|', '¦') : json, Infinity);
+    // Escaping makes nothing shorter, and takes long where a value is many times what fits.
+    const fits = json.length + 1 <= Math.min(length, bytes);
+    const member = fits
+      ? escapeValue(replacePipe ? json.replaceAll('|', '¦') : json, Infinity)
+      : '';
     const memberBytes = Buffer.byteLength(member) + 1;
-    if (member.length + 1 > length || memberBytes > bytes) {
+    if (!fits || member.length + 1 > length || memberBytes > bytes) {
       whole = false;
       continue;
     }
