@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { freePort, tempDir, waitUntil } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
 
@@ -82,7 +82,7 @@ test('where nothing runs a broken config is an error, as ever', async () => {
   const { config } = await aSetup();
   writeFileSync(config, broken);
 
-  const { exitCode, stderr } = await runSluice(['status', '-c', config]);
+  const { exitCode, stderr } = await runHere(['status', '-c', config]);
 
   expect([exitCode, stderr]).toEqual([
     2,

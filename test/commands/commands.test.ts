@@ -32,7 +32,7 @@ describe('the command line', () => {
     { args: ['sandbox', '--rate', 'fast'], says: '5/s' },
     { args: ['sandbox', '--faults', 'nowhere.yaml'], says: 'nowhere.yaml' },
   ])('$args is a usage error: exit 64, told on stderr', async ({ args, says }) => {
-    const { stdout, stderr, exitCode } = await runSluice(args);
+    const { stdout, stderr, exitCode } = await runHere(args);
 
     expect(exitCode).toBe(64);
     expect(stderr).toContain(says);
@@ -40,7 +40,7 @@ describe('the command line', () => {
   });
 
   test('schema prints a JSON Schema of the config', async () => {
-    const { stdout, exitCode } = await runSluice(['schema']);
+    const { stdout, exitCode } = await runHere(['schema']);
 
     const schema = JSON.parse(stdout);
     expect(exitCode).toBe(0);

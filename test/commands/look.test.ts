@@ -12,7 +12,7 @@ import { status } from '../../src/commands/status.ts';
 import { top } from '../../src/commands/top.ts';
 import { UsageError } from '../../src/contracts/errors.ts';
 import { heard } from '../run/heard.ts';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runOnceHere, startSluice } from '../support/cli.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
 import { aFailure, aMoment, aServer, aSink } from '../watch/a-moment.ts';
 import { aSetup } from './a-setup.ts';
@@ -164,7 +164,7 @@ describe('explain', () => {
 
   test('says after a run what was learned, and prints no cursor', async () => {
     const { config } = await aSetup({ sandbox: { events: 5 } });
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
 
     const told = await explained(config, 'audit');
 

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runSluice } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
 const all = Array.from({ length: 250 }, (_, n) => ({ id: `r${n}` }));
@@ -70,7 +70,8 @@ function world(port: number, path: string) {
           .split('\n'),
       )
       .map((line) => JSON.parse(line).metadata as Record<string, string>);
-  const run = (...args: string[]) => runSluice([...args, '-c', join(dir, 'c.yaml')]);
+  const run = (...args: string[]) =>
+    runHere([...args, '-c', join(dir, 'c.yaml'), '--log-level', 'error']);
   return { write, events, run };
 }
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { runHere, runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { waitUntil } from '../support/temp.ts';
 import { aSetup, auditPath } from './a-setup.ts';
@@ -15,9 +15,8 @@ async function jsonStatus(config: string) {
 }
 
 async function once(config: string): Promise<string> {
-  const { stdout, stderr, exitCode } = await runSluice(['run', '-c', config, '--once']);
-  expect(stderr).not.toContain('"level":"error"');
-  expect(exitCode).toBe(0);
+  const { stdout, stderr, exitCode } = await runOnceHere(config);
+  expect([exitCode, stderr]).toEqual([0, '']);
   return stdout;
 }
 
@@ -235,7 +234,7 @@ describe('dead-letters', () => {
 
   test('run --once exits 1 at one; list tells what was refused and why, as a table and as JSON', async () => {
     const { config } = await aPickySink();
-    const run = await runSluice(['run', '-c', config, '--once']);
+    const run = await runOnceHere(config);
 
     const table = await runHere(['dead-letters', 'list', '-c', config]);
     const json = await runHere(['dead-letters', 'list', '-c', config, '--sink', 'post', '--json']);
@@ -271,8 +270,8 @@ describe('dead-letters', () => {
 
   test('drop deletes a letter and says which', async () => {
     const { config } = await aPickySink();
-    await runSluice(['run', '-c', config, '--once']);
-    const { exitCode: ofOldOnes } = await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
+    const { exitCode: ofOldOnes } = await runOnceHere(config);
 
     const drop = ['dead-letters', 'drop', '-c', config, '--sink', 'post'];
     const unsaid = await runHere(drop);
@@ -292,7 +291,7 @@ describe('dead-letters', () => {
 
   test('retry keeps a letter that no route would carry', async () => {
     const { config, stateDir } = await aPickySink();
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
     const database = new DatabaseSync(join(stateDir, 'sluice.db'));
     database.exec("UPDATE dead_letter SET sink = 'gone'");
     database.close();
@@ -306,7 +305,7 @@ describe('dead-letters', () => {
 
   test('an unknown sink is a usage error that names the near one', async () => {
     const { config } = await aPickySink();
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
 
     const { stderr, exitCode } = await runHere([
       'dead-letters',

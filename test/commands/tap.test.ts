@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { aSetup, auditPath } from './a-setup.ts';
 
@@ -28,7 +28,7 @@ describe('tap', () => {
     expect(exitCode).toBe(0);
     expect(readdirSync(temp).filter((name) => name.startsWith('sluice-tap'))).toEqual([]);
     expect(existsSync(stateDir)).toBe(false);
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
     expect(tap.stdout.map((line) => JSON.parse(line).metadata.uid)).toEqual(delivered());
     expect(tap.stdout.filter((line) => line.includes('email_addr'))).toEqual([]);
   });
@@ -42,13 +42,13 @@ describe('tap', () => {
         '  - { from: [audit], to: [siem], redact: [actor.user, user] }',
       ],
     });
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
     sandbox.control.grow(auditPath, 15);
     const tap = startSluice(['tap', '-c', config, '--sink', 'siem']);
     await waitUntil(() => tap.stdout.length >= 15, { what: '15 events on the screen' });
     await tap.kill();
 
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
 
     expect(tap.stdout).toHaveLength(15);
     expect(tap.stdout.every((line) => /^<\d+>1 .*CEF:0\|/.test(line))).toBe(true);
@@ -98,7 +98,7 @@ describe('tap', () => {
   ])('$flag is a usage error', async ({ flag, says }) => {
     const { config } = await aSetup();
 
-    const { stderr, exitCode } = await runSluice(['tap', '-c', config, ...flag]);
+    const { stderr, exitCode } = await runHere(['tap', '-c', config, ...flag]);
 
     expect(exitCode).toBe(64);
     expect(stderr).toContain(says);

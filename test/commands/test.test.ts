@@ -7,7 +7,7 @@ import { preview } from '../../src/commands/preview.ts';
 import { test } from '../../src/commands/test.ts';
 import { UsageError } from '../../src/contracts/errors.ts';
 import { heard } from '../run/heard.ts';
-import { runHere, runSluice } from '../support/cli.ts';
+import { runHere, runOnceHere, runSluice } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
 
@@ -194,7 +194,7 @@ describe('preview', () => {
       ),
     });
     writeFileSync(config, readFileSync(config, 'utf8').replaceAll('%', dir));
-    await runSluice(['run', '-c', config, '--once']);
+    await runOnceHere(config);
     const [cef = '', event = '', record = ''] = [0, 1, 2].map(
       (i) => readFileSync(join(dir, String(i)), 'utf8').split('\n')[0],
     );

@@ -9,7 +9,7 @@ import { isObject } from '../../src/contracts/json.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { aContext, aUid } from '../normalise/ocsf.ts';
-import { runHere, runSluice } from '../support/cli.ts';
+import { runHere, runOnceHere } from '../support/cli.ts';
 import { describeWithShared } from '../support/shared.ts';
 import { aConfig, flawLines } from './config-text.ts';
 
@@ -139,7 +139,7 @@ test('check, test and run refuse a filter with a slip of the pen', async () => {
 
   const ends = await Promise.all([
     runHere(['check', '-c', config]),
-    runSluice(['run', '-c', config, '--once']),
+    runOnceHere(config),
     runHere(['test', tests]),
   ]);
 
@@ -194,7 +194,7 @@ test('check --why says what filters and redactions do with what is held', async 
     ],
   });
   const nothing = await runHere(['check', '-c', config, '--why']);
-  await runSluice(['run', '-c', config, '--once', '--timeout', '3s']);
+  await runHere(['run', '-c', config, '--once', '--timeout', '3s', '--log-level', 'error']);
 
   const { stdout, exitCode } = await runHere(['check', '-c', config, '--why']);
 

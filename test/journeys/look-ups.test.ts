@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { runSluice } from '../support/cli.ts';
+import { runHere, runOnceHere } from '../support/cli.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
 const path = '/api/logs/v1/companies/c-1/events';
@@ -42,9 +42,9 @@ sinks:
 `,
   );
   const env = { SECRET: sandbox.credentials.clientSecret };
-  const result = await runSluice(['run', '--once', '-c', config], { env });
+  const result = await runOnceHere(config, env);
   expect(result.exitCode, result.stderr).toBe(0);
-  const status = await runSluice(['status', '-c', config], { env });
+  const status = await runHere(['status', '-c', config], env);
   const lines = readFileSync(join(dir, 'out.ndjson'), 'utf8').trim().split('\n');
   return { events: lines.map((line) => JSON.parse(line)), status: status.stdout };
 }

@@ -5,7 +5,13 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { FaultScript } from '../../src/sandbox/sandbox.ts';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
-import { type RunningSluice, runSluice, startSluice } from '../support/cli.ts';
+import {
+  type RunningSluice,
+  runHere,
+  runOnceHere,
+  runSluice,
+  startSluice,
+} from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
 import { deliveredIn, pastSpan } from './a-backfill.ts';
 
@@ -45,7 +51,7 @@ describe('backfill beside a running process', () => {
     });
     expect((await running.kill('SIGTERM')).exitCode).toBe(0);
     // What was forgotten of the backfill is not taken for damage at the next start.
-    const { stdout: summary } = await runSluice(['run', '-c', setup.config, '--once']);
+    const { stdout: summary } = await runOnceHere(setup.config);
     expect(summary).toContain('0 new records read');
     expect(readdirSync(setup.stateDir).filter((name) => name.startsWith('damaged'))).toEqual([]);
   });
@@ -82,10 +88,10 @@ describe('backfill beside a running process', () => {
     const following = startSluice(pastSpan(setup, 0, 500).args);
     await running.waitForLine('a backfill begins');
     const json = async () =>
-      (await runSluice(['backfill', 'list', '-c', setup.config, '--json'])).stdout;
+      (await runHere(['backfill', 'list', '-c', setup.config, '--json'])).stdout;
     const begun = JSON.parse(await json());
 
-    const cancelled = await runSluice(['backfill', 'cancel', begun.id, '-c', setup.config]);
+    const cancelled = await runHere(['backfill', 'cancel', begun.id, '-c', setup.config]);
 
     const { exitCode, stderr } = await following.exited;
     control.setFaults({});

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
-import { runHere, runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
@@ -76,7 +76,7 @@ describe('retry', () => {
 
   test('is left to the next start where nothing runs, and knows nobody else', async () => {
     const setup = await aSetup();
-    await runSluice(['run', '-c', setup.config, '--once']);
+    await runOnceHere(setup.config);
 
     const later = await runHere(['retry', '-c', setup.config, 'disk']);
     const nobody = await runHere(['retry', '-c', setup.config, 'audti']);
@@ -94,8 +94,8 @@ describe('retry', () => {
 
 test('retry and rewind are carried out by run --once as well', async () => {
   const setup = await aSetup();
-  await runSluice(['run', '-c', setup.config, '--once']);
-  await runSluice(['retry', '-c', setup.config, 'disk']);
+  await runOnceHere(setup.config);
+  await runHere(['retry', '-c', setup.config, 'disk']);
   // So that it does not end before the next command has been heard, however long that takes.
   const fault = { kind: 'status', status: 503, retry_after: 1 } as const;
   setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
@@ -103,12 +103,7 @@ test('retry and rewind are carried out by run --once as well', async () => {
   await sluice.waitForLine((line) => line.includes('asked to try again') && line.includes('disk'));
 
   const args = ['checkpoint', 'rewind', '-c', setup.config, '--stream', 'audit'];
-  const { stdout, exitCode } = await runSluice([
-    ...args,
-    '--to',
-    '2020-01-01T00:00:00Z',
-    '--forget',
-  ]);
+  const { stdout, exitCode } = await runHere([...args, '--to', '2020-01-01T00:00:00Z', '--forget']);
 
   setup.sandbox.control.setFaults({});
   expect([exitCode, stdout]).toEqual([0, expect.stringContaining('250 records read since')]);

@@ -71,6 +71,14 @@ export async function runHere(
   return { stdout, stderr, exitCode };
 }
 
+/** `run --once` within this process, for tests of what comes before or after it. */
+export async function runOnceHere(
+  config: string,
+  env?: SluiceOptions['env'],
+): Promise<SluiceResult> {
+  return await runHere(['run', '-c', config, '--once', '--log-level', 'error'], env);
+}
+
 /** A running program. It is killed when the test that started it ends, if it still runs. */
 export interface RunningSluice {
   readonly pid: number;
