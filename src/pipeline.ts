@@ -6,6 +6,7 @@
 import { aborted } from 'node:util';
 
 import { invariant } from './contracts/errors.ts';
+import { backlog } from './contracts/spool.ts';
 import { Drift, type DriftSettings } from './drift/drift.ts';
 import {
   type FailedStream,
@@ -142,10 +143,10 @@ export class Pipeline {
     await watching;
     await this.#drift?.look();
     await this.#delivered(halt).catch(() => undefined);
-    const { end } = this.#means.spool.gauge;
+    const { gauge } = this.#means.spool;
     const behind = this.state.sinks
-      .filter((sink) => sink.position < end)
-      .map((sink) => ({ sink: sink.name, held: end - sink.position, cause: sink.error }));
+      .filter((sink) => sink.position < gauge.end)
+      .map((sink) => ({ sink: sink.name, held: backlog(gauge, sink.position), cause: sink.error }));
     await this.#endSending(sending, drainMs);
     const records = this.state.streams.reduce((sum, stream) => sum + stream.records, 0);
     return { failed, behind, records };

@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { ExportError } from '../contracts/errors.ts';
+import { backlog } from '../contracts/spool.ts';
 import { takeLock } from '../hold/lock.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
@@ -18,7 +19,6 @@ import type { Made } from '../run/reload-changes.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
-import { backlog } from '../send/sending.ts';
 import { readable } from '../terminal/readable.ts';
 import { agoText } from '../tools/time-text.ts';
 import { watching } from '../watch/live.ts';
@@ -187,7 +187,7 @@ async function tellProgress(
 function countsOf({ pipeline, spool }: Journey): string {
   const { end } = spool.gauge;
   const sinks = pipeline.state.sinks.map(({ name, position }) => {
-    const held = backlog(end, position);
+    const held = backlog(spool.gauge, position);
     return `${name} ${position}${held === 0 ? '' : ` (${held} held)`}`;
   });
   return `events read ${end}; delivered: ${sinks.join(', ')}`;

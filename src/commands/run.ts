@@ -7,6 +7,7 @@ import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { duration } from '../contracts/settings.ts';
+import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
 import { eventTap } from '../run/event-tap.ts';
@@ -22,7 +23,6 @@ import { noteRunning, type ReloadRefusal } from '../run/running-config.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
 import { isWhole, summaryLines } from '../run/summary.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
-import { backlog } from '../send/sending.ts';
 import { systemClock } from '../tools/clock.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Moment, watching } from '../watch/live.ts';
@@ -219,9 +219,8 @@ async function runOn(
     over.abort(new Error('the journey is over'));
     await serving;
   }
-  const { end } = journey.spool.gauge;
   for (const { name, position, error } of journey.pipeline.state.sinks) {
-    const held = backlog(end, position);
+    const held = backlog(journey.spool.gauge, position);
     if (held === 0) log.info('the sink has everything', { sink: name, position });
     else {
       const why = error === null ? {} : { error: error.message };

@@ -154,6 +154,23 @@ export interface SpoolGauge {
   readonly bytes: number;
   readonly oldest: Offset;
   readonly end: Offset;
+  /** In order, those of the answers held, which are no events; left out: there are none. */
+  readonly answers?: readonly Offset[];
+}
+
+/** Events held for a sink that has come this far; what was deleted before is not among them. */
+export function backlog(
+  { oldest, end, answers = [] }: Omit<SpoolGauge, 'bytes'>,
+  position: Offset,
+): number {
+  const from = Math.max(position, oldest);
+  let [low, high] = [0, answers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((answers[middle] ?? 0) < from) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, end - from - (answers.length - low));
 }
 
 /** Pages, checkpoints and positions. One process writes at a time. */

@@ -22,8 +22,8 @@ import { pageContext } from './own-pages.ts';
 /** What answers are held with. */
 export interface AnswersMeans {
   readonly spool: FetchSpool;
-  readonly clock: Clock;
-  /** One that says the same again is held once in so long; undefined: none is held. */
+  readonly tools: { readonly clock: Clock };
+  /** One that says the same again is held once in so long; undefined: none is. It may change. */
   readonly everyMs: () => number | undefined;
 }
 
@@ -144,7 +144,7 @@ export class Answers {
     const { status, body } = response;
     const facts = { ...answer };
     const context: PageContext = {
-      ...pageContext(this.stream, 'answer', this.#means.clock.now()),
+      ...pageContext(this.stream, 'answer', this.#means.tools.clock.now()),
       ...(parent !== null && { parent }),
       answer: facts,
     };

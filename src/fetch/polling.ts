@@ -126,15 +126,15 @@ export class Polling {
     );
     const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
     for (const { source, stream } of added) {
-      const answers = this.#answersOf(source.name, stream);
+      const everyMs = () => this.#sources.get(source.name)?.answersEveryMs;
+      const answers = new Answers(stream, { ...this.#means, everyMs });
       let poller = this.#pollerFor(source, answers);
       const close = () => poller.close?.();
       const forget = () => {
         close();
         poller = this.#pollerFor(source, answers);
       };
-      const wishes = { source, stream, poller: () => poller, answers, jitterMs };
-      const runner = this.#runnerFor(wishes);
+      const runner = this.#runnerFor({ source, stream, poller: () => poller, answers, jitterMs });
       const silence = this.#silenceOf(source, stream, runner);
       const stop = new AbortController();
       const parts = { upstream: source.upstream, stream, runner, silence };
@@ -223,13 +223,6 @@ export class Polling {
     };
     await Promise.all(asked.map(({ stream }) => read(stream.source)));
     return failed;
-  }
-
-  /** Whether they are held may change while the stream is polled on. */
-  #answersOf(source: string, stream: Stream): Answers {
-    const { spool, tools } = this.#means;
-    const everyMs = () => this.#sources.get(source)?.answersEveryMs;
-    return new Answers(stream, { spool, clock: tools.clock, everyMs });
   }
 
   #runnerFor({ source, stream, poller, answers, jitterMs }: RunnerWishes): StreamRunner {

@@ -22,6 +22,14 @@ const partsOfPage = 'SELECT bytes FROM page_part WHERE first = ? ORDER BY id';
 const partBytes = 1024 * 1024;
 const noBytes = new Uint8Array(0);
 
+/** What a row costs beside its body, roughly; only of answers that counts, which may be tiny. */
+export const answerRowBytes = 512;
+
+/** What a page counts for where bytes are bounded. */
+export function heldBytes({ body, onlySink }: Pick<NewPage, 'body' | 'onlySink'>): number {
+  return body.length + (onlySink === '' ? answerRowBytes : 0);
+}
+
 /** Runs a statement that writes. */
 type Run = (sql: string, ...values: SQLInputValue[]) => unknown;
 /** The rows that a statement finds. */

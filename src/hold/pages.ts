@@ -5,7 +5,7 @@
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { heldPage, wholeRow, writePage } from './held-page.ts';
+import { answerRowBytes, heldBytes, heldPage, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
 /** How long pages stay after every sink has passed them. */
@@ -26,6 +26,8 @@ export interface PageMark {
 const pruneMax = 512;
 /** Pages kept for replay may fill the spool to this share of its bound. */
 const keptShareMax = 0.8;
+/** As `heldBytes` has it. */
+const countedBytes = `(bytes + (only_sink IS '') * ${answerRowBytes})`;
 
 /** The table of pages. */
 export class Pages {
@@ -74,7 +76,7 @@ export class Pages {
     const first = this.#end;
     writePage((sql, ...values) => this.#statements.run(sql, ...values), page, first, now);
     this.#end += page.uids.length / uidBytes;
-    this.#bytes += page.body.length;
+    this.#bytes += heldBytes(page);
     return first;
   }
 
@@ -94,7 +96,7 @@ export class Pages {
       if (Number(row.first) + Number(row.count) <= from) continue;
       const page = heldPage(wholeRow(row, (sql, ...of) => this.#statements.each(sql, ...of)));
       pages.push(page);
-      bytes += page.body.length;
+      bytes += heldBytes(page);
       if (bytes >= bytesMax) break;
     }
     return pages;
@@ -107,7 +109,7 @@ export class Pages {
     let done = 0;
     let last = -1;
     for (const page of this.#statements.each(
-      'SELECT first, count, bytes, held_at FROM page ORDER BY first',
+      `SELECT first, count, ${countedBytes} AS bytes, held_at FROM page ORDER BY first`,
     )) {
       const wanted = Number(page.held_at) > now - keepMs && bytes <= bytesMax * keptShareMax;
       const end = Number(page.first) + Number(page.count);
@@ -136,11 +138,20 @@ export class Pages {
   /** Events held at or after an offset, and when the oldest page of all was held. */
   held(from: Offset): { readonly events: number; readonly oldestAt: number | null } {
     const row = this.#statements.row(
-      `SELECT (SELECT coalesce(sum(first + count - max(first, ?1)), 0) FROM page WHERE first + count > ?1) AS n,
+      `SELECT (SELECT coalesce(sum(first + count - max(first, ?1)), 0) FROM page
+           WHERE first + count > ?1 AND only_sink IS NOT '') AS n,
          (SELECT min(held_at) FROM page) AS at`,
       from,
     );
     return { events: Number(row?.n), oldestAt: typeof row?.at === 'number' ? row.at : null };
+  }
+
+  /** The offsets of answers held, in order. */
+  answers(): readonly Offset[] {
+    const rows = this.#statements.rows(
+      "SELECT first FROM page WHERE only_sink = '' ORDER BY first",
+    );
+    return rows.map(({ first }) => Number(first));
   }
 
   #storedEnd(): Offset {
@@ -148,6 +159,7 @@ export class Pages {
   }
 
   #storedBytes(): number {
-    return Number(this.#statements.row('SELECT coalesce(sum(bytes), 0) AS n FROM page')?.n ?? 0);
+    const sum = `SELECT coalesce(sum(${countedBytes}), 0) AS n FROM page`;
+    return Number(this.#statements.row(sum)?.n ?? 0);
   }
 }

@@ -5,6 +5,7 @@
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage } from '../contracts/spool.ts';
+import { heldBytes } from './held-page.ts';
 
 /** So many of the largest pages are remembered where the bound allows. */
 const pagesMin = 4;
@@ -50,7 +51,7 @@ export class RecentPages {
     let drop = 0;
     for (const page of this.#pages) {
       if (page.first + page.count > offset) break;
-      this.#bytes -= page.body.length;
+      this.#bytes -= heldBytes(page);
       drop += 1;
     }
     this.#forget(drop);
@@ -68,11 +69,12 @@ export class RecentPages {
     // Appends resolve in commit order, so this only happens to a page that was read back meanwhile.
     if (last !== undefined && page.first <= last.first) return;
     this.#pages.push(page);
-    this.#bytes += page.body.length;
+    this.#bytes += heldBytes(page);
     this.#largest = Math.max(this.#largest, page.body.length);
     let drop = 0;
     while (this.#bytes > this.bytesMax && drop < this.#pages.length - 1) {
-      this.#bytes -= this.#pages[drop]?.body.length ?? 0;
+      const oldest = this.#pages[drop];
+      this.#bytes -= oldest === undefined ? 0 : heldBytes(oldest);
       drop += 1;
     }
     this.#forget(drop);
@@ -86,11 +88,11 @@ export class RecentPages {
     const known = this.#find(page.first) ?? this.#cold.get(page.first);
     if (known !== undefined) return known;
     this.#cold.set(page.first, page);
-    this.#coldBytes += page.body.length;
+    this.#coldBytes += heldBytes(page);
     for (const [first, oldest] of this.#cold) {
       if (this.#coldBytes <= this.coldBytesMax || this.#cold.size === 1) break;
       this.#cold.delete(first);
-      this.#coldBytes -= oldest.body.length;
+      this.#coldBytes -= heldBytes(oldest);
     }
     return page;
   }
@@ -102,7 +104,7 @@ export class RecentPages {
     let page = this.#holding(from);
     while (page !== undefined && bytes < bytesMax) {
       found.push(page);
-      bytes += page.body.length;
+      bytes += heldBytes(page);
       const next: Offset = page.first + page.count;
       page = this.#find(next) ?? this.#cold.get(next);
     }

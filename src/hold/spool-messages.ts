@@ -4,6 +4,7 @@
 // asked is the worker's table of operations.
 
 import type { ErrorCode } from '../contracts/errors.ts';
+import type { Offset } from '../contracts/event.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type { SpoolGauge } from '../contracts/spool.ts';
 import type { StoreSettings } from './store.ts';
@@ -46,6 +47,8 @@ export interface Answers {
   readonly gauge?: SpoolGauge;
   /** With the first word. */
   readonly numbering?: Numbering;
+  /** As well: the offsets of answers held. */
+  readonly held?: readonly Offset[];
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
   /** The database is damaged: nothing can be relied on until the next start mends it. */

@@ -56,7 +56,8 @@ function open() {
     // What is in the log has to fit into the reserve, twice over, to be moved on a full disk.
     opened.boundLog(space.bytes / 2);
     const { numbering } = opened;
-    const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering };
+    const held = opened.answers();
+    const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering, held };
     port.postMessage(told);
     return { store: opened, reserve: space, delivered: copy };
   } catch (error) {

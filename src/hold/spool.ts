@@ -72,6 +72,8 @@ const largeBytesPerMsMin = 2_000;
 /** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
 const resumeShare = 0.9;
 const tickMs = 1_000;
+/** So many offsets of answers that are gone are worth forgetting. */
+const answersMany = 1_000;
 /** Takes the state directory. Throws `state_locked`, `state_damaged` or `disk_full`. */
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir);
@@ -100,6 +102,8 @@ class WorkerSpool implements OwnSpool {
   readonly #readers = new Map<string, { readonly at: Offset; readonly when: number }>();
   readonly #tick: NodeJS.Timeout;
   #gauge: SpoolGauge;
+  /** Offsets of answers held; those of before the oldest page go now and then. */
+  #answers: Offset[];
   #full = false;
   #diskFull = false;
   #closed = false;
@@ -115,7 +119,9 @@ class WorkerSpool implements OwnSpool {
     };
     this.numbering = opened.numbering ?? { spool: '', epochs: [] };
     this.#reached = new Reached(settings.dir, this.numbering, settings.sinks);
-    this.#gauge = opened.gauge ?? { bytes: 0, oldest: 0, end: 0 };
+    this.#answers = [...(opened.held ?? [])];
+    const { gauge = { bytes: 0, oldest: 0, end: 0 } } = opened;
+    this.#gauge = { ...gauge, answers: this.#answers };
     this.#full = this.#gauge.bytes >= settings.bytesMax;
     this.#diskFull = opened.diskFull === true;
     this.#recent =
@@ -162,6 +168,7 @@ class WorkerSpool implements OwnSpool {
       const first = firsts[index] ?? 0;
       this.#recent.add({ ...page, body, first, count: page.uids.length / uidBytes });
       this.#pageBytes = body.length;
+      if (page.onlySink === '') this.#answers.push(first);
     }
   }
 
@@ -278,7 +285,10 @@ class WorkerSpool implements OwnSpool {
     this.#diskFull = diskFull === true;
     if (gauge === undefined) return;
     const grown = gauge.end > this.#gauge.end;
-    this.#gauge = gauge;
+    if ((this.#answers[answersMany] ?? gauge.oldest) < gauge.oldest) {
+      this.#answers = this.#answers.filter((offset) => offset >= gauge.oldest);
+    }
+    this.#gauge = { ...gauge, answers: this.#answers };
     const wasFull = this.#full;
     const cap = this.#settings.bytesMax;
     this.#full = wasFull ? gauge.bytes > cap * resumeShare : gauge.bytes >= cap;

@@ -216,6 +216,11 @@ export class Store {
     return this.#pages.held(from);
   }
 
+  /** The offsets of answers held, which are no events; in order. */
+  answers(): readonly Offset[] {
+    return this.#pages.answers();
+  }
+
   /** The gauge, after what another process has put into the file. */
   refresh(): SpoolGauge {
     this.#pages.catchUp();

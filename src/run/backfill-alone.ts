@@ -5,9 +5,9 @@
 
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
+import { backlog } from '../contracts/spool.ts';
 import type { BackfillProgress, BackfillRequest } from '../hold/backfills.ts';
 import type { Summary } from '../pipeline.ts';
-import { backlog } from '../send/sending.ts';
 import { delivered } from './backfill.ts';
 import { timeToGiveUp } from './give-up.ts';
 import type { Journey } from './journey.ts';
@@ -65,7 +65,7 @@ export function runAlone(
       const behind = pipeline.state.sinks
         .filter(({ position }) => position < end)
         .map(({ name, position, error }) => ({
-          ...{ sink: name, held: backlog(end, position), cause: error },
+          ...{ sink: name, held: backlog(spool.gauge, position), cause: error },
         }));
       return { read, behind };
     },

@@ -8,9 +8,8 @@ import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Stream } from '../contracts/source.ts';
-import type { Spool } from '../contracts/spool.ts';
+import { backlog, type Spool } from '../contracts/spool.ts';
 import type { Clock } from '../contracts/tools.ts';
-import { backlog } from '../send/sending.ts';
 import { createThrottle, type Throttle } from '../upstream/throttle.ts';
 
 /** What is looked at. */
@@ -83,11 +82,13 @@ function ownThrottle(stream: Stream, { config, random }: PaceMeans): Throttle {
 }
 
 function hasRoom({ config, spool, live }: PaceMeans): boolean {
-  const { bytes, end } = spool.gauge;
-  const behind = live().sinks.map((sink) => ({ ...sink, held: backlog(end, sink.position) }));
+  const { gauge } = spool;
+  const behind = live().sinks.map((sink) => ({ ...sink, held: backlog(gauge, sink.position) }));
   if (behind.some(({ held, state }) => held > behindMax && isTaking(state))) return false;
   // What sinks have passed may stay for replay: it makes way by itself.
-  return bytes < config.state.maxBytes * spoolShareMax || behind.every(({ held }) => held === 0);
+  return (
+    gauge.bytes < config.state.maxBytes * spoolShareMax || behind.every(({ held }) => held === 0)
+  );
 }
 
 function isTaking(state: string): boolean {

@@ -4,12 +4,12 @@
 // What must stay true: whatever goes wrong with it, the journey goes on.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { BackfillState } from '../fetch/backfill.ts';
 import { type PlannedSource, Polling } from '../fetch/polling.ts';
 import { type BackfillProgress, type BackfillRequest, memoryOf } from '../hold/backfills.ts';
 import type { OwnSpool } from '../hold/spool.ts';
-import { backlog } from '../send/sending.ts';
 import type { Findings } from '../watch/findings.ts';
 import { type PaceMeans, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';
@@ -120,8 +120,7 @@ export class BackfillReading {
 
   get #progress(): BackfillProgress {
     const { live, spool, tools } = this.#means;
-    const { end } = spool.gauge;
-    const behind = live().sinks.map(({ position }) => backlog(end, position));
+    const behind = live().sinks.map(({ position }) => backlog(spool.gauge, position));
     const error = this.#error && { message: this.#error.message, next: this.#error.next };
     return {
       ...{ version: 1, state: this.#state, at: tools.clock.now() },

@@ -3,9 +3,10 @@
 // never shown.
 
 import type { ErrorDetails } from '../contracts/errors.ts';
+import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
-import { backlogOf, type State } from '../watch/state.ts';
+import type { State } from '../watch/state.ts';
 
 /** One line: a constant text and what it is about. */
 export interface ResumeLine {
@@ -31,7 +32,7 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
       const fields = {
         sink: sink.name,
         position: known?.position ?? 0,
-        held: backlogOf(known?.position, before.spool),
+        held: backlog(before.spool, known?.position ?? 0),
       };
       return { text: 'the sink goes on from its position', fields };
     }),

@@ -4,7 +4,6 @@
 // its name goes on from the position that is durable by then.
 
 import type { SinkDefinition, SinkSettings } from '../contracts/definition.ts';
-import type { Offset } from '../contracts/event.ts';
 import type { Format } from '../contracts/format.ts';
 import type { Sink } from '../contracts/sink.ts';
 import type { Spool } from '../contracts/spool.ts';
@@ -227,9 +226,4 @@ export class Sending {
     }
     return selection;
   }
-}
-
-/** Events held for a sink that has come this far. */
-export function backlog(end: Offset, position: Offset): number {
-  return Math.max(0, end - position);
 }

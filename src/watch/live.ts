@@ -4,7 +4,7 @@
 // be busy, is asked seldom and its last answer kept.
 
 import type { ExportError } from '../contracts/errors.ts';
-import type { Spool } from '../contracts/spool.ts';
+import { backlog, type Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { lookInto } from '../hold/store.ts';
 import type { Pipeline, Plan } from '../pipeline.ts';
@@ -14,7 +14,7 @@ import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
 import type { LiveError, LiveSink, LiveStanding, LiveStream, PathLimit, Sum } from './standing.ts';
-import { backlogOf, type CheckpointFacts, readState, type State } from './state.ts';
+import { type CheckpointFacts, readState, type State } from './state.ts';
 import { lookupsOf } from './stored.ts';
 
 /** Where the facts come from. */
@@ -92,14 +92,14 @@ export function watching(sights: Sights): () => Moment {
         well: true,
         bytes,
         max_bytes: state.maxBytes,
-        events: end - oldest,
+        events: backlog(spool.gauge, oldest),
         end,
         oldest_at: end > oldest ? timeText(durable.spool.oldestAt) : null,
         full_in_ms: null,
       },
       sinks: sinks.map((sink) => ({
         ...sinkOf(sink, types.get(sink.name) ?? ''),
-        backlog: Math.max(0, backlogOf(sink.position, { oldest, end })),
+        backlog: backlog(spool.gauge, sink.position),
         dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
         dead_letter_reasons: letterReasons.get(sink.name) ?? [],
       })),

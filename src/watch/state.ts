@@ -70,6 +70,7 @@ export interface State {
     readonly oldestAt: number | null;
     readonly oldest: Offset;
     readonly end: Offset;
+    readonly answers?: readonly Offset[];
   };
   /** The process that runs with it, `process PID on HOST`; null: none does. */
   readonly holder: string | null;
@@ -99,17 +100,9 @@ export function readState(dir: string): State {
   const holder = holderOf(dir);
   return lookInto(dir, { ...nothing, holder }, (store) => {
     const { bytes, oldest, end } = store.refresh();
-    const spool = { bytes, oldest, end, ...store.held() };
+    const spool = { bytes, oldest, end, ...store.held(), answers: store.answers() };
     return { ...heldOf(store), sinks: sinksOf(store), spool, holder };
   });
-}
-
-/** Events behind a position; what was deleted before it came there is not among them. */
-export function backlogOf(
-  position: Offset | null | undefined,
-  { oldest, end }: Pick<State['spool'], 'oldest' | 'end'>,
-): number {
-  return end - Math.max(position ?? 0, oldest);
 }
 
 /**

@@ -1,9 +1,10 @@
 // The standing as the state directory tells it, with or without a process that runs.
 
+import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type LastError, roomInSpool, type Standing, type StoredStanding } from './standing.ts';
-import { backlogOf, type State } from './state.ts';
+import type { State } from './state.ts';
 
 /** What the config says there is. */
 interface Configured {
@@ -70,7 +71,7 @@ export function storedStanding(
         name,
         type,
         position: held?.position ?? 0,
-        backlog: backlogOf(held?.position, spool),
+        backlog: backlog(spool, held?.position ?? 0),
         dead_letters: held?.deadLetters ?? 0,
         state: stateNow(held?.state),
         error: held?.error ?? null,

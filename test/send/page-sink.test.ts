@@ -7,10 +7,11 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { Batch, Delivery, Sink, SinkOpening } from '../../src/contracts/sink.ts';
-import type { HeldPage, NewPage } from '../../src/contracts/spool.ts';
+import { backlog, type HeldPage, type NewPage } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import type { Route } from '../../src/send/route.ts';
 import { type PlannedSink, Sending } from '../../src/send/sending.ts';
+import { readState } from '../../src/watch/state.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { testTools } from '../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
@@ -75,9 +76,9 @@ function anAnswer(text: string): NewPage {
   };
 }
 
-async function spoolOf(pages: readonly NewPage[], sinks: readonly string[]) {
+async function spoolOf(pages: readonly NewPage[], sinks: readonly string[], dir = tempDir()) {
   const spool = await openSpool({
-    ...{ dir: tempDir(), sync: 'normal', keepMs: 1e9, bytesMax: 1e9, eager: true },
+    ...{ dir, sync: 'normal', keepMs: 1e9, bytesMax: 1e9, eager: true },
     sinks,
   });
   if (pages.length > 0) await spool.append({ stream: 'audit', pages, checkpoint: null });
@@ -202,6 +203,25 @@ test('a page sink that is at a later page than it said is sent the rest, from th
 
   expect(texts(proof.pages())).toEqual(['c']);
   await spool.close();
+});
+
+test('answers are no events of what is held, also after a restart, and count by what they take', async () => {
+  const dir = tempDir();
+  const pages = [anAnswer('a'), aPage({ ids: ['1', '2', '3'] }), anAnswer('b'), anAnswer('c')];
+  const bytes = pages.reduce((sum, { body }) => sum + body.length, 3 * 512);
+  const first = await spoolOf(pages, ['siem'], dir);
+  const look = ({ gauge }: Held) => [0, 1, 2, 4, 7].map((position) => backlog(gauge, position));
+  expect(look(first)).toEqual([3, 3, 2, 0, 0]);
+  expect(first.gauge.bytes).toBe(bytes);
+  await first.close();
+
+  const second = await spoolOf([], ['siem'], dir);
+
+  expect(look(second)).toEqual([3, 3, 2, 0, 0]);
+  expect(second.gauge.bytes).toBe(bytes);
+  const { spool } = readState(dir);
+  expect([spool.events, backlog(spool, 0), spool.bytes]).toEqual([3, 3, bytes]);
+  await second.close();
 });
 
 test('a sink that finishes what it has together is told when nothing more comes', async () => {
