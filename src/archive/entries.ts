@@ -17,7 +17,7 @@ const count = z.int().min(0);
  * A page as it was held: an answer of upstream with or without new records, a delivery, or records
  * that sluice made itself. Times are RFC 3339, hashes SHA-256 in lower-case hex.
  */
-const pageEntry = z.looseObject({
+const pageEntry = z.object({
   t: z.literal('page'),
   stream: z.string(),
   /** Counts the stream's pages in this archive from 0, without gaps. */
@@ -73,7 +73,7 @@ const pageEntry = z.looseObject({
 });
 
 /** A process begins to write. */
-const startEntry = z.looseObject({
+const startEntry = z.object({
   t: z.literal('start'),
   at: time,
   /** Of `archive.json`. */
@@ -84,16 +84,16 @@ const startEntry = z.looseObject({
 });
 
 /** A process ends as it should. */
-const stopEntry = z.looseObject({ t: z.literal('stop'), at: time });
+const stopEntry = z.object({ t: z.literal('stop'), at: time });
 
 /** The config of the process that writes, as a hash of it without its secrets. */
-const configEntry = z.looseObject({ t: z.literal('config'), at: time, sha256 });
+const configEntry = z.object({ t: z.literal('config'), at: time, sha256 });
 
 /** Checkpoints are signed by this key from here on; the one that covers this also by the one before. */
-const keyEntry = z.looseObject({ t: z.literal('key'), at: time, vkey: z.string() });
+const keyEntry = z.object({ t: z.literal('key'), at: time, vkey: z.string() });
 
 /** The checkpoint before this entry, and where it is kept. */
-const checkpointEntry = z.looseObject({
+const checkpointEntry = z.object({
   t: z.literal('checkpoint'),
   at: time,
   size: count,
@@ -103,7 +103,7 @@ const checkpointEntry = z.looseObject({
 });
 
 /** A segment; the entries of its pages follow. */
-const segmentEntry = z.looseObject({
+const segmentEntry = z.object({
   t: z.literal('segment'),
   object: z.string(),
   bytes: count,

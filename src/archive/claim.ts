@@ -1,0 +1,94 @@
+// Who writes to an archive. Its checkpoint can be replaced only by who has read the one before, so
+// that no two processes ever sign two trees of one size; but two that take turns would mingle what
+// they archive. So a writer claims the archive first, and renews that with each checkpoint. What
+// must stay true: while one renews it, no other begins; and who finds another's claim stops.
+
+import { z } from 'zod';
+import { ExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { timeText } from '../tools/time-text.ts';
+import { writerPath } from './layout.ts';
+
+const claimShape = z.object({
+  /** The spool whose pages are archived: a process of the same one takes over at once. */
+  spool: z.string(),
+  /** RFC 3339; null: it has ended. */
+  renewed_at: z.iso.datetime().nullable(),
+});
+
+/** Whose claim it is. */
+interface Claimant {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly spool: string;
+  /** Another's claim counts for so long. */
+  readonly staleMs: number;
+}
+
+/** A claim that is held. */
+export class Claim {
+  readonly #claimant: Claimant;
+  #tag: string;
+
+  private constructor(claimant: Claimant, tag: string) {
+    this.#claimant = claimant;
+    this.#tag = tag;
+  }
+
+  /** Claims the archive; throws `sink_unreachable` while another process holds it. */
+  static async take(claimant: Claimant): Promise<Claim> {
+    const { store, clock, spool, staleMs } = claimant;
+    const found = await store.read(writerPath);
+    const other = found === null ? null : readClaim(found.body);
+    const renewed = other?.spool === spool ? null : (other?.renewed_at ?? null);
+    // A clock that is ahead of ours holds nobody off for longer.
+    const ageMs = renewed === null ? staleMs : Math.abs(clock.now() - Date.parse(renewed));
+    if (ageMs < staleMs) throw inUse(store, `was written to ${Math.round(ageMs / 1_000)}s ago`);
+    const tag = await store.replace(writerPath, claimBytes(claimant, true), found?.tag ?? null);
+    if (tag === null) throw inUse(store, 'was claimed at the same moment');
+    return new Claim(claimant, tag);
+  }
+
+  /** Throws `sink_refused` where another process has claimed it meanwhile. */
+  async renew(isLast = false): Promise<void> {
+    const { store } = this.#claimant;
+    const tag = await store.replace(writerPath, claimBytes(this.#claimant, !isLast), this.#tag);
+    if (tag === null) throw takenOver(store);
+    this.#tag = tag;
+  }
+}
+
+function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
+  try {
+    return claimShape.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  } catch {
+    return null; // nobody's: what was there is no claim
+  }
+}
+
+function claimBytes({ clock, spool }: Claimant, isHeld: boolean): readonly Uint8Array[] {
+  const claim = { spool, renewed_at: isHeld ? timeText(clock.now()) : null };
+  return [Buffer.from(`${JSON.stringify(claim)}\n`)];
+}
+
+function inUse({ place }: ObjectStore, what: string): ExportError {
+  return new ExportError(
+    'sink_unreachable',
+    `opening the archive ${place}: another process writes to it: it ${what}`,
+    {
+      next: 'Give each state its own location. If the other has ended for good, wait: its claim runs out by itself. Nothing is lost.',
+    },
+  );
+}
+
+/** Another process has written where only one may. */
+export function takenOver({ place }: ObjectStore): ExportError {
+  return new ExportError(
+    'sink_refused',
+    `writing to the archive ${place}: another process writes to it as well`,
+    {
+      next: 'Give each state its own location, then restart. Nothing is lost, and nothing was written twice.',
+    },
+  );
+}

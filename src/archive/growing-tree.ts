@@ -1,0 +1,138 @@
+// The tree at its right edge, as a writer grows it: the hashes and entries that are not in a full
+// tile or bundle yet, at most 255 of each level. What must stay true: what `take` gives, written in
+// any order, makes all tiles and bundles that the tree has now and had not when it was asked last.
+
+import type { ObjectStore } from '../objects/store.ts';
+import { leafHash, rootOf } from './merkle.ts';
+import {
+  decodeBundle,
+  decodeTile,
+  encodeBundle,
+  type Tile,
+  tileOf,
+  tilePath,
+  tileWidth,
+} from './tiles.ts';
+
+/** An object that is to be written. */
+export interface NamedBytes {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** A log's tree that grows. */
+export class GrowingTree {
+  #size = 0;
+  /** Entries of the last bundle, while that is partial. */
+  #entries: Uint8Array[] = [];
+  /** For each level, hashes of its last tile while that is partial, and how many came before. */
+  readonly #rows: { before: number; hashes: Buffer[]; isNew: boolean }[] = [];
+  readonly #full: NamedBytes[] = [];
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The hash over full tiles of a level is a hash of the next, so levels are folded upwards. */
+  get root(): Buffer {
+    const [first = [], ...others] = this.#rows.map(({ hashes }) => hashes);
+    let below = first;
+    for (const hashes of others) {
+      below = below.length === 0 ? hashes : [...hashes, rootOf(below)];
+    }
+    return rootOf(below);
+  }
+
+  /** Adds an entry; returns its leaf hash. */
+  append(entry: Uint8Array): Buffer {
+    const leaf = leafHash(entry);
+    this.#entries.push(entry);
+    this.#size += 1;
+    if (this.#entries.length === tileWidth) {
+      const index = this.#size / tileWidth - 1;
+      this.#fill({ level: 'entries', index, width: tileWidth }, encodeBundle(this.#entries));
+      this.#entries = [];
+    }
+    this.#push(0, leaf);
+    return leaf;
+  }
+
+  #push(level: number, hash: Buffer): void {
+    this.#rows[level] ??= { before: 0, hashes: [], isNew: false };
+    const row = this.#rows[level];
+    row.hashes.push(hash);
+    row.isNew = true;
+    if (row.hashes.length < tileWidth) return;
+    const index = row.before / tileWidth;
+    this.#fill({ level, index, width: tileWidth }, Buffer.concat(row.hashes));
+    this.#push(level + 1, rootOf(row.hashes));
+    this.#rows[level] = { before: row.before + tileWidth, hashes: [], isNew: false };
+  }
+
+  #fill(tile: Tile, bytes: Uint8Array): void {
+    this.#full.push({ name: tilePath(tile), bytes });
+  }
+
+  /** Tiles and bundles that are new since this was called last. */
+  take(): readonly NamedBytes[] {
+    const taken = this.#full.splice(0);
+    for (const [level, row] of this.#rows.entries()) {
+      const { before, hashes, isNew } = row;
+      row.isNew = false;
+      if (!isNew || hashes.length === 0) continue;
+      const edge = { index: before / tileWidth, width: hashes.length };
+      taken.push({ name: tilePath({ level, ...edge }), bytes: Buffer.concat(hashes) });
+      if (level > 0) continue;
+      const bundle = tilePath({ level: 'entries', ...edge });
+      taken.push({ name: bundle, bytes: encodeBundle(this.#entries) });
+    }
+    return taken;
+  }
+
+  /**
+   * The tree of `size` as a store has it. Throws a SyntaxError where a tile is missing or does not
+   * fit; whether it is the tree that was signed, its root tells.
+   */
+  static async read(store: ObjectStore, size: number): Promise<GrowingTree> {
+    const tree = new GrowingTree();
+    tree.#size = size;
+    for (let [level, count] = [0, size]; count > 0; level += 1) {
+      const before = count - (count % tileWidth);
+      const tile = { level, index: before / tileWidth, width: count % tileWidth };
+      const hashes = tile.width === 0 ? [] : await readHashes(store, tile);
+      tree.#rows.push({ before, hashes: [...hashes], isNew: false });
+      count = before / tileWidth;
+    }
+    if (size % tileWidth > 0) {
+      const bundle = tileOf('entries', size - 1, size);
+      tree.#entries = [...decodeBundle(await readTile(store, bundle), bundle.width)];
+      const leaves = tree.#rows[0]?.hashes ?? [];
+      if (tree.#entries.some((entry, i) => leaves[i]?.equals(leafHash(entry)) !== true)) {
+        throw new SyntaxError(`${tilePath(bundle)} has not the entries of its tile`);
+      }
+    }
+    return tree;
+  }
+}
+
+/** Entries `from` up to `size` of a log that has at least so many. Throws a SyntaxError. */
+export async function* readEntries(store: ObjectStore, from: number, size: number) {
+  for (let at = from; at < size; ) {
+    const bundle = tileOf('entries', at, size);
+    const entries = decodeBundle(await readTile(store, bundle), bundle.width);
+    yield* entries.slice(at % tileWidth);
+    at = bundle.index * tileWidth + bundle.width;
+  }
+}
+
+/** The hashes of a tile. Throws a SyntaxError where it is missing or of another length. */
+export async function readHashes(store: ObjectStore, tile: Tile): Promise<readonly Buffer[]> {
+  return decodeTile(await readTile(store, tile), tile.width);
+}
+
+async function readTile(store: ObjectStore, tile: Tile): Promise<Uint8Array> {
+  const name = tilePath(tile);
+  const found = await store.read(name);
+  if (found === null) throw new SyntaxError(`${name} is missing`);
+  return found.body;
+}

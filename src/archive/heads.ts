@@ -1,0 +1,63 @@
+// What a log comes to, entry by entry, as far as whoever writes the next one must know it: the last
+// entry of each stream, whose spool the numbers are of and how far it is held, the key that signs,
+// and which checkpoint no entry tells of yet. It is small, so it goes into the sink's mark; where
+// that is lost, reading the entries makes it again.
+
+import { z } from 'zod';
+import type { Json } from '../contracts/json.ts';
+import type { Entry } from './entries.ts';
+
+const headsShape = z.object({
+  /** By stream: the next page's number, and the leaf hash of the last one's entry. */
+  streams: z.record(z.string(), z.tuple([z.int(), z.string()])),
+  spool: z.string().nullable(),
+  /** Epoch, and number of the event behind the last page. */
+  place: z.tuple([z.int(), z.int()]).nullable(),
+  /** The vkey that signs. */
+  key: z.string(),
+});
+
+/** The log's ends; changed in place by `follow`. */
+export type Heads = z.output<typeof headsShape>;
+
+/** Those of a log without entries. */
+export function noHeads(key: string): Heads {
+  return { streams: {}, spool: null, place: null, key };
+}
+
+/** Takes another entry in. */
+export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
+  switch (entry.t) {
+    case 'page':
+      heads.streams[entry.stream] = [entry.seq + 1, Buffer.from(leaf).toString('hex')];
+      heads.place = entry.place;
+      return;
+    case 'start':
+      if (heads.spool !== entry.spool) heads.place = null;
+      heads.spool = entry.spool;
+      return;
+    case 'key':
+      heads.key = entry.vkey;
+      return;
+    default:
+  }
+}
+
+const markShape = z.object({
+  /** SHA-256 of `archive.json`, and where it was. */
+  archive: z.string(),
+  location: z.string(),
+  size: z.int(),
+  root: z.string(),
+  /** When it was signed, epoch milliseconds. */
+  at: z.int(),
+  heads: headsShape,
+});
+
+/** What is remembered before a checkpoint is signed: of which tree, and what that comes to. */
+export type Mark = z.output<typeof markShape>;
+
+/** Reads a mark back; null where it is none. */
+export function parseMark(mark: Json): Mark | null {
+  return markShape.safeParse(mark).data ?? null;
+}

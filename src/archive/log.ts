@@ -1,0 +1,151 @@
+// A log that is written: entries are added to its tree, and published under one signed checkpoint,
+// in this order:
+//
+//   1. the segment with bodies, and the bundles and tiles that the tree has grown by
+//   2. the mark: which tree is about to be signed, and what the log comes to with it
+//   3. the checkpoint, in the place of the one that was there before, and its copy for good
+//
+// What lies beyond the store's checkpoint counts for nothing, and is written over. What must stay
+// true: there are never two roots for one size, and nothing that a checkpoint covers is changed.
+// After a failure nobody knows how far publishing has come: the log is opened anew (recovery.ts).
+
+import { hash } from 'node:crypto';
+import type { Json } from '../contracts/json.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { timeText } from '../tools/time-text.ts';
+import { checkpointText } from './checkpoint.ts';
+import { type Claim, takenOver } from './claim.ts';
+import { type Entry, encodeEntry } from './entries.ts';
+import type { GrowingTree } from './growing-tree.ts';
+import { follow, type Heads, type Mark } from './heads.ts';
+import { checkpointPath, keptCheckpointPath } from './layout.ts';
+import { type Signer, signNote } from './note.ts';
+
+/** A checkpoint that stands in the store, to be told of by an entry of the next. */
+interface Published {
+  readonly size: number;
+  readonly root: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly note: Uint8Array;
+}
+
+/** What a log is written with. */
+export interface LogMeans {
+  readonly store: ObjectStore;
+  readonly claim: Claim;
+  readonly origin: string;
+  /** SHA-256 of `archive.json`, in hex. */
+  readonly archive: string;
+  /** All of them sign. */
+  readonly signers: readonly Signer[];
+  /** Keeps the mark; durable when it resolves. */
+  remember(mark: Json): Promise<void>;
+}
+
+/** An object on its way into the store. */
+export interface NewObject {
+  readonly name: string;
+  readonly parts: readonly Uint8Array[];
+}
+
+/** So many objects are written at once. */
+const writesMax = 8;
+
+/** A log, open for writing. */
+export class Log {
+  readonly means: LogMeans;
+  readonly heads: Heads;
+  readonly #tree: GrowingTree;
+  /** Of the checkpoint in the store; null: there is none. */
+  #tag: string | null;
+  #published: Published | null;
+  #isTold = false;
+
+  constructor(
+    means: LogMeans,
+    state: {
+      readonly tree: GrowingTree;
+      readonly heads: Heads;
+      readonly tag: string | null;
+      readonly published: Published | null;
+    },
+  ) {
+    this.means = means;
+    this.heads = state.heads;
+    this.#tree = state.tree;
+    this.#tag = state.tag;
+    this.#published = state.published;
+  }
+
+  /** The index of the next entry. */
+  get size(): number {
+    return this.#tree.size;
+  }
+
+  get root(): string {
+    return this.#tree.root.toString('hex');
+  }
+
+  append(entry: Entry): void {
+    follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
+  }
+
+  /** Adds the entry about the checkpoint in the store, where none tells of it yet. */
+  tell(): void {
+    if (this.#isTold || this.#published === null) return;
+    this.#isTold = true;
+    const { size, root, at, note } = this.#published;
+    const object = keptCheckpointPath(size, at);
+    const sha256 = hash('sha256', note, 'hex');
+    this.append({ t: 'checkpoint', at: timeText(at), size, root, object, sha256 });
+  }
+
+  /** Makes all that was added durable and signs it. `at`: epoch milliseconds. */
+  async publish(objects: readonly NewObject[], at: number): Promise<void> {
+    const { archive, claim, store } = this.means;
+    const grown = this.#tree.take().map(({ name, bytes }) => ({ name, parts: [bytes] }));
+    const todo = [...objects, ...grown].values();
+    const writing = Array.from({ length: writesMax }, async () => {
+      for (const object of todo) await this.#settle(object);
+    });
+    await Promise.all([claim.renew(), ...writing]);
+    const { heads, size, root } = this;
+    const mark: Mark = { archive, location: store.place, size, root, at, heads };
+    await this.means.remember(mark as unknown as Json);
+    await this.sign(at);
+  }
+
+  /** Signs the tree as it is, all of which is durable and remembered. */
+  async sign(at: number): Promise<void> {
+    const { origin, signers, store } = this.means;
+    const { size, root } = this;
+    const text = checkpointText({ origin, size, root: Buffer.from(root, 'hex') });
+    const note = Buffer.from(await signNote(text, signers));
+    const tag = await store.replace(checkpointPath, [note], this.#tag);
+    if (tag === null) throw takenOver(store);
+    this.#tag = tag;
+    this.#published = { size, root, at, note };
+    this.#isTold = false;
+    await this.keep(this.#published);
+  }
+
+  /** Keeps a checkpoint for good. */
+  async keep({ size, at, note }: Published): Promise<void> {
+    await this.#settle({ name: keptCheckpointPath(size, at), parts: [note] });
+  }
+
+  /** Writes an object; one of a crash that no checkpoint covers makes way. */
+  async #settle({ name, parts }: NewObject): Promise<void> {
+    const { store } = this.means;
+    if ((await store.create(name, parts)) === 'created') return;
+    const found = await store.read(name);
+    if (found !== null && Buffer.concat(parts).equals(found.body)) return;
+    // It may be covered by a checkpoint that another process has signed meanwhile.
+    const checkpoint = await store.read(checkpointPath);
+    const isOurs = (checkpoint?.tag ?? null) === this.#tag;
+    if (!isOurs || (await store.replace(name, parts, found?.tag ?? null)) === null) {
+      throw takenOver(store);
+    }
+  }
+}

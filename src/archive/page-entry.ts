@@ -1,0 +1,72 @@
+// A held page on its way into the archive: everything that its entry says but where it lands, made
+// as the page comes, so that its body need not be kept until a checkpoint is due. Hashes are made
+// here at once, the frame off the event loop.
+
+import { hash } from 'node:crypto';
+import type { PageContext } from '../contracts/event.ts';
+import { isObject } from '../contracts/json.ts';
+import type { HeldPage } from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/spool.ts';
+import { cutRecords } from '../tools/record-list.ts';
+import { parseBody } from '../tools/records.ts';
+import { timeText } from '../tools/time-text.ts';
+import type { PageEntry } from './entries.ts';
+import { rootOf } from './merkle.ts';
+import { keptRecords, recordLeaf } from './records.ts';
+import { compressBody, encodeKept, skippableFrame } from './segments.ts';
+
+/** A page that waits for its place in a segment and in its stream's chain. */
+export interface PreparedPage {
+  readonly frames: readonly [body: Buffer, kept: Buffer];
+  /** The entry, with its place in the log still to come. */
+  readonly entry: Omit<PageEntry, 'seq' | 'prev' | 'body'>;
+  readonly body: { readonly sha256: string; readonly bytes: number };
+}
+
+/** Prepares a page. `epoch`: the spool's present one. */
+export async function preparePage(page: HeldPage, epoch: number): Promise<PreparedPage> {
+  const { body, items, context } = page;
+  const compressed = compressBody(body);
+  const slices = page.slices ?? cutRecords(body, items);
+  const records = keptRecords({ ...page, slices });
+  const kept = encodeKept(page);
+  const entry = {
+    t: 'page',
+    stream: context.stream,
+    place: [epoch, page.first + page.count],
+    ...contextFacts(context),
+    ...(context.kind === 'condition' && { conditions: conditionsOf(body) }),
+    records: slices.length,
+    kept: page.uids.length / uidBytes,
+    items,
+    uids: { sha256: hash('sha256', kept, 'hex'), bytes: kept.length },
+    events: { root: rootOf(records.map(recordLeaf)).toString('hex'), count: records.length },
+  } satisfies PreparedPage['entry'];
+  const sha256 = hash('sha256', body, 'hex');
+  return {
+    frames: [await compressed, skippableFrame(kept)],
+    entry,
+    body: { sha256, bytes: body.length },
+  };
+}
+
+function contextFacts(context: PageContext) {
+  const { source, kind, company, parent, isUpdate, delivery, fetchedAt } = context;
+  return {
+    source,
+    kind,
+    ...(company === undefined ? {} : { company }),
+    ...(parent === undefined ? {} : { parent }),
+    ...(isUpdate === true && { is_update: true as const }),
+    ...(delivery === undefined ? {} : { delivery }),
+    fetched_at: timeText(fetchedAt),
+  };
+}
+
+/** What a page of conditions tells of. */
+function conditionsOf(body: Uint8Array): string[] {
+  const records = parseBody(body);
+  return (Array.isArray(records) ? records : []).flatMap((record) =>
+    isObject(record) && typeof record.condition === 'string' ? [record.condition] : [],
+  );
+}

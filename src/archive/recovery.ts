@@ -1,0 +1,178 @@
+// Opens an archive for writing: a new one, or one as whatever ended its last writer has left it.
+// The store's checkpoint says how far the log is, the mark (heads.ts) what was about to be signed
+// then. What must stay true: nothing is written before it is known whose archive it is; a tree that
+// may have been signed is signed again or nothing is; and an archive that has less than this state
+// has seen signed is refused, since another root for such a size would prove the archive false.
+
+import { hash, randomBytes } from 'node:crypto';
+import { ExportError, errorText } from '../contracts/errors.ts';
+import type { Json } from '../contracts/json.ts';
+import type { Clock } from '../contracts/tools.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { timeText } from '../tools/time-text.ts';
+import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
+import { Claim } from './claim.ts';
+import { parseEntry } from './entries.ts';
+import { GrowingTree, readEntries, readHashes } from './growing-tree.ts';
+import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
+import { checkpointPath, encodeManifest, manifestPath, parseManifest } from './layout.ts';
+import { Log, type LogMeans } from './log.ts';
+import { leafHash, rootAt } from './merkle.ts';
+import { openNote, type Signer } from './note.ts';
+import { tileHashes } from './tiles.ts';
+
+/** How an archive is opened for writing. */
+export interface LogSettings {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly signer: Signer;
+  /** The spool whose pages are archived. */
+  readonly spool: string;
+  /** Another's claim counts for so long without being renewed. */
+  readonly staleMs: number;
+  /** What was remembered last; null: nothing is known. */
+  readonly mark: Json | null;
+  remember(mark: Json): Promise<void>;
+}
+
+/** The checkpoint in the store. */
+interface Standing extends Checkpoint {
+  readonly tag: string;
+  readonly note: Uint8Array;
+}
+
+/** Opens it. Throws an ExportError that says what is wrong with it, where something is. */
+export async function openLog(settings: LogSettings): Promise<Log> {
+  const { store } = settings;
+  try {
+    return await opened(settings);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError(
+      'sink_refused',
+      `opening the archive ${store.place}: ${errorText(error)}`,
+      {
+        next: 'Look at it with `sluice archive verify`, and put back what is missing; or take another location. Nothing is lost: events stay held.',
+        cause: error,
+      },
+    );
+  }
+}
+
+async function opened(settings: LogSettings): Promise<Log> {
+  const { store, signer, clock } = settings;
+  const found = await store.read(manifestPath);
+  const mark = settings.mark === null ? null : parseMark(settings.mark);
+  const standing = await readStanding(store, signer);
+  if (found === null && standing !== null) {
+    throw new SyntaxError(
+      'a checkpoint is there, and no archive.json: it is none of sluice, or damaged',
+    );
+  }
+  if (found === null && mark?.location === store.place) {
+    throw new SyntaxError('it is gone: archive.json is not where it was');
+  }
+  // What is wrong with an archive that is there is said before anything is written.
+  if (found !== null) checkedManifest(found.body, signer);
+  const claim = await Claim.take(settings);
+  const bytes = found?.body ?? newManifest(signer, clock.now());
+  if (found === null) await store.create(manifestPath, [bytes]);
+  const means = {
+    store,
+    claim,
+    origin: signer.verifier.name,
+    archive: hash('sha256', bytes, 'hex'),
+    signers: [signer],
+    remember: settings.remember,
+  };
+  const known = mark?.archive === means.archive ? mark : null;
+  return await resumed(means, { standing, known, key: checkedManifest(bytes, signer).key, clock });
+}
+
+function newManifest({ verifier }: Signer, now: number): Uint8Array {
+  const salt = randomBytes(32).toString('hex');
+  const { name: origin, vkey: key } = verifier;
+  return encodeManifest({ origin, key, salt, created_at: timeText(now) });
+}
+
+function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {
+  const manifest = parseManifest(bytes);
+  if (manifest.origin !== verifier.name) {
+    throw new SyntaxError(
+      `it is the archive ${manifest.origin}, and the signing key is one of ${verifier.name}`,
+    );
+  }
+  return manifest;
+}
+
+async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<Standing | null> {
+  const found = await store.read(checkpointPath);
+  if (found === null) return null;
+  const { text } = openNote(found.body, [verifier]);
+  return { ...parseCheckpoint(text), tag: found.tag, note: found.body };
+}
+
+interface Known {
+  readonly standing: Standing | null;
+  readonly known: Mark | null;
+  /** The archive's first key. */
+  readonly key: string;
+  readonly clock: Clock;
+}
+
+/** The log with all that was signed, and with what the mark says was about to be. */
+async function resumed(means: LogMeans, { standing, known, key, clock }: Known): Promise<Log> {
+  const { store, signers } = means;
+  const size = standing?.size ?? 0;
+  const tree = await GrowingTree.read(store, size);
+  if (standing !== null && !tree.root.equals(standing.root)) {
+    throw new SyntaxError(`its tiles are not those of its checkpoint of size ${size}`);
+  }
+  const heads = await headsAt(size, { store, known, key });
+  if (signers.every(({ verifier }) => verifier.vkey !== heads.key)) {
+    throw new SyntaxError(`its present key is ${heads.key}, and the signing key another`);
+  }
+  const isOwn = known === null || known.size === size;
+  const published =
+    standing === null
+      ? null
+      : {
+          size,
+          root: tree.root.toString('hex'),
+          at: (isOwn ? known?.at : null) ?? clock.now(),
+          note: standing.note,
+        };
+  if (known !== null && known.size > size) {
+    for await (const entry of readEntries(store, size, known.size)) tree.append(entry);
+  }
+  if (known !== null && known.size >= size && tree.root.toString('hex') !== known.root) {
+    throw new SyntaxError(
+      'it is not what was signed: an older copy was put back, or it was changed',
+    );
+  }
+  const log = new Log(means, { tree, heads, tag: standing?.tag ?? null, published });
+  if (known !== null && known.size > size) await log.sign(known.at);
+  else if (published !== null) await log.keep(published);
+  return log;
+}
+
+/** What the log comes to, from the mark as far as that is of this log, and from its entries. */
+async function headsAt(
+  size: number,
+  { store, known, key }: { store: ObjectStore; known: Mark | null; key: string },
+): Promise<Heads> {
+  const heads = known === null ? noHeads(key) : structuredClone(known.heads);
+  if (known !== null && known.size < size) {
+    const root = await rootAt(
+      known.size,
+      tileHashes(size, (tile) => readHashes(store, tile)),
+    );
+    if (root.toString('hex') !== known.root) {
+      throw new SyntaxError(`it does not begin with what was signed at size ${known.size}`);
+    }
+  }
+  for await (const entry of readEntries(store, known?.size ?? 0, size)) {
+    follow(heads, parseEntry(entry), leafHash(entry));
+  }
+  return heads;
+}

@@ -1,0 +1,233 @@
+// Writes pages into an archive. They wait, compressed, until a checkpoint is due; then their bodies
+// become a segment, and their entries are published with it (log.ts). What must stay true: a page
+// counts as archived only when a checkpoint that covers it is durable; waiting pages are bounded;
+// and after a failure the writer is of no more use: another one is opened, as after a crash.
+
+import { createHash } from 'node:crypto';
+import { type Numbering, type Place, presentEpoch } from '../contracts/numbering.ts';
+import type { HeldPage } from '../contracts/spool.ts';
+import { timeText } from '../tools/time-text.ts';
+import { version } from '../tools/version.ts';
+import { segmentPath } from './layout.ts';
+import type { Log, NewObject } from './log.ts';
+import { type PreparedPage, preparePage } from './page-entry.ts';
+import { type LogSettings, openLog } from './recovery.ts';
+
+/** How an archive is written. */
+export interface WriterSettings extends Omit<LogSettings, 'spool' | 'staleMs'> {
+  readonly numbering: Numbering;
+  /** A page waits at most so long for its checkpoint, milliseconds. */
+  readonly checkpointEveryMs: number;
+}
+
+/** Another's claim counts for so many checkpoints, and for so long at least. */
+const staleCheckpoints = 3;
+const staleMsMin = 30_000;
+/** A checkpoint is due at once when so much waits for it, compressed. */
+const segmentBytesMax = 16 * 1024 * 1024;
+const segmentPagesMax = 4_096;
+/** No more is taken while so much is here, bodies that are being compressed included. */
+const waitingBytesMax = 2 * segmentBytesMax;
+const waitingPagesMax = 2 * segmentPagesMax;
+
+/** Opens an archive for writing. Throws an ExportError that says why that cannot be. */
+export async function openWriter(settings: WriterSettings): Promise<ArchiveWriter> {
+  const { numbering, checkpointEveryMs } = settings;
+  const staleMs = Math.max(staleMsMin, staleCheckpoints * checkpointEveryMs);
+  return new ArchiveWriter(
+    settings,
+    await openLog({ ...settings, spool: numbering.spool, staleMs }),
+  );
+}
+
+interface Waiting {
+  readonly page: Promise<PreparedPage>;
+  readonly done: PromiseWithResolvers<void>;
+  /** What it counts for among the bytes that are here. */
+  bytes: number;
+}
+
+/** An archive that is open for writing. */
+export class ArchiveWriter {
+  readonly #settings: WriterSettings;
+  readonly #log: Log;
+  #waiting: Waiting[] = [];
+  /** Of all pages that no checkpoint covers yet. */
+  #bytes = 0;
+  #pages = 0;
+  /** Compressed, of those that the next segment takes. */
+  #segmentBytes = 0;
+  /** Publishes until nothing waits; null: nothing does. */
+  #publishing: Promise<void> | null = null;
+  /** Aborted when the next checkpoint is due before its time. */
+  #due = new AbortController();
+  #isHurried = false;
+  #room = Promise.withResolvers<void>();
+  #isStarted = false;
+  #failure: unknown = null;
+
+  constructor(settings: WriterSettings, log: Log) {
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  /** How far the archive is, of which spool; null: it has no page. */
+  get place(): Place | null {
+    const { spool, place } = this.#log.heads;
+    return spool === null || place === null ? null : { spool, epoch: place[0], next: place[1] };
+  }
+
+  /** True once something has failed: nothing is taken any more. */
+  get isBroken(): boolean {
+    return this.#failure !== null;
+  }
+
+  /** Resolves when there is room for more, or nobody will make any. */
+  async ready(signal: AbortSignal): Promise<void> {
+    const aborted = Promise.withResolvers<never>();
+    const stop = () => aborted.reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      while (this.#isFull && !this.isBroken) {
+        signal.throwIfAborted();
+        await Promise.race([this.#room.promise, aborted.promise]);
+      }
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  get #isFull(): boolean {
+    return this.#bytes >= waitingBytesMax || this.#pages >= waitingPagesMax;
+  }
+
+  /** Adds pages, in order; resolves when a checkpoint covers them. */
+  async add(pages: readonly HeldPage[]): Promise<void> {
+    if (this.#failure !== null) throw this.#failure;
+    const added = pages.map((page) => this.#take(page));
+    if (this.#waiting.length > 0) this.#publishing ??= this.#publishAll();
+    await Promise.all(added);
+  }
+
+  /** Makes a checkpoint due now; resolves when nothing waits any more, or can be written. */
+  async flush(): Promise<void> {
+    this.#isHurried = true;
+    this.#due.abort();
+    await this.#publishing;
+    this.#isHurried = false;
+  }
+
+  /** Publishes what waits, and lets the archive go. Rejects with what has failed. */
+  async close(): Promise<void> {
+    await this.flush();
+    if (this.#failure !== null) throw this.#failure;
+    const { now } = this.#settings.clock;
+    if (this.#isStarted) {
+      this.#log.tell();
+      this.#log.append({ t: 'stop', at: timeText(now()) });
+      await this.#log.publish([], now());
+    }
+    await this.#log.means.claim.renew(true);
+  }
+
+  #take(held: HeldPage): Promise<void> {
+    const page = preparePage(held, presentEpoch(this.#settings.numbering));
+    const waiting: Waiting = { page, done: Promise.withResolvers(), bytes: held.body.length };
+    this.#waiting.push(waiting);
+    this.#bytes += waiting.bytes;
+    this.#pages += 1;
+    if (this.#waiting.length >= segmentPagesMax) this.#due.abort();
+    const prepared = ({ frames: [body, kept] }: PreparedPage) => {
+      const bytes = body.length + kept.length;
+      this.#bytes += bytes - waiting.bytes;
+      this.#segmentBytes += bytes;
+      waiting.bytes = bytes;
+      if (this.#segmentBytes >= segmentBytesMax) this.#due.abort();
+      this.#makeRoom();
+    };
+    page.then(prepared, (error: unknown) => this.#fail(error));
+    return waiting.done.promise;
+  }
+
+  async #publishAll(): Promise<void> {
+    const { clock, checkpointEveryMs } = this.#settings;
+    try {
+      while (this.#waiting.length > 0) {
+        const wait = this.#isHurried ? 0 : checkpointEveryMs;
+        await clock.sleep(wait, this.#due.signal).catch(() => undefined);
+        await this.#publish();
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#publishing = null;
+    }
+  }
+
+  async #publish(): Promise<void> {
+    const group = this.#waiting.splice(0, segmentPagesMax);
+    this.#due = new AbortController();
+    this.#segmentBytes = 0;
+    try {
+      const pages = await Promise.all(group.map(({ page }) => page));
+      const now = this.#settings.clock.now();
+      this.#log.tell();
+      this.#start(now);
+      await this.#log.publish([this.#append(pages, now)], now);
+    } catch (error) {
+      for (const { done } of group) done.reject(error);
+      throw error;
+    }
+    for (const { done, bytes } of group) {
+      this.#bytes -= bytes;
+      this.#pages -= 1;
+      done.resolve();
+    }
+    this.#makeRoom();
+  }
+
+  /** Said with a process's first page, so that one that has none leaves no trace. */
+  #start(now: number): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    const { spool } = this.#settings.numbering;
+    const { archive } = this.#log.means;
+    this.#log.append({ t: 'start', at: timeText(now), archive, spool, version: version() });
+  }
+
+  /** Adds the entries of pages, and gives the segment that they name. */
+  #append(pages: readonly PreparedPage[], now: number): NewObject {
+    const log = this.#log;
+    const segment = segmentPath(log.size, now);
+    const parts = pages.flatMap(({ frames }) => frames);
+    const digest = createHash('sha256');
+    for (const part of parts) digest.update(part);
+    log.append({
+      t: 'segment',
+      object: segment,
+      bytes: parts.reduce((sum, { length }) => sum + length, 0),
+      sha256: digest.digest('hex'),
+      pages: pages.length,
+    });
+    let at = 0;
+    for (const { frames, entry, body } of pages) {
+      const [seq, prev] = log.heads.streams[entry.stream] ?? [0, null];
+      const [{ length }, kept] = frames;
+      log.append({ ...entry, seq, prev, body: { ...body, segment, at, length } });
+      at += length + kept.length;
+    }
+    return { name: segment, parts };
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error;
+    for (const { done } of this.#waiting.splice(0)) done.reject(error);
+    this.#due.abort();
+    this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    this.#room.resolve();
+    this.#room = Promise.withResolvers();
+  }
+}

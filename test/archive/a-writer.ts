@@ -1,0 +1,150 @@
+// Writing archives in tests: held pages in a row as a spool has them, a writer whose mark is kept as a state directory
+// would keep it, a store that ends at a chosen call as a killed process does, and an archive read back whole by its
+// checkpoint alone.
+
+import { hash } from 'node:crypto';
+import { parseCheckpoint } from '../../src/archive/checkpoint.ts';
+import { type Entry, type PageEntry, parseEntry } from '../../src/archive/entries.ts';
+import { GrowingTree, readEntries } from '../../src/archive/growing-tree.ts';
+import { checkpointPath } from '../../src/archive/layout.ts';
+import { leafHash, rootOf } from '../../src/archive/merkle.ts';
+import { openNote, parseSigningKey, type Signer, signingKeyText } from '../../src/archive/note.ts';
+import { pageRange, readPage } from '../../src/archive/segments.ts';
+import { type ArchiveWriter, openWriter } from '../../src/archive/writer.ts';
+import type { Json } from '../../src/contracts/json.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { openDirectory } from '../../src/objects/directory.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
+import { systemClock } from '../../src/tools/clock.ts';
+import { aPage } from '../support/a-page.ts';
+
+/** A key of that name, the same at each call. */
+export function aSigner(name = 'archive.test', seed = 1): Signer {
+  return parseSigningKey(signingKeyText(name, Buffer.alloc(32, seed)));
+}
+
+/** Pages as a spool holds them, one behind the other from event `first` on. */
+export function heldPages(count: number, first = 0, stream = 'audit'): readonly HeldPage[] {
+  return Array.from({ length: count }, (_, i) => {
+    const at = first + i * 3;
+    const page = aPage({ stream, ids: [`${at}`, `${at + 1}`, `${at + 2}`] });
+    return { ...page, first: at, count: 3 };
+  });
+}
+
+/** What outlives a process besides the archive. */
+export interface State {
+  mark: Json | null;
+}
+
+/** What a test may say about how a writer is opened. */
+export interface WriterWishes {
+  readonly store: ObjectStore;
+  readonly state?: State;
+  readonly spool?: string;
+  readonly signer?: Signer;
+  readonly checkpointEveryMs?: number;
+  readonly remember?: (mark: Json) => Promise<void>;
+}
+
+/** Opens a writer. */
+export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWishes) {
+  return openWriter({
+    store,
+    clock: systemClock(),
+    signer: wishes.signer ?? aSigner(),
+    numbering: { spool: wishes.spool ?? 'spool-1', epochs: [{ id: 1, until: null }] },
+    checkpointEveryMs: wishes.checkpointEveryMs ?? 60_000,
+    mark: state.mark,
+    remember:
+      wishes.remember ??
+      (async (mark) => {
+        state.mark = structuredClone(mark) as Json;
+      }),
+  });
+}
+
+/** Adds pages and has them published. */
+export async function archived(writer: ArchiveWriter, pages: readonly HeldPage[]): Promise<void> {
+  const added = writer.add(pages);
+  await Promise.all([writer.flush(), added]);
+}
+
+/** What a process was killed with: nothing that it does afterwards counts. */
+export class Killed extends Error {}
+
+/** Where a process is killed: at its nth change of the store, before or after that is done. */
+export interface Kill {
+  /** Counts down with each change. */
+  left: number;
+  readonly when: 'before' | 'after';
+  isDead: boolean;
+}
+
+/** A store whose process is killed at one of its changes. */
+export function mortal(store: ObjectStore, kill: Kill): ObjectStore {
+  const change = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (kill.isDead) throw new Killed();
+    kill.left -= 1;
+    if (kill.left > 0) return await work();
+    kill.isDead = true;
+    if (kill.when === 'after') await work();
+    throw new Killed();
+  };
+  return {
+    ...store,
+    create: (...by) => change(() => store.create(...by)),
+    replace: (...by) => change(() => store.replace(...by)),
+    put: (...by) => change(() => store.put(...by)),
+    remove: (...by) => change(() => store.remove(...by)),
+  };
+}
+
+/** An archive read back. */
+export interface ReadArchive {
+  readonly size: number;
+  readonly root: string;
+  readonly entries: readonly Entry[];
+  /** Ids of the records, by the pages in order. */
+  readonly ids: readonly (readonly string[])[];
+}
+
+/** Reads an archive whole, checking its root, chains, segments and bodies on the way. */
+export async function readArchive(dir: string, signer = aSigner()): Promise<ReadArchive> {
+  const store = openDirectory(dir);
+  const read = async (name: string) => {
+    const found = await store.read(name);
+    if (found === null) throw new Error(`${name} is missing`);
+    return found.body;
+  };
+  const { text } = openNote(await read(checkpointPath), [signer.verifier]);
+  const { size, root } = parseCheckpoint(text);
+  const lines: Buffer[] = [];
+  for await (const entry of readEntries(store, 0, size)) lines.push(entry);
+  const leaves = lines.map((line) => leafHash(line));
+  const tree = await GrowingTree.read(store, size);
+  for (const found of [tree.root, rootOf(leaves)]) {
+    if (!found.equals(root)) throw new Error('the tree is not the one that was signed');
+  }
+  const entries = lines.map(parseEntry);
+  const ids: string[][] = [];
+  const heads = new Map<string, readonly [number, string]>();
+  for (const [index, entry] of entries.entries()) {
+    if (entry.t === 'segment' || entry.t === 'checkpoint') {
+      const found = hash('sha256', await read(entry.object), 'hex');
+      if (found !== entry.sha256) throw new Error(`${entry.object} is another`);
+    }
+    if (entry.t !== 'page') continue;
+    const [seq, prev] = heads.get(entry.stream) ?? [0, null];
+    if (entry.seq !== seq || entry.prev !== prev) throw new Error(`the chain breaks at ${index}`);
+    heads.set(entry.stream, [seq + 1, leaves[index]?.toString('hex') ?? '']);
+    ids.push(await idsOf(store, entry));
+  }
+  return { size, root: Buffer.from(root).toString('hex'), entries, ids };
+}
+
+async function idsOf(store: ObjectStore, entry: PageEntry): Promise<string[]> {
+  const found = await store.read(entry.body.segment, pageRange(entry));
+  const { body } = await readPage(entry, found?.body ?? Buffer.alloc(0));
+  return JSON.parse(body.toString()).data.map(({ id }: { readonly id: string }) => id);
+}

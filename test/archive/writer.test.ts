@@ -1,0 +1,372 @@
+// Writing an archive: what is added is in it once and in order, whatever ends the process at whichever step, and nobody
+// else's archive is touched.
+
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { Json } from '../../src/contracts/json.ts';
+import { openDirectory } from '../../src/objects/directory.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
+import { tempDir } from '../support/temp.ts';
+import {
+  archived,
+  aSigner,
+  aWriter,
+  heldPages,
+  type Kill,
+  Killed,
+  mortal,
+  readArchive,
+  type State,
+} from './a-writer.ts';
+
+const idsOf = (pages: ReturnType<typeof heldPages>) =>
+  pages.map(({ first }) => [`${first}`, `${first + 1}`, `${first + 2}`]);
+
+describe('an archive', () => {
+  test('holds what was added, over several checkpoints and processes', async () => {
+    const dir = tempDir();
+    const state: State = { mark: null };
+    const pages = heldPages(700);
+
+    for (const [from, to] of [
+      [0, 1],
+      [1, 300],
+      [300, 301],
+      [301, 700],
+    ] as const) {
+      const writer = await aWriter({ store: openDirectory(dir), state });
+      const middle = (from + to) >> 1;
+      await archived(writer, pages.slice(from, middle));
+      await archived(writer, pages.slice(middle, to));
+      expect(writer.place).toEqual({ spool: 'spool-1', epoch: 1, next: to * 3 });
+      await writer.close();
+    }
+
+    const read = await readArchive(dir);
+    const kinds = Map.groupBy(read.entries, ({ t }) => t);
+    expect(read.ids).toEqual(idsOf(pages));
+    expect(kinds.get('start')).toHaveLength(4);
+    expect(kinds.get('stop')).toHaveLength(4);
+    // Each but the last is told of by an entry.
+    expect(kinds.get('checkpoint')?.length).toBeGreaterThan(7);
+  });
+
+  test('chains each stream by itself', async () => {
+    const dir = tempDir();
+    const writer = await aWriter({ store: openDirectory(dir) });
+
+    await archived(writer, heldPages(2, 0, 'a'));
+    await archived(writer, [...heldPages(1, 6, 'b'), ...heldPages(1, 9, 'a')]);
+    await writer.close();
+
+    const { entries } = await readArchive(dir);
+    const chain = entries.flatMap((one) => (one.t === 'page' ? [[one.stream, one.seq]] : []));
+    expect(chain).toEqual([
+      ['a', 0],
+      ['a', 1],
+      ['b', 0],
+      ['a', 2],
+    ]);
+  });
+
+  test('is not touched by a process that adds nothing', async () => {
+    const dir = tempDir();
+    const state: State = { mark: null };
+    const writer = await aWriter({ store: openDirectory(dir), state });
+    await archived(writer, heldPages(1));
+    await writer.close();
+    const before = await readArchive(dir);
+
+    await (await aWriter({ store: openDirectory(dir), state })).close();
+
+    expect(await readArchive(dir)).toEqual(before);
+  });
+
+  test('resolves what was added only with a checkpoint that covers it', async () => {
+    const dir = tempDir();
+    const writer = await aWriter({ store: openDirectory(dir), checkpointEveryMs: 50 });
+
+    await writer.add(heldPages(1));
+
+    expect((await readArchive(dir)).ids).toHaveLength(1);
+    await writer.close();
+  });
+});
+
+/** Runs a process that adds pages from the archive's place on, a few at a time; rejects when killed. */
+async function run(store: ObjectStore, state: State, pages: ReturnType<typeof heldPages>) {
+  const writer = await aWriter({ store, state });
+  for (;;) {
+    const from = (writer.place?.next ?? 0) / 3;
+    if (from >= pages.length) break;
+    await archived(writer, pages.slice(from, from + 135));
+  }
+  await writer.close();
+}
+
+/** Each root that was ever signed, by its size; two of one size are a false archive. */
+async function signedRoots(dir: string, roots: Map<string, string>): Promise<void> {
+  for await (const { name } of openDirectory(dir).list('')) {
+    if (name !== 'checkpoint' && !name.startsWith('checkpoints/')) continue;
+    const [, size = '', root = ''] = (await readFile(join(dir, name), 'utf8')).split('\n');
+    expect(roots.get(size) ?? root, `the root of size ${size}`).toBe(root);
+    roots.set(size, root);
+  }
+}
+
+describe('killed at a change of the store', () => {
+  const pages = heldPages(270);
+
+  test.each(['before', 'after'] as const)(
+    '%s it is done, nothing is lost or twice',
+    async (when) => {
+      let at = 1;
+      for (let isKilled = true; isKilled; at += 1) {
+        const dir = tempDir();
+        const state: State = { mark: null };
+        const roots = new Map<string, string>();
+        const kill: Kill = { left: at, when, isDead: false };
+        const ended = await run(mortal(openDirectory(dir), kill), state, pages).catch(
+          (error: unknown) => error,
+        );
+        isKilled = ended instanceof Killed;
+        expect(isKilled || ended === undefined, `${ended}`).toBe(true);
+        await signedRoots(dir, roots);
+
+        await run(openDirectory(dir), state, pages);
+
+        await signedRoots(dir, roots);
+        expect((await readArchive(dir)).ids, `killed at ${at}`).toEqual(idsOf(pages));
+      }
+      expect(at).toBeGreaterThan(20);
+    },
+  );
+
+  test('again and again, with the state lost now and then', async () => {
+    const dir = tempDir();
+    const roots = new Map<string, string>();
+    let state: State = { mark: null };
+    for (let kills = 1; kills <= 60; kills += 1) {
+      const kill: Kill = { left: 1 + ((kills * 7) % 23), when: 'after', isDead: false };
+      await run(mortal(openDirectory(dir), kill), state, pages.slice(0, kills * 4)).catch(
+        (error: unknown) => expect(error).toBeInstanceOf(Killed),
+      );
+      await signedRoots(dir, roots);
+      if (kills % 10 === 0) state = { mark: null };
+    }
+
+    await run(openDirectory(dir), state, pages);
+
+    await signedRoots(dir, roots);
+    expect((await readArchive(dir)).ids).toEqual(idsOf(pages));
+  });
+
+  test('a tree that was about to be signed is the one that is signed', async () => {
+    const dir = tempDir();
+    const state: State = { mark: null };
+    const store = openDirectory(dir);
+    const kill: Kill = { left: Number.POSITIVE_INFINITY, when: 'before', isDead: false };
+    const writer = await aWriter({
+      store: mortal(store, kill),
+      remember: async (mark) => {
+        state.mark = structuredClone(mark) as Json;
+        kill.left = 1; // the next change is the checkpoint
+      },
+    });
+    await expect(archived(writer, pages.slice(0, 5))).rejects.toThrow(Killed);
+    expect(await store.read('checkpoint')).toBeNull();
+
+    const next = await aWriter({ store, state });
+
+    expect(next.place?.next).toBe(15);
+    expect(await readArchive(dir)).toMatchObject({ root: (state.mark as { root: string }).root });
+  });
+});
+
+describe('a failure', () => {
+  test('reaches whoever waits, and nothing is taken any more', async () => {
+    const store = openDirectory(tempDir());
+    const full = new ExportError('disk_full', 'writing: no space', { next: 'Free some.' });
+    const writer = await aWriter({
+      store: { ...store, create: async () => Promise.reject(full) },
+    }).catch((error: unknown) => error);
+    expect(writer).toBe(full);
+
+    const broken = await aWriter({
+      store,
+      remember: () => Promise.reject(full),
+    });
+
+    await expect(archived(broken, heldPages(2))).rejects.toBe(full);
+    await expect(broken.add(heldPages(1))).rejects.toBe(full);
+    await expect(broken.close()).rejects.toBe(full);
+    await broken.ready(AbortSignal.timeout(10_000));
+  });
+});
+
+describe('room', () => {
+  test('is bounded, and comes with a checkpoint', async () => {
+    const dir = tempDir();
+    const writer = await aWriter({ store: openDirectory(dir) });
+    const [page] = heldPages(1);
+    if (page === undefined) throw new Error('no page');
+    // Random text, which does not become small.
+    const noise = () => randomBytes(3_000_000).toString('base64');
+    const large = Array.from({ length: 10 }, () => ({
+      ...page,
+      body: Buffer.from(JSON.stringify({ data: [{ id: noise() }] })),
+      uids: Buffer.alloc(32),
+    }));
+
+    const added = writer.add(large);
+    const isFull = await Promise.race([writer.ready(AbortSignal.timeout(60_000)), 'full']);
+    await writer.ready(AbortSignal.timeout(60_000));
+    await added;
+
+    expect(isFull).toBe('full');
+    await expect(writer.close()).resolves.toBeUndefined();
+  });
+});
+
+describe('a second writer', () => {
+  test('of another state is refused while the first renews its claim', async () => {
+    const store = openDirectory(tempDir());
+    const first = await aWriter({ store });
+    await archived(first, heldPages(1));
+
+    const second = aWriter({ store, spool: 'spool-2' });
+
+    await expect(second).rejects.toMatchObject({
+      code: 'sink_unreachable',
+      message: expect.stringContaining('another process writes to it'),
+    });
+  });
+
+  test('of another state may go on where the first has ended', async () => {
+    const dir = tempDir();
+    const store = openDirectory(dir);
+    const first = await aWriter({ store });
+    await archived(first, heldPages(1));
+    await first.close();
+
+    const second = await aWriter({ store, spool: 'spool-2' });
+    expect(second.place).toEqual({ spool: 'spool-1', epoch: 1, next: 3 });
+    await archived(second, heldPages(1, 3));
+
+    expect(second.place).toEqual({ spool: 'spool-2', epoch: 1, next: 6 });
+    expect((await readArchive(dir)).ids).toHaveLength(2);
+  });
+
+  test('of the same state takes over at once, and the first stops', async () => {
+    const dir = tempDir();
+    const store = openDirectory(dir);
+    const state: State = { mark: null };
+    const first = await aWriter({ store, state });
+    await archived(first, heldPages(2));
+    const second = await aWriter({ store, state });
+
+    await expect(archived(first, heldPages(1, 6))).rejects.toMatchObject({
+      code: 'sink_refused',
+      message: expect.stringContaining('another process writes to it as well'),
+    });
+    await archived(second, heldPages(3, 6));
+    await expect(archived(first, heldPages(1, 6))).rejects.toThrow(ExportError);
+
+    expect((await readArchive(dir)).ids).toEqual(idsOf(heldPages(5)));
+  });
+});
+
+describe('an archive is refused before anything is written', () => {
+  async function anArchive() {
+    const dir = tempDir();
+    const state: State = { mark: null };
+    const writer = await aWriter({ store: openDirectory(dir), state });
+    await archived(writer, heldPages(300));
+    await writer.close();
+    return { dir, state };
+  }
+  const refusal = (text: RegExp) => ({
+    code: 'sink_refused',
+    message: expect.stringMatching(text),
+    next: expect.stringContaining('archive verify'),
+  });
+  async function openingIsRefused(
+    { dir, state }: { readonly dir: string; readonly state?: State },
+    text: RegExp,
+    signer = aSigner(),
+  ) {
+    const names = async () => {
+      const found: string[] = [];
+      for await (const { name } of openDirectory(dir).list('')) found.push(name);
+      return found;
+    };
+    const before = await names();
+    const store = openDirectory(dir);
+    await expect(aWriter({ store, signer, ...(state && { state }) })).rejects.toMatchObject(
+      refusal(text),
+    );
+    expect(await names()).toEqual(before);
+  }
+
+  test('where another key has signed it', async () => {
+    await openingIsRefused(await anArchive(), /no known key/, aSigner('archive.test', 2));
+  });
+
+  test('where it has another name', async () => {
+    await openingIsRefused(await anArchive(), /no known key/, aSigner('other.test'));
+  });
+
+  test('where it is of a newer format', async () => {
+    const { dir } = await anArchive();
+    const path = join(dir, 'archive.json');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"version": 1', '"version": 2'));
+
+    await openingIsRefused({ dir }, /format 2/);
+  });
+
+  test('where a log stands that is none of sluice', async () => {
+    const { dir } = await anArchive();
+    rmSync(join(dir, 'archive.json'));
+
+    await openingIsRefused({ dir }, /none of sluice/);
+  });
+
+  test('where all of it is gone that this state has written', async () => {
+    const { dir, state } = await anArchive();
+    rmSync(dir, { recursive: true });
+
+    await openingIsRefused({ dir, state }, /it is gone/);
+  });
+
+  test('where an older copy of it was put back', async () => {
+    const { dir, state } = await anArchive();
+    const copy = tempDir();
+    await cp(dir, copy, { recursive: true });
+    const writer = await aWriter({ store: openDirectory(dir), state });
+    await archived(writer, heldPages(2, 900));
+    await writer.close();
+    rmSync(dir, { recursive: true });
+    await cp(copy, dir, { recursive: true });
+
+    await openingIsRefused({ dir, state }, /is missing|older copy/);
+  });
+
+  test.each(['tile/0/001.p/48', 'tile/entries/001.p/48', 'tile/1/000.p/1'])(
+    'where %s is missing or another',
+    async (name) => {
+      const { dir } = await anArchive();
+      const path = join(dir, name);
+      const bytes = await readFile(path);
+      bytes[5] = (bytes[5] ?? 0) ^ 1;
+
+      await writeFile(path, bytes);
+      await openingIsRefused({ dir }, /not those of its checkpoint|not the entries of its tile/);
+      rmSync(path);
+      await openingIsRefused({ dir }, /is missing/);
+    },
+  );
+});
