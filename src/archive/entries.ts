@@ -37,12 +37,12 @@ const pageEntry = z.object({
   answer: z
     .looseObject({
       status: z.int(),
-      /** The path asked for, without a cursor. */
-      path: z.string().optional(),
+      /** Path and query as they were asked for, without what names a place in a list. */
+      path: z.string(),
       /** Keyed hash of the cursor asked with; null: without one. */
       asked: sha256.nullable(),
-      /** Keyed hash of the next cursor; null: there is no more. */
-      next: sha256.nullable(),
+      /** Keyed hash of the next cursor; null: there is no more. Left out: it does not say. */
+      next: sha256.nullable().optional(),
       request_id: z.string().optional(),
       /** Upstream's `Date`, as it was sent. */
       date: z.string().optional(),
@@ -50,7 +50,7 @@ const pageEntry = z.object({
     .optional(),
   /** Codes of the conditions that the page's records tell of, such as `source.gap`. */
   conditions: z.array(z.string()).optional(),
-  /** Records within the body, and how many of them were new and went out as events. */
+  /** Records that the answer lists, and how many of them were new and went out as events. */
   records: count,
   kept: count,
   /** Earliest and latest time of the page's events, where it was known. */

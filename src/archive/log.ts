@@ -37,6 +37,8 @@ export interface LogMeans {
   readonly origin: string;
   /** SHA-256 of `archive.json`, in hex. */
   readonly archive: string;
+  /** Key of the hashes that stand for cursors. */
+  readonly salt: Buffer;
   /** All of them sign. */
   readonly signers: readonly Signer[];
   /** Keeps the mark; durable when it resolves. */

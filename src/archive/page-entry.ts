@@ -2,11 +2,10 @@
 // as the page comes, so that its body need not be kept until a checkpoint is due. Hashes are made
 // here at once, the frame off the event loop.
 
-import { hash } from 'node:crypto';
-import type { PageContext } from '../contracts/event.ts';
+import { createHmac, hash } from 'node:crypto';
+import type { AnswerFacts, PageContext } from '../contracts/event.ts';
 import { isObject } from '../contracts/json.ts';
 import type { HeldPage } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { parseBody } from '../tools/records.ts';
 import { timeText } from '../tools/time-text.ts';
@@ -14,6 +13,9 @@ import type { PageEntry } from './entries.ts';
 import { rootOf } from './merkle.ts';
 import { keptRecords, recordLeaf } from './records.ts';
 import { compressBody, encodeKept, skippableFrame } from './segments.ts';
+
+/** An entry has room for so much of a path. */
+const pathMax = 4_096;
 
 /** A page that waits for its place in a segment and in its stream's chain. */
 export interface PreparedPage {
@@ -23,21 +25,27 @@ export interface PreparedPage {
   readonly body: { readonly sha256: string; readonly bytes: number };
 }
 
-/** Prepares a page. `epoch`: the spool's present one. */
-export async function preparePage(page: HeldPage, epoch: number): Promise<PreparedPage> {
+/** Prepares a page. `epoch`: the spool's present one; `salt`: the archive's. */
+export async function preparePage(
+  page: HeldPage,
+  { epoch, salt }: { readonly epoch: number; readonly salt: Buffer },
+): Promise<PreparedPage> {
   const { body, items, context } = page;
   const compressed = compressBody(body);
-  const slices = page.slices ?? cutRecords(body, items);
-  const records = keptRecords({ ...page, slices });
-  const kept = encodeKept(page);
+  // An answer that is no record may be anything, and its one number stands for no event.
+  const isRecords = context.kind !== 'answer';
+  const slices = isRecords ? (page.slices ?? cutRecords(body, items)) : null;
+  const records = slices === null ? [] : keptRecords({ ...page, slices });
+  const kept = encodeKept(isRecords ? page : { uids: new Uint8Array(0), kept: null });
   const entry = {
     t: 'page',
     stream: context.stream,
     place: [epoch, page.first + page.count],
     ...contextFacts(context),
+    ...(context.answer !== undefined && { answer: answerFacts(context.answer, salt) }),
     ...(context.kind === 'condition' && { conditions: conditionsOf(body) }),
-    records: slices.length,
-    kept: page.uids.length / uidBytes,
+    records: slices?.length ?? context.answer?.records ?? 0,
+    kept: records.length,
     items,
     uids: { sha256: hash('sha256', kept, 'hex'), bytes: kept.length },
     events: { root: rootOf(records.map(recordLeaf)).toString('hex'), count: records.length },
@@ -60,6 +68,19 @@ function contextFacts(context: PageContext) {
     ...(isUpdate === true && { is_update: true as const }),
     ...(delivery === undefined ? {} : { delivery }),
     fetched_at: timeText(fetchedAt),
+  };
+}
+
+function answerFacts({ status, path, asked, next, requestId, date }: AnswerFacts, salt: Buffer) {
+  const keyed = (cursor: string | null) =>
+    cursor === null ? null : createHmac('sha256', salt).update(cursor).digest('hex');
+  return {
+    status,
+    path: path.slice(0, pathMax),
+    asked: keyed(asked),
+    ...(next === undefined ? {} : { next: keyed(next) }),
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+    ...(date === undefined ? {} : { date }),
   };
 }
 

@@ -77,16 +77,18 @@ async function opened(settings: LogSettings): Promise<Log> {
   const claim = await Claim.take(settings);
   const bytes = found?.body ?? newManifest(signer, clock.now());
   if (found === null) await store.create(manifestPath, [bytes]);
+  const { key, salt } = checkedManifest(bytes, signer);
   const means = {
     store,
     claim,
     origin: signer.verifier.name,
     archive: hash('sha256', bytes, 'hex'),
+    salt: Buffer.from(salt, 'hex'),
     signers: [signer],
     remember: settings.remember,
   };
   const known = mark?.archive === means.archive ? mark : null;
-  return await resumed(means, { standing, known, key: checkedManifest(bytes, signer).key, clock });
+  return await resumed(means, { standing, known, key, clock });
 }
 
 function newManifest({ verifier }: Signer, now: number): Uint8Array {

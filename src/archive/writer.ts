@@ -131,7 +131,8 @@ export class ArchiveWriter {
   }
 
   #take(held: HeldPage): Promise<void> {
-    const page = preparePage(held, presentEpoch(this.#settings.numbering));
+    const epoch = presentEpoch(this.#settings.numbering);
+    const page = preparePage(held, { epoch, salt: this.#log.means.salt });
     const waiting: Waiting = { page, done: Promise.withResolvers(), bytes: held.body.length };
     this.#waiting.push(waiting);
     this.#bytes += waiting.bytes;
