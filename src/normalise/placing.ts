@@ -199,12 +199,12 @@ export function completion(
   const { some, one } = shape;
   return (target, { uid }) => {
     if (Object.keys(target).length === 0) return false;
-    for (const { name, type, captions, sibling } of required) {
+    for (const { name, type, captions, sibling, list } of required) {
       if (target[name] !== undefined) continue;
       const caption = captions.get('0');
       if (type === 'enum' && caption !== undefined) {
-        target[name] = 0;
-        target[sibling] = caption;
+        target[name] = list ? [0] : 0;
+        target[sibling] = list ? [caption] : caption;
       } else if (object === 'finding_info' && name === 'uid') {
         target[name] = uid;
       } else {

@@ -3,6 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { hasShared, loadCheck, type Verdict } from '../normalise/ocsf.ts';
@@ -140,12 +141,24 @@ test('timelines and objects come out whole and once, whenever the program is kil
     written(dir).findLast(
       ({ metadata }) => metadata.log_name === source && metadata.correlation_uid === id,
     );
+  const evidenceIn = (id: string) => lastOf('findings', id)?.unmapped?.evidence;
   const evidence = (id: string) =>
     (sandbox.ledger().collection(investigations).entities().get(id) as { evidence: unknown[] })
       .evidence;
+  const named = () =>
+    written(dir).flatMap(({ api, resources = [] }) =>
+      api?.operation?.startsWith('incident') === true ? resources.map(({ uid }) => uid) : [],
+    );
+  const past = () =>
+    written(dir)
+      .filter(({ metadata }) => metadata.log_name === 'past')
+      .map(({ metadata }) => metadata.correlation_uid);
+  const hasAll = (id: string) => isDeepStrictEqual(evidenceIn(id), evidence(id));
   const isThere = () =>
     got().length >= wanted().length &&
     lost().length > 0 &&
+    new Set(past()).size >= new Set(named()).size &&
+    touched.investigations.every(hasAll) &&
     touched.changes.every((id) =>
       /COMPLETED|FAILED/.test(lastOf('outputs', id)?.activity_name ?? ''),
     );
@@ -159,14 +172,10 @@ test('timelines and objects come out whole and once, whenever the program is kil
   await running.exited;
 
   expect(got()).toEqual(wanted());
-  const named = written(dir).flatMap(({ api, resources = [] }) =>
-    api?.operation?.startsWith('incident') === true ? resources.map(({ uid }) => uid) : [],
-  );
-  const past = written(dir).filter(({ metadata }) => metadata.log_name === 'past');
-  expect(new Set(named).size).toBeGreaterThan(5);
-  expect(new Set(past.map(({ metadata }) => metadata.correlation_uid))).toEqual(new Set(named));
+  expect(new Set(named()).size).toBeGreaterThan(5);
+  expect(new Set(past())).toEqual(new Set(named()));
   for (const id of touched.investigations) {
-    expect(lastOf('findings', id)?.unmapped?.evidence).toEqual(evidence(id));
+    expect(evidenceIn(id)).toEqual(evidence(id));
     const told = written(dir).filter(({ metadata }) => metadata.correlation_uid === id);
     expect(told.map((event) => event.activity_name)).toEqual(
       told.map((_, at) => (at === 0 ? 'Create' : 'Update')),
