@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import type { NewPage } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
-import { leafHash } from './merkle.ts';
+import { emptyRoot, hashBytes, leafHash } from './merkle.ts';
 
 /** A page as far as its records need it. */
 type RecordsPage = Pick<NewPage, 'body' | 'items' | 'kept' | 'slices'>;
@@ -21,4 +21,30 @@ export function keptRecords({ body, items, kept, slices }: RecordsPage): readonl
 /** The leaf of a record: that of the entry that is the SHA-256 of its bytes. */
 export function recordLeaf(record: Uint8Array): Buffer {
   return leafHash(hash('sha256', record, 'buffer'));
+}
+
+const leaf = Buffer.alloc(1 + hashBytes);
+const node = Buffer.alloc(1 + 2 * hashBytes);
+node[0] = 1;
+
+/**
+ * Root of the tree over the records. This is most of what an event costs an archive, so hashes pass
+ * as Latin-1 text: a Buffer for each would cost more than hashing does.
+ */
+export function recordsRoot(records: readonly Uint8Array[]): Buffer {
+  let row = records.map((record) => {
+    leaf.write(hash('sha256', record, 'latin1'), 1, 'latin1');
+    return hash('sha256', leaf, 'latin1');
+  });
+  while (row.length > 1) {
+    const above: string[] = [];
+    for (let i = 0; i + 1 < row.length; i += 2) {
+      node.write(row[i] ?? '', 1, 'latin1');
+      node.write(row[i + 1] ?? '', 1 + hashBytes, 'latin1');
+      above.push(hash('sha256', node, 'latin1'));
+    }
+    if (row.length % 2 === 1) above.push(row.at(-1) ?? '');
+    row = above;
+  }
+  return row[0] === undefined ? emptyRoot : Buffer.from(row[0], 'latin1');
 }

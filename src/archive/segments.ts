@@ -10,12 +10,11 @@
 
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
+import { constants, zstdCompress, zstdDecompressSync } from 'node:zlib';
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
 
 const compress = promisify(zstdCompress);
-const decompress = promisify(zstdDecompress);
 const level = 3;
 
 const skippable = 0x184d2a50;
@@ -85,7 +84,7 @@ export interface ArchivedPage extends KeptRecords {
  * Reads a page from the bytes of its range. Throws a SyntaxError where they are not what the entry
  * says.
  */
-export async function readPage(entry: PageEntry, range: Uint8Array): Promise<ArchivedPage> {
+export function readPage(entry: PageEntry, range: Uint8Array): ArchivedPage {
   const { body, uids } = entry;
   if (range.length !== pageRange(entry).length) throw new SyntaxError('the segment ends too early');
   const tail = Buffer.from(range.subarray(body.length));
@@ -94,16 +93,20 @@ export async function readPage(entry: PageEntry, range: Uint8Array): Promise<Arc
   if (!isFramed || hash('sha256', content, 'hex') !== uids.sha256) {
     throw new SyntaxError('the uids behind the body are not what the entry says');
   }
-  const bytes = await decompressed(range.subarray(0, body.length), body.bytes);
+  const bytes = decompressed(range.subarray(0, body.length), body.bytes);
   if (bytes.length !== body.bytes || hash('sha256', bytes, 'hex') !== body.sha256) {
     throw new SyntaxError('the body is not what the entry says');
   }
   return { body: bytes, ...decodeKept(content, entry) };
 }
 
-async function decompressed(frame: Uint8Array, bytesMax: number): Promise<Buffer> {
+function decompressed(frame: Uint8Array, bytesMax: number): Buffer {
   try {
-    return await decompress(frame, { maxOutputLength: Math.max(bytesMax, 1) });
+    // In one piece, and here: on another thread most pages would cost more than they take.
+    return zstdDecompressSync(frame, {
+      maxOutputLength: Math.max(bytesMax, 1),
+      chunkSize: Math.max(bytesMax, 64),
+    });
   } catch (error) {
     throw new SyntaxError('the body cannot be decompressed', { cause: error });
   }

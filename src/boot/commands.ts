@@ -22,6 +22,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   checkpoint: async () => (await import('../commands/checkpoint.ts')).checkpoint,
   backfill: async () => (await import('../commands/backfill.ts')).backfill,
   'dead-letters': async () => (await import('../commands/dead-letters.ts')).deadLetters,
+  archive: async () => (await import('../commands/archive.ts')).archive,
   tap: async () => (await import('../commands/tap.ts')).tap,
   webhooks: async () => (await import('../commands/webhooks.ts')).webhooks,
   sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,

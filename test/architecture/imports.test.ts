@@ -99,6 +99,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/terminal',
     'src/upstream',
     'src/hold',
+    'src/objects',
+    'src/archive',
     'formats',
     'connectors',
     'src/fetch',

@@ -74,8 +74,8 @@ describe('segments', () => {
       return segment.subarray(from, from + length);
     };
 
-    expect(await readPage(first, rangeOf(first))).toEqual({ ...whole, uids: Buffer.from(uids) });
-    expect(await readPage(second, rangeOf(second))).toEqual({
+    expect(readPage(first, rangeOf(first))).toEqual({ ...whole, uids: Buffer.from(uids) });
+    expect(readPage(second, rangeOf(second))).toEqual({
       ...part,
       uids: Buffer.from(part.uids),
     });
@@ -86,7 +86,7 @@ describe('segments', () => {
     const none = { body: Buffer.alloc(0), uids: new Uint8Array(0), kept: null };
     const [entry, bytes] = await anEntry(none, 0);
 
-    const read = await readPage({ ...entry, records: 0, kept: 0 }, bytes);
+    const read = readPage({ ...entry, records: 0, kept: 0 }, bytes);
 
     expect(read.body).toHaveLength(0);
   });
@@ -98,17 +98,18 @@ describe('segments', () => {
     for (let at = 0; at < bytes.length; at += 1) {
       const bad = Buffer.from(bytes);
       bad[at] = (bad[at] ?? 0) ^ 0x80;
-      const read = await readPage(entry, bad).catch((error: unknown) => error);
-      if (!(read instanceof SyntaxError) && !(read as ArchivedPage).body.equals(body)) {
-        lies.push(`byte ${at}`);
+      try {
+        if (!readPage(entry, bad).body.equals(body)) lies.push(`byte ${at}`);
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
       }
     }
 
     expect(lies).toEqual([]);
-    await expect(readPage(entry, bytes.subarray(0, -1))).rejects.toThrow(SyntaxError);
-    await expect(
+    expect(() => readPage(entry, bytes.subarray(0, -1))).toThrow(SyntaxError);
+    expect(() =>
       readPage({ ...entry, body: { ...entry.body, bytes: body.length - 1 } }, bytes),
-    ).rejects.toThrow(SyntaxError);
+    ).toThrow(SyntaxError);
   });
 });
 

@@ -1,0 +1,75 @@
+// An archive as it is read: its objects by what they are, taken apart but not believed. Whoever
+// reads decides what an object that is missing or in another form means to it; a store that cannot
+// be reached is an ExportError and means nothing about the archive. What must stay true: nothing
+// here writes, and no name that an entry gives leads to an object of another kind.
+
+import type { ObjectRange, ObjectStore } from '../objects/store.ts';
+import { decodeTile, parseTilePath, type Tile, tilePath, tileWidth } from './tiles.ts';
+
+/** Names of objects that an entry may give, by what they are. */
+const namePatterns = {
+  segment: /^segments\/\d{4}\/\d\d\/\d\d\/\d{20}\.zst$/,
+  checkpoint: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.note$/,
+} as const;
+
+/** What an entry names an object as. */
+export type NamedObject = keyof typeof namePatterns;
+
+/** Reads the objects of an archive. */
+export class ArchiveReader {
+  readonly store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.store = store;
+  }
+
+  /** An object's bytes, or so much of a range as there is; null where it is not there. */
+  async read(name: string, range?: ObjectRange): Promise<Uint8Array | null> {
+    return (await this.store.read(name, range))?.body ?? null;
+  }
+
+  /** An object that an entry names; null where it is not there. Throws a SyntaxError for a name of another kind. */
+  async named(kind: NamedObject, name: string, range?: ObjectRange): Promise<Uint8Array | null> {
+    if (!namePatterns[kind].test(name)) throw new SyntaxError(`no ${kind} has that name`);
+    return await this.read(name, range);
+  }
+
+  /**
+   * The hashes of a tile, or of a wider one that has taken its place; null where there is none.
+   * Throws a SyntaxError for one of a wrong length.
+   */
+  async tile(tile: Tile): Promise<readonly Buffer[] | null> {
+    const found = await this.#widest(tile);
+    if (found === null) return null;
+    return decodeTile(found.bytes, found.width).slice(0, tile.width);
+  }
+
+  /** A bundle's bytes and how many entries they hold: of it, or of a wider one in its place. */
+  async bundle(index: number, width: number) {
+    return await this.#widest({ level: 'entries', index, width });
+  }
+
+  /** Partial tiles may go once a wider one is there. */
+  async #widest(
+    tile: Tile,
+  ): Promise<{ readonly bytes: Uint8Array; readonly width: number } | null> {
+    const full = { ...tile, width: tileWidth };
+    for (const one of tile.width === tileWidth ? [full] : [tile, full]) {
+      const bytes = await this.read(tilePath(one));
+      if (bytes !== null) return { bytes, width: one.width };
+    }
+    for await (const width of this.widthsOf(tile)) {
+      const bytes = width > tile.width ? await this.read(tilePath({ ...tile, width })) : null;
+      if (bytes !== null) return { bytes, width };
+    }
+    return null;
+  }
+
+  /** The widths in which a tile or bundle is there. */
+  async *widthsOf({ level, index }: Pick<Tile, 'level' | 'index'>): AsyncGenerator<number> {
+    for await (const { name } of this.store.list(tilePath({ level, index, width: tileWidth }))) {
+      const tile = parseTilePath(name);
+      if (tile?.index === index) yield tile.width;
+    }
+  }
+}

@@ -1,0 +1,85 @@
+// What the entries of each stream tell, added up: pages, records and days, and the gaps that sluice
+// itself has told of. A gap is no break: the archive says rightly what could not be had.
+
+import type { PageEntry } from '../entries.ts';
+import type { Break, Gap, StreamDay, StreamReport } from './findings.ts';
+
+/** Conditions by which sluice tells that records may be missing, and what shows that it has ended. */
+const gapConditions: Readonly<Record<string, 'never' | 'heard' | 'answered'>> = {
+  'source.gap': 'never',
+  'source.gap_suspected': 'never',
+  'source.paging_suspected': 'never',
+  'source.parents_full': 'never',
+  'source.scope_lost': 'answered',
+  'source.silent': 'heard',
+};
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** Adds up the pages of all streams. */
+export class StreamAccounts {
+  readonly #streams = new Map<string, StreamReport>();
+  readonly #gaps: Mutable<Gap>[] = [];
+  /** Gaps that may still end: by stream and by what ends them. */
+  readonly #open = new Map<string, Mutable<Gap>[]>();
+
+  get streams(): readonly StreamReport[] {
+    return [...this.#streams.values()].toSorted((a, b) => (a.stream < b.stream ? -1 : 1));
+  }
+
+  get gaps(): readonly Gap[] {
+    return this.#gaps;
+  }
+
+  /** A page of a stream; `told`: what its records of conditions say, as far as they were read. */
+  take(index: number, entry: PageEntry, told: ReadonlyMap<string, string>): void {
+    const { stream, fetched_at: at, conditions = [], answer, kept, seq } = entry;
+    const account = this.#accountOf(stream, at);
+    const day = dayOf(account, at);
+    account.pages += 1;
+    account.records += kept;
+    account.last = at;
+    day.pages += 1;
+    day.records += kept;
+    if (answer !== undefined) account.answers += 1;
+    if (answer !== undefined && answer.status < 300) this.#end(stream, 'answered');
+    if (conditions.includes('source.heard')) this.#end(stream, 'heard');
+    for (const condition of conditions.filter((one) => Object.hasOwn(gapConditions, one))) {
+      const gap = { index, stream, seq, at, what: told.get(condition) ?? condition, isOpen: true };
+      day.gaps += 1;
+      this.#gaps.push(gap);
+      const key = `${gapConditions[condition]} ${stream}`;
+      this.#open.set(key, [...(this.#open.get(key) ?? []), gap]);
+    }
+  }
+
+  /** A break, on the day of its stream's last page. */
+  mark({ stream }: Break): void {
+    const account = stream === null ? undefined : this.#streams.get(stream);
+    if (account !== undefined) dayOf(account, account.last).breaks += 1;
+  }
+
+  #end(stream: string, how: string): void {
+    const key = `${how} ${stream}`;
+    for (const gap of this.#open.get(key) ?? []) gap.isOpen = false;
+    this.#open.delete(key);
+  }
+
+  #accountOf(stream: string, at: string): StreamReport {
+    const known = this.#streams.get(stream);
+    if (known !== undefined) return known;
+    const days = new Map<string, StreamDay>();
+    const made = { stream, pages: 0, answers: 0, records: 0, first: at, last: at, days };
+    this.#streams.set(stream, made);
+    return made;
+  }
+}
+
+function dayOf({ days }: StreamReport, at: string): StreamDay {
+  const name = at.slice(0, 10);
+  const known = days.get(name);
+  if (known !== undefined) return known;
+  const made = { pages: 0, records: 0, gaps: 0, breaks: 0 };
+  days.set(name, made);
+  return made;
+}

@@ -1,0 +1,210 @@
+// What each entry says, against what it speaks of: a page against its body and its stream, a
+// segment against its bytes, an older checkpoint against the tree. Entries come in the log's order.
+// What must stay true: one that is damaged is told with its place, and nothing is concluded from it.
+
+import { hash } from 'node:crypto';
+import { ExportError, errorText } from '../../contracts/errors.ts';
+import { isObject, type Json } from '../../contracts/json.ts';
+import { type Entry, type PageEntry, parseEntry } from '../entries.ts';
+import { type NodeHashes, rootAt } from '../merkle.ts';
+import { parseVkey } from '../note.ts';
+import type { ArchiveReader } from '../reader.ts';
+import { pageRange } from '../segments.ts';
+import type { StreamAccounts } from './accounts.ts';
+import { StreamChains } from './chains.ts';
+import type { Break } from './findings.ts';
+import { checkedPage, SegmentReading } from './page-bodies.ts';
+import type { FoundEntry } from './proven-log.ts';
+import type { LogKeys } from './signatures.ts';
+
+/** What entries are checked with. */
+export interface EntryMeans {
+  readonly reader: ArchiveReader;
+  /** Of the tree as far as it was walked. */
+  readonly hashes: NodeHashes;
+  readonly keys: LogKeys;
+  /** Of `archive.json`, as it stands there. */
+  readonly manifestSha256: string;
+  readonly accounts: StreamAccounts;
+  /** True for pages read at a time that was asked for: bodies of others are not looked at. */
+  readonly isAsked: (at: string) => boolean;
+  readonly found: (one: Break) => Break;
+}
+
+type EntryOf<T extends Entry['t']> = Extract<Entry, { readonly t: T }>;
+
+/** The segment that pages are read from, and what is known of it. */
+interface OpenSegment {
+  readonly index: number;
+  /** Null where its entry is damaged. */
+  readonly entry: EntryOf<'segment'> | null;
+  readonly reading: SegmentReading;
+  isRead: boolean;
+  isBroken: boolean;
+}
+
+/** Checks entry by entry. */
+export class EntryChecks {
+  readonly #means: EntryMeans;
+  readonly #chains: StreamChains;
+  #segment: OpenSegment | null = null;
+  pages = 0;
+  records = 0;
+  bodyBytes = 0;
+  checkpoints = 0;
+  /** Object of the checkpoint that an entry named last. */
+  lastKept: string | null = null;
+
+  constructor(means: EntryMeans) {
+    this.#means = means;
+    this.#chains = new StreamChains(means.found);
+  }
+
+  /** The next entry of the log. */
+  async take({ index, leaf, bytes, isProven }: FoundEntry): Promise<void> {
+    if (leaf !== null && !isProven) this.#lose(index, leaf, bytes);
+    if (leaf === null || bytes === null || !isProven) return;
+    const entry = parsed(bytes);
+    if (entry === null) {
+      this.#break(index, 'the entry is none that this version knows');
+      return;
+    }
+    switch (entry.t) {
+      case 'page':
+        this.#chains.take(index, leaf, entry);
+        return await this.#page(index, entry);
+      case 'segment':
+        await this.end();
+        this.#open(entry.object, index, entry);
+        return;
+      case 'checkpoint':
+        return await this.#checkpoint(index, entry);
+      case 'start':
+        if (entry.archive === this.#means.manifestSha256) return;
+        this.#break(index, 'archive.json is not what the entry says', 'archive.json');
+        return;
+      case 'key':
+        this.#key(index, entry);
+        return;
+      case 'stop':
+      case 'config':
+        return;
+    }
+  }
+
+  /** Looks at what can only be judged when the last page of a segment was read. */
+  async end(): Promise<void> {
+    const segment = this.#segment;
+    this.#segment = null;
+    if (segment === null || segment.entry === null || !segment.isRead) return;
+    const flaw = await segment.reading.flaw(segment.entry);
+    // What a page has told already is where the damage is.
+    if (flaw !== null && !segment.isBroken) this.#break(segment.index, flaw, segment.entry.object);
+  }
+
+  #break(index: number, what: string, object: string | null = null): void {
+    this.#means.found({ index, stream: null, seq: null, object, what });
+  }
+
+  /** An entry that is not what the tree says, or is gone with its bundle. */
+  #lose(index: number, leaf: Buffer, bytes: Buffer | null): void {
+    const { found } = this.#means;
+    const damaged = bytes === null ? null : parsed(bytes);
+    const page = damaged?.t === 'page' ? damaged : null;
+    const what = 'the entry is not the one that the signed tree has there';
+    const at = { index, object: null, what, stream: page?.stream ?? null, seq: page?.seq ?? null };
+    const told = bytes === null ? null : found(at);
+    this.#chains.lose(leaf, {
+      index,
+      name(stream, seq) {
+        if (told !== null) Object.assign(told, { stream, seq });
+        else found({ ...at, stream, seq, what: 'the entry is gone with its bundle' });
+      },
+    });
+  }
+
+  #open(object: string, index: number, entry: OpenSegment['entry']): OpenSegment {
+    const reading = new SegmentReading(this.#means.reader, object);
+    this.#segment = { index, entry, reading, isRead: false, isBroken: false };
+    return this.#segment;
+  }
+
+  async #page(index: number, entry: PageEntry): Promise<void> {
+    const { accounts, isAsked, found } = this.#means;
+    if (!isAsked(entry.fetched_at)) return;
+    this.pages += 1;
+    this.records += entry.kept;
+    let told: ReadonlyMap<string, string> = new Map();
+    const { stream, seq, body } = entry;
+    let segment = this.#segment;
+    if (segment?.reading.object !== body.segment) {
+      await this.end();
+      segment = this.#open(body.segment, index, null);
+    }
+    segment.isRead = true;
+    try {
+      const page = checkedPage(entry, await segment.reading.take(pageRange(entry)));
+      this.bodyBytes += page.body.length;
+      if (entry.conditions !== undefined) told = messagesOf(page.records);
+    } catch (error) {
+      if (error instanceof ExportError) throw error;
+      segment.isBroken = true;
+      found({ index, stream, seq, object: body.segment, what: errorText(error) });
+    }
+    accounts.take(index, entry, told);
+  }
+
+  async #checkpoint(index: number, entry: EntryOf<'checkpoint'>): Promise<void> {
+    const { reader, keys, hashes } = this.#means;
+    this.lastKept = entry.object;
+    this.checkpoints += 1;
+    try {
+      if (entry.size > index) throw new SyntaxError('the entry tells of a checkpoint to come');
+      const root = (await rootAt(entry.size, hashes)).toString('hex');
+      if (root !== entry.root)
+        throw new SyntaxError('the entry has another root than the tree had');
+      const bytes = await reader.named('checkpoint', entry.object);
+      if (bytes === null) throw new SyntaxError('the kept checkpoint is missing');
+      if (hash('sha256', bytes, 'hex') !== entry.sha256) {
+        throw new SyntaxError('the kept checkpoint is not what its entry says');
+      }
+      const { size, root: signed } = keys.open(bytes);
+      if (size === entry.size && Buffer.from(signed).toString('hex') === root) return;
+      throw new SyntaxError('the kept checkpoint is of another tree');
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      this.#break(index, error.message, entry.object);
+    }
+  }
+
+  #key(index: number, { vkey }: EntryOf<'key'>): void {
+    try {
+      this.#means.keys.add(parseVkey(vkey), index);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      this.#break(index, error.message);
+    }
+  }
+}
+
+function parsed(bytes: Buffer): Entry | null {
+  try {
+    return parseEntry(bytes);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** What records of conditions say, by condition. */
+function messagesOf(records: readonly Uint8Array[]): ReadonlyMap<string, string> {
+  return new Map(
+    records.flatMap((record) => {
+      const parsed = JSON.parse(Buffer.from(record).toString('utf8')) as Json;
+      const { condition, message } = isObject(parsed) ? parsed : {};
+      return typeof condition === 'string' && typeof message === 'string'
+        ? [[condition, message] as const]
+        : [];
+    }),
+  );
+}

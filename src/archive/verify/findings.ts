@@ -1,0 +1,77 @@
+// What a verification finds, as everybody gets it: the command, its JSON and its page.
+
+import type { Verifier } from '../note.ts';
+
+/** Something that is not as the signed log says, and where. */
+export interface Break {
+  /** The entry's index in the log; null where no single entry is concerned. */
+  readonly index: number | null;
+  /** The last entry concerned, where there are several in a row. */
+  readonly through?: number;
+  readonly stream: string | null;
+  /** The entry's number within its stream. */
+  readonly seq: number | null;
+  /** The object concerned, by its name in the archive. */
+  readonly object: string | null;
+  readonly what: string;
+}
+
+/** Something that sluice could not have, and said so at the time: the archive tells of it rightly. */
+export interface Gap {
+  readonly index: number;
+  readonly stream: string;
+  readonly seq: number;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly what: string;
+  /** False where a later entry shows that it has ended. */
+  readonly isOpen: boolean;
+}
+
+/** What one day of a stream holds. */
+export interface StreamDay {
+  pages: number;
+  records: number;
+  gaps: number;
+  breaks: number;
+}
+
+/** One stream, as far as it was read. */
+export interface StreamReport {
+  readonly stream: string;
+  pages: number;
+  /** Answers of upstream among them. */
+  answers: number;
+  records: number;
+  /** When the first and the last page were read, RFC 3339. */
+  first: string;
+  last: string;
+  /** By day (UTC) on which pages were read. */
+  readonly days: Map<string, StreamDay>;
+}
+
+/** What was found of an archive. */
+export interface Report {
+  readonly place: string;
+  readonly origin: string;
+  /** Entries under the newest checkpoint. */
+  readonly size: number;
+  /** Root of the tree, base64. */
+  readonly root: string;
+  /** Keys that have signed the newest checkpoint. */
+  readonly signedBy: readonly Verifier[];
+  /** Older checkpoints that were checked against the tree. */
+  readonly checkpoints: number;
+  readonly pages: number;
+  readonly records: number;
+  /** Bodies of pages that were read, in bytes as upstream sent them. */
+  readonly bodyBytes: number;
+  readonly streams: readonly StreamReport[];
+  readonly gaps: readonly Gap[];
+  /** In the order of the log. */
+  readonly breaks: readonly Break[];
+  /** Found beyond as many as are listed. */
+  readonly breaksOmitted: number;
+  /** What a reader has to know of what was not, or cannot be, checked. */
+  readonly remarks: readonly string[];
+}

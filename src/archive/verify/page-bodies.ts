@@ -1,0 +1,96 @@
+// Bodies of pages against their entries. A segment is read once, from its beginning to its end, in
+// windows; its own hash finds what no page's hash can, since compressed bytes hold bits that say
+// nothing. What must stay true: memory is bounded by a window and the page that is looked at.
+
+import { createHash } from 'node:crypto';
+import { cutRecords } from '../../tools/record-list.ts';
+import type { PageEntry } from '../entries.ts';
+import type { ArchiveReader } from '../reader.ts';
+import { keptRecords, recordsRoot } from '../records.ts';
+import { type ArchivedPage, readPage } from '../segments.ts';
+
+/** What the entry of a segment says of it. */
+interface SegmentFacts {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+const nothing = new Uint32Array(0);
+const noRecords = { starts: nothing, ends: nothing, length: 0, exact: true };
+const windowBytes = 4 * 1024 * 1024;
+
+/** Reads one segment. */
+export class SegmentReading {
+  readonly object: string;
+  readonly #reader: ArchiveReader;
+  readonly #digest = createHash('sha256');
+  /** What was read and not yet taken, from byte `#from` on. */
+  #bytes: Uint8Array = new Uint8Array(0);
+  #from = 0;
+  #state: 'reading' | 'ended' | 'missing' = 'reading';
+
+  constructor(reader: ArchiveReader, object: string) {
+    this.#reader = reader;
+    this.object = object;
+  }
+
+  /** The bytes of a page, the one behind those taken before. Throws a SyntaxError. */
+  async take({ from, length }: { readonly from: number; readonly length: number }) {
+    if (from < this.#from) throw new SyntaxError('the page does not lie behind the one before it');
+    while (this.#from + this.#bytes.length < from + length && this.#state === 'reading') {
+      await this.#more(from);
+    }
+    if (this.#state === 'missing') throw new SyntaxError('the segment is missing');
+    const bytes = this.#bytes.subarray(from - this.#from, from - this.#from + length);
+    this.#bytes = this.#bytes.subarray(Math.min(from - this.#from + length, this.#bytes.length));
+    this.#from = from + length;
+    return bytes;
+  }
+
+  /** Reads to the end. What is wrong with the whole; null: nothing. */
+  async flaw({ bytes, sha256 }: SegmentFacts): Promise<string | null> {
+    while (this.#state === 'reading') await this.#more(Number.POSITIVE_INFINITY);
+    if (this.#state === 'missing') return 'the segment is missing';
+    const is = this.#from + this.#bytes.length;
+    if (is !== bytes) return `the segment has ${is} bytes, not ${bytes}`;
+    return this.#digest.digest('hex') === sha256 ? null : 'the segment is not what its entry says';
+  }
+
+  /** Reads a window; what lies before `needed` is let go. */
+  async #more(needed: number): Promise<void> {
+    const at = this.#from + this.#bytes.length;
+    const range = { from: at, length: windowBytes };
+    const read = await this.#reader.named('segment', this.object, range);
+    if (read === null) this.#state = 'missing';
+    else if (read.length === 0) this.#state = 'ended';
+    if (read === null || read.length === 0) return;
+    this.#digest.update(read);
+    const kept = this.#bytes.subarray(
+      Math.min(Math.max(0, needed - this.#from), this.#bytes.length),
+    );
+    this.#from = at - kept.length;
+    this.#bytes = kept.length === 0 ? read : Buffer.concat([kept, read]);
+  }
+}
+
+/** A page that is what its entry says. */
+export interface CheckedPage extends ArchivedPage {
+  /** Those that were kept. */
+  readonly records: readonly Uint8Array[];
+}
+
+/** Checks a page against its entry. Throws a SyntaxError that says what is wrong. */
+export function checkedPage(entry: PageEntry, range: Uint8Array): CheckedPage {
+  const page = readPage(entry, range);
+  // An answer without records may be anything: an error's text, or nothing at all.
+  const slices = entry.records === 0 ? noRecords : cutRecords(page.body, entry.items);
+  if (slices.length !== entry.records) {
+    throw new SyntaxError(`the body has ${slices.length} records, not ${entry.records}`);
+  }
+  const records = keptRecords({ ...page, items: entry.items, slices });
+  const root = recordsRoot(records).toString('hex');
+  if (records.length !== entry.events.count || root !== entry.events.root) {
+    throw new SyntaxError('the records of the body are not those that the entry proves');
+  }
+  return { ...page, records };
+}

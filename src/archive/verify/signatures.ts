@@ -1,0 +1,65 @@
+// Who has signed what: the log's keys in their order, and its checkpoints. The first key stands in
+// archive.json, each further one in an entry, and the first checkpoint over that entry is signed by
+// the key before it as well. So trust goes from a key that the reader has to every later one. Back
+// to earlier ones it needs no signature: the tree itself, signed by a trusted key, names them.
+
+import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
+import { openNote, parseNote, type Verifier } from '../note.ts';
+
+/** A key, and from which entry on it signs. */
+interface LogKey {
+  readonly key: Verifier;
+  /** Index of its entry; -1 for the first key, which has none. */
+  readonly index: number;
+  /** True where a checkpoint over its entry is signed by the key before, too. */
+  isHandedOn: boolean;
+}
+
+/** The keys of a log, as far as its entries were read. */
+export class LogKeys {
+  readonly #keys: LogKey[];
+
+  constructor(first: Verifier) {
+    this.#keys = [{ key: first, index: -1, isHandedOn: false }];
+  }
+
+  /** A further key, of the entry at `index`. */
+  add(key: Verifier, index: number): void {
+    this.#keys.push({ key, index, isHandedOn: false });
+  }
+
+  /**
+   * A checkpoint as its key has signed it. Throws a SyntaxError where it is none, or is not signed by
+   * the key that signs at its size.
+   */
+  open(bytes: Uint8Array): Checkpoint & { readonly by: readonly Verifier[] } {
+    const { text } = parseNote(bytes);
+    const checkpoint = parseCheckpoint(text);
+    const place = this.#keys.findLastIndex(({ index }) => index < checkpoint.size);
+    const current = this.#keys[place];
+    const before = this.#keys[place - 1];
+    if (current === undefined) throw new SyntaxError('no key signs at that size');
+    if (checkpoint.origin !== current.key.name) {
+      throw new SyntaxError(`the checkpoint is of another log, ${checkpoint.origin}`);
+    }
+    const { by } = openNote(
+      bytes,
+      before === undefined ? [current.key] : [current.key, before.key],
+    );
+    if (!by.includes(current.key)) {
+      throw new SyntaxError('the checkpoint is signed by a key that had been replaced');
+    }
+    if (before !== undefined && by.includes(before.key)) current.isHandedOn = true;
+    return { ...checkpoint, by };
+  }
+
+  /** Why the keys that a reader trusts do not lead to the newest one; null: they do. */
+  whyUntrusted(trusted: readonly Verifier[]): string | null {
+    const isGiven = ({ key }: LogKey) => trusted.some(({ vkey }) => vkey === key.vkey);
+    const from = this.#keys.findLastIndex(isGiven);
+    if (from < 0) return 'the log has none of the keys that were given';
+    const missing = this.#keys.slice(from + 1).find(({ isHandedOn }) => !isHandedOn);
+    if (missing === undefined) return null;
+    return `no checkpoint hands on from the given key to ${missing.key.vkey}, the key of entry ${missing.index}`;
+  }
+}

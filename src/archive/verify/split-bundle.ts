@@ -1,0 +1,62 @@
+// The entries of a bundle that may be damaged. Where its lengths do not lead to the entries that
+// the tree knows, the next entry is looked for by how entries begin, so that one flipped bit in a
+// length hides no entry but at most its own.
+
+import { leafHash } from '../merkle.ts';
+
+const lengthBytes = 2;
+const opening = Buffer.from('{"t":');
+/** Places looked at: no JSON has an opening within it that is not an entry's, but damaged JSON may. */
+const endsMax = 4;
+
+/** Bytes in the place of an entry. */
+export interface SplitEntry {
+  readonly bytes: Buffer;
+  /** The length that stands before it. */
+  readonly told: number;
+}
+
+/** What stands in a bundle, in order. `leaves`: the hashes of its entries, where they are known. */
+export function splitBundle(
+  bundle: Uint8Array,
+  leaves: readonly (Buffer | null)[],
+): readonly SplitEntry[] {
+  const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength);
+  const entries: SplitEntry[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = endOfEntry(bytes, at, leaves.slice(entries.length, entries.length + 2));
+    const told = at + lengthBytes <= bytes.length ? bytes.readUInt16BE(at) : 0;
+    entries.push({ bytes: bytes.subarray(Math.min(at + lengthBytes, end), end), told });
+    at = end;
+  }
+  return entries;
+}
+
+/** Where the entry at `at` ends: by its length, or where that is damaged by its hash or the next. */
+function endOfEntry(
+  bytes: Buffer,
+  at: number,
+  [leaf = null, next = null]: readonly (Buffer | null)[],
+): number {
+  const from = at + lengthBytes;
+  const told = from <= bytes.length ? from + bytes.readUInt16BE(at) : bytes.length;
+  const isEntry = (start: number, end: number, hash: Buffer | null) =>
+    hash !== null && end <= bytes.length && leafHash(bytes.subarray(start, end)).equals(hash);
+  const isNext = (end: number) => {
+    const start = end + lengthBytes;
+    if (start > bytes.length) return end === bytes.length && next === null;
+    return isEntry(start, start + bytes.readUInt16BE(end), next);
+  };
+  if (leaf === null || isEntry(from, told, leaf)) return Math.min(told, bytes.length);
+  const ends = [...endsFrom(bytes, from).take(endsMax)];
+  const end = ends.find((one) => isEntry(from, one, leaf)) ?? [told, ...ends].find(isNext);
+  return Math.min(end ?? told, bytes.length);
+}
+
+/** Places where another entry may begin, and the end. */
+function* endsFrom(bytes: Buffer, from: number): Generator<number> {
+  for (let at = bytes.indexOf(opening, from); at >= 0; at = bytes.indexOf(opening, at + 1)) {
+    if (at - lengthBytes >= from) yield at - lengthBytes;
+  }
+  yield bytes.length;
+}

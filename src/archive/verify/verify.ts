@@ -1,0 +1,303 @@
+// Proves an archive from its objects alone: no config, no state, no network but to where it lies.
+// One pass in the order of the log, from the tree (proven-log.ts) to what its entries say of each
+// other and of bodies (entry-checks.ts). What must stay true: whatever is not as the signed log
+// says becomes a break with its place, and the walk goes on behind it; only an archive that cannot
+// be read at all ends it. Nothing is believed because it looks whole: in the end a key that the
+// reader gave has to have signed the root that everything led to.
+
+import { hash } from 'node:crypto';
+import { ExportError } from '../../contracts/errors.ts';
+import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
+import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
+import { emptyRoot, rootAt } from '../merkle.ts';
+import { parseNote, parseVkey, type Verifier } from '../note.ts';
+import type { ArchiveReader } from '../reader.ts';
+import { tileOf, tilePath, tileWidth } from '../tiles.ts';
+import { StreamAccounts } from './accounts.ts';
+import { EntryChecks } from './entry-checks.ts';
+import type { Break, Report } from './findings.ts';
+import { ProvenLog } from './proven-log.ts';
+import { LogKeys } from './signatures.ts';
+import { splitBundle } from './split-bundle.ts';
+
+/** What is asked of a verification. */
+export interface VerifyOptions {
+  /** Keys that the reader trusts, not from the archive. */
+  readonly trusted: readonly Verifier[];
+  /** An older checkpoint of the log, as a signed note from elsewhere. */
+  readonly since?: Uint8Array;
+  /** Bodies of pages read in this time, in epoch milliseconds; the tree is proven as a whole. */
+  readonly from?: number;
+  readonly to?: number;
+  /** Told now and then how many of the entries were looked at, and how many there are. */
+  readonly progress?: (done: number, of: number) => void;
+}
+
+/** Breaks listed; of an archive with more it is known that it is broken. */
+const breaksMax = 10_000;
+
+/** A checkpoint as it was found. */
+interface Head {
+  /** Null where there is none at all. */
+  readonly bytes: Uint8Array | null;
+  readonly checkpoint: Checkpoint;
+}
+
+/** Proves an archive. Throws an ExportError where it cannot be read. */
+export async function verifyArchive(
+  reader: ArchiveReader,
+  options: VerifyOptions,
+): Promise<Report> {
+  return await new Verification(reader, options).run();
+}
+
+class Verification {
+  readonly #reader: ArchiveReader;
+  readonly #options: VerifyOptions;
+  readonly #breaks: Break[] = [];
+  readonly #remarks: string[] = [];
+  readonly #accounts = new StreamAccounts();
+  #signedBy: readonly Verifier[] = [];
+  #omitted = 0;
+
+  constructor(reader: ArchiveReader, options: VerifyOptions) {
+    this.#reader = reader;
+    this.#options = options;
+  }
+
+  async run(): Promise<Report> {
+    const manifest = await this.#reader.read(manifestPath);
+    const head = await this.#head(manifest !== null);
+    const keys = await this.#keys(manifest, head);
+    const { checkpoint } = head;
+    const found = (one: Break) => this.#found(one);
+    const log = new ProvenLog(this.#reader, checkpoint, (damage) =>
+      found({ ...damage, stream: null, seq: null }),
+    );
+    const checks = new EntryChecks({
+      ...{ reader: this.#reader, hashes: log.hashes, keys, accounts: this.#accounts, found },
+      manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
+      isAsked: (at) => this.#isAsked(at),
+    });
+    await this.#walk(log, checks, checkpoint.size);
+    this.#checkSignatures(head, keys);
+    await this.#checkNewer(head, keys, checks.lastKept);
+    await this.#checkBeyond(checkpoint.size);
+    return this.#report(head, checks);
+  }
+
+  async #walk(log: ProvenLog, checks: EntryChecks, size: number): Promise<void> {
+    const since = this.#since();
+    let done = 0;
+    for await (const entries of log.bundles()) {
+      done += entries.length;
+      if (since !== null && since.size <= done && since.size > done - entries.length) {
+        await this.#checkSince(since, log);
+      }
+      for (const entry of entries) await checks.take(entry);
+      this.#options.progress?.(done, size);
+    }
+    await checks.end();
+    if (since !== null && since.size > size) {
+      this.#break(
+        `the archive has ${size} entries, and had ${since.size} when the given checkpoint was signed: its end is missing, or an older state was put back`,
+        checkpointPath,
+      );
+    }
+  }
+
+  /** The newest checkpoint; where it is damaged the newest one that was kept stands in for it. */
+  async #head(isArchive: boolean): Promise<Head> {
+    const bytes = await this.#reader.read(checkpointPath);
+    const head = bytes === null ? null : headOf(bytes);
+    if (head !== null) return head;
+    const kept = await this.#newestKept();
+    if (bytes === null && kept === null && !isArchive) {
+      throw unreadable(this.#reader, 'there is no archive');
+    }
+    const what = bytes === null ? 'the checkpoint is missing' : 'the checkpoint is no signed note';
+    if (kept === null) {
+      this.#break(`${what}, and none was kept in checkpoints/: nothing is proven`, checkpointPath);
+      return { bytes: null, checkpoint: { origin: '', size: 0, root: emptyRoot } };
+    }
+    this.#break(what, checkpointPath);
+    this.#remarks.push(`it was proven under the checkpoint of ${kept.checkpoint.size} entries`);
+    return kept;
+  }
+
+  async #newestKept(): Promise<Head | null> {
+    let newest: string | null = null;
+    for await (const { name } of this.#reader.store.list('checkpoints/')) newest = name;
+    const bytes = newest === null ? null : await this.#reader.read(newest);
+    return bytes === null ? null : headOf(bytes);
+  }
+
+  async #keys(manifest: Uint8Array | null, { checkpoint }: Head): Promise<LogKeys> {
+    if (manifest === null) this.#break('archive.json is missing', manifestPath);
+    else {
+      try {
+        return new LogKeys(parseManifest(manifest).verifier);
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        if (await this.#isWritten(manifest, checkpoint.size)) {
+          throw unreadable(this.#reader, error.message);
+        }
+        this.#break(`archive.json is damaged: ${error.message}`, manifestPath);
+      }
+    }
+    const [first] = [...vkeysIn(manifest), ...this.#options.trusted];
+    if (first !== undefined) return new LogKeys(first);
+    throw unreadable(this.#reader, 'archive.json names no key, and none was given');
+  }
+
+  /** True where the log's first entry has `archive.json` just as it stands there. */
+  async #isWritten(manifest: Uint8Array, size: number): Promise<boolean> {
+    const bundle = await this.#reader.bundle(0, Math.min(size, tileWidth));
+    const [first] = bundle === null ? [] : splitBundle(bundle.bytes, []);
+    return first?.bytes.toString('utf8').includes(hash('sha256', manifest, 'hex')) ?? false;
+  }
+
+  #since(): Checkpoint | null {
+    const { since } = this.#options;
+    if (since === undefined) {
+      this.#remarks.push(
+        'a whole older state that was put back is consistent in itself: only a newer checkpoint from elsewhere (--since), a stamp or a witness shows it',
+      );
+      return null;
+    }
+    return parseCheckpoint(parseNote(since).text);
+  }
+
+  async #checkSince({ size, root }: Checkpoint, log: ProvenLog): Promise<void> {
+    if (Buffer.compare(await rootAt(size, log.hashes), root) === 0) return;
+    const what = `the first ${size} entries are not those of the given checkpoint: the log was written anew`;
+    this.#break(what, checkpointPath);
+  }
+
+  /** Who has signed the root: known only when the walk has found the log's keys. */
+  #checkSignatures({ bytes }: Head, keys: LogKeys): void {
+    const { since, trusted } = this.#options;
+    const told = (object: string | null, doing: () => unknown) => {
+      try {
+        doing();
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        this.#break(
+          object === null ? `the given checkpoint: ${error.message}` : error.message,
+          object,
+        );
+      }
+    };
+    if (bytes !== null) {
+      told(checkpointPath, () => {
+        this.#signedBy = keys.open(bytes).by;
+      });
+    }
+    if (since !== undefined) told(null, () => keys.open(since));
+    const why = keys.whyUntrusted(trusted);
+    if (why !== null) this.#break(why, checkpointPath);
+  }
+
+  /** Checkpoints that were kept since the last one that an entry names. */
+  async #checkNewer({ bytes, checkpoint }: Head, keys: LogKeys, after: string | null) {
+    let isKept = checkpoint.size === 0;
+    for await (const { name } of this.#reader.store.list('checkpoints/', after ?? '')) {
+      const kept = await this.#reader.read(name);
+      const size = Number(/(\d{20})\.note$/.exec(name)?.[1]);
+      if (kept === null || !(size >= checkpoint.size)) continue;
+      if (size === checkpoint.size) {
+        isKept = true;
+        if (bytes !== null && Buffer.compare(kept, bytes) === 0) continue;
+        this.#break('the kept copy of the newest checkpoint is another note', name);
+        continue;
+      }
+      const what = signedText(kept, keys)
+        ? `the checkpoint is an older one: one of ${size} entries was signed`
+        : 'the kept checkpoint is damaged, and newer than the checkpoint';
+      this.#break(what, name);
+    }
+    if (!isKept) {
+      this.#remarks.push('the newest checkpoint has no copy in checkpoints/ yet, as after a crash');
+    }
+  }
+
+  /** Entries that no checkpoint covers yet: a commit under way, or one broken off. */
+  async #checkBeyond(size: number): Promise<void> {
+    const { index, width } = tileOf('entries', size, size);
+    for await (const found of this.#reader.widthsOf({ level: 'entries', index })) {
+      if (found <= width) continue;
+      this.#remarks.push(
+        `entries beyond the checkpoint stand in ${tilePath({ level: 'entries', index, width: found })}: a commit under way, or one that was broken off, or the checkpoint is an older one`,
+      );
+      return;
+    }
+  }
+
+  #isAsked(at: string): boolean {
+    const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = this.#options;
+    const time = Date.parse(at);
+    return time >= from && time < to;
+  }
+
+  #break(what: string, object: string | null): void {
+    this.#found({ index: null, stream: null, seq: null, object, what });
+  }
+
+  #found(one: Break): Break {
+    if (this.#breaks.length < breaksMax) this.#breaks.push(one);
+    else this.#omitted += 1;
+    this.#accounts.mark(one);
+    return one;
+  }
+
+  #report({ checkpoint }: Head, checks: EntryChecks): Report {
+    const { origin, size, root } = checkpoint;
+    const { pages, records, bodyBytes, checkpoints } = checks;
+    const { streams, gaps } = this.#accounts;
+    return {
+      ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
+      ...{ root: Buffer.from(root).toString('base64'), streams, gaps, remarks: this.#remarks },
+      signedBy: this.#signedBy,
+      breaks: this.#breaks.toSorted((a, b) => (a.index ?? -1) - (b.index ?? -1)),
+      breaksOmitted: this.#omitted,
+    };
+  }
+}
+
+/** That no verdict can be given. */
+function unreadable({ store }: ArchiveReader, why: string): ExportError {
+  return new ExportError('sink_refused', `reading the archive at ${store.place}: ${why}`, {
+    next: 'Name the place where the archive lies, or read it with the version of sluice that wrote it.',
+  });
+}
+
+function headOf(bytes: Uint8Array): Head | null {
+  try {
+    return { bytes, checkpoint: parseCheckpoint(parseNote(bytes).text) };
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function signedText(bytes: Uint8Array, keys: LogKeys): boolean {
+  try {
+    keys.open(bytes);
+    return true;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+/** Public keys in a text that may be damaged: each has a check of its own. */
+function vkeysIn(bytes: Uint8Array | null): readonly Verifier[] {
+  const text = Buffer.from(bytes ?? []).toString('utf8');
+  return (text.match(/[^\s"+]+\+[0-9a-f]{8}\+[\w+/=]+/g) ?? []).flatMap((vkey) => {
+    try {
+      return [parseVkey(vkey)];
+    } catch {
+      return [];
+    }
+  });
+}

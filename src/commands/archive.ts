@@ -1,0 +1,11 @@
+// `sluice archive`: what can be done with an archive, most of it without config and state.
+
+import { verify } from './archive/verify.ts';
+import type { CommandGroup } from './shared/command.ts';
+
+/** The commands below `archive`. */
+export const archive: CommandGroup = {
+  name: 'archive',
+  about: 'prove, check and read an archive, without config or state',
+  commands: [verify],
+};

@@ -1,0 +1,53 @@
+// What commands about archives are given: the place where one lies, and keys that a reader trusts.
+
+import { readFileSync } from 'node:fs';
+import { parseVkey, type Verifier } from '../../archive/note.ts';
+import { ArchiveReader } from '../../archive/reader.ts';
+import { errorText, UsageError } from '../../contracts/errors.ts';
+import { openDirectory } from '../../objects/directory.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+
+const shownMax = 120;
+
+/** The place of an archive. */
+export const locationArgument = { about: 'the directory of the archive' } as const;
+
+/** Public keys. */
+export const keyOption = {
+  value: 'vkey',
+  about: 'a public key that you trust, or a file of them; not one from the archive itself',
+  several: true,
+  needed: true,
+} as const;
+
+/** The archive at a location. */
+export function openArchive(location: string): ArchiveReader {
+  return new ArchiveReader(openDirectory(location));
+}
+
+/** The keys that `--key` gives: each a vkey, or a file with one a line. Throws a UsageError. */
+export function keysGiven(given: readonly string[]): readonly Verifier[] {
+  return given.flatMap((one) => {
+    const lines = /^[^+]+\+[0-9a-f]{8}\+/.test(one)
+      ? [one]
+      : bytesGiven('key', one).toString('utf8').split('\n');
+    return lines.filter((line) => line.trim() !== '').map((line) => keyOf(line.trim()));
+  });
+}
+
+/** The bytes of a file that an option names. Throws a UsageError. */
+export function bytesGiven(option: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`--${option}: ${cleanText(errorText(error), shownMax)}`);
+  }
+}
+
+function keyOf(line: string): Verifier {
+  try {
+    return parseVkey(line);
+  } catch (error) {
+    throw new UsageError(`--key: ${cleanText(errorText(error), shownMax)}`);
+  }
+}

@@ -1,0 +1,94 @@
+// A verification as one page that needs nothing else: the report with a timeline of completeness
+// per stream. What must stay true: everything in it comes from an archive that may be forged, so
+// all text is escaped, and the page runs no script and asks for nothing.
+
+import type { Report, StreamDay, StreamReport } from '../../archive/verify/findings.ts';
+import { visibleText } from '../../contracts/text.ts';
+import { verdictOf } from './report-json.ts';
+import { factTexts, gapText, placeText, verdictText } from './report-lines.ts';
+
+const dayMs = 24 * 60 * 60 * 1_000;
+/** Wider timelines have several days in a cell. */
+const cellsMax = 120;
+
+const style = `
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1a1a1a }
+h1 { font-size: 1.3rem; padding: .6rem .8rem; border-radius: .3rem; color: #fff }
+h2 { font-size: 1rem; margin-top: 2rem }
+.whole { background: #1b7f3b } .broken { background: #b3261e } .open_gaps { background: #9a6700 }
+li { overflow-wrap: anywhere }
+.days { display: flex; gap: 1px; margin: .1rem 0 .8rem }
+.days i { flex: 1; height: 1.4rem; min-width: 2px; background: #e4e4e4 }
+.days .read, .read { background: #4caf6d } .days .gap, .gap { background: #e0a100 } .days .break, .break { background: #d33a2f }
+.key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 1rem } .none { background: #e4e4e4 }
+small { color: #555 }
+`;
+
+/** The page. */
+export function reportHtml(report: Report): string {
+  const { breaks, breaksOmitted, gaps, streams, remarks } = report;
+  const omitted = breaksOmitted === 0 ? [] : [`and ${breaksOmitted} more`];
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
+    `<title>${escaped(report.origin)}: ${escaped(verdictText(report))}</title><style>${style}</style></head><body>`,
+    `<h1 class="${verdictOf(report)}">${escaped(verdictText(report))}</h1>`,
+    list('', factTexts(report)),
+    list('What is broken', [...breaks.map((one) => `${placeText(one)}: ${one.what}`), ...omitted]),
+    list('Gaps that sluice has told of', gaps.map(gapText)),
+    streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
+    ...timelines(streams),
+    list('What to know besides', remarks),
+    '</body></html>\n',
+  ].join('\n');
+}
+
+const key =
+  '<p class="key"><i class="read"></i>read<i class="gap"></i>gap told<i class="break"></i>broken<i class="none"></i>nothing read</p>';
+
+function list(title: string, items: readonly string[]): string {
+  if (items.length === 0) return '';
+  const head = title === '' ? '' : `<h2>${escaped(title)}</h2>`;
+  return `${head}<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join('')}</ul>`;
+}
+
+function timelines(streams: readonly StreamReport[]): readonly string[] {
+  const days = streams.flatMap(({ days }) => [...days.keys()].map((day) => Date.parse(day)));
+  const first = days.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const last = days.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  const daysInCell = Math.ceil(((last - first) / dayMs + 1) / cellsMax);
+  return streams.map((stream) => {
+    const cells: string[] = [];
+    for (let at = first; at <= last; at += daysInCell * dayMs) {
+      cells.push(cell(stream, at, daysInCell));
+    }
+    const { stream: name, pages, records, first: from, last: to } = stream;
+    const about = `${pages} pages, ${records} records, ${from} to ${to}`;
+    return `<div><b>${escaped(name)}</b> <small>${escaped(about)}</small><div class="days">${cells.join('')}</div></div>`;
+  });
+}
+
+/** One cell: the days from `at` on, judged by the worst of them. */
+function cell({ days }: StreamReport, at: number, count: number): string {
+  const names = Array.from({ length: count }, (_, i) => dayName(at + i * dayMs));
+  const sum: StreamDay = { pages: 0, records: 0, gaps: 0, breaks: 0 };
+  for (const name of names) {
+    const { pages = 0, records = 0, gaps = 0, breaks = 0 } = days.get(name) ?? {};
+    sum.pages += pages;
+    sum.records += records;
+    sum.gaps += gaps;
+    sum.breaks += breaks;
+  }
+  const state = sum.breaks > 0 ? 'break' : sum.gaps > 0 ? 'gap' : sum.pages > 0 ? 'read' : 'none';
+  const span = count === 1 ? dayName(at) : `${dayName(at)} to ${dayName(at + (count - 1) * dayMs)}`;
+  const title = `${span}: ${sum.pages} pages, ${sum.records} records, ${sum.gaps} gaps, ${sum.breaks} breaks`;
+  return `<i class="${state}" title="${title}"></i>`;
+}
+
+function dayName(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+function escaped(text: string): string {
+  return visibleText(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

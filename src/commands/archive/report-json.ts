@@ -1,0 +1,29 @@
+// A verification as JSON, whose keys are what people's scripts rely on.
+
+import type { Report } from '../../archive/verify/findings.ts';
+
+/** What was found, as one word. */
+export function verdictOf({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_gaps' {
+  if (breaks.length > 0) return 'broken';
+  return gaps.some(({ isOpen }) => isOpen) ? 'open_gaps' : 'whole';
+}
+
+/** The report as JSON. */
+export function reportJson(report: Report): object {
+  const { place, origin, size, root, checkpoints, pages, records, remarks } = report;
+  return {
+    verdict: verdictOf(report),
+    ...{ location: place, origin, size, root },
+    signed_by: report.signedBy.map(({ vkey }) => vkey),
+    ...{ checkpoints, pages, records },
+    body_bytes: report.bodyBytes,
+    breaks: report.breaks,
+    breaks_omitted: report.breaksOmitted,
+    gaps: report.gaps.map(({ isOpen, ...gap }) => ({ ...gap, open: isOpen })),
+    streams: report.streams.map(({ days, ...stream }) => ({
+      ...stream,
+      days: [...days].map(([day, counts]) => ({ day, ...counts })),
+    })),
+    remarks,
+  };
+}

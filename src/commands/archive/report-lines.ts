@@ -1,0 +1,82 @@
+// A verification for a person at a terminal: the verdict first, then every break with its place,
+// the gaps, what each stream holds, and what an auditor has to know besides.
+
+import type { Break, Gap, Report } from '../../archive/verify/findings.ts';
+import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { verdictOf } from './report-json.ts';
+
+const lengthMax = 500;
+
+/** The report in lines. */
+export function reportLines(report: Report): readonly string[] {
+  const { breaks, breaksOmitted, gaps, streams, remarks } = report;
+  return [
+    painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
+    ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
+    ...heading('what is broken', breaks),
+    ...breaks.map((one) => `  ${cleanText(`${placeText(one)}: ${one.what}`, lengthMax)}`),
+    ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
+    ...heading('gaps that sluice has told of', gaps),
+    ...gaps.map((gap) => `  ${cleanText(gapText(gap), lengthMax)}`),
+    ...heading('streams', streams),
+    ...streamLines(report).map((line) => `  ${line}`),
+    ...heading('what to know besides', remarks),
+    ...remarks.map((remark) => `  ${cleanText(remark, lengthMax)}`),
+  ];
+}
+
+/** The verdict in a sentence. */
+export function verdictText(report: Report): string {
+  const { breaks, breaksOmitted, gaps } = report;
+  switch (verdictOf(report)) {
+    case 'whole':
+      return 'whole: nothing is missing, altered or out of order';
+    case 'broken':
+      return `BROKEN: ${counted(breaks.length + breaksOmitted, 'break')}`;
+    case 'open_gaps':
+      return `whole, with ${counted(gaps.filter(({ isOpen }) => isOpen).length, 'open gap')} that sluice has told of`;
+  }
+}
+
+/** What was proven, of which archive and under which key. */
+export function factTexts(report: Report): readonly string[] {
+  const { place, origin, size, root, signedBy, pages, records, streams, bodyBytes } = report;
+  const keys = signedBy.map(({ vkey }) => vkey).join(', ');
+  return [
+    `archive ${origin} in ${place}`,
+    `log of ${size} entries, root ${root}`,
+    keys === '' ? 'signed by no key of the log' : `signed by ${keys}`,
+    `${counted(pages, 'page')} with ${counted(records, 'record')} of ${counted(streams.length, 'stream')} read again, ${sizeText(bodyBytes)}`,
+    `${counted(report.checkpoints, 'older checkpoint')} found to be of the same tree`,
+  ];
+}
+
+/** Where a break is. */
+export function placeText({ index, through, stream, seq, object }: Break): string {
+  const last = through === undefined || through === index ? '' : ` to ${through}`;
+  return [
+    ...(index === null ? [] : [`entry ${index}${last}`]),
+    ...(stream === null ? [] : [`${stream} ${seq}`]),
+    ...(object === null ? [] : [object]),
+  ].join(', ');
+}
+
+/** What a gap is, and whether it has ended. */
+export function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
+  return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
+}
+
+function heading(text: string, list: readonly unknown[]): readonly string[] {
+  return list.length === 0 ? [] : ['', text];
+}
+
+function streamLines({ streams }: Report): readonly string[] {
+  if (streams.length === 0) return [];
+  return tableLines(
+    ['STREAM', 'PAGES', 'RECORDS', 'FIRST READ', 'LAST READ'],
+    streams.map(({ stream, pages, records, first, last }) => [
+      ...[stream, String(pages), String(records), first, last],
+    ]),
+  );
+}

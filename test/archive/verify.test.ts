@@ -1,0 +1,241 @@
+// What a verification says of archives as they should be, and of what is asked of it besides: keys
+// and their rotation, older checkpoints, spans of time, gaps. What was tampered with has a file of
+// its own.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseVkey } from '../../src/archive/note.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
+import { type VerifyOptions, verifyArchive } from '../../src/archive/verify/verify.ts';
+import { memoryStore } from '../support/archive/memory-store.ts';
+import { type NaiveArchive, naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
+import { runHere } from '../support/cli.ts';
+import { tempDir } from '../support/temp.ts';
+
+async function verified(
+  archive: NaiveArchive,
+  options: Partial<VerifyOptions> = {},
+  files: ReadonlyMap<string, Buffer> = archive.files,
+) {
+  const trusted = archive.vkeys.slice(0, 1).map(parseVkey);
+  return await verifyArchive(new ArchiveReader(memoryStore(files)), { trusted, ...options });
+}
+
+const commits = (...counts: readonly number[]) =>
+  counts.map((count) => ({
+    pages: Array.from({ length: count }, (_, i) => ({ stream: `logs/${i % 3}`, records: i % 4 })),
+  }));
+
+describe('a whole archive', () => {
+  test.each([1, 252, 253, 254, 255, 600])('of some %i pages', async (count) => {
+    const archive = naiveArchive(commits(2, count, 1));
+
+    const report = await verified(archive);
+
+    expect(report).toMatchObject({ breaks: [], size: archive.entries.length, checkpoints: 2 });
+    expect(report.pages).toBe(count + 3);
+    expect(report.records).toBe(archive.uids.flat().length);
+    expect(report.signedBy.map(({ vkey }) => vkey)).toEqual(archive.vkeys);
+  });
+
+  test('is read beside a writer: wider tiles, and entries that nobody has signed yet', async () => {
+    const older = naiveArchive(commits(3));
+    const checkpoint = older.files.get('checkpoint') ?? Buffer.alloc(0);
+    const files = new Map(older.files);
+    for (const [name, width] of [
+      ['tile/entries/000.p/5', 6],
+      ['tile/0/000.p/5', 6],
+    ] as const) {
+      const more = name.includes('entries') ? Buffer.from('\0\x02{}') : Buffer.alloc(32);
+      files.set(name.replace('5', `${width}`), Buffer.concat([files.get(name) ?? more, more]));
+      files.delete(name);
+    }
+
+    const report = await verified(older, {}, files);
+
+    expect(checkpoint.length).toBeGreaterThan(0);
+    expect(report.breaks).toEqual([]);
+    expect(report.remarks.join()).toContain('beyond the checkpoint');
+  });
+});
+
+describe('keys', () => {
+  const rotated = naiveArchive([
+    ...commits(2, 3).slice(0, 2),
+    { pages: [{ stream: 'logs/0' }], rotates: true },
+    { pages: [{ stream: 'logs/1' }] },
+    { pages: [], rotates: true },
+    { pages: [{ stream: 'logs/1' }] },
+  ]);
+
+  test.each([0, 1, 2])('the %i. key of three leads to the newest checkpoint', async (i) => {
+    const trusted = rotated.vkeys.slice(i, i + 1).map(parseVkey);
+
+    expect(await verified(rotated, { trusted })).toMatchObject({ breaks: [], checkpoints: 5 });
+  });
+
+  test('ends at, before and behind a rotation', async () => {
+    for (let count = 1; count <= 6; count += 1) {
+      const part = naiveArchive(
+        Array.from({ length: count }, (_, i) => ({
+          pages: [{ stream: 'audit' }],
+          rotates: i === 2 || i === 4,
+        })),
+      );
+      const from = Date.parse('2026-01-31T08:00:00Z') + (count - 1) * 60_000;
+      expect(await verified(part)).toMatchObject({ breaks: [], pages: count });
+      expect(await verified(part, { from })).toMatchObject({ breaks: [], pages: 1 });
+      expect(await verified(part, { to: from })).toMatchObject({ breaks: [], pages: count - 1 });
+    }
+  });
+
+  test('one that was replaced signs no more', async () => {
+    const text = rotated.notes[5]?.toString('utf8').split('\n\n')[0];
+    const other = naiveArchive(commits(1));
+    const [line] = other.notes[0]?.toString('utf8').split('\n').slice(-2) ?? [];
+    const files = new Map(rotated.files);
+    files.set('checkpoint', Buffer.from(`${text}\n\n${line}\n`));
+
+    const { breaks } = await verified(rotated, {}, files);
+
+    expect(breaks).toMatchObject([
+      { object: 'checkpoint', what: 'no known key has signed the note' },
+      { object: expect.stringContaining('checkpoints/') },
+    ]);
+  });
+
+  test('another one proves nothing', async () => {
+    const trusted = naiveArchive(commits(1)).vkeys.map(parseVkey);
+
+    const { breaks } = await verified(rotated, { trusted });
+
+    expect(breaks).toMatchObject([{ object: 'checkpoint', index: null }]);
+  });
+});
+
+describe('--since', () => {
+  const archive = naiveArchive(commits(2, 300, 3));
+
+  test.each([0, 1, 2])('takes checkpoint %i of the same log', async (i) => {
+    const since = archive.notes[i] ?? Buffer.alloc(0);
+
+    expect(await verified(archive, { since })).toMatchObject({ breaks: [] });
+  });
+
+  test('finds an older state that was put back whole', async () => {
+    const older = naiveArchive(commits(2, 300));
+    const [, , since = Buffer.alloc(0)] = archive.notes;
+
+    const report = await verified(older, { since, trusted: older.vkeys.map(parseVkey) });
+
+    expect(report.breaks.map(({ what }) => what).join()).toContain('its end is missing');
+  });
+
+  test('finds a log that was written anew with the same key', async () => {
+    const { notes } = archive;
+    const text = notes[1]?.toString('utf8') ?? '';
+    const root = text.split('\n')[2] ?? '';
+    const other = Buffer.from(text.replace(root, notes[0]?.toString('utf8').split('\n')[2] ?? ''));
+
+    const { breaks } = await verified(archive, { since: other });
+
+    expect(breaks.map(({ what }) => what).join()).toContain('written anew');
+    expect(breaks.map(({ what }) => what).join()).toContain('the given checkpoint: the signature');
+  });
+});
+
+describe('gaps', () => {
+  const told = (condition: string) => ({
+    stream: 'audit',
+    records: 1,
+    texts: [JSON.stringify({ condition, message: `told of ${condition}` })],
+    entry: { kind: 'condition', conditions: [condition] },
+  });
+  const answer = { stream: 'audit', entry: { answer: { status: 200, asked: null, next: null } } };
+
+  test.each([
+    ['source.gap', [told('source.gap'), answer], true],
+    ['source.silent', [told('source.silent')], true],
+    ['source.silent', [told('source.silent'), told('source.heard')], false],
+    ['source.scope_lost', [told('source.scope_lost')], true],
+    ['source.scope_lost', [told('source.scope_lost'), answer], false],
+  ])('%s is told, open or ended', async (condition, pages, isOpen) => {
+    const { gaps, breaks } = await verified(naiveArchive([{ pages }]));
+
+    expect(breaks).toEqual([]);
+    expect(gaps).toMatchObject([{ stream: 'audit', seq: 0, what: `told of ${condition}`, isOpen }]);
+  });
+});
+
+describe('sluice archive verify', () => {
+  const inDirectory = (archive: NaiveArchive) => {
+    const dir = tempDir();
+    writeNaive(archive, dir);
+    return { dir, key: ['--key', archive.vkeys[0] ?? ''] };
+  };
+
+  test('a whole archive is 0, and its report says what was proven', async () => {
+    const { dir, key } = inDirectory(naiveArchive(commits(3)));
+
+    const { stdout, exitCode } = await runHere(['archive', 'verify', dir, ...key]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('whole: nothing is missing, altered or out of order');
+    expect(stdout).toContain('--since');
+    expect(stdout).toMatch(/logs\/0 +1 +0 /);
+  });
+
+  test('a broken one is 1, and every break has its place', async () => {
+    const archive = naiveArchive(commits(3));
+    const { dir, key } = inDirectory(archive);
+    const segment = [...archive.files.keys()].find((name) => /^segments/.test(name)) ?? '';
+    const bytes = readFileSync(join(dir, segment));
+    bytes[20] = (bytes[20] ?? 0) ^ 4;
+    writeFileSync(join(dir, segment), bytes);
+
+    const { stdout, exitCode } = await runHere(['archive', 'verify', dir, ...key, '--json']);
+
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({
+      verdict: 'broken',
+      breaks: [{ index: 2, stream: 'logs/0', seq: 0, object: segment }],
+    });
+  });
+
+  test('what is no archive is 2, and a key that is none is wrong use', async () => {
+    const dir = tempDir();
+    const { key } = inDirectory(naiveArchive(commits(1)));
+
+    const nothing = await runHere(['archive', 'verify', dir, ...key]);
+    const wrong = await runHere(['archive', 'verify', dir, '--key', 'a+01234567+AAAA']);
+
+    expect(nothing).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(nothing.stderr).toContain('there is no archive');
+    expect(wrong).toMatchObject({ exitCode: 64, stdout: '' });
+  });
+
+  test('open gaps are 3; the page shows them, and hostile text as text', async () => {
+    const stream = '<script>alert(1)</script>"\u202e';
+    const page = { stream, entry: { conditions: ['source.gap'] } };
+    const { dir, key } = inDirectory(naiveArchive([{ pages: [page] }]));
+    const html = join(dir, 'report.html');
+
+    const { exitCode } = await runHere(['archive', 'verify', dir, ...key, '--html', html]);
+
+    const text = readFileSync(html, 'utf8');
+    expect(exitCode).toBe(3);
+    expect(text).toContain('&#60;script&#62;alert(1)&#60;/script&#62;&#34;\\u202e');
+    expect(text).toContain('<i class="gap" title="2026-01-31: 1 pages');
+    expect(text).not.toContain('<script');
+  });
+
+  test('takes a file of keys', async () => {
+    const archive = naiveArchive(commits(1));
+    const { dir } = inDirectory(archive);
+    const file = join(dir, 'keys');
+    writeFileSync(file, `${archive.vkeys.join('\n')}\n`);
+
+    expect(await runHere(['archive', 'verify', dir, '--key', file])).toMatchObject({ exitCode: 0 });
+  });
+});

@@ -1,0 +1,61 @@
+// Readers of archives that share no code with sluice: Tessera's `fsck`, and a small program over
+// Go's x/mod/sumdb/tlog and note (oracle/). Go builds both once, and they stay in the cache. Where
+// that cannot be, tests are skipped and say so. `fsck` tries for ever where a log is damaged, so it
+// is only asked for a yes, and not for long.
+import { hash } from 'node:crypto';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'vitest';
+import { cached, lastLine } from '../cache.ts';
+import { type ProgramResult, runProgram } from '../children.ts';
+import { tempDir } from '../temp.ts';
+
+const source = join(import.meta.dirname, 'oracle');
+const fsckPackage = 'github.com/transparency-dev/tessera/cmd/fsck@v1.0.4';
+const fsckSecondsMax = 60;
+
+/** Where the programs are. */
+export interface Oracles {
+  /** `log DIR VKEY`, `since DIR VKEY NOTE` or `proof FILE VKEY RECORD`; see oracle/main.go. */
+  readonly oracle: (...args: readonly string[]) => Promise<ProgramResult>;
+  /** Reads a whole log; exit code 0 where all of it is as its checkpoint says. */
+  readonly fsck: (dir: string, vkey: string) => Promise<ProgramResult>;
+}
+
+/** The programs; skips the test that asks, saying so, where they cannot be built. */
+export async function oraclesFor({ skip }: TestContext): Promise<Oracles> {
+  const built = await build().catch((error: unknown): never =>
+    skip(`no independent reader of archives: ${error instanceof Error ? error.message : error}`),
+  );
+  return {
+    oracle: (...args) => runProgram(join(built.oracle, 'oracle'), args),
+    async fsck(dir, vkey) {
+      const key = join(tempDir(), 'key.pub');
+      writeFileSync(key, vkey);
+      const [origin = ''] = vkey.split('+');
+      return await runProgram('timeout', [
+        ...[String(fsckSecondsMax), join(built.fsck, 'fsck'), '--ui=false'],
+        ...[`--storage_url=file://${dir}/`, `--public_key=${key}`, `--origin=${origin}`],
+      ]);
+    },
+  };
+}
+
+async function build(): Promise<{ readonly oracle: string; readonly fsck: string }> {
+  const files = ['main.go', 'go.mod', 'go.sum'].map((name) => readFileSync(join(source, name)));
+  const version = hash('sha256', Buffer.concat(files)).slice(0, 12);
+  return {
+    oracle: await cached(`archive-oracle-${version}`, async (dir) => {
+      const work = tempDir();
+      cpSync(source, work, { recursive: true });
+      await go(['-C', work, 'build', '-o', join(dir, 'oracle'), '.']);
+    }),
+    fsck: await cached('tessera-fsck-1.0.4', (dir) => go(['install', fsckPackage], { GOBIN: dir })),
+  };
+}
+
+async function go(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const set = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const { exitCode, errors } = await runProgram('env', [...set, 'go', ...args]);
+  if (exitCode !== 0) throw new Error(`go ${args[0]} failed: ${lastLine(errors)}`);
+}
