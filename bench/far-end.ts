@@ -11,6 +11,7 @@ const shapes: readonly Pick<Way, 'format' | 'settings'>[] = [
   { format: 'syslog', settings: { message: 'cef' } },
   { format: 'syslog', settings: { message: 'json' } },
   { format: 'json' },
+  { format: 'ecs' },
   { format: 'otel' },
 ];
 const nothing = (): Found => ({ values: 0, standard: 0, own: 0, rest: 0, lost: 0 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { cefKeyTable } from './generate/cef.ts';
 import { commandSections } from './generate/commands.ts';
 import { connectorPages, factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
+import { ecsFieldTable } from './generate/ecs.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
 import { morePages, type Page, pages } from './generate/page.ts';
 import { blockTable, sharedTable } from './generate/settings-table.ts';
@@ -20,6 +21,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   shared: (_, of) => sharedTable(of),
   commands: commandSections,
   'cef keys': cefKeyTable,
+  'ecs fields': ecsFieldTable,
   classes: classesTable,
   names: namesTable,
   'every name': everyName,

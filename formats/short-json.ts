@@ -5,6 +5,7 @@
 // all but the base attributes of OCSF.
 
 import type { Event } from '../src/contracts/event.ts';
+import { ecsEvent } from './ecs.ts';
 import { rawText } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';
 import { part } from './parts.ts';
@@ -44,6 +45,29 @@ export function shortOcsf(event: Event, full: string, bytesMax: number): string 
     () => bounded({ ...base, metadata: { version, product, uid, ...mark } }, 64, 16),
     () => ({ metadata: { uid: event.uid, is_truncated: true } }),
   ];
+  return firstThatFits(steps, bytesMax);
+}
+
+/** The event of ECS in at most `bytesMax` bytes, tagged `sluice_truncated`. */
+export function shortEcs(event: Event, bytesMax: number): string {
+  const { sluice, ...fields } = ecsEvent(event, false);
+  const { source, stream, ocsf, unmapped } = part(sluice);
+  const tags = ['sluice_truncated'];
+  const whole = { ...fields, tags, sluice: { source, stream } };
+  const { '@timestamp': time, ecs } = fields;
+  const steps: readonly (() => unknown)[] = [
+    () => ({ ...whole, sluice: { source, stream, ocsf, unmapped: bounded(unmapped, 256, 16) } }),
+    () => ({ ...whole, sluice: { source, stream, ocsf } }),
+    () => whole,
+    () => bounded(whole, 256, 8),
+    () => bounded(whole, 64, 4),
+    () => ({ '@timestamp': time, ecs, event: { id: event.uid }, tags }),
+    () => ({ event: { id: event.uid }, tags }),
+  ];
+  return firstThatFits(steps, bytesMax);
+}
+
+function firstThatFits(steps: readonly (() => unknown)[], bytesMax: number): string {
   for (const step of steps) {
     const text = visibleJson(jsonText(step()));
     if (fits(text, bytesMax)) return text;

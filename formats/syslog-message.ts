@@ -6,23 +6,25 @@
 import { z } from 'zod';
 import type { Event } from '../src/contracts/event.ts';
 import { cefFields, cefWriter } from './cef.ts';
+import { ecsEvent, ecsFormatFields } from './ecs.ts';
 import { jsonFields, rawText, withRawData } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';
 import { sentence } from './sentence.ts';
-import { shortOcsf, shortOriginal } from './short-json.ts';
+import { shortEcs, shortOcsf, shortOriginal } from './short-json.ts';
 import { cutToBytes, oneLine } from './text.ts';
 
 /** `message: cef`, or `message: { type: cef, … }` with that format's own settings. */
 export const messageField = z.union(
   [
-    z.enum(['json', 'cef', 'text', 'original']),
+    z.enum(['json', 'ecs', 'cef', 'text', 'original']),
     z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('json'), ...jsonFields }),
+      z.strictObject({ type: z.literal('ecs'), ...ecsFormatFields }),
       z.strictObject({ type: z.literal('cef'), ...cefFields }),
       z.strictObject({ type: z.literal('text') }),
     ]),
   ],
-  { error: 'expected json, cef, text, original, or { type: json | cef | text, … }' },
+  { error: 'expected json, ecs, cef, text, original, or { type: json | ecs | cef | text, … }' },
 );
 
 /** What `messageField` gives once parsed. */
@@ -50,6 +52,12 @@ export function messageWriter(choice: MessageChoice): MessageWriter {
           : (event) => visibleJson(jsonText(event.ocsf)),
         shorten: shortOcsf,
       };
+    case 'ecs':
+      return {
+        tagged: false,
+        write: (event) => visibleJson(jsonText(ecsEvent(event, chosen.raw_data))),
+        shorten: (event, _full, bytesMax) => shortEcs(event, bytesMax),
+      };
     case 'cef': {
       const writer = cefWriter(chosen);
       return {
@@ -67,6 +75,8 @@ function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoic
   switch (short) {
     case 'json':
       return { type: 'json', schema: 'ocsf', raw_data: false };
+    case 'ecs':
+      return { type: 'ecs', raw_data: false };
     case 'original':
       return { type: 'json', schema: 'original', raw_data: false };
     case 'cef':

@@ -36,7 +36,9 @@ const syslogFields = {
     ),
   message: messageField
     .default('json')
-    .describe('what the line carries: `json`, `cef`, `text`, `original`, or `{ type: cef, … }`'),
+    .describe(
+      'what the line carries: `json`, `ecs`, `cef`, `text`, `original`, or `{ type: cef, … }`',
+    ),
   facility: z.enum(facilities).default('local0').describe('syslog facility by name'),
   app_name: asciiName(48).default('sluice').describe('APP-NAME; in RFC 3164 the tag'),
   hostname: asciiName(255).optional().describe('HOSTNAME; this machine’s name if left out'),

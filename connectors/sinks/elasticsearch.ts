@@ -63,7 +63,7 @@ export const elasticsearchSink = defineSink({
   summary: 'Writes events to Elasticsearch or OpenSearch, each under its uid.',
   fields,
   carries: ['json'],
-  usualFormat: 'json',
+  usualFormat: 'ecs',
   sample: {
     to: { what: 'the address of the cluster', usual: 'https://elastic.example:9200' },
     lines: (to) => [

@@ -10,6 +10,7 @@ import type { Event, Uid } from '../../src/contracts/event.ts';
 import { encodeLines } from '../../src/send/encode.ts';
 import { hostileEvent } from '../formats/arbitrary-events.ts';
 import { decodeCef, parse5424 } from '../formats/decoders.ts';
+import { readEcs } from '../formats/ecs-reader.ts';
 import { documentOf, makeFormat } from '../formats/make-format.ts';
 import { readRequest } from '../formats/otlp-reader.ts';
 import { anEvent } from '../support/an-event.ts';
@@ -32,6 +33,11 @@ const decoders: readonly Decoder[] = [
     name: 'json',
     type: 'json',
     uids: (encoded) => linesOf(encoded).map((line) => JSON.parse(line).metadata.uid),
+  },
+  {
+    name: 'ecs',
+    type: 'ecs',
+    uids: (encoded) => linesOf(encoded).map((line) => readEcs(line).fields.get('event.id')),
   },
   {
     name: 'cef',

@@ -12,6 +12,7 @@ import { isObject, type Json } from '../../src/contracts/json.ts';
 import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
 import { carriedValue } from './carried.ts';
 import { decodeCef, parse5424 } from './decoders.ts';
+import { readEcs } from './ecs-reader.ts';
 import { makeFormat } from './make-format.ts';
 import { readRequest } from './otlp-reader.ts';
 
@@ -132,6 +133,14 @@ function read(written: Buffer, { format, settings }: Way): Texts {
       return readOtel(written);
     case 'json':
       return readJson(JSON.parse(text));
+    case 'ecs': {
+      const { fields, sluice } = readEcs(text);
+      return {
+        standard: new Set(valuesOf([...fields.values()])),
+        own: new Set(valuesOf(sluice.ocsf)),
+        rest: new Set(valuesOf(sluice.unmapped)),
+      };
+    }
   }
   throw new Error(`no reader for ${format}; there are ${formats.map(({ type }) => type)}`);
 }

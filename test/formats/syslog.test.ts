@@ -11,7 +11,7 @@ import { makeFormat, textEncoder } from './make-format.ts';
 
 const named = { hostname: 'gw-1', app_name: 'sluice' };
 const sdId = 'sluice@32473';
-const messages = ['json', 'cef', 'text', 'original', { type: 'json', raw_data: true }];
+const messages = ['json', 'ecs', 'cef', 'text', 'original', { type: 'json', raw_data: true }];
 
 /** An event whose JSON, CEF, sentence and record are all far longer than a line may be. */
 function aLongEvent(unit: string): Event {
@@ -187,7 +187,9 @@ describe.each(messages)('syslog with message %j', (message) => {
       expect(Buffer.byteLength(line)).toBeLessThanOrEqual(8000);
       const text = parse5424(line).message ?? '';
       expect(text).toContain(event.uid);
-      expect(text).toMatch(/is_truncated":true|sluiceTruncated=true|\[truncated\]/);
+      expect(text).toMatch(
+        /is_truncated":true|sluice_truncated|sluiceTruncated=true|\[truncated\]/,
+      );
       if (message === 'cef') expect(decodeCef(text).extension.get('cs6')).toBe(event.uid);
       else if (message !== 'text') expect(JSON.parse(text)).toBeTypeOf('object');
     },

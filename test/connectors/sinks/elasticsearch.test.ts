@@ -75,7 +75,7 @@ describe('elasticsearch sends', () => {
     expect(request?.actions).toEqual(
       uids.map((_id) => ({ create: { _index: 'sluice-api_activity-2026.03.04', _id } })),
     );
-    expect(request?.documents.map(({ metadata }) => metadata.uid)).toEqual(uids);
+    expect(request?.documents.map(({ event }) => event.id)).toEqual(uids);
     expect(request?.last).toBe('');
     expect(request?.path).toMatch(/^\/_bulk\?filter_path=.*&pipeline=clean$/);
     expect(request?.headers).toMatchObject({

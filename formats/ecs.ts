@@ -1,0 +1,267 @@
+// The `ecs` format: one event of the Elastic Common Schema a line. Each attribute of the OCSF event
+// goes to the field that the table has for it (ecs-fields.ts); what has none, what its field does
+// not take and what a better source has taken keeps its OCSF name below `sluice.ocsf`, and what was
+// not mapped stands in `sluice.unmapped`. So every value is there, and no value stands in a field of
+// another type, which would have Elasticsearch refuse the event.
+
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { defineFormat } from '../src/contracts/definition.ts';
+import type { Event, OcsfEvent } from '../src/contracts/event.ts';
+import { isObject } from '../src/contracts/json.ts';
+import { classOf } from './ecs-class.ts';
+import { type EcsKind, ecsFields, ecsVersion, toldElsewhere } from './ecs-fields.ts';
+import { rawText } from './json.ts';
+import { jsonText } from './json-text.ts';
+import { actionOf, part, portOf, textOf, timeOf } from './parts.ts';
+import { sentence } from './sentence.ts';
+
+/** The settings of `ecs`, also where it is the message of a syslog line. */
+export const ecsFormatFields = {
+  raw_data: z
+    .boolean()
+    .default(false)
+    .describe('adds the record as upstream sent it, as `event.original`'),
+};
+
+/** The `ecs` format. */
+export const ecs = defineFormat({
+  type: 'ecs',
+  shape: 'json',
+  summary: 'One event of the Elastic Common Schema (ECS 9) a line; what ECS has no field for too.',
+  fields: ecsFormatFields,
+  make({ raw_data: rawData }) {
+    const encode = (event: Event) => jsonText(ecsEvent(event, rawData));
+    return { name: 'ecs', contentType: 'application/json', encode };
+  },
+});
+
+/** What stands at a place of the OCSF event. */
+interface Place {
+  readonly below: Map<string, Place>;
+  /** Index of the field, or -1. */
+  slot: number;
+  /** How good a source of that field this is; less is better. */
+  rank: number;
+  told: boolean;
+  readonly path: readonly string[];
+}
+
+function place(path: readonly string[]): Place {
+  return { below: new Map(), slot: -1, rank: 0, told: false, path };
+}
+
+/** The places of the table; at a login the user that the event names is the one who acts. */
+function placesOf(isLogin: boolean): Place {
+  const root = place([]);
+  const find = (path: string): Place => {
+    let at = root;
+    for (const name of path.split('.')) {
+      const next = at.below.get(name) ?? place([...at.path, name]);
+      at.below.set(name, next);
+      at = next;
+    }
+    return at;
+  };
+  ecsFields.forEach(({ from, field }, slot) => {
+    for (const [rank, path] of from.entries()) {
+      const moved = isLogin && path.startsWith('user.');
+      const to = moved ? field.replace('.target', '') : field;
+      const at = moved ? ecsFields.findIndex((one) => one.field === to) : slot;
+      Object.assign(find(path), { slot: at, rank });
+    }
+  });
+  for (const path of toldElsewhere) find(path).told = true;
+  return root;
+}
+
+const usual = placesOf(false);
+const ofLogin = placesOf(true);
+const authentication = 3002;
+const paths = ecsFields.map(({ field }) => field.split('.'));
+const actionSlot = ecsFields.findIndex(({ field }) => field === 'event.action');
+const userSlots = ['user.name', 'user.id'].map((name) =>
+  ecsFields.findIndex(({ field }) => field === name),
+);
+const noValues = ecsFields.map((): unknown => undefined);
+const noPlaces = ecsFields.map((): Place | undefined => undefined);
+const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
+const epoch = new Date(0).toISOString();
+const yearOneMs = -62_135_596_800_000;
+const year10kMs = 253_402_300_800_000;
+
+type Members = Record<string, unknown>;
+
+/** Puts one event together. */
+class Filling {
+  /** By field: what it takes, as it was given, and where it stood. */
+  readonly values: unknown[] = noValues.slice();
+  readonly #given: unknown[] = noValues.slice();
+  readonly #from: (Place | undefined)[] = noPlaces.slice();
+  /** Values that a better one has taken the field of. */
+  readonly #put: (readonly [Place, unknown])[] = [];
+
+  /** What of these members has found no field; undefined: all have. */
+  rest(above: Place, members: Members): Members | undefined {
+    let rest: Members | undefined;
+    for (const name in members) {
+      const value = members[name];
+      if (value === undefined) continue;
+      const at = above.below.get(name);
+      const left = at === undefined ? value : this.#left(at, value);
+      if (left === undefined) continue;
+      rest ??= {};
+      // A member of this name would else become the prototype.
+      if (name === '__proto__')
+        Object.defineProperty(rest, name, { value: left, enumerable: true });
+      else rest[name] = left;
+    }
+    return rest;
+  }
+
+  /** Gives values back to where they were. */
+  restore(rest: Members): void {
+    for (const [{ path }, value] of this.#put) {
+      let at = rest;
+      for (const name of path.slice(0, -1)) at = within(at, name);
+      at[path.at(-1) ?? ''] = value;
+    }
+  }
+
+  #left(at: Place, value: unknown): unknown {
+    if (at.told) return undefined;
+    if (at.slot >= 0) return this.#take(at, value) ? undefined : value;
+    if (isObject(value)) return this.rest(at, value);
+    if (!Array.isArray(value) || !isObject(value[0])) return value;
+    // Of a list the first member is the one that fields are taken from.
+    const first = this.rest(at, value[0]);
+    return first === undefined && value.length === 1 ? undefined : [first ?? {}, ...value.slice(1)];
+  }
+
+  #take(at: Place, given: unknown): boolean {
+    const { slot, rank } = at;
+    const value = fieldValue(ecsFields[slot]?.kind ?? 'keyword', given);
+    if (value === undefined) return false;
+    const held = this.values[slot];
+    if (held !== undefined) {
+      if (held === value) return true;
+      const before = this.#from[slot];
+      if (before === undefined || before.rank <= rank) return false;
+      this.#put.push([before, this.#given[slot]]);
+    }
+    this.values[slot] = value;
+    this.#from[slot] = at;
+    this.#given[slot] = given;
+    // A field of a closed form says less than what was given.
+    return ecsFields[slot]?.kind !== 'mac' || value === given;
+  }
+}
+
+/** The value as a field of this kind takes it; undefined where it does not. */
+function fieldValue(kind: EcsKind, value: unknown): unknown {
+  switch (kind) {
+    case 'keyword':
+    case 'text':
+    case 'wildcard':
+      return textOf(value) ?? (typeof value === 'number' ? String(value) : undefined);
+    case 'lower':
+      return textOf(value)?.toLowerCase();
+    case 'ip':
+      return typeof value === 'string' && isIP(value) !== 0 && !value.includes('%')
+        ? value
+        : undefined;
+    case 'mac':
+      return typeof value === 'string' && macAddress.test(value)
+        ? value.toUpperCase().replaceAll(':', '-')
+        : undefined;
+    case 'long':
+      return Number.isSafeInteger(value) ? value : undefined;
+    case 'port':
+      return portOf(value);
+    case 'float':
+      return Number.isFinite(value) ? value : undefined;
+    case 'date':
+      return dateOf(value);
+  }
+}
+
+/** Years that Elasticsearch reads without being told how. */
+function dateOf(value: unknown): string | undefined {
+  const time = timeOf(value);
+  if (time === undefined || time < yearOneMs || time >= year10kMs) return undefined;
+  return new Date(time).toISOString();
+}
+
+/** The event as an object; `rawData`: with the record as sent. Pure and total. */
+export function ecsEvent(event: Event, rawData: boolean): Readonly<Members> {
+  const { ocsf, source, stream, context, uid } = event;
+  const filling = new Filling();
+  const isLogin = ocsf.class_uid === authentication && ocsf.actor?.user === undefined;
+  const rest = filling.rest(isLogin ? ofLogin : usual, ocsf) ?? {};
+  filling.restore(rest);
+  const { values } = filling;
+  values[actionSlot] ??= actionOf(ocsf);
+  addAgent(values, ocsf);
+  const time = dateOf(ocsf.time);
+  if (time === undefined) rest.time = ocsf.time;
+  const doc: Members = {
+    '@timestamp': time ?? dateOf(context.fetchedAt) ?? epoch,
+    ecs: { version: ecsVersion },
+    message: values[0] ?? sentence(event),
+    event: {
+      id: uid,
+      ...classOf(ocsf),
+      ...outcomeOf(ocsf),
+      module: 'sluice',
+      dataset: `sluice.${source}`,
+      ...(rawData && { original: rawText(event) }),
+    },
+  };
+  const related: { [kind: string]: unknown[] } = {};
+  for (let slot = 0; slot < values.length; slot += 1) {
+    const value = values[slot];
+    if (value === undefined) continue;
+    set(doc, paths[slot] ?? [], value);
+    const kind = ecsFields[slot]?.related;
+    if (kind) gather(related, kind, value);
+  }
+  doc.related = related;
+  const { unmapped } = ocsf;
+  doc.sluice = { source, stream, ocsf: rest, ...(unmapped !== undefined && { unmapped }) };
+  return doc;
+}
+
+/** A program that acts by itself is the user; that it is none stands in `sluice.ocsf.actor`. */
+function addAgent(values: unknown[], { actor }: OcsfEvent): void {
+  const { app_name: name, app_uid: id } = part(actor);
+  const [nameSlot = -1, idSlot = -1] = userSlots;
+  if (values[nameSlot] !== undefined || values[idSlot] !== undefined) return;
+  values[nameSlot] = textOf(name);
+  values[idSlot] = textOf(id);
+}
+
+/** A finding's status is how far somebody is with it. */
+function outcomeOf({ category_uid, status_id }: OcsfEvent): { readonly outcome?: string } {
+  if (category_uid === 2 || status_id === undefined) return {};
+  return { outcome: status_id === 1 ? 'success' : status_id === 2 ? 'failure' : 'unknown' };
+}
+
+function gather(related: { [kind: string]: unknown[] }, kind: string, value: unknown): void {
+  const known = related[kind];
+  if (known === undefined) related[kind] = [value];
+  else if (!known.includes(value)) known.push(value);
+}
+
+function set(doc: Members, path: readonly string[], value: unknown): void {
+  let at = doc;
+  const last = path.length - 1;
+  for (let i = 0; i < last; i += 1) at = within(at, path[i] ?? '');
+  at[path[last] ?? ''] = value;
+}
+
+/** The object there, made where it is missing; of a list the first member, as fields are read. */
+function within(at: Members, name: string): Members {
+  const held = at[name] ?? {};
+  at[name] = held;
+  return (Array.isArray(held) ? held[0] : held) as Members;
+}
