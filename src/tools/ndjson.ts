@@ -18,7 +18,18 @@ export interface LineArray {
   readonly starts: readonly number[];
 }
 
-/** Throws a SyntaxError for a line that begins no object. Whether it is one is the scan's to say. */
+/** A line that is no record. */
+export class NoRecord extends SyntaxError {
+  /** Counted from 1, blank ones too. */
+  readonly line: number;
+
+  constructor(line: number) {
+    super('a line is no JSON object');
+    this.line = line;
+  }
+}
+
+/** Throws NoRecord for a line that begins no object. Whether it is one is the scan's to say. */
 export function arrayOfLines(lines: Uint8Array): LineArray {
   const from = bomEnd(lines);
   const body = Buffer.alloc(lines.length - from + 2, space);
@@ -26,12 +37,12 @@ export function arrayOfLines(lines: Uint8Array): LineArray {
   body[0] = openBracket;
   body[body.length - 1] = closeBracket;
   const starts: number[] = [];
-  for (let at = 1, last = body.length - 1; at < last; ) {
+  for (let at = 1, line = 1, last = body.length - 1; at < last; line += 1) {
     const found = body.indexOf(newline, at);
     const end = found < 0 ? last : found;
     const start = skipSpace(body, at);
     if (start < end) {
-      if (body[start] !== openBrace) throw new SyntaxError(`no JSON object at byte ${start - 1}`);
+      if (body[start] !== openBrace) throw new NoRecord(line);
       // The line break before it stands between two records.
       if (starts.length > 0) body[at - 1] = comma;
       starts.push(start);

@@ -59,6 +59,10 @@ test.each([
   expect(() => scan(text)).toThrow(SyntaxError);
 });
 
+test('the line that is no record is named', () => {
+  expect(() => scan('{"id":1}\n\n{"id":2}\nnull\n')).toThrow(expect.objectContaining({ line: 4 }));
+});
+
 test('scanLines takes what looks like a line break and is none, a mark at the start, and nothing', () => {
   expect(rawOf('{"id":"a\u2028\u0085b"}\n{"id":"\\n"}')).toEqual([
     '{"id":"a\u2028\u0085b"}',

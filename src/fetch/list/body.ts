@@ -5,6 +5,7 @@
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
 import { nestingMax, TooDeep } from '../../tools/json-scan.ts';
+import { NoRecord } from '../../tools/ndjson.ts';
 import { type RecordList, scanBody, scanLines } from '../../tools/record-list.ts';
 import { parseBody } from '../../tools/records.ts';
 
@@ -66,6 +67,7 @@ function judged<T extends { readonly value: Json }>(doing: string, read: () => T
   try {
     body = read();
   } catch (error) {
+    if (error instanceof NoRecord) return bad(`line ${error.line} of the answer is no JSON object`);
     return bad(error instanceof TooDeep ? tooDeep : 'the answer is not JSON, or not whole');
   }
   if (isDeeperThan(body.value, nestingMax)) return bad(tooDeep);
