@@ -46,7 +46,7 @@ export const investigationsSource = defineParents({
   object: { isFinal: () => false },
   mapping: {
     class: 'detection_finding',
-    fields: { 'finding_info.uid': 'id', 'finding_info.title': 'name' },
+    fields: { 'finding_info.uid': 'id', 'finding_info.title': ['name', 'title'] },
   },
 });
 
