@@ -61,6 +61,7 @@ const register = defineCommand({
       );
       if (answer.outcome !== 'ok') {
         err(failureText(answer.cause));
+        if (answer.status === 403) err('  Registering needs the scope webhooks:manage.');
         return 3;
       }
       if (kept !== null) writeFileSync(kept, answer.body);

@@ -85,6 +85,7 @@ test('a scope that does not allow it is told', async () => {
 
   expect(exitCode).toBe(3);
   expect(stderr).toContain('403');
+  expect(stderr).toContain('needs the scope webhooks:manage');
 });
 
 test.each([
