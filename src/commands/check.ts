@@ -11,7 +11,7 @@ import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { counted, painted } from '../terminal/table.ts';
 import { logForm, openLog } from '../watch/log.ts';
-import { askStream } from './shared/ask-upstream.ts';
+import { askParents, askStream } from './shared/ask-upstream.ts';
 import {
   configOption,
   defineCommand,
@@ -175,7 +175,7 @@ async function* answersOf(
     });
     yield [`upstream ${name}: token`, await asked];
   }
-  for (const { name, streams } of plan.sources) {
+  for (const { name, streams, parents } of plan.sources) {
     const [first] = streams;
     if (first === undefined) continue;
     if (first.kind === 'push') {
@@ -183,9 +183,12 @@ async function* answersOf(
       yield [`source ${name}: listen`, await checkListen(first.listen, `sources.${name}.listen`)];
       continue;
     }
-    // Whose lists there are shows only in what is read.
-    if (first.kind === 'parents') continue;
-    const asked = within((signal) => askStream(first, signal));
+    // Whose lists there are shows only in what is read, where the config does not say.
+    const ids = parents !== undefined && 'ids' in parents.each ? parents.each.ids : [];
+    if (first.kind === 'parents' && ids.length === 0) continue;
+    const asked = within((signal) =>
+      first.kind === 'parents' ? askParents(first, ids, signal) : askStream(first, signal),
+    );
     yield [`source ${name}: ${first.name}`, await asked];
   }
   for (const { name, definition, settings } of plan.sinks) {

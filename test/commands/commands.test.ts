@@ -1,6 +1,6 @@
 // The command line as scripts see it: names, exit codes, and what goes to stdout and stderr.
 
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
@@ -142,6 +142,25 @@ describe('check', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/ok +source firewall: firewall\/c-1\/objects/);
     expect(Object.keys(sandbox.control.requests()).join(' ')).not.toContain('policies');
+  });
+
+  test.each([
+    { ids: ['inv_700000'], exitCode: 0, says: /ok +source findings: findings/ },
+    { ids: ['gone', 'inv_700000'], exitCode: 0, says: /ok +source findings: findings/ },
+    { ids: ['gone', 'too'], exitCode: 3, says: /FAIL +source findings: findings: .*404/ },
+  ])('--connect asks for one of the parents that are named: $ids', async (given) => {
+    const { config } = await aSetup({ sinks: ['  screen: { type: stdout }'] });
+    const text = readFileSync(config, 'utf8').replace(
+      'scope: events:read',
+      'scope: "events:read intelligence:read"',
+    );
+    const findings = `  findings: { type: investigations, upstream: edge, each: { ids: [${given.ids}] } }`;
+    writeFileSync(config, text.replace('sources:', `sources:\n${findings}`));
+
+    const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
+
+    expect(stdout).toMatch(given.says);
+    expect(exitCode).toBe(given.exitCode);
   });
 });
 

@@ -2,7 +2,12 @@
 // whole. What must stay true: nothing is kept of it, and no more is asked than shows whether the
 // list is read as it is served.
 
-import type { CollectionStream, ListEndpoint, ListStream } from '../../contracts/source.ts';
+import type {
+  CollectionStream,
+  ListEndpoint,
+  ListStream,
+  ParentsStream,
+} from '../../contracts/source.ts';
 import { askSingle } from '../../fetch/collection/reader.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';
 import {
@@ -13,6 +18,11 @@ import {
   wholeSecond,
 } from '../../fetch/list/page.ts';
 import { doubtError, doubtOfFirst, doubtOfPlace } from '../../fetch/list/paging-doubt.ts';
+import { askObject } from '../../fetch/parents/ask-object.ts';
+import { readParentState } from '../../fetch/parents/state.ts';
+
+/** Parents that are asked until one is answered: any of them may be gone. */
+const parentsMax = 3;
 
 /** Asks for a stream's first answer. Throws what is wrong with it. */
 export async function askStream(
@@ -23,6 +33,31 @@ export async function askStream(
   if (stream.single !== true) return await askList(stream.list, signal);
   const answer = await askSingle(stream, signal);
   if (answer.outcome !== 'ok') throw answer.cause;
+}
+
+/** Asks for what is read of one of these parents. Throws what is wrong with the last of them. */
+export async function askParents(
+  stream: ParentsStream,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const tried = ids.slice(0, parentsMax);
+  for (const [at, id] of tried.entries()) {
+    try {
+      return await askParent(stream, id, signal);
+    } catch (error) {
+      if (signal.aborted || at === tried.length - 1) throw error;
+    }
+  }
+}
+
+async function askParent(stream: ParentsStream, id: string, signal: AbortSignal): Promise<void> {
+  const list = stream.listOf(id);
+  if (list === null) return;
+  if (stream.object === undefined) return await askList(list, signal);
+  const known = readParentState(null, Date.now());
+  const asked = await askObject(stream, { id, list, known, now: Date.now }, signal);
+  if (asked.outcome !== 'done') throw asked.cause;
 }
 
 async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void> {
