@@ -5,7 +5,13 @@
 
 import { z } from 'zod';
 import { defineSource } from '../../src/contracts/definition.ts';
-import { duration, parseHostPort, secret, size } from '../../src/contracts/settings.ts';
+import {
+  duration,
+  parseHostPort,
+  type Secret,
+  secret,
+  size,
+} from '../../src/contracts/settings.ts';
 import type { ServerTls } from '../../src/contracts/source.ts';
 import { listFields, mappingField } from './list.ts';
 
@@ -77,11 +83,17 @@ export const webhooksSource = defineSource({
       mapping: mappingField('record').describe('what they mean; the rest goes to unmapped'),
     },
   },
-  flaw: ({ signed_form, timestamp_header }) =>
-    signed_form === timed && timestamp_header === undefined
-      ? 'signed_form holds {timestamp}, so timestamp_header is needed'
-      : null,
-  own: ({ listen, path }) => ({ key: 'path', name: `${listen}${path}` }),
+  flaw: ({ signed_form, timestamp_header, secret, secret_encoding }) => {
+    if (signed_form === timed && timestamp_header === undefined) {
+      return 'signed_form holds {timestamp}, so timestamp_header is needed';
+    }
+    const isNothing = secret_encoding === 'base64' && [secret].flat().some(decodesToNothing);
+    return isNothing ? 'secret is no base64, as secret_encoding says: it decodes to nothing' : null;
+  },
+  own: ({ listen, path, tls }) => ({
+    ...{ key: 'path', name: `${listen}${path}` },
+    alike: { key: 'tls', of: listen, value: JSON.stringify(tls ?? null) },
+  }),
   streams: (settings, { name }) => {
     const { host, port } = parseHostPort(settings.listen) ?? { host: '', port: 0 };
     const lower = (text: string) => text.toLowerCase();
@@ -109,3 +121,12 @@ export const webhooksSource = defineSource({
   },
   reading: ({ id, time, mapping }) => ({ id, time, ...(mapping && { mapping }) }),
 });
+
+/** One that cannot be read is told where it is needed. */
+function decodesToNothing(secret: Secret): boolean {
+  try {
+    return Buffer.from(secret.reveal(), 'base64').length === 0;
+  } catch {
+    return false;
+  }
+}

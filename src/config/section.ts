@@ -137,9 +137,17 @@ export function tellShared<S>(
   { flaws }: BlockReading,
 ): void {
   const owners = new Map<string, string>();
+  const alikes = new Map<string, { readonly name: string; readonly value: string }>();
   for (const { name, written, path, settings: block } of section.entries.values()) {
     const own = block?.definition.own?.(block.settings);
     if (own == null) continue;
+    const { key = '', of = '', value = '' } = own.alike ?? {};
+    const other = alikes.get(`${key} ${of}`) ?? { name, value };
+    alikes.set(`${key} ${of}`, other);
+    if (other.value !== value) {
+      const at = written.children?.get(key)?.at ?? written.at;
+      flaws.add(at, [...path, key], `the ${what} ${other.name} has another for ${of}; it is one`);
+    }
     const thing = `${block?.definition.type} ${own.key} ${own.name}`;
     const first = owners.get(thing);
     if (first === undefined) {

@@ -52,6 +52,8 @@ export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefin
 export interface OwnThing {
   readonly key: string;
   readonly name: string;
+  /** A setting that is one for all that share something else: its key, what that is, its value. */
+  readonly alike?: { readonly key: string; readonly of: string; readonly value: string };
 }
 
 /** What `init` needs to write a first config with a sink. */

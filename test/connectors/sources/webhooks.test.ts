@@ -92,6 +92,29 @@ test('no secret, or an empty list of them, is refused', () => {
   expect(flawLines(withFirst('sources', hooks('secret: []')))[0]).toContain('secret');
 });
 
+test('a secret that is no base64 is refused where it is to be, and not shown', () => {
+  const text = withFirst('sources', hooks('secret: ["aGk=", "(!)"], secret_encoding: base64'));
+
+  const [flaw = '', ...more] = flawLines(text);
+
+  expect(more).toEqual([]);
+  expect(flaw).toContain('sources.hooks: secret is no base64');
+  expect(flaw).not.toContain('(!)');
+  expect(flawLines(text.replace('(!)', 'b28='))).toEqual([]);
+});
+
+test('two sources that share an address have one tls', () => {
+  const two = (tls: string) =>
+    `${hooks('secret: s', 'a')}\n${hooks(`secret: s, path: /b, tls: ${tls}`, 'b')}`;
+  const files = around({}, { '/c': 'c', '/k': 'k' });
+  const text = withFirst('sources', two('{ cert_file: /c, key_file: /k }'));
+
+  expect(() => parseConfig(text, 'c.yaml', files)).toThrow(
+    'sources.b.tls: the source a has another for 127.0.0.1:8088; it is one',
+  );
+  expect(() => parseConfig(text.replace('8088', '8089'), 'c.yaml', files)).not.toThrow();
+});
+
 test('two sources may share an address, and no path of it', () => {
   const two = (path: string) =>
     `${hooks('secret: s', 'a')}\n${hooks(`secret: s, path: ${path}`, 'b')}`;
