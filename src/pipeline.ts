@@ -259,7 +259,7 @@ export class Pipeline {
   }
 
   #note(): void {
-    for (const { name, error, notice, ...facts } of this.state.sinks) {
+    for (const { name, error, notice, sent: _, dueInMs: __, ...facts } of this.state.sinks) {
       const told =
         error === null ? null : { code: error.code, message: error.message, next: error.next };
       this.#means.spool.note('sink', name, {

@@ -1,7 +1,7 @@
 // The two records that sluice itself makes. A ChangeRecord tells one difference between two
 // readings of a configuration (firewall objects, policies, rules); a ConditionRecord tells
-// something about a source that its reader should know, such as a suspected gap. Both are held in
-// the spool like any record and delivered like any event.
+// something about a source that its reader should know, such as a suspected gap, or what a sink has
+// to tell of itself. Both are held in the spool like any record and delivered like any event.
 
 import type { Json } from './json.ts';
 
@@ -35,7 +35,7 @@ export interface ChangeRecord {
   readonly count?: number;
 }
 
-/** The conditions that a source can be in, as told to its sinks. */
+/** The conditions that a source can be in, as told to its sinks; and what a sink tells. */
 export type Condition =
   | 'source.checkpoint_reset'
   | 'source.gap_suspected'
@@ -49,10 +49,11 @@ export type Condition =
   | 'change.unexplained'
   | 'change.unseen'
   | 'drift.unmatchable'
+  | 'archive.checkpoint'
   | 'integrity_violation'
   | 'schema_drift';
 
-/** One thing to know about a source. */
+/** One thing to know about a source; of a sink the names are its own. */
 export interface ConditionRecord {
   readonly condition: Condition;
   readonly source: string;

@@ -163,6 +163,8 @@ export interface PageContext {
   readonly fetchedAt: number;
   /** Where every answer of upstream is held: the one that the page's body is. */
   readonly answer?: AnswerFacts;
+  /** A sink tells it, and is named as its source: all sinks get it that do not take pages. */
+  readonly isOfSink?: true;
   /** What the headers of a delivery say, which is the page's one record. */
   readonly delivery?: { readonly id: string | null; readonly event: string | null };
 }

@@ -4,6 +4,7 @@
 // unresolved at a time, in spool order), then close. Most sinks take events; one that proves what
 // upstream has answered takes pages (`SinkSpec.takes`), each whole and as it is held.
 
+import type { ConditionRecord } from './change.ts';
 import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
 import type { EncodedLines, Format } from './format.ts';
@@ -76,6 +77,12 @@ export interface Sink {
    * there when it comes again.
    */
   committed?(signal: AbortSignal): Promise<Reach | null>;
+  /**
+   * For a sink that `flush` is for: milliseconds until it finishes by itself what it was sent, all
+   * of which is written and only waits for that; null: nothing waits, or not by intent. Meanwhile
+   * nothing is wrong with a position that does not move.
+   */
+  dueInMs?(): number | null;
   /** What an operator should know though events go there; null: nothing. */
   notice?(): Notice | null;
   /** Lets go of the connection; resolves when nothing is in flight any more. */
@@ -100,7 +107,18 @@ export interface SinkOpening {
   readonly mark: Json | null;
   /** Has a mark kept in place of the one before, the position as it is; durable when it resolves. */
   remember(mark: Json): Promise<void>;
+  /**
+   * Tells every sink that takes events something of this one, as an event of its own. Resolves once
+   * it is held; where that fails it is logged, and not told.
+   */
+  tell(told: Told): Promise<void>;
   readonly tools: Tools;
+}
+
+/** What a sink tells of itself. */
+export interface Told extends Pick<ConditionRecord, 'condition' | 'message' | 'details'> {
+  /** What it is about: told again of the same, it is the same event. */
+  readonly about: string;
 }
 
 /**

@@ -28,6 +28,7 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'change.unexplained': 4,
   'change.unseen': 3,
   'drift.unmatchable': 3,
+  'archive.checkpoint': 1,
   integrity_violation: 5,
   schema_drift: 2,
 };

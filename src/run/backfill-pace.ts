@@ -25,7 +25,12 @@ export interface PaceMeans {
 /** The live streams and the sinks; no streams where the backfill runs alone. */
 export interface Live {
   readonly streams: readonly { readonly source: string; readonly state: string }[];
-  readonly sinks: readonly { readonly position: Offset; readonly state: string }[];
+  readonly sinks: readonly {
+    readonly position: Offset;
+    /** What was sent may wait to be finished with more. */
+    readonly sent: Offset;
+    readonly state: string;
+  }[];
 }
 
 /** Waits until a request may go. */
@@ -83,11 +88,15 @@ function ownThrottle(stream: Stream, { config, random }: PaceMeans): Throttle {
 
 function hasRoom({ config, spool, live }: PaceMeans): boolean {
   const { gauge } = spool;
-  const behind = live().sinks.map((sink) => ({ ...sink, held: backlog(gauge, sink.position) }));
-  if (behind.some(({ held, state }) => held > behindMax && isTaking(state))) return false;
+  const { sinks } = live();
+  const isBehind = sinks.some(
+    ({ sent, state }) => backlog(gauge, sent) > behindMax && isTaking(state),
+  );
+  if (isBehind) return false;
   // What sinks have passed may stay for replay: it makes way by itself.
   return (
-    gauge.bytes < config.state.maxBytes * spoolShareMax || behind.every(({ held }) => held === 0)
+    gauge.bytes < config.state.maxBytes * spoolShareMax ||
+    sinks.every(({ position }) => backlog(gauge, position) === 0)
   );
 }
 

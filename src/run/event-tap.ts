@@ -112,6 +112,10 @@ class SpoolView implements TailView {
     const { decoder, clock } = this.#means;
     const first = Math.max(from, page.first);
     const count = page.first + page.count - first;
+    if (page.context.kind === 'answer') {
+      look.missed -= count;
+      return;
+    }
     // A dead letter that is sent again is no new event.
     const isSought =
       page.onlySink === undefined && page.context.stream.toLowerCase().includes(this.#stream);

@@ -11,7 +11,7 @@ import type { EncodedLines, Format } from '../contracts/format.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
-import type { Selection } from './route.ts';
+import { everything, type Selection } from './route.ts';
 
 /** The events of a page for a sink, each encoded: as a line, or as a part of a document. */
 export interface Selected {
@@ -157,6 +157,7 @@ export class PageEncoder {
 /** What a sink gets of a page; null: nothing. An answer that is no record is for pages only. */
 export function selectionOf(held: HeldPage, reader: Reader): Selection | null {
   const { context, onlySink } = held;
+  if (context.isOfSink) return reader.takesPages ? null : everything;
   const isForAll = context.kind === 'answer' ? reader.takesPages : onlySink === undefined;
   return isForAll || onlySink === reader.sink ? reader.selectionFor(context.source) : null;
 }

@@ -23,7 +23,8 @@ export interface Selection {
   select(event: Event): Event | null;
 }
 
-const everything: Selection = { key: '', select: (event) => event };
+/** All that there is, as it is. */
+export const everything: Selection = { key: '', select: (event) => event };
 
 /** An event on which the filter of a route failed, and passed. */
 export interface FilterFailure {

@@ -40,6 +40,10 @@ export interface SenderState {
   readonly deadLetters: number;
   readonly retries: number;
   readonly error: ExportError | null;
+  /** Up to where it was sent, settled or not. */
+  readonly sent: Offset;
+  /** Milliseconds until the sink finishes what was sent, by intent; null: it waits for nothing. */
+  readonly dueInMs: number | null;
   /** What the sink says of its far side though events go there. */
   readonly notice: Notice | null;
 }
@@ -52,6 +56,8 @@ export class Sender {
   readonly #settlement: Settlement;
   /** Until the position is here, batches go one at a time. */
   #carefulUntil: Offset = 0;
+  /** Of a pipeline: up to where it was sent. */
+  #sent: Offset = 0;
   /** Nothing is read any more. */
   #isFinishing = false;
 
@@ -69,6 +75,8 @@ export class Sender {
       state: state === 'sending' && at >= this.#settings.spool.gauge.end ? 'idle' : state,
       position: at,
       ...counts,
+      sent: Math.max(at, this.#sent),
+      dueInMs: this.#settings.sink.dueInMs?.() ?? null,
       notice: this.#settlement.notice ?? this.#settings.sink.notice?.() ?? null,
     };
   }
@@ -159,6 +167,7 @@ export class Sender {
         settled = earlier.then(() => settle(answer, end, count));
         answer.catch(() => undefined);
         next = end;
+        this.#sent = end;
         while (underWay >= inFlightMax && !halt.aborted) {
           room = Promise.withResolvers();
           if (this.#isFinishing) sink.flush?.();
@@ -168,6 +177,7 @@ export class Sender {
     } catch (error) {
       if (!halt.aborted) throw error;
     }
+    this.#sent = 0;
     // Closing settles what is still open, so it comes before the wait for the answers.
     if (stop.aborted) await sink.close();
     await settled;

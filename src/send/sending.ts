@@ -4,6 +4,7 @@
 // its name goes on from the position that is durable by then.
 
 import type { SinkDefinition, SinkSettings } from '../contracts/definition.ts';
+import { errorText } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
 import type { Sink } from '../contracts/sink.ts';
 import type { Spool } from '../contracts/spool.ts';
@@ -17,6 +18,7 @@ import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
 import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
+import { toldPage } from './told.ts';
 
 /** A sink of the config, ready to be opened. */
 export interface PlannedSink {
@@ -180,6 +182,12 @@ export class Sending {
       mark,
       // A position never goes back.
       remember: (mark) => spool.acknowledge(name, { position: 0, mark }),
+      tell: async (told) => {
+        const pages = [toldPage(name, told, tools.clock.now())];
+        await spool.append({ stream: name, pages }).catch((error) => {
+          log.warn('what the sink tells could not be held', { error: errorText(error) });
+        });
+      },
       tools: { ...tools, log },
     });
     const outlet = this.#outletOf(planned);

@@ -107,7 +107,8 @@ export class Health {
   #sinkAilment(sink: LiveSink, now: number): Ailment | null {
     const { name, state, position, delivered, backlog, error } = sink;
     const { silentSinkMs, failingSinkMs } = this.#patience;
-    const resting = backlog === 0 && error === null;
+    const waits = sink.due_in_ms !== null && sink.due_in_ms > 0;
+    const resting = (backlog === 0 || waits) && error === null;
     const progress = `${position} ${delivered}`;
     const stillMs = standstillMs(this.#sinkTraces, { name, progress, resting }, now);
     const ailing = ailmentOf({ part: 'sink', name, error });

@@ -191,6 +191,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
     drained_in_ms: null,
     events_per_s: 0,
     delivered: sink.delivered,
+    due_in_ms: sink.dueInMs,
     retries: sink.retries,
     dead_letters: 0,
     dead_letter_reasons: [],

@@ -163,6 +163,8 @@ const liveSink = sink.extend({
   events_per_s: count,
   delivered: count,
   retries: count,
+  /** What was sent is written, and waits so long to be finished together with more; null: no. */
+  due_in_ms: z.number().nullable().default(null),
   /** Why the latest of them were refused, the most frequent reason first; a few. */
   dead_letter_reasons: many(z.object({ reason: z.string(), count, last_at: time })),
   error: liveError,

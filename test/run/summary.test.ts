@@ -28,8 +28,9 @@ function aStream(name: string, state: After['state']['streams'][number]['state']
 
 function aSink(name: string, deadLetters = 0): After['state']['sinks'][number] {
   return {
-    ...{ name, state: 'stopped', position: 5, delivered: 5, deadLetters, retries: 0 },
+    ...{ name, state: 'stopped', position: 5, sent: 5, delivered: 5, deadLetters, retries: 0 },
     error: null,
+    dueInMs: null,
     notice: null,
   };
 }

@@ -224,6 +224,37 @@ test('answers are no events of what is held, also after a restart, and count by 
   await second.close();
 });
 
+test('what a sink tells of itself goes to all that take events, whatever the routes are', async () => {
+  const spool = await spoolOf([], ['proof', 'other', 'siem']);
+  const [proof, other, siem] = [keeper(), keeper(), keeper()];
+  const openings: SinkOpening[] = [];
+  const sending = sendingOn(spool, [{ from: ['audit'], to: ['other'], where: 'false' }]);
+  const opened = await sending.open([
+    aSink('proof', 'pages', (opening) => {
+      openings.push(opening);
+      return proof.sink;
+    }),
+    aSink('other', 'pages', () => other.sink),
+    aSink('siem', 'events', () => siem.sink),
+  ]);
+  sending.start(opened);
+  const told = { condition: 'archive.checkpoint', message: 'm', about: '7' } as const;
+
+  await openings[0]?.tell({ ...told, details: { size: 7 } });
+  await openings[0]?.tell({ ...told, details: { size: 7 } });
+  await drained(spool, sending);
+  await sending.stop(1_000);
+
+  const events = siem.batches.flatMap((batch) => batch.events);
+  expect(events.map(({ ocsf }) => ocsf)).toMatchObject([
+    { metadata: { event_code: 'archive.checkpoint', log_source: 'proof' }, message: 'm' },
+    { metadata: { event_code: 'archive.checkpoint' }, unmapped: { details: { size: 7 } } },
+  ]);
+  expect(new Set(events.map(({ uid }) => uid)).size).toBe(1);
+  expect([proof.batches, other.batches]).toEqual([[], []]);
+  await spool.close();
+});
+
 test('a sink that finishes what it has together is told when nothing more comes', async () => {
   const spool = await spoolOf([], ['proof']);
   const open: PromiseWithResolvers<Delivery>[] = [];

@@ -92,6 +92,7 @@ export async function openSink(
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
     remember: async () => undefined,
+    tell: async () => undefined,
     tools,
   });
   afterThisTest(() => sink.close());

@@ -57,6 +57,16 @@ test('Health names a sink that says nothing and passes nothing', () => {
   ]);
 });
 
+test('Health leaves a sink alone while it finishes later what it was sent, and no longer', () => {
+  const waiting = (ms: number) => ({
+    sinks: [aSink({ state: 'sending', backlog: 5, due_in_ms: ms })],
+  });
+
+  const found = after([0, waiting(900_000)], [899_999, waiting(1)], [1_200_001, waiting(-300_000)]);
+
+  expect(found).toEqual([[], [], ['sink siem not_delivering']]);
+});
+
 test('Health leaves a sink alone that has nothing to do', () => {
   expect(after([0, { sinks: [aSink()] }], [9_000_000, { sinks: [aSink()] }])).toEqual([[], []]);
 });

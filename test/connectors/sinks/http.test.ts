@@ -91,8 +91,17 @@ test('http takes up a secret header that changed', async () => {
   const secrets = settings.headers as Record<string, { bind(read: () => string): void }>;
   const { format } = await openSink(httpSink, { url: receiver.url });
   const numbering = { spool: 's', epochs: [{ id: 1, until: null }] };
-  const remember = async () => undefined;
-  const opening = { name: 'post', format, numbering, position: 0, mark: null, remember, tools };
+  const nothing = async () => undefined;
+  const opening = {
+    name: 'post',
+    format,
+    numbering,
+    position: 0,
+    mark: null,
+    remember: nothing,
+    tell: nothing,
+    tools,
+  };
   const sink = await httpSink.open(settings, opening);
   const { batch } = await openSink(httpSink, { url: receiver.url });
 

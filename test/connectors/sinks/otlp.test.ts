@@ -114,8 +114,16 @@ test('otlp sends what OTLPLogExporter sends', async () => {
   };
   const settings = parseSettings(otlpSink, { url, headers: { 'X-Tenant': 't' } });
   const numbering = { spool: 's', epochs: [{ id: 1, until: null }] };
-  const remember = async () => undefined;
-  const opening = { name: 'otel', format, numbering, position: 0, mark: null, remember };
+  const nothing = async () => undefined;
+  const opening = {
+    name: 'otel',
+    format,
+    numbering,
+    position: 0,
+    mark: null,
+    remember: nothing,
+    tell: nothing,
+  };
   const sink = await otlpSink.open(settings, { ...opening, tools: testTools() });
   const exporter = new OTLPLogExporter({
     url,
