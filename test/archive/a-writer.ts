@@ -9,7 +9,9 @@ import { GrowingTree, readEntries } from '../../src/archive/growing-tree.ts';
 import { checkpointPath } from '../../src/archive/layout.ts';
 import { leafHash, rootOf } from '../../src/archive/merkle.ts';
 import { openNote, parseSigningKey, type Signer, signingKeyText } from '../../src/archive/note.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
 import { pageRange, readPage } from '../../src/archive/segments.ts';
+import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import { type ArchiveWriter, openWriter } from '../../src/archive/writer.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
@@ -140,6 +142,9 @@ export async function readArchive(dir: string, signer = aSigner()): Promise<Read
     heads.set(entry.stream, [seq + 1, leaves[index]?.toString('hex') ?? '']);
     ids.push(await idsOf(store, entry));
   }
+  const trusted = [signer.verifier];
+  const { breaks } = await verifyArchive(new ArchiveReader(store), { trusted });
+  if (breaks.length > 0) throw new Error(`verify: ${JSON.stringify(breaks)}`);
   return { size, root: Buffer.from(root).toString('hex'), entries, ids };
 }
 

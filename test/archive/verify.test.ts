@@ -60,6 +60,17 @@ describe('a whole archive', () => {
   });
 });
 
+test('an answer of which nothing is an event may be anything', async () => {
+  const entry = { kind: 'answer', items: '', kept: 0 };
+  const pages = [
+    { stream: 'audit', body: '<html>502</html>', texts: [], entry: { ...entry, records: 0 } },
+    { stream: 'audit', body: '', texts: [], entry: { ...entry, records: 0 } },
+    { stream: 'audit', body: '{"data":[1,2]}', texts: [], entry: { ...entry, records: 2 } },
+  ];
+
+  expect(await verified(naiveArchive([{ pages }]))).toMatchObject({ breaks: [], records: 0 });
+});
+
 describe('keys', () => {
   const rotated = naiveArchive([
     ...commits(2, 3).slice(0, 2),
@@ -152,7 +163,7 @@ describe('gaps', () => {
     texts: [JSON.stringify({ condition, message: `told of ${condition}` })],
     entry: { kind: 'condition', conditions: [condition] },
   });
-  const answer = { stream: 'audit', entry: { answer: { status: 200, asked: null, next: null } } };
+  const answer = { stream: 'audit', entry: { answer: { status: 200, path: '/a', asked: null } } };
 
   test.each([
     ['source.gap', [told('source.gap'), answer], true],

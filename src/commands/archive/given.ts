@@ -4,13 +4,15 @@ import { readFileSync } from 'node:fs';
 import { parseVkey, type Verifier } from '../../archive/note.ts';
 import { ArchiveReader } from '../../archive/reader.ts';
 import { errorText, UsageError } from '../../contracts/errors.ts';
-import { openDirectory } from '../../objects/directory.ts';
+import { openStore } from '../../objects/open.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 
 const shownMax = 120;
 
 /** The place of an archive. */
-export const locationArgument = { about: 'the directory of the archive' } as const;
+export const locationArgument = {
+  about: 'a directory, or s3://BUCKET/PREFIX with the usual credentials',
+} as const;
 
 /** Public keys. */
 export const keyOption = {
@@ -21,8 +23,8 @@ export const keyOption = {
 } as const;
 
 /** The archive at a location. */
-export function openArchive(location: string): ArchiveReader {
-  return new ArchiveReader(openDirectory(location));
+export async function openArchive(location: string): Promise<ArchiveReader> {
+  return new ArchiveReader(await openStore(location));
 }
 
 /** The keys that `--key` gives: each a vkey, or a file with one a line. Throws a UsageError. */

@@ -41,7 +41,7 @@ The tree and the chain of every stream are proven as a whole also where --from o
     const bar = progressBar(process.stderr);
     let report: Report;
     try {
-      report = await verifyArchive(openArchive(location), { ...options, progress: bar.show });
+      report = await verifyArchive(await openArchive(location), { ...options, progress: bar.show });
     } catch (error) {
       bar.clear();
       if (!(error instanceof ExportError)) throw error;
