@@ -8,6 +8,7 @@ import { fileSink } from './sinks/file.ts';
 import { httpSink } from './sinks/http.ts';
 import { kafkaSink } from './sinks/kafka.ts';
 import { otlpSink } from './sinks/otlp.ts';
+import { s3Sink } from './sinks/s3.ts';
 import { stdoutSink } from './sinks/stdout.ts';
 import { syslogSink } from './sinks/syslog.ts';
 
@@ -19,5 +20,6 @@ export const sinks: readonly SinkDefinition[] = [
   elasticsearchSink,
   httpSink,
   fileSink,
+  s3Sink,
   stdoutSink,
 ];

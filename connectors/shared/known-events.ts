@@ -15,8 +15,12 @@ export function keptUid({ uid }: Pick<Event, 'uid'>): string {
 
 /** The batch without the events that are known. */
 export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
-  if (known.size === 0) return batch;
-  const left = batch.events.flatMap((event, i) => (known.has(keptUid(event)) ? [] : [i]));
+  return known.size === 0 ? batch : onlyEvents(batch, (event) => !known.has(keptUid(event)));
+}
+
+/** The batch with the events that are wanted only. */
+export function onlyEvents(batch: Batch, isWanted: (event: Event) => boolean): Batch {
+  const left = batch.events.flatMap((event, i) => (isWanted(event) ? [i] : []));
   if (left.length === batch.events.length) return batch;
   const { bytes, starts, ends } = batch.lines;
   return {

@@ -21,8 +21,7 @@ type Sdk = typeof import('@aws-sdk/client-s3');
 const partBytes = 8 * 1024 * 1024;
 const partsMax = 10_000;
 const connectMsMax = 10_000;
-/** Bound on one request, of which the longest carries a part. */
-const requestMsMax = 120_000;
+const requestMsMax = 60_000;
 
 /** What in the bucket is meant. */
 export interface BucketPlace extends BucketSettings {
@@ -261,7 +260,13 @@ interface Condition {
   readonly IfMatch?: string;
 }
 
-function clientConfig({ region, endpoint, credentials, tls }: BucketPlace): S3ClientConfig {
+function clientConfig({
+  region,
+  endpoint,
+  credentials,
+  timeout,
+  tls,
+}: BucketPlace): S3ClientConfig {
   const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
   return {
     ...(region === undefined && endpoint === undefined ? {} : { region: region ?? 'us-east-1' }),
@@ -283,7 +288,7 @@ function clientConfig({ region, endpoint, credentials, tls }: BucketPlace): S3Cl
     requestChecksumCalculation: 'WHEN_SUPPORTED',
     requestHandler: {
       connectionTimeout: connectMsMax,
-      requestTimeout: requestMsMax,
+      requestTimeout: timeout ?? requestMsMax,
       throwOnRequestTimeout: true,
       httpsAgent: {
         keepAlive: true,

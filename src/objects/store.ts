@@ -32,7 +32,7 @@ export interface ObjectStore {
   /** What is known of an object without reading it; null where there is none. */
   facts(name: string): Promise<ObjectFacts | null>;
   /** Objects whose names begin with `prefix`, those behind `after` only, in the order of names. */
-  list(prefix: string, after?: string): AsyncIterable<ListedObject>;
+  list(prefix: string, after?: string): AsyncIterableIterator<ListedObject>;
   /** Takes an object away; one that is not there is gone as well. */
   remove(name: string): Promise<void>;
   /** Gives up what is under way, and lets go of connections. */

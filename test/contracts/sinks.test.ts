@@ -16,6 +16,7 @@ import { httpKind, otlpKind } from './receivers/http.ts';
 import { kafkaKind } from './receivers/kafka.ts';
 import { fileKind, stdoutKind } from './receivers/local.ts';
 import { type Mood, type Receiver, type ReceiverKind, refusedText } from './receivers/receiver.ts';
+import { s3Kind } from './receivers/s3.ts';
 import { syslogKind } from './receivers/syslog.ts';
 
 const kinds: readonly ReceiverKind[] = [
@@ -27,6 +28,7 @@ const kinds: readonly ReceiverKind[] = [
   httpKind('array'),
   elasticsearchKind,
   fileKind,
+  s3Kind,
   stdoutKind,
 ];
 

@@ -3,7 +3,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   CreateBucketCommand,
@@ -14,9 +14,9 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { endChild, isRunning, spawnChild } from './children.ts';
-import { oncePerRun } from './once-per-run.ts';
+import { oncePerRun, runDir } from './once-per-run.ts';
 import { findS3, type S3Program } from './s3-program.ts';
-import { freePort, tempDir, waitUntil } from './temp.ts';
+import { freePort, waitUntil } from './temp.ts';
 
 const accessKeyId = 'AKIATESTTESTTESTTEST';
 const secretAccessKey = 'of-no-use-anywhere-else';
@@ -115,12 +115,20 @@ export interface StoredObject {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+let shared: Promise<S3Server> | undefined;
+
+/** One server for all that ask in this process. */
+export function sharedS3(): Promise<S3Server> {
+  shared ??= startS3();
+  return shared;
+}
+
 /** Starts a server, found or built first; rejects where neither can be had, saying what to do. */
 export async function startS3(): Promise<S3Server> {
   const program = await oncePerRun('s3', findS3);
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
-  const dir = tempDir('s3-');
+  const dir = mkdtempSync(join(runDir(), 's3-'));
   const start = async () => {
     const child =
       program.name === 'moto' ? spawnMoto(program, port) : spawnVersitygw(program, dir, port);

@@ -1,0 +1,111 @@
+// Writes finished objects to a bucket of S3, each event once. Batches are collected until an object
+// is large or old enough, and are answered when it stands there (s3/object-writer.ts); what it holds
+// and which events those are is told in its metadata (s3/cut.ts). Retries are the engine's.
+
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { duration, size } from '../../src/contracts/settings.ts';
+import { openStore } from '../../src/objects/open.ts';
+import { bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
+import { linesBody } from './s3/lines-body.ts';
+import { ObjectWriter } from './s3/object-writer.ts';
+
+/** `type: s3`. */
+export const s3Sink = defineSink({
+  type: 's3',
+  summary: 'Writes events as finished objects to a bucket of S3, each event once.',
+  fields: {
+    bucket: bucketName().describe('name of the bucket'),
+    prefix: z
+      .string()
+      .optional()
+      .describe('what each object’s name begins with; nobody else writes there'),
+    ...bucketKeys,
+    compress: z.enum(['gzip', 'zstd']).default('gzip').describe('compression of the objects'),
+    rotate: z
+      .strictObject({
+        bytes: size()
+          .prefault('64MiB')
+          .describe('finish an object when it has grown to this, before compression'),
+        every: duration()
+          .prefault('5m')
+          .describe('finish an object when its first event has waited for so long'),
+      })
+      .prefault({})
+      .describe('when an object is finished; its events count as delivered then'),
+  },
+  carries: ['json', 'lines'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the bucket to write to', usual: 'security-events' },
+    lines: (to) => [
+      `bucket: ${JSON.stringify(to)}`,
+      'prefix: sluice # objects are sluice/YYYY/MM/DD/EPOCH-FIRST.ndjson.gz',
+      '# region: eu-central-1 # left out: AWS_REGION',
+      '# endpoint: "https://minio.example" # a service other than AWS',
+      '# compress: zstd',
+      '# rotate: { bytes: 64MiB, every: 5m }',
+    ],
+  },
+  // Batches of a second for as long as an object may collect; ready() bounds their bytes.
+  inFlightMax: 1_000,
+  batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
+  assurance: () => 'once',
+  own: ({ bucket, prefix = '', endpoint = '' }) => ({
+    key: 'prefix',
+    name: `${endpoint} s3://${bucket}/${prefix.replace(/^\/+|\/+$/g, '')}`.trim(),
+  }),
+
+  async open(settings, opening) {
+    const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
+    const ending = opening.format.contentType === 'application/json' ? 'ndjson' : 'log';
+    const writer = new ObjectWriter({
+      store,
+      opening,
+      rotate: settings.rotate,
+      body: () => linesBody(settings.compress, ending),
+    });
+    return {
+      async send(batch, signal) {
+        return await untilAborted(writer.add(batch), signal, () => store.close());
+      },
+      ready: (signal) => untilAborted(writer.settled(), signal),
+      flush: () => writer.flush(),
+      committed: (signal) => untilAborted(writer.reach(), signal),
+      async close() {
+        await writer.close();
+        store.close();
+      },
+    };
+  },
+
+  async probe(settings, _tools, signal) {
+    const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
+    try {
+      await untilAborted(store.list('').next(), signal);
+    } finally {
+      store.close();
+    }
+  },
+});
+
+/** What `work` resolves to; rejects with the signal's reason where that comes first. */
+async function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  giveUp: () => void = () => undefined,
+): Promise<T> {
+  work.catch(() => undefined);
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const stop = () => {
+    giveUp();
+    aborted.reject(signal.reason);
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,59 @@
+// The body of an object that lines are collected in: compressed as they come, so that memory holds
+// what will be sent and no more, and on Node's thread pool.
+
+import { once } from 'node:events';
+import { constants, createGzip, createZstdCompress } from 'node:zlib';
+import type { Batch } from '../../../src/contracts/sink.ts';
+import { keptUid } from '../../shared/known-events.ts';
+import { linesOf } from '../../shared/lines.ts';
+import type { Cut, Part } from './cut.ts';
+import { keptBytes, type ObjectCompression, uidList } from './uid-list.ts';
+
+/** Collects the events of one cut. */
+export interface Body {
+  /** Before compression. */
+  readonly bytes: number;
+  /** Adds the events of a batch; one call at a time. */
+  add(batch: Batch): Promise<void>;
+  /** The objects that they make; asked once, nothing is added any more. */
+  finish(cut: Cut): Promise<readonly Part[]>;
+}
+
+const extensions: Readonly<Record<ObjectCompression, string>> = { gzip: 'gz', zstd: 'zst' };
+
+/** A body of lines; `ending` is what its name has behind a dot, such as `ndjson`. */
+export function linesBody(method: ObjectCompression, ending: string): Body {
+  const chunks: Uint8Array[] = [];
+  const uids: Uint8Array[] = [];
+  const stream =
+    method === 'gzip'
+      ? createGzip({ level: 1 })
+      : createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } });
+  stream.on('data', (chunk: Uint8Array) => chunks.push(chunk));
+  const body = {
+    bytes: 0,
+    async add({ events, lines }: Batch) {
+      const text = linesOf(lines, { from: 0, to: events.length });
+      body.bytes += text.length;
+      uids.push(Buffer.from(events.map(keptUid).join(''), 'hex'));
+      await new Promise<void>((resolve, reject) => {
+        stream.write(text, (error) => (error ? reject(error) : resolve()));
+      });
+    },
+    async finish({ day, stem }: Cut) {
+      stream.end();
+      await once(stream, 'end');
+      const all = Buffer.concat(uids);
+      return [
+        {
+          name: `${day}/${stem}.${ending}.${extensions[method]}`,
+          body: [...chunks, uidList(all, method)],
+          contentType: `application/${method}`,
+          events: all.length / keptBytes,
+          uids: all,
+        },
+      ];
+    },
+  };
+  return body;
+}

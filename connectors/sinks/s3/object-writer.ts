@@ -1,0 +1,260 @@
+// Collects batches into objects and writes each once. A batch is answered when the objects that its
+// events are in stand in the bucket:
+//
+//   collecting  batches are added; it is full by bytes, by age, or because nothing more comes
+//   writing     the cut is kept with the position, then its objects are created; one cut at a time,
+//               while the next collects
+//   failed      whoever waits is told, and the cut keeps its bytes; what was collected behind it is
+//               dropped, since it is sent again. The next batch has the same objects tried again
+//
+// What must stay true: once a cut is kept its objects hold these events and no others, also in the
+// process after this one; and what stands under a name already counts only if it has these events.
+
+import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
+import type { Offset } from '../../../src/contracts/event.ts';
+import { epochBegin, presentEpoch, type Reach } from '../../../src/contracts/numbering.ts';
+import type { Batch, Delivery, SinkOpening } from '../../../src/contracts/sink.ts';
+import type { ObjectStore } from '../../../src/objects/store.ts';
+import { forget, onlyEvents, withoutKnown } from '../../shared/known-events.ts';
+import {
+  type Cut,
+  dayOf,
+  digestOf,
+  type Mark,
+  metadataOf,
+  type Part,
+  readMark,
+  stemOf,
+  writtenOf,
+} from './cut.ts';
+import type { Body } from './lines-body.ts';
+import { lookAtBucket } from './standing.ts';
+
+/** What objects are made with. */
+export interface ObjectWriterSettings {
+  readonly store: ObjectStore;
+  readonly opening: SinkOpening;
+  readonly rotate: { readonly bytes: number; readonly every: number };
+  /** A body for the next cut. */
+  body(): Body;
+}
+
+interface Collected {
+  readonly cut: Omit<Cut, 'end'>;
+  /** Behind the last event that is part of it, so far. */
+  end: Offset;
+  /** Where it has to be cut: where the cut of a process before was. */
+  readonly bound: Offset;
+  readonly body: Body;
+  /** Who waits for it, their events in it or in it last. */
+  readonly waiting: ((answer: Delivery) => void)[];
+  /** Aborts once it is cut. */
+  readonly over: AbortController;
+  /** Once it is cut. */
+  parts: readonly Part[] | null;
+}
+
+const delivered: Delivery = { outcome: 'delivered' };
+
+/** Opened with the sink. */
+export class ObjectWriter {
+  readonly #settings: ObjectWriterSettings;
+  #reach: Reach = { position: 0, ahead: false };
+  #known: Set<string> = new Set();
+  #looked: Promise<void> | null = null;
+  #after: string;
+  /** The last cut of a process before this one, until it is made again. */
+  #unfinished: Cut | null;
+  #open: Collected | null = null;
+  #failed: Collected | null = null;
+  /** The last failure, and how many there were. */
+  #failure: Delivery = delivered;
+  #failures = 0;
+  #writing: Promise<void> = Promise.resolve();
+  /** Batches are taken one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(settings: ObjectWriterSettings) {
+    this.#settings = settings;
+    const { after, cut } = readMark(settings.opening.mark);
+    this.#after = after;
+    this.#unfinished = cut;
+  }
+
+  /** How far the bucket is; rejects where it cannot be looked at. */
+  async reach(): Promise<Reach> {
+    await this.#look();
+    return this.#reach;
+  }
+
+  /** Resolves when what was sent has found its place: no more than two objects are held. */
+  async settled(): Promise<void> {
+    await this.#turn;
+  }
+
+  /** Resolves when all events of the batch stand in the bucket, or did not come there. */
+  add(batch: Batch): Promise<Delivery> {
+    const failures = this.#failures;
+    return new Promise((answer) => {
+      this.#turn = this.#turn.then(async () => {
+        try {
+          // Sent before the failure that dropped what it was to stand behind.
+          if (failures !== this.#failures) answer(this.#failure);
+          else await this.#take(batch, answer);
+        } catch (error) {
+          answer(this.#meaningOf(error));
+        }
+      });
+    });
+  }
+
+  /** Finishes what is collected, with all that was sent before. */
+  flush(): void {
+    this.#turn = this.#turn.then(() => this.#finish());
+  }
+
+  /** Writes what is collected, once; resolves when nothing is under way any more. */
+  async close(): Promise<void> {
+    this.flush();
+    await this.#turn;
+    await this.#writing;
+  }
+
+  async #take(batch: Batch, answer: (answer: Delivery) => void): Promise<void> {
+    await this.#look();
+    if (this.#failed !== null) {
+      await this.#write(this.#failed);
+      this.#failed = null;
+    }
+    const { position } = this.#reach;
+    const fresh = withoutKnown(batch, this.#known);
+    let rest = onlyEvents(fresh, ({ offset }) => offset >= position);
+    const done = this.#known.size === 0 ? answer : this.#forgetting(batch, answer);
+    if (rest.events.length === 0) done(delivered);
+    while (rest.events.length > 0) {
+      const open = this.#opened(rest.events[0]?.offset ?? rest.start);
+      await open.body.add(onlyEvents(rest, ({ offset }) => offset < open.bound));
+      rest = onlyEvents(rest, ({ offset }) => offset >= open.bound);
+      open.end = Math.min(batch.end, open.bound);
+      if (rest.events.length === 0) open.waiting.push(done);
+      const isFull = open.body.bytes >= this.#settings.rotate.bytes || open.end === open.bound;
+      if (isFull) await this.#finish();
+    }
+  }
+
+  #opened(first: Offset): Collected {
+    if (this.#open !== null) return this.#open;
+    const { opening, rotate } = this.#settings;
+    const { clock } = opening.tools;
+    const again = this.#unfinished !== null && first < this.#unfinished.end;
+    const { end: bound, ...cut } =
+      again && this.#unfinished !== null
+        ? this.#unfinished
+        : {
+            day: dayOf(clock.now(), this.#after),
+            stem: stemOf(presentEpoch(opening.numbering), first),
+            end: Number.POSITIVE_INFINITY,
+          };
+    this.#unfinished = null;
+    const over = new AbortController();
+    const body = this.#settings.body();
+    const open: Collected = { cut, end: first, bound, body, waiting: [], over, parts: null };
+    this.#open = open;
+    clock.sleep(rotate.every, over.signal).then(
+      () => this.flush(),
+      () => undefined,
+    );
+    return open;
+  }
+
+  async #finish(): Promise<void> {
+    const open = this.#open;
+    open?.over.abort();
+    await this.#writing;
+    // Gone where the write before it failed.
+    if (open === null || this.#open !== open) return;
+    this.#open = null;
+    this.#writing = this.#write(open).catch((error) => {
+      this.#failed = open;
+      this.#failure = this.#meaningOf(error);
+      this.#failures += 1;
+      const dropped = this.#open;
+      this.#open = null;
+      dropped?.over.abort();
+      for (const tell of [...open.waiting.splice(0), ...(dropped?.waiting ?? [])]) {
+        tell(this.#failure);
+      }
+    });
+  }
+
+  async #write(collected: Collected): Promise<void> {
+    const { opening } = this.#settings;
+    const cut: Cut = { ...collected.cut, end: collected.end };
+    collected.parts ??= await collected.body.finish(cut);
+    await opening.remember({ after: this.#after, cut } satisfies Mark);
+    for (const part of collected.parts) await this.#create(part, cut, collected.parts.length);
+    this.#reach = { ...this.#reach, position: Math.max(this.#reach.position, cut.end) };
+    // What the state did not know of is found again by the process after this one.
+    if (this.#known.size === 0) this.#after = collected.parts.at(-1)?.name ?? this.#after;
+    for (const tell of collected.waiting.splice(0)) tell(delivered);
+  }
+
+  async #create(part: Part, { stem, end }: Cut, parts: number): Promise<void> {
+    const { store, opening } = this.#settings;
+    const { spool } = opening.numbering;
+    const place = { spool, epoch: Number(stem.slice(0, stem.indexOf('-'))), next: end };
+    const { contentType } = part;
+    const about = { contentType, metadata: metadataOf(part, place, parts) };
+    if ((await store.create(part.name, part.body, about)) === 'created') return;
+    const there = writtenOf(part.name, await store.facts(part.name));
+    if (there?.uidsDigest === digestOf(part.uids)) return;
+    const what = 'an object with other events has this name';
+    throw new ExportError('sink_refused', `writing ${part.name} to ${store.place}: ${what}`, {
+      next: 'Give this sink a prefix that nobody else writes to; nothing was lost, the events stay held.',
+    });
+  }
+
+  #look(): Promise<void> {
+    this.#looked ??= this.#lookNow().catch((error) => {
+      this.#looked = null;
+      throw error;
+    });
+    return this.#looked;
+  }
+
+  async #lookNow(): Promise<void> {
+    const { store, opening } = this.#settings;
+    try {
+      const found = await lookAtBucket(store, {
+        numbering: opening.numbering,
+        after: this.#after,
+      });
+      this.#reach = found.reach;
+      this.#known = found.known;
+      if (found.known.size === 0) this.#after = found.last;
+    } catch (error) {
+      // Whoever may only write cannot be told what stands there.
+      if (!(error instanceof ExportError) || error.details.status !== 403) throw error;
+      opening.tools.log.warn(
+        'what stands in the bucket cannot be looked at; beside an older copy of the state events may come twice',
+        { code: error.code, next: error.next },
+      );
+    }
+  }
+
+  #forgetting(batch: Batch, answer: (answer: Delivery) => void): (answer: Delivery) => void {
+    return (given) => {
+      if (given === delivered) {
+        forget(batch, this.#known, epochBegin(this.#settings.opening.numbering));
+      }
+      answer(given);
+    };
+  }
+
+  #meaningOf(error: unknown): Delivery {
+    const cause = asExportError(error, `sending to ${this.#settings.opening.name}`);
+    return cause.code === 'sink_refused'
+      ? { outcome: 'refused', scope: 'sink', cause }
+      : { outcome: 'retry', cause };
+  }
+}

@@ -1,0 +1,78 @@
+// What stands in the bucket when the sink is opened, and what of it this state knows: its last cut
+// may have been written whole, in part or not at all, and a state that was put back from a copy, or
+// lost, knows nothing of the newest objects. What must stay true: a cut counts only where all its
+// objects are there.
+
+import type { Numbering, Reach } from '../../../src/contracts/numbering.ts';
+import { reachOf } from '../../../src/contracts/numbering.ts';
+import type { ObjectStore } from '../../../src/objects/store.ts';
+import { stemIn, type Written, writtenOf } from './cut.ts';
+import { uidListBytes, uidsInList } from './uid-list.ts';
+
+/** So many of the newest objects are looked at, and so many events remembered at least. */
+const objectsMax = 500;
+const eventsMax = 500_000;
+
+/** What was found. */
+export interface Standing {
+  readonly reach: Reach;
+  /** Events that stand there and that the state may know nothing of, by what is kept of uids. */
+  readonly known: Set<string>;
+  /** The newest object's name; empty where there is none. */
+  readonly last: string;
+}
+
+/** Looks at the objects behind `after`; nothing is changed. */
+export async function lookAtBucket(
+  store: ObjectStore,
+  { numbering, after }: { readonly numbering: Numbering; readonly after: string },
+): Promise<Standing> {
+  const found = await newestObjects(store, after);
+  const reaches = wholeCuts(found).map(({ place }) => reachOf(place, numbering));
+  const known = new Set<string>();
+  if (found.some(({ place }) => reachOf(place, numbering).ahead)) {
+    // Such a state may have forgotten any record, and so reads it again.
+    const all = after === '' ? found : await newestObjects(store, '');
+    for (const one of all.toReversed()) {
+      if (known.size >= eventsMax) break;
+      for (const uid of await uidsOf(store, one)) known.add(uid);
+    }
+  }
+  return {
+    reach: {
+      position: Math.max(0, ...reaches.map(({ position }) => position)),
+      ahead: reaches.at(-1)?.ahead ?? false,
+    },
+    known,
+    last: found.at(-1)?.name ?? after,
+  };
+}
+
+async function newestObjects(store: ObjectStore, after: string): Promise<readonly Written[]> {
+  let names: string[] = [];
+  for await (const { name } of store.list('', after)) {
+    if (stemIn(name) === null) continue;
+    names.push(name);
+    if (names.length >= objectsMax * 2) names = names.slice(-objectsMax);
+  }
+  const found = await Promise.all(
+    names.slice(-objectsMax).map(async (name) => writtenOf(name, await store.facts(name))),
+  );
+  return found.filter((one) => one !== null);
+}
+
+/** The last object of each cut of which all are there. */
+function wholeCuts(found: readonly Written[]): readonly Written[] {
+  const cuts = Map.groupBy(found, ({ name }) => stemIn(name));
+  return Array.from(cuts.values()).flatMap((parts) => {
+    const last = parts.at(-1);
+    return last !== undefined && parts.length >= last.parts ? [last] : [];
+  });
+}
+
+async function uidsOf(store: ObjectStore, { name, bytes, events }: Written): Promise<string[]> {
+  const method = name.endsWith('.zst') ? 'zstd' : 'gzip';
+  const length = uidListBytes(events, method);
+  const list = await store.read(name, { from: bytes - length, length });
+  return list?.body.length === length ? uidsInList(list.body, events, method) : [];
+}

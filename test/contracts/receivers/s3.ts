@@ -1,0 +1,84 @@
+// A real S3 server as the receiver of the s3 sink, behind a front that loses requests and answers where the mood says so.
+
+import { request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import {
+  type HttpAnswer,
+  type ReceivedRequest,
+  startHttpReceiver,
+} from '../../support/http-receiver.ts';
+import { sharedS3 } from '../../support/s3.ts';
+import { type Receiver, type ReceiverKind, uidsIn } from './receiver.ts';
+
+const refusesNothing = 'it refuses no record';
+
+const failures: readonly HttpAnswer[] = [
+  { answer: 'reply', status: 503, body: '<Error><Code>SlowDown</Code></Error>' },
+  { answer: 'reply', status: 500, body: '<Error><Code>InternalError</Code></Error>' },
+  { answer: 'reply', status: 409, body: '<Error><Code>ConditionalRequestConflict</Code></Error>' },
+  { answer: 'reset' },
+];
+
+/** The receiver of the s3 sink. */
+export const s3Kind: ReceiverKind = {
+  type: 's3',
+  name: 's3',
+  unable: { picky: refusesNothing, mixed: refusesNothing },
+  async start(mood, random): Promise<Receiver> {
+    const server = await sharedS3();
+    const bucket = await server.bucket();
+    let failed = 0;
+    const front = await startHttpReceiver({
+      answer: async (received) => {
+        if (mood === 'mute') return { answer: 'hang' };
+        const breaks = mood === 'shaky' && random() < 0.5;
+        if (breaks) failed += 1;
+        const arrives = !breaks || random() < 0.5;
+        const answer = arrives ? await forwarded(server.endpoint, received) : null;
+        if (answer !== null && !breaks) return answer;
+        return failures[Math.floor(random() * failures.length)] ?? { answer: 'reset' };
+      },
+    });
+    if (mood === 'away') await front.close();
+    return {
+      config: {
+        ...server.settings,
+        endpoint: front.url,
+        bucket,
+        prefix: 'some/where',
+        rotate: { bytes: '1B' }, // an object for each batch
+        timeout: mood === 'mute' ? '300ms' : '60s',
+      },
+      failures: () => failed,
+      async arrived() {
+        const objects = await server.objects(bucket, 'some/where/');
+        const inOrder = [...objects].toSorted(([a], [b]) => (a < b ? -1 : 1));
+        return inOrder.flatMap(([, { body }]) => uidsIn(gunzipSync(body).toString()));
+      },
+    };
+  },
+};
+
+/** Asked of the real server as the sink has asked, down to the signature. */
+function forwarded(endpoint: string, { method, path, headers, body }: ReceivedRequest) {
+  return new Promise<HttpAnswer>((resolve, reject) => {
+    const asked = request(`${endpoint}${path}`, { method, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const { 'transfer-encoding': _, connection: __, ...kept } = response.headers;
+        resolve({
+          answer: 'reply',
+          status: response.statusCode ?? 500,
+          headers: Object.fromEntries(
+            Object.entries(kept).map(([name, value]) => [name, String(value)]),
+          ),
+          body: Buffer.concat(chunks),
+        });
+      });
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
