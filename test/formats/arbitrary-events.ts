@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
 import { anEvent } from '../support/an-event.ts';
+import { anyText } from '../support/any-text.ts';
 
 const hostile = [
   'a\nb',
@@ -38,7 +39,7 @@ const hostile = [
 /** Text with whatever could end a line, a field or a frame. */
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...hostile) },
-  { weight: 3, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
+  { weight: 3, arbitrary: anyText({ maxLength: 60 }) },
   {
     weight: 2,
     arbitrary: fc

@@ -6,6 +6,7 @@ import type { Event } from '../../src/contracts/event.ts';
 import type { EncodedLines, Format } from '../../src/contracts/format.ts';
 import { encodeLines, indexAt, joinLines, pickLines, subLines } from '../../src/send/encode.ts';
 import { anEvent } from '../support/an-event.ts';
+import { anyText } from '../support/any-text.ts';
 
 /** A format that gives these, by offset. */
 function giving(texts: readonly (string | Uint8Array)[]): { events: Event[]; format: Format } {
@@ -26,7 +27,7 @@ function linesOf({ bytes, starts, ends, length }: EncodedLines): Buffer[] {
 }
 
 const line = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  anyText({ maxLength: 40 }),
   fc.constantFrom('', 'é', '😀'.repeat(50), '\ud800', 'a\ud83d'),
   fc.uint8Array({ maxLength: 40 }),
 );

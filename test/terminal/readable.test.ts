@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readable } from '../../src/terminal/readable.ts';
 import { anEvent } from '../support/an-event.ts';
+import { anyText } from '../support/any-text.ts';
 
 test('readable says when, how grave, from where, and who did what', () => {
   const event = anEvent({
@@ -23,7 +24,7 @@ test('readable says when, how grave, from where, and who did what', () => {
 });
 
 test('readable is one printable line for any message, name and time', () => {
-  const hostile = fc.string({ unit: 'binary', maxLength: 300 });
+  const hostile = anyText({ maxLength: 300 });
 
   fc.assert(
     fc.property(hostile, hostile, fc.double(), (message, name, time) => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LogOutput, logForm, openLog } from '../../src/watch/log.ts';
+import { anyText } from '../support/any-text.ts';
 
 /** A log whose lines are kept. */
 async function aLog(settings: Partial<LogOutput>) {
@@ -88,7 +89,7 @@ describe('the text log', () => {
 });
 
 describe('a hostile value', () => {
-  const hostile = fc.string({ unit: 'binary', maxLength: 200 });
+  const hostile = anyText({ maxLength: 200 });
 
   test.each(['json', 'text'] as const)(
     'cannot forge a line or steer a terminal (%s)',

@@ -7,6 +7,7 @@ import { History } from '../../src/watch/history.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import { metricFamilies, metricsText } from '../../src/watch/metrics.ts';
 import { standingOf } from '../../src/watch/report.ts';
+import { anyText } from '../support/any-text.ts';
 import { aMoment, aSink, aStream } from './a-moment.ts';
 
 /** The numbers of a journey, in their text. */
@@ -62,7 +63,7 @@ test('metricsText gives the names that its file lists', () => {
 
 test('metricsText escapes labels, so that no name forges a number', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (name) => {
+    fc.property(anyText(), (name) => {
       const moment = aMoment({ sinks: [aSink({ name })] });
 
       const { points } = parsed(numbersOf(moment));
