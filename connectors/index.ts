@@ -3,6 +3,7 @@
 // add its line here, and give the contract suite a receiver for it.
 
 import type { SinkDefinition } from '../src/contracts/definition.ts';
+import { archiveSink } from './sinks/archive.ts';
 import { elasticsearchSink } from './sinks/elasticsearch.ts';
 import { fileSink } from './sinks/file.ts';
 import { httpSink } from './sinks/http.ts';
@@ -19,6 +20,7 @@ export const sinks: readonly SinkDefinition[] = [
   otlpSink,
   elasticsearchSink,
   httpSink,
+  archiveSink,
   fileSink,
   s3Sink,
   stdoutSink,

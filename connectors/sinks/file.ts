@@ -6,8 +6,8 @@
 // old file does no harm.
 
 import { constants } from 'node:fs';
-import { access, mkdtemp, rmdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { access, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, errorCodeOf, errorText } from '../../src/contracts/errors.ts';
@@ -17,6 +17,7 @@ import type { Delivery } from '../../src/contracts/sink.ts';
 import type { Log } from '../../src/contracts/tools.ts';
 import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
+import { probeDirectory } from '../shared/writable-directory.ts';
 import { compressSegments } from './file/segment-compression.ts';
 import { openSegmentFile, type SegmentFile } from './file/segment-file.ts';
 import { finishedSegments } from './file/segment-names.ts';
@@ -110,10 +111,7 @@ export const fileSink = defineSink({
         if (!(await stat(path)).isFile()) throw new Error('it is not a regular file');
         await access(path, constants.R_OK | constants.W_OK);
       }
-      let directory = dirname(resolve(path));
-      while (!(await exists(directory))) directory = dirname(directory);
-      // Where nobody can make a file, as below /proc, rights alone would say yes to root.
-      await rmdir(await mkdtemp(join(directory, '.sluice-')));
+      await probeDirectory(dirname(resolve(path)));
     } catch (error) {
       const what = errorCodeOf(error) || errorText(error);
       throw new ExportError('sink_refused', `looking whether ${path} can be written: ${what}`, {

@@ -43,9 +43,17 @@ interface Standing extends Checkpoint {
 
 /** Opens it. Throws an ExportError that says what is wrong with it, where something is. */
 export async function openLog(settings: LogSettings): Promise<Log> {
-  const { store } = settings;
+  return await told(settings.store, () => opened(settings));
+}
+
+/** Looks, without writing, whether the archive is one that this key signs; there may be none. */
+export async function checkArchive(store: ObjectStore, signer: Signer): Promise<void> {
+  await told(store, () => look(store, signer));
+}
+
+async function told<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
   try {
-    return await opened(settings);
+    return await work();
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new ExportError(
@@ -59,24 +67,29 @@ export async function openLog(settings: LogSettings): Promise<Log> {
   }
 }
 
-async function opened(settings: LogSettings): Promise<Log> {
-  const { store, signer, clock } = settings;
+/** What stands there, as far as that says what is wrong with it. */
+async function look(store: ObjectStore, signer: Signer) {
   const found = await store.read(manifestPath);
-  const mark = settings.mark === null ? null : parseMark(settings.mark);
   const standing = await readStanding(store, signer);
   if (found === null && standing !== null) {
     throw new SyntaxError(
       'a checkpoint is there, and no archive.json: it is none of sluice, or damaged',
     );
   }
-  if (found === null && mark?.location === store.place) {
+  if (found !== null) checkedManifest(found.body, signer);
+  return { manifest: found?.body ?? null, standing };
+}
+
+async function opened(settings: LogSettings): Promise<Log> {
+  const { store, signer, clock } = settings;
+  const mark = settings.mark === null ? null : parseMark(settings.mark);
+  const { manifest, standing } = await look(store, signer);
+  if (manifest === null && mark?.location === store.place) {
     throw new SyntaxError('it is gone: archive.json is not where it was');
   }
-  // What is wrong with an archive that is there is said before anything is written.
-  if (found !== null) checkedManifest(found.body, signer);
   const claim = await Claim.take(settings);
-  const bytes = found?.body ?? newManifest(signer, clock.now());
-  if (found === null) await store.create(manifestPath, [bytes]);
+  const bytes = manifest ?? newManifest(signer, clock.now());
+  if (manifest === null) await store.create(manifestPath, [bytes]);
   const { key, salt } = checkedManifest(bytes, signer);
   const means = {
     store,

@@ -1,5 +1,6 @@
 // `sluice archive`: what can be done with an archive, most of it without config and state.
 
+import { keys } from './archive/keys.ts';
 import { verify } from './archive/verify.ts';
 import type { CommandGroup } from './shared/command.ts';
 
@@ -7,5 +8,5 @@ import type { CommandGroup } from './shared/command.ts';
 export const archive: CommandGroup = {
   name: 'archive',
   about: 'prove, check and read an archive, without config or state',
-  commands: [verify],
+  commands: [verify, keys],
 };

@@ -14,7 +14,7 @@ import { pageRange, readPage } from '../../src/archive/segments.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import { type ArchiveWriter, openWriter } from '../../src/archive/writer.ts';
 import type { Json } from '../../src/contracts/json.ts';
-import type { HeldPage } from '../../src/contracts/spool.ts';
+import { type HeldPage, uidBytes } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { systemClock } from '../../src/tools/clock.ts';
@@ -107,8 +107,8 @@ export interface ReadArchive {
   readonly size: number;
   readonly root: string;
   readonly entries: readonly Entry[];
-  /** Ids of the records, by the pages in order. */
-  readonly ids: readonly (readonly string[])[];
+  /** Uids of the events in order. */
+  readonly uids: readonly string[];
 }
 
 /** Reads an archive whole, checking its root, chains, segments and bodies on the way. */
@@ -129,7 +129,7 @@ export async function readArchive(dir: string, signer = aSigner()): Promise<Read
     if (!found.equals(root)) throw new Error('the tree is not the one that was signed');
   }
   const entries = lines.map(parseEntry);
-  const ids: string[][] = [];
+  const uids: string[] = [];
   const heads = new Map<string, readonly [number, string]>();
   for (const [index, entry] of entries.entries()) {
     if (entry.t === 'segment' || entry.t === 'checkpoint') {
@@ -140,16 +140,24 @@ export async function readArchive(dir: string, signer = aSigner()): Promise<Read
     const [seq, prev] = heads.get(entry.stream) ?? [0, null];
     if (entry.seq !== seq || entry.prev !== prev) throw new Error(`the chain breaks at ${index}`);
     heads.set(entry.stream, [seq + 1, leaves[index]?.toString('hex') ?? '']);
-    ids.push(await idsOf(store, entry));
+    uids.push(...(await uidsOf(store, entry)));
   }
   const trusted = [signer.verifier];
   const { breaks } = await verifyArchive(new ArchiveReader(store), { trusted });
   if (breaks.length > 0) throw new Error(`verify: ${JSON.stringify(breaks)}`);
-  return { size, root: Buffer.from(root).toString('hex'), entries, ids };
+  return { size, root: Buffer.from(root).toString('hex'), entries, uids };
 }
 
-async function idsOf(store: ObjectStore, entry: PageEntry): Promise<string[]> {
+async function uidsOf(store: ObjectStore, entry: PageEntry): Promise<string[]> {
   const found = await store.read(entry.body.segment, pageRange(entry));
-  const { body } = await readPage(entry, found?.body ?? Buffer.alloc(0));
-  return JSON.parse(body.toString()).data.map(({ id }: { readonly id: string }) => id);
+  const { uids } = await readPage(entry, found?.body ?? Buffer.alloc(0));
+  const bytes = Buffer.from(uids);
+  return Array.from({ length: entry.kept }, (_, i) =>
+    bytes.toString('hex', i * uidBytes, (i + 1) * uidBytes),
+  );
+}
+
+/** Uids of the events of pages. */
+export function uidsOfPages(pages: readonly HeldPage[]): readonly string[] {
+  return pages.flatMap(({ uids }) => Buffer.from(uids).toString('hex').match(/.{64}/g) ?? []);
 }

@@ -21,10 +21,8 @@ import {
   mortal,
   readArchive,
   type State,
+  uidsOfPages,
 } from './a-writer.ts';
-
-const idsOf = (pages: ReturnType<typeof heldPages>) =>
-  pages.map(({ first }) => [`${first}`, `${first + 1}`, `${first + 2}`]);
 
 describe('an archive', () => {
   test('holds what was added, over several checkpoints and processes', async () => {
@@ -48,7 +46,7 @@ describe('an archive', () => {
 
     const read = await readArchive(dir);
     const kinds = Map.groupBy(read.entries, ({ t }) => t);
-    expect(read.ids).toEqual(idsOf(pages));
+    expect(read.uids).toEqual(uidsOfPages(pages));
     expect(kinds.get('start')).toHaveLength(4);
     expect(kinds.get('stop')).toHaveLength(4);
     // Each but the last is told of by an entry.
@@ -92,7 +90,7 @@ describe('an archive', () => {
 
     await writer.add(heldPages(1));
 
-    expect((await readArchive(dir)).ids).toHaveLength(1);
+    expect((await readArchive(dir)).uids).toHaveLength(3);
     await writer.close();
   });
 });
@@ -140,7 +138,7 @@ describe('killed at a change of the store', () => {
         await run(openDirectory(dir), state, pages);
 
         await signedRoots(dir, roots);
-        expect((await readArchive(dir)).ids, `killed at ${at}`).toEqual(idsOf(pages));
+        expect((await readArchive(dir)).uids, `killed at ${at}`).toEqual(uidsOfPages(pages));
       }
       expect(at).toBeGreaterThan(20);
     },
@@ -162,7 +160,7 @@ describe('killed at a change of the store', () => {
     await run(openDirectory(dir), state, pages);
 
     await signedRoots(dir, roots);
-    expect((await readArchive(dir)).ids).toEqual(idsOf(pages));
+    expect((await readArchive(dir)).uids).toEqual(uidsOfPages(pages));
   });
 
   test('a tree that was about to be signed is the one that is signed', async () => {
@@ -258,7 +256,7 @@ describe('a second writer', () => {
     await archived(second, heldPages(1, 3));
 
     expect(second.place).toEqual({ spool: 'spool-2', epoch: 1, next: 6 });
-    expect((await readArchive(dir)).ids).toHaveLength(2);
+    expect((await readArchive(dir)).uids).toHaveLength(6);
   });
 
   test('of the same state takes over at once, and the first stops', async () => {
@@ -276,7 +274,7 @@ describe('a second writer', () => {
     await archived(second, heldPages(3, 6));
     await expect(archived(first, heldPages(1, 6))).rejects.toThrow(ExportError);
 
-    expect((await readArchive(dir)).ids).toEqual(idsOf(heldPages(5)));
+    expect((await readArchive(dir)).uids).toEqual(uidsOfPages(heldPages(5)));
   });
 });
 

@@ -38,7 +38,9 @@ export async function deliver(
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (part.length === 0) continue;
     if (++attempts > attemptsMax) throw new Error(`not settled after ${attemptsMax} attempts`);
-    const answer = await sink.send(batch(part), never);
+    const answering = sink.send(batch(part), never);
+    sink.flush?.();
+    const answer = await answering;
     switch (answer.outcome) {
       case 'delivered':
         mark = answer.mark ?? mark;

@@ -11,6 +11,7 @@ import { drivers } from '../connectors/sinks/kafka-engine.ts';
 import { anEvent } from '../support/an-event.ts';
 import { type OpeningWishes, openSink, someEvents } from '../support/sink-opening.ts';
 import { type Deliverable, deliver } from './deliver.ts';
+import { archiveKind } from './receivers/archive.ts';
 import { elasticsearchKind } from './receivers/elasticsearch.ts';
 import { httpKind, otlpKind } from './receivers/http.ts';
 import { kafkaKind } from './receivers/kafka.ts';
@@ -27,6 +28,7 @@ const kinds: readonly ReceiverKind[] = [
   httpKind('lines'),
   httpKind('array'),
   elasticsearchKind,
+  archiveKind,
   fileKind,
   s3Kind,
   stdoutKind,

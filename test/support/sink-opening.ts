@@ -11,6 +11,7 @@ import type { Format } from '../../src/contracts/format.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { Epoch } from '../../src/contracts/numbering.ts';
 import type { Batch, Sink } from '../../src/contracts/sink.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
 import type { Clock, Log, Tools } from '../../src/contracts/tools.ts';
 import { encodeLines } from '../../src/send/encode.ts';
 import { systemClock } from '../../src/tools/clock.ts';
@@ -139,7 +140,15 @@ function batchOf(
   const { definition, format } = made;
   const encoding = definition.documents === true ? (format.document ?? format) : format;
   const lines = encodeLines(events, encoding);
-  return { id: made.id ?? `batch-${start}-${end}`, events, lines, pages: [], start, end };
+  const pages = definition.takes === 'pages' ? events.map(pageOf) : [];
+  return { id: made.id ?? `batch-${start}-${end}`, events, lines, pages, start, end };
+}
+
+/** A page whose one record is the event's. */
+function pageOf({ context, offset, raw, uid }: Event): HeldPage {
+  const body = Buffer.concat([Buffer.from('['), raw, Buffer.from(']')]);
+  const uids = Buffer.from(uid, 'hex');
+  return { context, body, items: '', kept: null, uids, first: offset, count: 1 };
 }
 
 /** Events of consecutive offsets, each with a uid of its own. */

@@ -29,11 +29,19 @@ export function commandLine(
       writeOut: (text) => running.means.out(text.trimEnd()),
       writeErr: (text) => running.means.err(text.trimEnd()),
     });
-  for (const one of commands) {
-    if ('commands' in one) addGroup(program, one, running);
-    else addCommand(program, one, running);
-  }
+  addAll(program, commands, running);
   return program;
+}
+
+function addAll(
+  parent: commander.Command,
+  commands: readonly (Command | CommandGroup)[],
+  running: Running,
+): void {
+  for (const one of commands) {
+    if ('commands' in one) addGroup(parent, one, running);
+    else addCommand(parent, one, running);
+  }
 }
 
 function addCommand(
@@ -69,7 +77,7 @@ function addGroup(
 ): void {
   const group = program.command(name).description(about).helpCommand(false);
   if (more !== undefined) group.addHelpText('after', `\n${more}`);
-  for (const command of commands) addCommand(group, command, running);
+  addAll(group, commands, running);
   if (alone === undefined) return;
   const words = commands.map((command) => command.name);
   const usual = addCommand(group, alone, running, { isDefault: true, hidden: true });

@@ -91,7 +91,7 @@ export interface Command {
 export interface CommandGroup {
   readonly name: string;
   readonly about: string;
-  readonly commands: readonly Command[];
+  readonly commands: readonly (Command | CommandGroup)[];
   /** What is run where none of them is named. */
   readonly alone?: Command;
   readonly more?: string;

@@ -1,0 +1,78 @@
+// `sluice archive keys`: makes the key that signs an archive, and shows what is public of it. The
+// private key has the text form of Go's golang.org/x/mod/sumdb/note, so that other people's tools
+// sign with it as well; its name is the log's.
+
+import { randomBytes } from 'node:crypto';
+import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { parseSigningKey, type Signer, signingKeyText } from '../../archive/note.ts';
+import { errorCodeOf, errorText, UsageError } from '../../contracts/errors.ts';
+import { type CommandGroup, defineCommand } from '../shared/command.ts';
+
+const seedBytes = 32;
+const fileMode = 0o600;
+
+const makeKey = defineCommand({
+  name: 'new',
+  about: 'make a signing key and print its public key, by which the archive is verified',
+  arguments: { file: { about: 'where to write it; a file that is there stays as it is' } },
+  options: {
+    origin: {
+      value: 'name',
+      about: 'the archive’s name, such as siem.example/2026',
+      usual: 'sluice',
+    },
+  },
+  async run({ file, origin }, { out, err }) {
+    const text = asUsage('--origin', () => signingKeyText(origin, randomBytes(seedBytes)));
+    writeKey(file, `${text}\n`);
+    err(`wrote ${file}: keep a copy where the archive is not; without it nothing more is signed`);
+    out(parseSigningKey(text).verifier.vkey);
+    return 0;
+  },
+});
+
+const showKey = defineCommand({
+  name: 'show',
+  about: 'print the public key of a signing key',
+  arguments: { file: { about: 'the signing key' } },
+  async run({ file }, { out }) {
+    out(readKey(file).verifier.vkey);
+    return 0;
+  },
+});
+
+/** The commands below `keys`. */
+export const keys: CommandGroup = {
+  name: 'keys',
+  about: 'make and show the key that signs an archive',
+  commands: [makeKey, showKey],
+};
+
+/** Durable when it returns: what it has signed can be signed by no other. */
+function writeKey(path: string, text: string): void {
+  try {
+    const file = openSync(path, 'wx', fileMode);
+    try {
+      fchmodSync(file, fileMode);
+      writeSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (errorCodeOf(error) !== 'EEXIST') throw new UsageError(errorText(error));
+    throw new UsageError(`${path} is there already, and a key is never written over`);
+  }
+}
+
+function readKey(path: string): Signer {
+  return asUsage(path, () => parseSigningKey(readFileSync(path, 'utf8')));
+}
+
+function asUsage<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new UsageError(`${what}: ${errorText(error)}`);
+  }
+}
