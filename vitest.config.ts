@@ -1,6 +1,6 @@
 // How the tests run. A receiver that is dear to start (Kafka, rsyslog's packages, the throw-away CA) is started by
 // `test/support/global-setup.ts` when a test first asks for it, so a run of one unit test file starts nothing. Tests mostly
-// wait, for programs and intervals, so twice as many files run side by side as there are cores. Files that start programs
+// wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that start programs
 // or change what is the whole process's have a process each, and come first since they last longest; all others
 // share processes, which spares each its start. A JSON report is written where SLUICE_TEST_REPORT says, for scripts that
 // count what passed.
@@ -8,6 +8,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const nodeMajor = Number(process.versions.node.split('.')[0]);
 if (nodeMajor < 26) {
@@ -20,6 +21,17 @@ if (nodeMajor < 26) {
 // The spool's threads, hundreds in a run, would each strip the types of every one of their files anew.
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, 'node_modules/.cache/sluice-compiled');
 
+/** Where nothing is known of earlier runs vitest begins with the largest files; these are small and last long. */
+const small = /\/test\/(journeys|simulation)\//;
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ project, moduleId }: TestSpecification) =>
+      (project.config.isolate ? 0 : 2) + (small.test(moduleId) ? 0 : 1);
+    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
+  }
+}
+
 const reportFile = process.env.SLUICE_TEST_REPORT;
 const [alone, together] = parted(globSync('test/**/*.test.ts', { cwd: import.meta.dirname }));
 
@@ -27,7 +39,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    maxWorkers: availableParallelism() * 2,
+    maxWorkers: availableParallelism() * 3,
+    sequence: { sequencer: LongestFirst },
     // kafkajs asks for negative timeouts on current Node, harmlessly (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     // Bounds on a test that hangs, and no measure of speed: many busy processes beside it change no verdict.
