@@ -1,13 +1,9 @@
 // A real S3 server as the receiver of the s3 sink, behind a front that loses requests and answers where the mood says so.
 
-import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import {
-  type HttpAnswer,
-  type ReceivedRequest,
-  startHttpReceiver,
-} from '../../support/http-receiver.ts';
+import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
 import { sharedS3 } from '../../support/s3.ts';
+import { askedOf } from '../../support/s3-front.ts';
 import { type Receiver, type ReceiverKind, uidsIn } from './receiver.ts';
 
 const refusesNothing = 'it refuses no record';
@@ -34,7 +30,7 @@ export const s3Kind: ReceiverKind = {
         const breaks = mood === 'shaky' && random() < 0.5;
         if (breaks) failed += 1;
         const arrives = !breaks || random() < 0.5;
-        const answer = arrives ? await forwarded(server.endpoint, received) : null;
+        const answer = arrives ? await askedOf(server.endpoint, received) : null;
         if (answer !== null && !breaks) return answer;
         return failures[Math.floor(random() * failures.length)] ?? { answer: 'reset' };
       },
@@ -58,27 +54,3 @@ export const s3Kind: ReceiverKind = {
     };
   },
 };
-
-/** Asked of the real server as the sink has asked, down to the signature. */
-function forwarded(endpoint: string, { method, path, headers, body }: ReceivedRequest) {
-  return new Promise<HttpAnswer>((resolve, reject) => {
-    const asked = request(`${endpoint}${path}`, { method, headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const { 'transfer-encoding': _, connection: __, ...kept } = response.headers;
-        resolve({
-          answer: 'reply',
-          status: response.statusCode ?? 500,
-          headers: Object.fromEntries(
-            Object.entries(kept).map(([name, value]) => [name, String(value)]),
-          ),
-          body: Buffer.concat(chunks),
-        });
-      });
-    });
-    asked.on('error', reject);
-    asked.end(body);
-  });
-}
