@@ -1,6 +1,7 @@
 // `sluice archive`: what can be done with an archive, most of it without config and state.
 
 import { keys } from './archive/keys.ts';
+import { checkProofFile, prove } from './archive/prove.ts';
 import { verify } from './archive/verify.ts';
 import type { CommandGroup } from './shared/command.ts';
 
@@ -8,5 +9,5 @@ import type { CommandGroup } from './shared/command.ts';
 export const archive: CommandGroup = {
   name: 'archive',
   about: 'prove, check and read an archive, without config or state',
-  commands: [verify, keys],
+  commands: [verify, prove, checkProofFile, keys],
 };
