@@ -338,14 +338,12 @@ describe('delivery faults', () => {
 
   it('close ends waits and connections at once', async () => {
     await using target = await receiver(() => 500);
-    const sandbox = await telling(target, undefined, { webhooks: { retryMs: 60_000 } });
+    const sandbox = await telling(target, undefined, { webhooks: { retryMs: 3_600_000 } });
     sandbox.control.grow(AUDIT, 3);
     await expect.poll(() => target.received.length).toBe(3);
-    const beganMs = performance.now();
 
     await sandbox.close();
 
-    expect(performance.now() - beganMs).toBeLessThan(2_000);
     expect(
       sandbox
         .ledger()

@@ -111,10 +111,11 @@ describe('nextLinks', () => {
 
   test('is quick with a header made to be slow', () => {
     const header = `${'<a>; title="'.repeat(20_000)}${' ;'.repeat(20_000)}`;
-    const begun = performance.now();
+    const begun = process.cpuUsage();
 
     nextLinks(header);
 
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    // Of this process, whatever else runs on the machine; an expression that goes back and forth takes minutes.
+    expect(process.cpuUsage(begun).user).toBeLessThan(2_000_000);
   });
 });
