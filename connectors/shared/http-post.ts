@@ -45,8 +45,8 @@ export type PostAnswer =
   | {
       readonly outcome: 'accepted';
       readonly response: HttpResponse;
-      /** What the answer says of itself, without our own secrets, should it be told. */
-      blot(words: string): string;
+      /** What is told of it, without our own secrets: before it is cut, which would leave a part. */
+      blot(said: Uint8Array): Uint8Array;
     }
   | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
   | TooLarge;
@@ -105,10 +105,7 @@ export async function postOnce(
       signal,
     );
     if (response.status >= 200 && response.status < 300) {
-      const blot = (words: string) => {
-        const { body } = blotted({ ...response, body: Buffer.from(words) }, receiver.url, headers);
-        return Buffer.from(body).toString();
-      };
+      const blot = (body: Uint8Array) => blotted({ ...response, body }, receiver.url, headers).body;
       return { outcome: 'accepted', response, blot };
     }
     return failureAnswer(blotted(response, receiver.url, headers), at, context);

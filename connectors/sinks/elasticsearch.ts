@@ -153,7 +153,8 @@ function takenOf(
   }
   const refused: Refusal[] = [];
   const again: Uid[] = [];
-  const told = ({ status, said }: ItemAnswer) => `${status} ${plainLine(blot(said))}`;
+  const told = ({ status, said }: ItemAnswer) =>
+    `${status} ${plainLine(Buffer.from(blot(Buffer.from(said))).toString())}`;
   for (const [i, answer] of answers.entries()) {
     const uid = uids[i];
     if (uid === undefined || answer.is === 'taken') continue;

@@ -112,7 +112,7 @@ function takenOf(
   },
 ): PartAnswer {
   const { batch, range, doing, warn } = context;
-  const said = readExportLogsAnswer(response);
+  const said = readExportLogsAnswer({ ...response, body: blot(response.body) });
   if (said === null) {
     const message = `${doing}: the receiver answered ${response.status} with what is no OTLP answer`;
     const next = 'Check that the sink’s url is an OTLP logs endpoint; nothing was lost.';
@@ -121,12 +121,12 @@ function takenOf(
     return { outcome: 'refused', scope: 'sink', cause };
   }
   if (said.rejected === 0) {
-    if (said.message !== '') warn(blot(said.message));
+    if (said.message !== '') warn(said.message);
     return { outcome: 'delivered' };
   }
   const size = range.to - range.from;
   const which = said.rejected >= size ? '' : '; it does not say which, so some may have arrived';
-  const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${blot(said.message)}`;
+  const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${said.message}`;
   return { outcome: 'partly', refused: refusalsOf(batch, range, reason), again: [] };
 }
 
