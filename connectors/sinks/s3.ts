@@ -71,6 +71,7 @@ export const s3Sink = defineSink({
       },
       ready: (signal) => untilAborted(writer.settled(), signal),
       flush: () => writer.flush(),
+      dueInMs: () => writer.dueInMs,
       committed: (signal) => untilAborted(writer.reach(), signal),
       async close() {
         await writer.close();

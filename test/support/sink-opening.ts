@@ -61,6 +61,8 @@ export interface OpeningWishes {
   readonly epochs?: readonly Epoch[];
   readonly position?: number;
   readonly mark?: Json | null;
+  /** Keeps a mark, as the engine does beside the position. Default: nobody does. */
+  readonly remember?: (mark: Json) => Promise<void>;
 }
 
 /** An open sink with what it was opened with. */
@@ -92,7 +94,7 @@ export async function openSink(
     },
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
-    remember: async () => undefined,
+    remember: wishes.remember ?? (async () => undefined),
     tell: async () => undefined,
     tools,
   });

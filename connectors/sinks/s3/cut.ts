@@ -21,7 +21,7 @@ export interface Part {
 }
 
 const cutShape = z.object({
-  /** `YYYY/MM/DD`, when it was cut. */
+  /** `YYYY/MM/DD`, when it was begun. */
   day: z.string(),
   /** `EPOCH-FIRST`. */
   stem: z.string(),
@@ -51,7 +51,7 @@ export function stemOf(epoch: number, first: Offset): string {
   return `${String(epoch).padStart(13, '0')}-${String(first).padStart(16, '0')}`;
 }
 
-/** The day of a cut: never one before the last cut's, so that names keep the order of cuts. */
+/** The day of a cut: never one before the last's, so that names keep the order of cuts. */
 export function dayOf(nowMs: number, after: string): string {
   const today = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '/');
   const last = after.slice(0, 10);

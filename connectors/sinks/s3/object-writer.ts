@@ -48,6 +48,8 @@ interface Collected {
   readonly body: Body;
   /** Who waits for it, their events in it or in it last. */
   readonly waiting: ((answer: Delivery) => void)[];
+  /** When it is cut whatever it holds; monotonic. */
+  readonly due: number;
   /** Aborts once it is cut. */
   readonly over: AbortController;
   /** Once it is cut. */
@@ -70,7 +72,7 @@ export class ObjectWriter {
   /** The last failure, and how many there were. */
   #failure: Delivery = delivered;
   #failures = 0;
-  #writing: Promise<void> = Promise.resolve();
+  #writing: Promise<void> | null = null;
   /** Batches are taken one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -90,6 +92,12 @@ export class ObjectWriter {
   /** Resolves when what was sent has found its place: no more than two objects are held. */
   async settled(): Promise<void> {
     await this.#turn;
+  }
+
+  /** Milliseconds until what is collected is cut; null where that is not what is waited for. */
+  get dueInMs(): number | null {
+    if (this.#open === null || this.#failed !== null || this.#writing !== null) return null;
+    return Math.max(0, this.#open.due - this.#settings.opening.tools.clock.monotonic());
   }
 
   /** Resolves when all events of the batch stand in the bucket, or did not come there. */
@@ -158,7 +166,8 @@ export class ObjectWriter {
     this.#unfinished = null;
     const over = new AbortController();
     const body = this.#settings.body();
-    const open: Collected = { cut, end: first, bound, body, waiting: [], over, parts: null };
+    const due = clock.monotonic() + rotate.every;
+    const open: Collected = { cut, end: first, bound, body, waiting: [], due, over, parts: null };
     this.#open = open;
     clock.sleep(rotate.every, over.signal).then(
       () => this.flush(),
@@ -174,17 +183,23 @@ export class ObjectWriter {
     // Gone where the write before it failed.
     if (open === null || this.#open !== open) return;
     this.#open = null;
-    this.#writing = this.#write(open).catch((error) => {
-      this.#failed = open;
-      this.#failure = this.#meaningOf(error);
-      this.#failures += 1;
-      const dropped = this.#open;
-      this.#open = null;
-      dropped?.over.abort();
-      for (const tell of [...open.waiting.splice(0), ...(dropped?.waiting ?? [])]) {
-        tell(this.#failure);
-      }
-    });
+    this.#writing = this.#write(open)
+      .catch((error) => this.#tellFailed(open, error))
+      .finally(() => {
+        this.#writing = null;
+      });
+  }
+
+  #tellFailed(failed: Collected, error: unknown): void {
+    this.#failed = failed;
+    this.#failure = this.#meaningOf(error);
+    this.#failures += 1;
+    const dropped = this.#open;
+    this.#open = null;
+    dropped?.over.abort();
+    for (const tell of [...failed.waiting.splice(0), ...(dropped?.waiting ?? [])]) {
+      tell(this.#failure);
+    }
   }
 
   async #write(collected: Collected): Promise<void> {

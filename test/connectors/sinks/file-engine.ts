@@ -1,10 +1,11 @@
-// The engine's part in the tests of the file sink: it opens the sink anew under an epoch of its own, and sends again what does
-// not stand in the file. And a look at everything that the sink has written.
+// The engine's part in the tests of sinks that look how far their far side is: it opens the sink anew under an epoch of its
+// own, and sends again what does not stand there. And a look at everything that a file sink has written.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { fileSink } from '../../../connectors/sinks/file.ts';
+import type { SinkDefinition } from '../../../src/contracts/definition.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import type { Epoch } from '../../../src/contracts/numbering.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
@@ -22,11 +23,15 @@ const never = new AbortController().signal;
 /** Name of the active file in the directories of these tests. */
 export const name = 'events.ndjson';
 
+/** Left out: the file sink. */
+type EngineWishes = OpeningWishes & { readonly definition?: SinkDefinition };
+
 /** What a state directory holds, as it would be copied. */
 interface CopiedState {
   readonly spoolId: string;
   readonly position: number;
   readonly epochs: readonly Epoch[];
+  readonly mark: Json | null;
   /** Which record each number stands for. */
   readonly held: readonly number[];
 }
@@ -37,21 +42,27 @@ interface CopiedState {
  */
 export class FakeEngine {
   readonly path: string;
+  readonly #definition: SinkDefinition;
   readonly #config: { readonly [setting: string]: unknown };
   readonly #wishes: OpeningWishes;
   #opened: OpenedSink | null = null;
   #starts = 0;
-  #state: CopiedState = { spoolId: 'spool', position: 0, epochs: [], held: [] };
+  #state: CopiedState = { spoolId: 'spool', position: 0, epochs: [], mark: null, held: [] };
   /** How many records upstream has. */
   records = 0;
-  mark: Json | null = null;
   /** What the sink said when it was opened last. */
   ahead = false;
 
-  constructor(dir: string, config: object = {}, wishes: OpeningWishes = {}) {
+  constructor(dir: string, config: object = {}, wishes: EngineWishes = {}) {
     this.path = join(dir, name);
-    this.#config = { path: this.path, ...config };
-    this.#wishes = wishes;
+    const { definition = fileSink, ...others } = wishes;
+    this.#definition = definition;
+    this.#config = { ...(definition === fileSink && { path: this.path }), ...config };
+    this.#wishes = others;
+  }
+
+  set mark(mark: Json | null) {
+    this.#state = { ...this.#state, mark };
   }
 
   get position(): number {
@@ -61,11 +72,14 @@ export class FakeEngine {
   /** As each start does: numbers belong to an epoch of their own, and the sink is asked how far it is. */
   async open(): Promise<OpenedSink> {
     if (this.#opened !== null) return this.#opened;
-    const { spoolId, position, held } = this.#state;
+    const { spoolId, position, held, mark } = this.#state;
     // Epochs are told apart by the millisecond, within which a test can start twice and no process can.
     const epochs = nextEpoch(this.#state.epochs, held.length, Date.now() + this.#starts++);
-    const wishes = { ...this.#wishes, spoolId, epochs, position, mark: this.mark };
-    this.#opened = await openSink(fileSink, this.#config, wishes);
+    const remember = async (mark: Json) => {
+      this.mark = mark;
+    };
+    const wishes = { ...this.#wishes, spoolId, epochs, position, mark, remember };
+    this.#opened = await openSink(this.#definition, this.#config, wishes);
     const reach = await this.#opened.sink.committed?.(never);
     this.ahead = reach?.ahead === true;
     this.#state = { ...this.#state, epochs, position: Math.max(position, reach?.position ?? 0) };
@@ -83,7 +97,9 @@ export class FakeEngine {
       ...anEvent({ offset: record }),
       offset: position + i,
     }));
-    const delivery = await sink.send(batch(events), never);
+    const answer = sink.send(batch(events), never);
+    sink.flush?.();
+    const delivery = await answer;
     if (delivery.outcome === 'delivered' && keep) this.#state = { ...this.#state, position: end };
     return delivery;
   }
@@ -118,7 +134,13 @@ export class FakeEngine {
   /** Puts a copy back in the place of the state; left out: the state is lost. */
   async restore(state?: CopiedState): Promise<void> {
     await this.restart();
-    this.#state = state ?? { spoolId: crypto.randomUUID(), position: 0, epochs: [], held: [] };
+    this.#state = state ?? {
+      spoolId: crypto.randomUUID(),
+      position: 0,
+      epochs: [],
+      mark: null,
+      held: [],
+    };
   }
 }
 
