@@ -37,7 +37,8 @@ export interface ColumnRows {
   /** Names of the elements that lead to it, those of lists among them. */
   readonly path: readonly string[];
   readonly level: Level;
-  readonly entries: number[];
+  /** Where each value stands; null as long as they stand at the first entries without a gap. */
+  entries: number[] | null;
   readonly values: unknown[];
 }
 
@@ -112,7 +113,7 @@ export class Rows {
       const own = one.list ? this.#level(level) : level;
       const at = one.list ? [...path, name, 'list', 'element'] : [...path, name];
       if ('type' in one) {
-        const rows = { column: one, path: at, level: own, entries: [], values: [] };
+        const rows = { column: one, path: at, level: own, entries: null, values: [] };
         this.columns.push(rows);
         attributes.set(name, rows);
       } else attributes.set(name, { level: own, attributes: this.#below(one, own, at) });
@@ -125,7 +126,6 @@ export class Rows {
     let rest: Rest;
     let empty = true;
     for (const name in object) {
-      if (!Object.hasOwn(object, name)) continue;
       const value = object[name];
       if (value === undefined) continue;
       empty = false;
@@ -187,7 +187,10 @@ export class Rows {
   }
 
   #note(place: ColumnRows, entry: number, value: unknown): void {
-    place.entries.push(entry);
+    if (place.entries === null && entry !== place.values.length) {
+      place.entries = [...place.values.keys()];
+    }
+    place.entries?.push(entry);
     place.values.push(value);
     this.bytes += typeof value === 'string' ? value.length + 16 : 16;
   }
@@ -196,9 +199,13 @@ export class Rows {
 function hasValue(object: JsonObject, { level, attributes }: GroupRows): boolean {
   for (const name in object) {
     const place = attributes.get(name);
-    if (place === undefined || 'attributes' in place || place.level !== level) continue;
     const value = object[name];
-    if (value !== undefined && stored(value, place.column.type) !== undefined) return true;
+    if (place === undefined || place.level !== level || value === undefined) continue;
+    const has =
+      'attributes' in place
+        ? isObject(value) && hasValue(value, place)
+        : stored(value, place.column.type) !== undefined;
+    if (has) return true;
   }
   return false;
 }

@@ -52,8 +52,10 @@ const depthMax = 3;
 const bloomed =
   /^(metadata\.(uid|original_event_uid)|(actor\.)?user\.(name|uid|email_addr)|(src_endpoint|dst_endpoint|device)\.(ip|hostname))$/;
 
+const productNames = ['name', 'uid', 'vendor_name', 'version'];
+
 /** What sluice sets itself, which the tables therefore leave out. */
-const ownAttributes: Readonly<Record<string, readonly Column[]>> = {
+const ownAttributes: Readonly<Record<string, readonly (Column | Group)[]>> = {
   '': [
     ...columns('int', ['class_uid', 'category_uid']),
     ...columns('long', ['type_uid']),
@@ -64,12 +66,8 @@ const ownAttributes: Readonly<Record<string, readonly Column[]>> = {
     ...columns('text', ['version', 'uid', 'log_name', 'original_time'], ['metadata']),
     ...columns('long', ['logged_time'], ['metadata']),
     ...columns('text', ['profiles'], ['metadata']).map((one) => ({ ...one, list: true })),
+    named('product', columns('text', productNames, ['metadata', 'product'])),
   ],
-  'metadata.product': columns(
-    'text',
-    ['name', 'vendor_name', 'version', 'uid'],
-    ['metadata', 'product'],
-  ),
 };
 
 const columnTypes: Readonly<Record<Exclude<AttributeType, 'object'>, ColumnType>> = {
@@ -131,6 +129,10 @@ function groupOf(
     }
   }
   all.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return named(name, all, list);
+}
+
+function named(name: string, all: readonly (Column | Group)[], list = false): Group {
   return { name, list, attributes: new Map(all.map((one) => [one.name, one])) };
 }
 

@@ -5,6 +5,7 @@
 // directly, with levels that are known already, and a column that is null throughout is written by
 // copying the bytes of another one.
 
+import { setImmediate } from 'node:timers/promises';
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { ColumnChunk } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
@@ -26,8 +27,8 @@ const plain: ReadonlySet<ColumnType> = new Set(['json', 'long']);
 /** What stands in the footer beside the schema. */
 export type Facts = Readonly<Record<string, string>>;
 
-/** The object's bytes. The rows are used up. */
-export function writeParquet(rows: Rows, facts: Facts = {}): Uint8Array {
+/** The object's bytes. The rows are used up. Others have their turn after each column. */
+export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8Array> {
   rows.complete();
   const file = new ParquetWriter({
     writer: new ByteWriter(1024 * 1024),
@@ -49,6 +50,7 @@ export function writeParquet(rows: Rows, facts: Facts = {}): Uint8Array {
       columns.push(copyOf(known, one, file));
       continue;
     }
+    await setImmediate();
     const start = file.writer.offset;
     const isKey = one.column.bloom || one === rows.time;
     const written = writeColumn({
@@ -153,8 +155,8 @@ function levelsByTime(rows: Rows): ReadonlyMap<Level, SortedLevel> {
 /** Which row comes first by its time, and so on; null: as they stand. */
 function rowOrder({ count, time }: Rows): Uint32Array | null {
   const times = new Float64Array(count);
-  for (let at = 0; at < time.entries.length; at++) {
-    times[time.entries[at] ?? 0] = time.values[at] as number;
+  for (let at = 0; at < time.values.length; at++) {
+    times[time.entries?.[at] ?? at] = time.values[at] as number;
   }
   if (times.every((one, row) => row === 0 || (times[row - 1] ?? 0) <= one)) return null;
   const order = Uint32Array.from(times.keys());
@@ -189,8 +191,8 @@ function pageDataOf({ column, level, entries, values }: ColumnRows, sorted?: Sor
   const maxDefinitionLevel = level.present + (column.list ? 0 : 1);
   const all = new Array<unknown>(definitionLevels.length).fill(undefined);
   const isLong = column.type === 'long';
-  for (let at = 0; at < entries.length; at++) {
-    const entry = entries[at] ?? 0;
+  for (let at = 0; at < values.length; at++) {
+    const entry = entries === null ? at : (entries[at] ?? 0);
     const place = places === null ? entry : (places[entry] ?? 0);
     all[place] = isLong ? BigInt(values[at] as number) : values[at];
     definitionLevels[place] = maxDefinitionLevel;

@@ -28,7 +28,10 @@ const ask = typeof duck === 'string' ? null : duck;
 const plain = (event: OcsfEvent) => JSON.parse(JSON.stringify(event)) as JsonObject;
 const byTime = (events: readonly OcsfEvent[]) => events.toSorted((a, b) => a.time - b.time);
 
-function parquetOf(events: readonly OcsfEvent[], classUid = events[0]?.class_uid ?? 0): Uint8Array {
+function parquetOf(
+  events: readonly OcsfEvent[],
+  classUid = events[0]?.class_uid ?? 0,
+): Promise<Uint8Array> {
   const rows = new Rows(tableOf(classUid));
   for (const event of events) rows.add(event);
   return writeParquet(rows, { maker: 'a test' });
@@ -51,7 +54,7 @@ async function rowsByDuckdb(bytes: Uint8Array): Promise<readonly JsonObject[]> {
 
 async function expectAllBack(events: readonly OcsfEvent[]): Promise<void> {
   const sorted = byTime(events).map(plain);
-  const bytes = parquetOf(events);
+  const bytes = await parquetOf(events);
 
   expect(await back(bytes)).toEqual(sorted);
   if (ask === null) return;
@@ -145,7 +148,7 @@ describe('every value of an event comes back', () => {
           JSON.parse(JSON.stringify({ ...attributes, class_uid: 6003, time, seq: at })),
         );
 
-        const found = await back(parquetOf(events, 6003));
+        const found = await back(await parquetOf(events, 6003));
 
         const bySeq = (list: readonly JsonObject[]) =>
           list.toSorted((a, b) => Number(a.seq) - Number(b.seq));
@@ -175,7 +178,7 @@ describe('every value of an event comes back', () => {
 
 test('rows that match are found, and objects that have none are not read', async () => {
   const events = auditEvents();
-  const bytes = parquetOf(events.filter((one) => one.class_uid === 6003));
+  const bytes = await parquetOf(events.filter((one) => one.class_uid === 6003));
   const some = byTime(events.filter((one) => one.class_uid === 6003))[17];
   const uid = some?.metadata.uid ?? '';
   const from = some?.time ?? 0;
@@ -192,10 +195,11 @@ describe.skipIf(ask === null)('as DuckDB sees an object', () => {
     const dir = tempDir();
     const files = classNames.map((name) => {
       const { uid } = namedClass(name);
-      const path = join(dir, `${uid}.parquet`);
-      writeFileSync(path, parquetOf([anEvent({ ocsf: { class_uid: uid } }).ocsf]));
-      return { uid, path };
+      return { uid, path: join(dir, `${uid}.parquet`) };
     });
+    for (const { uid, path } of files) {
+      writeFileSync(path, await parquetOf([anEvent({ ocsf: { class_uid: uid } }).ocsf]));
+    }
     const list = files.map(({ path }) => `'${path}'`).join();
     const all = (await ask?.(`select * from parquet_schema([${list}])`)) ?? [];
 
@@ -221,7 +225,7 @@ describe.skipIf(ask === null)('as DuckDB sees an object', () => {
 
   test('it has zstd, statistics, sorted rows and bloom filters that hold', async () => {
     const events = auditEvents().filter((one) => one.class_uid === 6003);
-    const bytes = parquetOf(events.toReversed());
+    const bytes = await parquetOf(events.toReversed());
     const times = events.map(({ time }) => time);
 
     const path = join(tempDir(), 'asked.parquet');
@@ -247,7 +251,7 @@ test('bloom filters of every length of text hold each of their values', async ()
   const events = texts.map(
     (name, at) => anEvent({ offset: at, ocsf: { class_uid: 3002, user: { name } } }).ocsf,
   );
-  const bytes = parquetOf(events);
+  const bytes = await parquetOf(events);
 
   for (const name of texts) {
     expect((await back(bytes, { texts: { 'user.name': [name] } })).length).toBe(1);
