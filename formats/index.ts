@@ -6,10 +6,11 @@ import { cef } from './cef.ts';
 import { ecs } from './ecs.ts';
 import { json } from './json.ts';
 import { otel } from './otel.ts';
+import { parquet } from './parquet.ts';
 import { syslog } from './syslog.ts';
 
 /** Every format, in the order of the reference. */
-export const formats: readonly FormatDefinition[] = [json, syslog, cef, ecs, otel];
+export const formats: readonly FormatDefinition[] = [json, syslog, cef, ecs, otel, parquet];
 
 /** Types of the formats that a sink can carry: its usual one, then the others by name. */
 export function formatsOf({

@@ -9,6 +9,7 @@ import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { ObjectWriter } from './s3/object-writer.ts';
+import { parquetBody, parquetBytesMax } from './s3/parquet-body.ts';
 
 /** `type: s3`. */
 export const s3Sink = defineSink({
@@ -21,7 +22,26 @@ export const s3Sink = defineSink({
       .optional()
       .describe('what each object’s name begins with; nobody else writes there'),
     ...bucketKeys,
-    compress: z.enum(['gzip', 'zstd']).default('gzip').describe('compression of the objects'),
+    compress: z
+      .enum(['gzip', 'zstd'])
+      .default('gzip')
+      .describe('compression of the objects; Parquet has zstd within'),
+    layout: z
+      .enum(['plain', 'security_lake'])
+      .default('plain')
+      .describe(
+        'how Parquet is laid out: by class, company and day, or as Amazon Security Lake has it',
+      ),
+    account_id: z
+      .string()
+      .regex(/^[0-9A-Za-z_-]{1,64}$/, 'expected an account’s id')
+      .optional()
+      .describe('`accountId` of the objects in Security Lake'),
+    source_name: z
+      .string()
+      .regex(/^[0-9A-Za-z_-]{1,32}$/, 'expected letters, digits, _ and -')
+      .default('sluice')
+      .describe('what the sources in Security Lake are called, one for each class: `NAME_CLASS`'),
     rotate: z
       .strictObject({
         bytes: size()
@@ -34,8 +54,12 @@ export const s3Sink = defineSink({
       .prefault({})
       .describe('when an object is finished; its events count as delivered then'),
   },
-  carries: ['json', 'lines'],
+  carries: ['json', 'lines', 'rows'],
   usualFormat: 'json',
+  flaw: ({ layout, region, account_id: account }) =>
+    layout === 'security_lake' && (region === undefined || account === undefined)
+      ? 'layout: security_lake needs region and account_id, which stand in the objects’ names'
+      : null,
   sample: {
     to: { what: 'the bucket to write to', usual: 'security-events' },
     lines: (to) => [
@@ -58,12 +82,15 @@ export const s3Sink = defineSink({
 
   async open(settings, opening) {
     const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
-    const ending = opening.format.contentType === 'application/json' ? 'ndjson' : 'log';
+    const { rotate, compress } = settings;
+    const { name, contentType } = opening.format;
+    const ending = contentType === 'application/json' ? 'ndjson' : 'log';
+    const isParquet = name === 'parquet';
     const writer = new ObjectWriter({
       store,
       opening,
-      rotate: settings.rotate,
-      body: () => linesBody(settings.compress, ending),
+      rotate: isParquet ? { ...rotate, bytes: Math.min(rotate.bytes, parquetBytesMax) } : rotate,
+      body: () => (isParquet ? parquetBody(settings) : linesBody(compress, ending)),
     });
     return {
       async send(batch, signal) {

@@ -40,7 +40,8 @@ export interface Group {
 /** A class as a table. */
 export interface Table {
   readonly classUid: number;
-  readonly caption: string;
+  /** As the schema names it, e.g. `api_activity`. */
+  readonly name: string;
   readonly event: Group;
   /** As Parquet has it: every element, each before its children. */
   readonly elements: readonly SchemaElement[];
@@ -92,9 +93,9 @@ const known = new Map<number, Table>();
 export function tableOf(classUid: number): Table {
   if (known.size === 0) {
     for (const name of classNames) {
-      const { uid, caption, attributes } = namedClass(name);
+      const { uid, attributes } = namedClass(name);
       const event = groupOf({ name: 'event', list: false }, [...attributes.values()], []);
-      known.set(uid, { classUid: uid, caption, event, elements: elementsOf(event) });
+      known.set(uid, { classUid: uid, name, event, elements: elementsOf(event) });
     }
   }
   const table = known.get(classUid) ?? known.get(0);

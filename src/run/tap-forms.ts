@@ -45,7 +45,9 @@ export function formsOf(config: Config, { routes }: WholePlan): Forms {
   };
   return new Map<string, () => Form>([
     ['readable', () => everything(readable)],
-    ...formats.map(({ type }) => [type, () => everything(textFormat(usualChoice(type)))] as const),
+    ...formats
+      .filter(({ shape }) => shape !== 'rows')
+      .map(({ type }) => [type, () => everything(textFormat(usualChoice(type)))] as const),
     ['original', () => everything(textFormat({ ...usualChoice('json'), schema: 'original' }))],
     ...Object.entries(config.sinks).map(
       ([name, { format }]) =>

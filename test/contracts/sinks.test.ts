@@ -30,7 +30,8 @@ const kinds: readonly ReceiverKind[] = [
   elasticsearchKind,
   archiveKind,
   fileKind,
-  s3Kind,
+  s3Kind('json'),
+  s3Kind('parquet'),
   stdoutKind,
 ];
 

@@ -25,6 +25,7 @@ const shapes: readonly (readonly [type: string, settings: Readonly<Record<string
   ['syslog', { message: 'text', max_message: 480 }],
   ['syslog', { message: 'original' }],
   ['syslog', { message: { type: 'json', raw_data: true }, max_message: 700, bom: true }],
+  ['parquet', {}],
   ['otel', {}],
   ['otel', { raw_data: true, body: 'json' }],
   ['otel', { body: 'message' }],

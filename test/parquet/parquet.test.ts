@@ -20,6 +20,7 @@ import { describeWithShared } from '../support/shared.ts';
 import { tempDir } from '../support/temp.ts';
 import { differences } from './compare.ts';
 import { duckdb } from './duckdb.ts';
+import { objectBytes } from './object-bytes.ts';
 
 const duck = await duckdb();
 if (typeof duck === 'string') console.log(`skipped: ${duck}`);
@@ -38,11 +39,7 @@ function parquetOf(
 }
 
 async function back(bytes: Uint8Array, wanted?: Wanted): Promise<readonly JsonObject[]> {
-  const file = {
-    byteLength: bytes.length,
-    slice: (from: number, to?: number) => new Uint8Array(bytes.slice(from, to)).buffer,
-  };
-  return (await readParquet(file, wanted)).map(plain);
+  return (await readParquet(objectBytes(bytes), wanted)).map(plain);
 }
 
 /** What DuckDB shows of the object's rows, in their order. */

@@ -96,7 +96,7 @@ export interface Written {
   readonly name: string;
   readonly bytes: number;
   readonly place: Place;
-  /** How many objects its cut has. */
+  /** How many objects have its cut's name; those without are written before them. */
   readonly parts: number;
   readonly events: number;
   readonly uidsDigest: string;

@@ -24,6 +24,7 @@ import {
   metadataOf,
   type Part,
   readMark,
+  stemIn,
   stemOf,
   writtenOf,
 } from './cut.ts';
@@ -207,7 +208,8 @@ export class ObjectWriter {
     const cut: Cut = { ...collected.cut, end: collected.end };
     collected.parts ??= await collected.body.finish(cut);
     await opening.remember({ after: this.#after, cut } satisfies Mark);
-    for (const part of collected.parts) await this.#create(part, cut, collected.parts.length);
+    const listed = collected.parts.filter(({ name }) => stemIn(name) !== null).length;
+    for (const part of collected.parts) await this.#create(part, cut, listed);
     this.#reach = { ...this.#reach, position: Math.max(this.#reach.position, cut.end) };
     // What the state did not know of is found again by the process after this one.
     if (this.#known.size === 0) this.#after = collected.parts.at(-1)?.name ?? this.#after;

@@ -12,6 +12,8 @@ import { uidListBytes, uidsInList } from './uid-list.ts';
 /** So many of the newest objects are looked at, and so many events remembered at least. */
 const objectsMax = 500;
 const eventsMax = 500_000;
+/** Names of cuts begin with the year; nothing else is listed, such as tables beside them. */
+const namesBegin = '2';
 
 /** What was found. */
 export interface Standing {
@@ -50,7 +52,7 @@ export async function lookAtBucket(
 
 async function newestObjects(store: ObjectStore, after: string): Promise<readonly Written[]> {
   let names: string[] = [];
-  for await (const { name } of store.list('', after)) {
+  for await (const { name } of store.list(namesBegin, after)) {
     if (stemIn(name) === null) continue;
     names.push(name);
     if (names.length >= objectsMax * 2) names = names.slice(-objectsMax);

@@ -1,6 +1,8 @@
 // A real S3 server as the receiver of the s3 sink, behind a front that loses requests and answers where the mood says so.
 
 import { gunzipSync } from 'node:zlib';
+import { readParquet } from '../../../src/parquet/read.ts';
+import { objectBytes } from '../../parquet/object-bytes.ts';
 import { type HttpAnswer, startHttpReceiver } from '../../support/http-receiver.ts';
 import { sharedS3 } from '../../support/s3.ts';
 import { askedOf } from '../../support/s3-front.ts';
@@ -15,10 +17,10 @@ const failures: readonly HttpAnswer[] = [
   { answer: 'reset' },
 ];
 
-/** The receiver of the s3 sink. */
-export const s3Kind: ReceiverKind = {
+/** The receiver of the s3 sink, with objects of lines or of Parquet. */
+export const s3Kind = (format: 'json' | 'parquet'): ReceiverKind => ({
   type: 's3',
-  name: 's3',
+  name: `s3 ${format}`,
   unable: { picky: refusesNothing, mixed: refusesNothing },
   async start(mood, random): Promise<Receiver> {
     const server = await sharedS3();
@@ -45,12 +47,20 @@ export const s3Kind: ReceiverKind = {
         rotate: { bytes: '1B' }, // an object for each batch
         timeout: mood === 'mute' ? '300ms' : '60s',
       },
+      wishes: { format },
       failures: () => failed,
       async arrived() {
         const objects = await server.objects(bucket, 'some/where/');
         const inOrder = [...objects].toSorted(([a], [b]) => (a < b ? -1 : 1));
-        return inOrder.flatMap(([, { body }]) => uidsIn(gunzipSync(body).toString()));
+        if (format === 'json') {
+          return inOrder.flatMap(([, { body }]) => uidsIn(gunzipSync(body).toString()));
+        }
+        const tables = inOrder.filter(([name]) => name.endsWith('.parquet'));
+        const rows = await Promise.all(
+          tables.map(([, { body }]) => readParquet(objectBytes(body))),
+        );
+        return rows.flat().map(({ metadata }) => metadata.uid);
       },
     };
   },
-};
+});

@@ -1,0 +1,104 @@
+// Events on their way into Parquet objects: one object for each class, company and day of the events'
+// time, as Amazon Security Lake and readers of partitioned tables want them. What must stay true: the
+// same events in the same order make the same objects, byte for byte; and what upstream says reaches
+// no object's name but as a number.
+
+import { hash } from 'node:crypto';
+import type { Event } from '../contracts/event.ts';
+import { Rows } from './rows.ts';
+import { tableOf } from './schema.ts';
+import { writeParquet } from './write.ts';
+
+/** Where an object's events belong. */
+export interface Partition {
+  readonly classUid: number;
+  /** The company whose stream they came by; empty: of no company. */
+  readonly company: string;
+  /** `YYYYMMDD`, UTC. */
+  readonly day: string;
+}
+
+/** A finished object. */
+export interface ParquetObject extends Partition {
+  /** As the schema names it, e.g. `api_activity`. */
+  readonly className: string;
+  readonly body: Uint8Array;
+  readonly sha256: string;
+  /** Of its events, in the order in which they were added. */
+  readonly uids: readonly string[];
+  /** Earliest and latest time of its events, epoch milliseconds. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** More at once would be many small objects: times that upstream invents could ask for any number. */
+const openMax = 256;
+
+interface Open extends Partition {
+  readonly rows: Rows;
+  readonly uids: string[];
+  first: number;
+  last: number;
+}
+
+/** Collects events until their objects are written. */
+export class Partitions {
+  readonly #open = new Map<string, Open>();
+
+  /** Bytes that the events take here, about. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const { rows } of this.#open.values()) bytes += rows.bytes;
+    return bytes;
+  }
+
+  /** True when it is time to write, however few the bytes. */
+  get isScattered(): boolean {
+    return this.#open.size > openMax;
+  }
+
+  add({ uid, ocsf, context }: Event): void {
+    const { class_uid: classUid } = ocsf;
+    const { company = '', fetchedAt } = context;
+    const time = Number.isSafeInteger(ocsf.time) ? ocsf.time : fetchedAt;
+    const day = dayOf(time, fetchedAt);
+    const key = `${classUid} ${day} ${company}`;
+    let open = this.#open.get(key);
+    if (open === undefined) {
+      const rows = new Rows(tableOf(classUid));
+      open = { classUid, company, day, rows, uids: [], first: time, last: time };
+      this.#open.set(key, open);
+    }
+    open.rows.add(ocsf);
+    open.uids.push(uid);
+    open.first = Math.min(open.first, time);
+    open.last = Math.max(open.last, time);
+  }
+
+  /** The objects, one after the other, so that only one's bytes need to be here at a time. */
+  async *objects(): AsyncGenerator<ParquetObject> {
+    for (const [key, { rows, ...about }] of this.#open) {
+      const body = await writeParquet(rows);
+      this.#open.delete(key);
+      yield { ...about, className: rows.table.name, body, sha256: hash('sha256', body) };
+    }
+  }
+}
+
+const earliest = Date.UTC(2000, 0, 1);
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** A time that cannot be is of the day on which its event was read. */
+function dayOf(time: number, fetchedAt: number): string {
+  const at = time >= earliest && time <= fetchedAt + dayMs ? time : fetchedAt;
+  return new Date(at).toISOString().slice(0, 10).replaceAll('-', '');
+}
+
+/** A partition's path, as Hive and Amazon Security Lake write it. */
+export function partitionPath(
+  { company, day }: Partition,
+  given: { readonly region?: string | undefined; readonly account?: string | undefined } = {},
+): string {
+  const { region = '', account = company === '' ? 'none' : encodeURIComponent(company) } = given;
+  return `${region === '' ? '' : `region=${region}/`}accountId=${account}/eventDay=${day}`;
+}
