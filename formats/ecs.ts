@@ -217,15 +217,13 @@ export function ecsEvent(event: Event, rawData: boolean): Readonly<Members> {
       ...(rawData && { original: rawText(event) }),
     },
   };
-  const related: { [kind: string]: unknown[] } = {};
   for (let slot = 0; slot < values.length; slot += 1) {
     const value = values[slot];
     if (value === undefined) continue;
     set(doc, paths[slot] ?? [], value);
     const kind = ecsFields[slot]?.related;
-    if (kind) gather(related, kind, value);
+    if (kind) gather(within(doc, 'related'), kind, value);
   }
-  doc.related = related;
   const { unmapped } = ocsf;
   doc.sluice = { source, stream, ocsf: rest, ...(unmapped !== undefined && { unmapped }) };
   return doc;
@@ -246,9 +244,9 @@ function outcomeOf({ category_uid, status_id }: OcsfEvent): { readonly outcome?:
   return { outcome: status_id === 1 ? 'success' : status_id === 2 ? 'failure' : 'unknown' };
 }
 
-function gather(related: { [kind: string]: unknown[] }, kind: string, value: unknown): void {
+function gather(related: Members, kind: string, value: unknown): void {
   const known = related[kind];
-  if (known === undefined) related[kind] = [value];
+  if (!Array.isArray(known)) related[kind] = [value];
   else if (!known.includes(value)) known.push(value);
 }
 

@@ -11,7 +11,6 @@ import { type ErrorCode, ExportError, invariant } from '../../src/contracts/erro
 import type { Uid } from '../../src/contracts/event.ts';
 import { duration, headers as moreHeaders, secret, tls } from '../../src/contracts/settings.ts';
 import type { Batch, Refusal } from '../../src/contracts/sink.ts';
-import type { HttpResponse } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
@@ -19,7 +18,8 @@ import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
 import { bulkForm, isDaily } from './elasticsearch/bulk-record.ts';
-import { authFlaw, receiversOf } from './elasticsearch/cluster.ts';
+import { authFlaw, bulkPath, noAnswer, receiversOf } from './elasticsearch/cluster.ts';
+import { setUp } from './elasticsearch/setup.ts';
 
 const headers = { 'content-type': 'application/x-ndjson' };
 
@@ -77,7 +77,9 @@ export const elasticsearchSink = defineSink({
   batch: { events: 1000, bytes: 5 * 1024 * 1024, waitMs: 1000 },
   document: bulkForm,
   flaw: (settings) =>
-    authFlaw(settings) ?? receiversOf(settings).map(receiverFlaw).find(Boolean) ?? null,
+    authFlaw(settings) ??
+    receiversOf(settings, bulkPath(settings)).map(receiverFlaw).find(Boolean) ??
+    null,
   assurance: ({ index }) => (isDaily(index) ? 'once' : 'answered'),
   advice: ({ index }) =>
     isDaily(index)
@@ -87,7 +89,7 @@ export const elasticsearchSink = defineSink({
         ],
 
   async open(settings, { name, tools }) {
-    const nodes = receiversOf(settings);
+    const nodes = receiversOf(settings, bulkPath(settings));
     const doing = `sending to ${name}`;
     let failures = 0;
     let takenBefore = false;
@@ -118,7 +120,7 @@ export const elasticsearchSink = defineSink({
   async probe(settings, tools, signal) {
     // A request without an action: whoever may write is told that it is empty.
     const post = { body: new Uint8Array(0), headers };
-    for (const receiver of receiversOf(settings)) {
+    for (const receiver of receiversOf(settings, bulkPath(settings))) {
       const plain = { ...receiver, compression: 'none' } as const;
       const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
       const isEmpty = answer.outcome === 'refused' && answer.scope === 'batch';
@@ -129,6 +131,8 @@ export const elasticsearchSink = defineSink({
       }
     }
   },
+
+  setup: setUp,
 });
 
 /**
@@ -186,15 +190,4 @@ function takenOf(
     return { outcome: 'refused', scope: 'batch', cause: failure('record_refused', next) };
   }
   return { outcome: 'partly', refused, again };
-}
-
-/** A login page, a proxy’s words, an answer to somebody else: nothing is known of the events. */
-function noAnswer(
-  { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
-  doing: string,
-): ExportError {
-  const message = `${doing}: the receiver answered ${status} with what is no _bulk answer to what was sent (${plainLine(type)})`;
-  const next =
-    'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
-  return new ExportError('sink_refused', message, { next, details: { status } });
 }

@@ -32,12 +32,13 @@ export const check = defineCommand({
   options: {
     config: configOption,
     why: { about: 'also run the newest held events through every filter and redaction' },
+    setup: { about: 'as --connect, and makes what sinks need there, such as index templates' },
     connect: { about: 'also ask each upstream for one record and each sink for a connection' },
     logLevel: logLevelOption,
   },
-  async run({ config: file, why, connect, logLevel = 'error' }, means) {
+  async run({ config: file, why, connect, setup, logLevel = 'error' }, means) {
     const config = readConfig(file, { env: means.env });
-    if (!connect) {
+    if (!connect && !setup) {
       const plan = await planToLook(config);
       await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
@@ -49,7 +50,7 @@ export const check = defineCommand({
       await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
-      for await (const [what, cause] of answersOf(config, plan, tools)) {
+      for await (const [what, cause] of answersOf(config, plan, { tools, setup })) {
         isWell &&= cause === null;
         if (cause === null) means.out(`${painted('ok', 'good')}    ${what}`);
         else means.out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
@@ -159,7 +160,7 @@ function* adviceLines(config: Config): Generator<string> {
 async function* answersOf(
   config: Config,
   plan: WholePlan,
-  tools: BootTools,
+  { tools, setup = false }: { readonly tools: BootTools; readonly setup?: boolean | undefined },
 ): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
   const { checkStateDir, checkListen } = await import('./shared/check-here.ts');
   const { whereItRuns } = await import('./shared/at-work.ts');
@@ -191,9 +192,15 @@ async function* answersOf(
     );
     yield [`source ${name}: ${first.name}`, await asked];
   }
-  for (const { name, definition, settings } of plan.sinks) {
+  for (const { name, definition, settings, format } of plan.sinks) {
     const asked = within((signal) => definition.probe(settings, tools, signal));
     yield [`sink ${name}: connection`, await asked];
+    if (!setup || definition.setup === undefined) continue;
+    let made = 'setup';
+    const cause = await within(async (signal) => {
+      made = (await definition.setup?.(settings, format, { tools, signal })) ?? made;
+    });
+    yield [`sink ${name}: ${made}`, cause];
   }
 }
 

@@ -105,6 +105,17 @@ export interface SinkSpec<F extends Fields> {
   open(settings: Settings<F>, opening: SinkOpening): Promise<Sink>;
   /** For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. */
   probe(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<void>;
+  /**
+   * For `check --setup`: makes what it needs at its far side, such as an index template, as often
+   * as it is asked; resolves to what that is. Throws an ExportError.
+   */
+  setup?(settings: Settings<F>, format: Format, means: SetupMeans): Promise<string>;
+}
+
+/** What a sink sets its far side up with. */
+export interface SetupMeans {
+  readonly tools: Tools;
+  readonly signal: AbortSignal;
 }
 
 /** A sink as the engine sees it. */
@@ -119,6 +130,7 @@ export type SinkDefinition = Omit<
   | 'advice'
   | 'open'
   | 'probe'
+  | 'setup'
 > & {
   answersEveryMs?(settings: SinkSettings): number;
   document?(settings: SinkSettings, format: Format): DocumentForm;
@@ -129,6 +141,7 @@ export type SinkDefinition = Omit<
   advice?(settings: SinkSettings): readonly string[];
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
   probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;
+  setup?(settings: SinkSettings, format: Format, means: SetupMeans): Promise<string>;
 };
 
 /** A sink's parsed settings, seen from outside the sink. */

@@ -46,7 +46,7 @@ export async function makeSharedOpenSearch(): Promise<{ readonly url: string }> 
 }
 
 /** Starts a node; resolves when it answers, which takes ten seconds or so. */
-async function startOpenSearch(
+export async function startOpenSearch(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<OpenSearch> {
   const classPath = await openSearchClassPath();

@@ -1,15 +1,18 @@
 // Where the cluster is and as whom it is asked. A credential becomes a header at each request, so
 // that one that was rotated is taken up.
 
+import { ExportError } from '../../../src/contracts/errors.ts';
 import { Secret } from '../../../src/contracts/settings.ts';
-import type { TlsSettings } from '../../../src/contracts/tools.ts';
+import type { HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
 import type { Compression } from '../../shared/compression.ts';
 import type { HttpReceiver } from '../../shared/http-post.ts';
+import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';
 
 /** The settings that lead to a cluster. */
 export interface ClusterSettings {
   readonly url: string | readonly string[];
+  readonly index: string;
   readonly auth?:
     | {
         readonly api_key?: Secret | undefined;
@@ -33,21 +36,22 @@ export function authFlaw({ auth }: Pick<ClusterSettings, 'auth'>): string | null
   return 'auth needs api_key, or username and password';
 }
 
-/** `_bulk` of each address. */
-export function receiversOf(settings: ClusterSettings): readonly HttpReceiver[] {
+/** Where events are posted to; an answer is as short as it can be. */
+export function bulkPath({ pipeline }: Pick<ClusterSettings, 'pipeline'>): string {
   const query = new URLSearchParams({ filter_path: answerParts });
-  if (settings.pipeline !== undefined) query.set('pipeline', settings.pipeline);
-  return addressesOf(settings).map((address) => ({
-    url: `${address}/_bulk?${query}`,
+  if (pipeline !== undefined) query.set('pipeline', pipeline);
+  return `/_bulk?${query}`;
+}
+
+/** A path at each address. */
+export function receiversOf(settings: ClusterSettings, path: string): readonly HttpReceiver[] {
+  return [settings.url].flat().map((address) => ({
+    url: address.replace(/\/+$/, '') + path,
     headers: { ...credentialOf(settings), ...settings.headers },
     compression: settings.compression,
     timeout: settings.timeout,
     tls: settings.tls,
   }));
-}
-
-function addressesOf({ url }: Pick<ClusterSettings, 'url'>): readonly string[] {
-  return [url].flat().map((one) => one.replace(/\/+$/, ''));
 }
 
 function credentialOf({ auth }: ClusterSettings): Readonly<Record<string, Secret>> {
@@ -59,4 +63,15 @@ function credentialOf({ auth }: ClusterSettings): Readonly<Record<string, Secret
       return `Basic ${Buffer.from(`${username}:${password?.reveal()}`).toString('base64')}`;
     }),
   };
+}
+
+/** A login page, a proxy’s words, an answer to somebody else: nothing follows from it. */
+export function noAnswer(
+  { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
+  doing: string,
+): ExportError {
+  const message = `${doing}: the receiver answered ${status} with what is no answer of a cluster to what was sent (${plainLine(type)})`;
+  const next =
+    'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
+  return new ExportError('sink_refused', message, { next, details: { status } });
 }

@@ -330,7 +330,7 @@ describe('elasticsearch says', () => {
 
   test.each([
     [reply({ error: 'request body is required' }, 400), null],
-    [reply('<html>Sign in'), /no _bulk answer/],
+    [reply('<html>Sign in'), /no answer of a cluster/],
     [reply({ error: { reason: 'missing credentials' } }, 401), /401: missing credentials/],
     [reply({}, 403), /403/],
     [reply('<html>', 404), /404/],

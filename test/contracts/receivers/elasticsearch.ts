@@ -42,7 +42,7 @@ export const elasticsearchKind: ReceiverKind = {
 };
 
 /** The ids of all documents, in the order in which they were written. */
-async function uidsAt(
+export async function uidsAt(
   cluster: Pick<OpenSearch, 'ask'>,
   indices: string,
 ): Promise<readonly string[]> {

@@ -1,0 +1,72 @@
+// Makes what the cluster needs before the first event comes: the index template.
+
+import type { SetupMeans } from '../../../src/contracts/definition.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Format } from '../../../src/contracts/format.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
+import type { HttpResponse } from '../../../src/contracts/tools.ts';
+import { getOnce, postOnce } from '../../shared/http-post.ts';
+import { type ClusterSettings, noAnswer, receiversOf } from './cluster.ts';
+import { templateFor } from './template.ts';
+
+const doing = 'setting up';
+
+/** Installs the index template of the format, in the stead of the one that is there. */
+export async function setUp(
+  settings: ClusterSettings,
+  format: Format,
+  means: SetupMeans,
+): Promise<string> {
+  if (format.verbatim || (format.name !== 'ecs' && format.name !== 'json')) {
+    const message = `${doing}: there is no index template for records as upstream sent them`;
+    const next = 'Write one for their fields, or send format: ecs or json.';
+    throw new ExportError('config_invalid', message, { next });
+  }
+  const { version } = await ask(settings, '/', means);
+  const isOpenSearch = isObject(version) && version.distribution === 'opensearch';
+  const { name, body } = templateFor({ index: settings.index, format: format.name, isOpenSearch });
+  const { acknowledged } = await ask(settings, `/_index_template/${name}`, means, body);
+  if (acknowledged === true) return `index template ${name}`;
+  const message = `${doing}: the cluster has not acknowledged the index template ${name}`;
+  throw new ExportError('sink_refused', message, { next: 'Look at its health, then ask again.' });
+}
+
+/** Posts the body, or gets where there is none; resolves to the answer's object. */
+async function ask(
+  settings: ClusterSettings,
+  path: string,
+  { tools, signal }: SetupMeans,
+  body?: object,
+): Promise<JsonObject> {
+  const [receiver] = receiversOf({ ...settings, compression: 'none' }, path);
+  if (receiver === undefined) throw new RangeError('a cluster has an address');
+  const context = { doing, tools, signal };
+  let response: HttpResponse;
+  if (body === undefined) {
+    response = await getOnce(receiver, context);
+    if (response.status !== 200) throw refusal(response);
+  } else {
+    const headers = { 'content-type': 'application/json' };
+    const post = { body: Buffer.from(JSON.stringify(body)), headers };
+    const answer = await postOnce(receiver, post, context);
+    if (answer.outcome !== 'accepted') throw answer.cause;
+    response = answer.response;
+  }
+  const said = parsed(response.body);
+  if (!isObject(said)) throw noAnswer(response, doing);
+  return said;
+}
+
+function refusal({ status }: HttpResponse): ExportError {
+  const message = `${doing}: the cluster answered ${status}`;
+  const next = 'Give the credential the rights monitor and manage_index_templates.';
+  return new ExportError('sink_refused', message, { next, details: { status } });
+}
+
+function parsed(body: Uint8Array): Json | undefined {
+  try {
+    return JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+// The index template that sluice's events want: without one the first event of an index decides the
+// type of each field, and what upstream calls its own members fills the 1,000 fields that an index
+// may have. So what is not mapped is one field whose members are searched by their names
+// (`flattened`, which OpenSearch calls `flat_object`), texts are keywords, addresses are addresses,
+// and times are dates. What no rule names is as Elasticsearch takes it.
+
+import { isDaily } from './bulk-record.ts';
+
+/** What a template is made for. */
+export interface TemplateWishes {
+  /** The setting `index`. */
+  readonly index: string;
+  readonly format: 'ecs' | 'json';
+  readonly isOpenSearch: boolean;
+}
+
+const lengthMax = 1024;
+const fieldsMax = 2000;
+const keyword = { type: 'keyword', ignore_above: lengthMax };
+/** Kept in the document and not searched. */
+const stored = { type: 'keyword', index: false, doc_values: false };
+
+/** Its name, and the body of `_index_template`. */
+export function templateFor(wishes: TemplateWishes): {
+  readonly name: string;
+  readonly body: object;
+} {
+  const { index, format, isOpenSearch } = wishes;
+  const open = isOpenSearch
+    ? { type: 'flat_object' }
+    : { type: 'flattened', depth_limit: 100, ignore_above: lengthMax };
+  const mappings = format === 'ecs' ? ecsMappings(open) : ocsfMappings(open);
+  // Only events of ECS have the time where a data stream needs it.
+  const isStream = format === 'ecs' && !isDaily(index);
+  return {
+    name: `${index.replace(/[-._]*\{(?:class|date)\}/g, '') || 'sluice'}-${format === 'ecs' ? 'ecs' : 'ocsf'}`,
+    body: {
+      index_patterns: [index.replace(/\{(?:class|date)\}/g, '*')],
+      priority: 300,
+      ...(isStream && { data_stream: {} }),
+      template: {
+        settings: { 'index.mapping.total_fields.limit': fieldsMax },
+        mappings: { date_detection: false, ...mappings },
+      },
+      _meta: { description: `events of sluice as ${format}`, managed_by: 'sluice' },
+    },
+  };
+}
+
+/** The types are those that ECS has for what the format `ecs` writes. */
+function ecsMappings(open: object): object {
+  return {
+    dynamic_templates: [rule('addresses', '*.ip', { type: 'ip' }), rule('texts', '*', keyword)],
+    properties: {
+      '@timestamp': { type: 'date' },
+      message: { type: 'match_only_text' },
+      event: {
+        properties: {
+          ...Object.fromEntries(
+            ['created', 'start', 'end'].map((name) => [name, { type: 'date' }]),
+          ),
+          original: stored,
+          risk_score: { type: 'float' },
+        },
+      },
+      url: { properties: { original: { type: 'wildcard' }, path: { type: 'wildcard' } } },
+      sluice: { properties: { ocsf: open, unmapped: open } },
+    },
+  };
+}
+
+/** The types are those of OCSF: its times are epoch milliseconds, and `data` is anything. */
+function ocsfMappings(open: object): object {
+  return {
+    dynamic_templates: [
+      { data: { match: 'data', match_mapping_type: 'object', mapping: open } },
+      {
+        times: {
+          match: '*time',
+          match_mapping_type: 'long',
+          mapping: { type: 'date', format: 'epoch_millis' },
+        },
+      },
+      rule('addresses', '*.ip', { type: 'ip', ignore_malformed: true }),
+      rule('texts', '*', keyword),
+    ],
+    properties: {
+      time: { type: 'date', format: 'epoch_millis' },
+      message: { type: 'match_only_text' },
+      raw_data: stored,
+      unmapped: open,
+    },
+  };
+}
+
+function rule(name: string, path: string, mapping: object): object {
+  return { [name]: { path_match: path, match_mapping_type: 'string', mapping } };
+}
