@@ -2,47 +2,14 @@
 // stay true: a proof that is handed out has been checked, so that a damaged archive gives none.
 
 import { uidBytes } from '../contracts/spool.ts';
-import { parseCheckpoint } from './checkpoint.ts';
-import { type PageEntry, parseEntry } from './entries.ts';
-import { checkpointPath } from './layout.ts';
+import type { PageEntry } from './entries.ts';
+import { loggedEntries, newestCheckpoint } from './logged.ts';
 import { inclusionProof, leafHash, type NodeHashes, rootOf, rootOfInclusion } from './merkle.ts';
-import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
 import { keptRecords, recordLeaf } from './records.ts';
 import { pageRange, readPage } from './segments.ts';
-import { decodeBundle, tileHashes, tilePath, tileWidth } from './tiles.ts';
-
-/** A page of an archive, with its entry as it stands in the log. */
-interface LoggedPage {
-  readonly index: number;
-  readonly bytes: Buffer;
-  readonly entry: PageEntry;
-}
-
-/** The signed note under which an archive is read, and the size of its tree. Throws a SyntaxError. */
-async function newestCheckpoint(reader: ArchiveReader) {
-  const note = await reader.read(checkpointPath);
-  if (note === null) throw new SyntaxError('the archive has no checkpoint');
-  return { note, ...parseCheckpoint(parseNote(note).text) };
-}
-
-/** The pages of the log's first `size` entries, in order. Throws a SyntaxError. */
-async function* loggedPages(reader: ArchiveReader, size: number): AsyncGenerator<LoggedPage> {
-  for (let first = 0; first < size; first += tileWidth) {
-    const width = Math.min(tileWidth, size - first);
-    const index = first / tileWidth;
-    const found = await reader.bundle(index, width);
-    if (found === null) {
-      throw new SyntaxError(`${tilePath({ level: 'entries', index, width })} is missing`);
-    }
-    const entries = decodeBundle(found.bytes, found.width).slice(0, width);
-    for (const [i, bytes] of entries.entries()) {
-      const entry = parseEntry(bytes);
-      if (entry.t === 'page') yield { index: first + i, bytes, entry };
-    }
-  }
-}
+import { tileHashes, tilePath } from './tiles.ts';
 
 /** A record, and the proof that it is in the archive. */
 export interface ProvenRecord {
@@ -57,16 +24,15 @@ export async function proveRecord(
 ): Promise<ProvenRecord | null> {
   const { note, size, root } = await newestCheckpoint(reader);
   const wanted = Buffer.from(uid, 'hex');
-  for await (const page of loggedPages(reader, size)) {
-    const place = await placeOf(reader, page.entry, wanted);
-    if (place === null) continue;
-    const { record, path } = await recordAt(reader, page.entry, place);
+  for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
+    const place = entry.t === 'page' ? await placeOf(reader, entry, wanted) : null;
+    if (entry.t !== 'page' || place === null) continue;
+    const { record, path } = await recordAt(reader, entry, place);
     const hashes = tileHashes(size, async (tile) => {
       const found = await reader.tile(tile);
       if (found === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
       return found;
     });
-    const { index, bytes } = page;
     const inLog = await inclusionProof(index, size, hashes);
     const found = rootOfInclusion({ index, size, leaf: leafHash(bytes) }, inLog);
     if (found === null || Buffer.compare(found, root) !== 0) {

@@ -1,5 +1,6 @@
 // `sluice archive`: what can be done with an archive, most of it without config and state.
 
+import { exportCommand } from './archive/export.ts';
 import { keys } from './archive/keys.ts';
 import { checkProofFile, prove } from './archive/prove.ts';
 import { verify } from './archive/verify.ts';
@@ -9,5 +10,5 @@ import type { CommandGroup } from './shared/command.ts';
 export const archive: CommandGroup = {
   name: 'archive',
   about: 'prove, check and read an archive, without config or state',
-  commands: [verify, prove, checkProofFile, keys],
+  commands: [verify, prove, checkProofFile, exportCommand, keys],
 };

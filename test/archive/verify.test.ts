@@ -179,6 +179,42 @@ describe('gaps', () => {
   });
 });
 
+describe('cursors', () => {
+  const hex = (cursor: string | null) => (cursor === null ? null : cursor.repeat(64).slice(0, 64));
+  const asked = (cursor: string | null, next: string | null | undefined, status = 200) => {
+    const answer = { status, path: '/events', asked: hex(cursor) };
+    const leads = next === undefined ? {} : { next: hex(next) };
+    return { stream: 'audit', entry: { answer: { ...answer, ...leads } } };
+  };
+  const reset = { stream: 'audit', entry: { conditions: ['source.checkpoint_reset'] } };
+
+  test.each([
+    [
+      'on, and again at the end',
+      [asked(null, 'a'), asked('a', null), asked('a', 'b'), asked('b', null)],
+    ],
+    ['again after a failure', [asked(null, 'a'), asked('a', undefined, 502), asked('a', 'b')]],
+    [
+      'from an earlier place',
+      [asked(null, 'a'), asked('a', 'b'), asked('b', 'c'), asked('a', 'b')],
+    ],
+    ['from the start', [asked(null, 'a'), asked('a', 'b'), asked(null, 'a')]],
+    ['from elsewhere after a reset', [asked(null, 'a'), reset, asked('f', 'e')]],
+    ['by what says nothing of the next', [asked('1', undefined), asked('2', undefined)]],
+  ])('read %s tell of no gap', async (_, pages) => {
+    expect(await verified(naiveArchive([{ pages }]))).toMatchObject({ breaks: [], gaps: [] });
+  });
+
+  test('that no answer has led to tell of one', async () => {
+    const pages = [asked(null, 'a'), asked('a', 'b'), asked('c', 'd'), asked('d', null)];
+
+    const { gaps } = await verified(naiveArchive([{ pages }]));
+
+    expect(gaps).toMatchObject([{ seq: 2, isOpen: true }]);
+    expect(gaps[0]?.what).toContain('no answer before has led to');
+  });
+});
+
 describe('sluice archive verify', () => {
   const inDirectory = (archive: NaiveArchive) => {
     const dir = tempDir();

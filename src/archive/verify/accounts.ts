@@ -2,6 +2,7 @@
 // itself has told of. A gap is no break: the archive says rightly what could not be had.
 
 import type { PageEntry } from '../entries.ts';
+import { CursorChains } from './cursors.ts';
 import type { Break, Gap, StreamDay, StreamReport } from './findings.ts';
 
 /** Conditions by which sluice tells that records may be missing, and what shows that it has ended. */
@@ -14,12 +15,16 @@ const gapConditions: Readonly<Record<string, 'never' | 'heard' | 'answered'>> = 
   'source.silent': 'heard',
 };
 
+const jumpText =
+  'asked for with a cursor that no answer before has led to: records between may be missing';
+
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Adds up the pages of all streams. */
 export class StreamAccounts {
   readonly #streams = new Map<string, StreamReport>();
   readonly #gaps: Mutable<Gap>[] = [];
+  readonly #cursors = new CursorChains();
   /** Gaps that may still end: by stream and by what ends them. */
   readonly #open = new Map<string, Mutable<Gap>[]>();
 
@@ -38,18 +43,24 @@ export class StreamAccounts {
     const day = dayOf(account, at);
     account.pages += 1;
     account.records += kept;
-    account.last = at;
+    if (at < account.first) account.first = at;
+    if (at > account.last) account.last = at;
     day.pages += 1;
     day.records += kept;
     if (answer !== undefined) account.answers += 1;
     if (answer !== undefined && answer.status < 300) this.#end(stream, 'answered');
     if (conditions.includes('source.heard')) this.#end(stream, 'heard');
-    for (const condition of conditions.filter((one) => Object.hasOwn(gapConditions, one))) {
-      const gap = { index, stream, seq, at, what: told.get(condition) ?? condition, isOpen: true };
+    const gap = (what: string) => {
+      const made = { index, stream, seq, at, what, isOpen: true };
       day.gaps += 1;
-      this.#gaps.push(gap);
+      this.#gaps.push(made);
+      return made;
+    };
+    if (this.#cursors.isJump(entry)) gap(jumpText);
+    for (const condition of conditions.filter((one) => Object.hasOwn(gapConditions, one))) {
+      const made = gap(told.get(condition) ?? condition);
       const key = `${gapConditions[condition]} ${stream}`;
-      this.#open.set(key, [...(this.#open.get(key) ?? []), gap]);
+      this.#open.set(key, [...(this.#open.get(key) ?? []), made]);
     }
   }
 

@@ -1,0 +1,85 @@
+// Copies the part of an archive that was read in a span of time, for somebody who is to have no more
+// of it. The copy is an archive itself, with the whole tree and all entries, which are small, so
+// that everything proves there as it does here; of bodies it has the segments of that span only.
+
+import type { ObjectStore } from '../objects/store.ts';
+import { checkpointPath, manifestPath } from './layout.ts';
+import { loggedEntries, newestCheckpoint } from './logged.ts';
+import type { ArchiveReader, NamedObject } from './reader.ts';
+import { decodeBundle, encodeBundle, tilePath, tilesBetween } from './tiles.ts';
+
+/** What is exported, and to where. */
+export interface ExportWishes {
+  /** Pages read from then on and before then, epoch milliseconds. */
+  readonly from: number;
+  readonly to: number;
+  /** Where nothing stands yet. */
+  readonly into: ObjectStore;
+}
+
+/** What was copied. */
+export interface Exported {
+  readonly pages: number;
+  readonly segments: number;
+  readonly bytes: number;
+}
+
+/** Copies it. Throws a SyntaxError where the archive is damaged, or something stands in the place. */
+export async function exportRange(
+  reader: ArchiveReader,
+  { from, to, into }: ExportWishes,
+): Promise<Exported> {
+  const { note, size } = await newestCheckpoint(reader);
+  let bytes = 0;
+  const write = async (name: string, body: Uint8Array) => {
+    if ((await into.create(name, [body])) === 'exists') {
+      throw new SyntaxError(`${name} is there already: an export needs an empty place`);
+    }
+    bytes += body.length;
+  };
+  const copy = async (name: string, found: Promise<Uint8Array | null>) => {
+    const body = await found;
+    if (body === null) throw new SyntaxError(`${name} is missing`);
+    await write(name, body);
+  };
+  const named = (kind: NamedObject, name: string) => copy(name, reader.named(kind, name));
+  await copy(manifestPath, reader.read(manifestPath));
+  await copyTree(reader, size, write);
+  const segments = new Set<string>();
+  let pages = 0;
+  for await (const { entry } of loggedEntries(reader, size)) {
+    if (entry.t === 'checkpoint') await named('checkpoint', entry.object);
+    if (entry.t !== 'page') continue;
+    const at = Date.parse(entry.fetched_at);
+    if (at < from || at >= to) continue;
+    pages += 1;
+    if (!segments.has(entry.body.segment)) await named('segment', entry.body.segment);
+    segments.add(entry.body.segment);
+  }
+  // The last thing that is written, so that an export that was broken off is none.
+  await write(checkpointPath, note);
+  return { pages, segments: segments.size, bytes };
+}
+
+/** Tiles and bundles, at the right edge in the width of the tree. */
+async function copyTree(
+  reader: ArchiveReader,
+  size: number,
+  write: (name: string, body: Uint8Array) => Promise<void>,
+): Promise<void> {
+  for (const tile of tilesBetween('entries', 0, size)) {
+    const found = await reader.bundle(tile.index, tile.width);
+    if (found === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
+    const entries = decodeBundle(found.bytes, found.width).slice(0, tile.width);
+    await write(tilePath(tile), encodeBundle(entries));
+  }
+  for (let level = 0; ; level += 1) {
+    const tiles = tilesBetween(level, 0, size);
+    for (const tile of tiles) {
+      const hashes = await reader.tile(tile);
+      if (hashes === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
+      await write(tilePath(tile), Buffer.concat(hashes));
+    }
+    if (tiles.length === 0) return;
+  }
+}

@@ -1,0 +1,42 @@
+// What an archive says, read without proof: for whoever looks something up, and proves what it finds
+// or does not need to. A damaged archive is a SyntaxError.
+
+import { parseCheckpoint } from './checkpoint.ts';
+import { type Entry, parseEntry } from './entries.ts';
+import { checkpointPath } from './layout.ts';
+import { parseNote } from './note.ts';
+import type { ArchiveReader } from './reader.ts';
+import { decodeBundle, tilePath, tileWidth } from './tiles.ts';
+
+/** The signed note under which an archive is read, and what it says. */
+export async function newestCheckpoint(reader: ArchiveReader) {
+  const note = await reader.read(checkpointPath);
+  if (note === null) throw new SyntaxError('the archive has no checkpoint');
+  return { note, ...parseCheckpoint(parseNote(note).text) };
+}
+
+/** An entry with its place and its bytes in the log. */
+export interface LoggedEntry {
+  readonly index: number;
+  readonly bytes: Buffer;
+  readonly entry: Entry;
+}
+
+/** The log's first `size` entries in order. */
+export async function* loggedEntries(
+  reader: ArchiveReader,
+  size: number,
+): AsyncGenerator<LoggedEntry> {
+  for (let first = 0; first < size; first += tileWidth) {
+    const width = Math.min(tileWidth, size - first);
+    const index = first / tileWidth;
+    const found = await reader.bundle(index, width);
+    if (found === null) {
+      throw new SyntaxError(`${tilePath({ level: 'entries', index, width })} is missing`);
+    }
+    const entries = decodeBundle(found.bytes, found.width).slice(0, width);
+    for (const [i, bytes] of entries.entries()) {
+      yield { index: first + i, bytes, entry: parseEntry(bytes) };
+    }
+  }
+}
