@@ -1,7 +1,6 @@
 // A place for objects by its name in a config or on a command line.
 
 import { ExportError } from '../contracts/errors.ts';
-import { openDirectory } from './directory.ts';
 import { openBucket } from './s3.ts';
 import type { BucketSettings } from './s3-settings.ts';
 import type { ObjectStore } from './store.ts';
@@ -13,7 +12,11 @@ export async function openStore(
   location: string,
   settings: BucketSettings = {},
 ): Promise<ObjectStore> {
-  if (!/^[a-z0-9]+:\/\//i.test(location)) return openDirectory(location);
+  if (!/^[a-z0-9]+:\/\//i.test(location)) {
+    // It locks with SQLite, which takes long to load and which a look at a config does without.
+    const { openDirectory } = await import('./directory.ts');
+    return await openDirectory(location);
+  }
   const [, bucket, path = ''] = bucketPattern.exec(location) ?? [];
   if (bucket === undefined) {
     throw new ExportError('config_invalid', `opening ${location}: it is no place for objects`, {
