@@ -16,6 +16,7 @@ import type { Delivery } from '../../src/contracts/sink.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
+import { CheckpointEvents } from './archive/checkpoint-events.ts';
 
 /** A checkpoint in a directory costs some flushes of the disk, one in a bucket some requests. */
 const checkpointEveryMs = { directory: 10_000, bucket: 300_000 };
@@ -75,11 +76,16 @@ export const archiveSink = defineSink({
       : []),
   ],
 
-  async open(settings, { name, numbering, mark, remember, tools }) {
+  async open(settings, opening) {
+    const { name, numbering, mark, remember, tools } = opening;
+    const events = new CheckpointEvents(opening, everyMs(settings));
     const store = await openStore(settings.location, settings);
     let kept = mark;
     let writer: Promise<ArchiveWriter> | null = null;
+    /** The writer where it is open. */
+    let open: ArchiveWriter | null = null;
     let isHurried = false;
+    let isClosed = false;
     const opened = async (): Promise<ArchiveWriter> => {
       writer ??= openWriter({
         store,
@@ -92,9 +98,14 @@ export const archiveSink = defineSink({
           await remember(next);
           kept = next;
         },
+        signed: async (checkpoint) => {
+          await events.signed(checkpoint);
+          if (isHurried) await events.finish();
+        },
       });
       try {
         const ready = await writer;
+        open = ready;
         if (!ready.isBroken) return ready;
       } catch (error) {
         writer = null;
@@ -129,10 +140,16 @@ export const archiveSink = defineSink({
         isHurried = true;
         writer?.then((archive) => archive.flush()).catch(() => undefined);
       },
+      dueInMs: () => open?.dueInMs ?? null,
       committed: reach,
       async close() {
+        // The engine closes a sink again that it has closed to have it settle.
+        if (isClosed) return;
+        isClosed = true;
+        isHurried = true;
         try {
           await (await writer)?.close();
+          await events.finish();
         } catch (error) {
           const { code, message } = asExportError(error, `closing the archive ${store.place}`);
           tools.log.warn('the archive could not be closed well; that is mended at the next start', {

@@ -22,7 +22,7 @@ import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
 
 /** A checkpoint that stands in the store, to be told of by an entry of the next. */
-interface Published {
+export interface Published {
   readonly size: number;
   readonly root: string;
   /** Epoch milliseconds. */
@@ -87,6 +87,11 @@ export class Log {
 
   get root(): string {
     return this.#tree.root.toString('hex');
+  }
+
+  /** The checkpoint in the store; null: there is none. */
+  get published(): Published | null {
+    return this.#published;
   }
 
   append(entry: Entry): void {

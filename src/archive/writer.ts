@@ -9,7 +9,7 @@ import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import { segmentPath } from './layout.ts';
-import type { Log, NewObject } from './log.ts';
+import type { Log, NewObject, Published } from './log.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
 import { type LogSettings, openLog } from './recovery.ts';
 
@@ -18,6 +18,8 @@ export interface WriterSettings extends Omit<LogSettings, 'spool' | 'staleMs'> {
   readonly numbering: Numbering;
   /** A page waits at most so long for its checkpoint, milliseconds. */
   readonly checkpointEveryMs: number;
+  /** Told of each checkpoint that covers new pages, before they count as archived. */
+  readonly signed: (checkpoint: Published) => Promise<void>;
 }
 
 /** Another's claim counts for so many checkpoints, and for so long at least. */
@@ -59,6 +61,8 @@ export class ArchiveWriter {
   #segmentBytes = 0;
   /** Publishes until nothing waits; null: nothing does. */
   #publishing: Promise<void> | null = null;
+  /** When the checkpoint is due that pages wait for, monotonic; null: none waits. */
+  #dueAt: number | null = null;
   /** Aborted when the next checkpoint is due before its time. */
   #due = new AbortController();
   #isHurried = false;
@@ -80,6 +84,12 @@ export class ArchiveWriter {
   /** True once something has failed: nothing is taken any more. */
   get isBroken(): boolean {
     return this.#failure !== null;
+  }
+
+  /** How long the pages that are here wait for more; null: there are none, or one has failed. */
+  get dueInMs(): number | null {
+    const { clock } = this.#settings;
+    return this.#dueAt === null || this.isBroken ? null : this.#dueAt - clock.monotonic();
   }
 
   /** Resolves when there is room for more, or nobody will make any. */
@@ -155,6 +165,7 @@ export class ArchiveWriter {
     try {
       while (this.#waiting.length > 0) {
         const wait = this.#isHurried ? 0 : checkpointEveryMs;
+        this.#dueAt = clock.monotonic() + wait;
         await clock.sleep(wait, this.#due.signal).catch(() => undefined);
         await this.#publish();
       }
@@ -162,6 +173,7 @@ export class ArchiveWriter {
       this.#fail(error);
     } finally {
       this.#publishing = null;
+      this.#dueAt = null;
     }
   }
 
@@ -175,6 +187,8 @@ export class ArchiveWriter {
       this.#log.tell();
       this.#start(now);
       await this.#log.publish([this.#append(pages, now)], now);
+      const { published } = this.#log;
+      if (published !== null) await this.#settings.signed(published);
     } catch (error) {
       for (const { done } of group) done.reject(error);
       throw error;

@@ -58,6 +58,7 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     numbering: { spool: wishes.spool ?? 'spool-1', epochs: [{ id: 1, until: null }] },
     checkpointEveryMs: wishes.checkpointEveryMs ?? 60_000,
     mark: state.mark,
+    signed: async () => undefined,
     remember:
       wishes.remember ??
       (async (mark) => {

@@ -154,6 +154,29 @@ test.each([
   ]);
 });
 
+test.each([
+  ['where: "event.severity_id >= 3"', '2:31 routes[0].where'],
+  ['redact: [actor.user]', '2:31 routes[0].redact'],
+])('parseConfig refuses a route with %s to a sink that proves what came', (what, place) => {
+  const route = `{ from: [audit], to: [a], ${what} }`;
+
+  const lines = flawLines(withRoutes(route, '  a: { type: archive, location: x, signing_key: k }'));
+
+  expect(lines).toEqual([
+    expect.stringContaining(
+      `c.yaml:${place}: the sink a proves what upstream has answered, so it gets whole pages`,
+    ),
+  ]);
+});
+
+test('parseConfig knows no format of a sink that takes pages', () => {
+  const sinks = '  a: { type: archive, location: x, signing_key: k, format: json }';
+
+  expect(flawLines(withFirst('sinks', sinks))).toEqual([
+    expect.stringContaining('c.yaml:2:52 sinks.a.format: unknown key'),
+  ]);
+});
+
 test('parseConfig lets a route redact for a sink that writes OCSF', () => {
   expect(flawLines(withRoutes('{ from: [audit], to: [disk], redact: [actor.user] }'))).toEqual([]);
 });
