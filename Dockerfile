@@ -4,8 +4,8 @@
 FROM node:26.10.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The image brings its own Node, so the optional dependencies that bring one are left out.
-RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
+# The image brings its own Node, so the packages that bring one are taken out; the other optional one writes to buckets.
+RUN npm ci --omit=dev --no-audit --no-fund && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:26.10.0-bookworm-slim
 ENV NODE_ENV=production

@@ -52,16 +52,20 @@ describe(`objects in a bucket of ${name}`, () => {
     },
   );
 
-  test('an object of many parts is replaced by its tag only', async () => {
-    const { store, again } = await aBucket();
-    const long = randomBytes(9_000_000);
-    const tag = await store.replace('x', [long], null);
+  // moto does not look at If-Match where parts are completed.
+  test.runIf(name === 'versitygw')(
+    'an object of many parts is replaced by its tag only',
+    async () => {
+      const { store, again } = await aBucket();
+      const long = randomBytes(9_000_000);
+      const tag = await store.replace('x', [long], null);
 
-    expect(await again.replace('x', [long], null)).toBeNull();
-    expect(await again.replace('x', [long], '"not-this"')).toBeNull();
-    expect(await again.replace('x', [Buffer.from('short')], tag)).not.toBeNull();
-    expect(await textOf(store, 'x')).toBe('short');
-  });
+      expect(await again.replace('x', [long], null)).toBeNull();
+      expect(await again.replace('x', [long], '"not-this"')).toBeNull();
+      expect(await again.replace('x', [Buffer.from('short')], tag)).not.toBeNull();
+      expect(await textOf(store, 'x')).toBe('short');
+    },
+  );
 
   test.runIf(name === 'versitygw')(
     'a lock keeps an object, long or short, until its date',
