@@ -1,9 +1,15 @@
-// Usage: counting-sink.ts tcp|lines|http [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
-// octet-counted frames on a stream. `lines`: lines on a stream. `http`: requests, each answered with an empty success. Prints
+// Usage: counting-sink.ts tcp|lines|http|bulk [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
+// octet-counted frames on a stream. `lines`: lines on a stream. `http`: requests, each answered with an empty success. `bulk`: requests of
+// Elasticsearch's `_bulk`, each event of which is answered as created. Prints
 // its port, then the count whenever its input asks with a line.
 
-import { createServer as createHttpServer } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 
 let counted = 0;
 
@@ -39,16 +45,34 @@ function countLines(socket: Socket): void {
   socket.on('error', () => undefined);
 }
 
+/** Says of each event of a bulk request that it was created. */
+function answerBulk(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.once('end', () => {
+    const sent = Buffer.concat(chunks);
+    const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent;
+    const ids =
+      body.toString('latin1').match(/(?<=^\{"create":\{"_index":"[^"]*","_id":")\w+/gm) ?? [];
+    counted += ids.length;
+    const items = ids.map((_id) => ({ create: { _id, status: 201 } }));
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ errors: false, items }));
+  });
+}
+
 const server =
-  process.argv[2] === 'http'
-    ? createHttpServer((request, response) => {
-        request.resume().once('end', () => {
-          counted += 1;
-          response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
-          response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
-        });
-      })
-    : createServer(process.argv[2] === 'lines' ? countLines : countFrames);
+  process.argv[2] === 'bulk'
+    ? createHttpServer(answerBulk)
+    : process.argv[2] === 'http'
+      ? createHttpServer((request, response) => {
+          request.resume().once('end', () => {
+            counted += 1;
+            response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
+            response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
+          });
+        })
+      : createServer(process.argv[2] === 'lines' ? countLines : countFrames);
 server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });

@@ -6,7 +6,7 @@
 
 import { z } from 'zod';
 import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
-import type { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import {
   HttpFailure,
@@ -32,6 +32,7 @@ export interface HttpReceiver {
   readonly tls?: TlsSettings | undefined;
   readonly compression: Compression;
   readonly timeout: number;
+  readonly proxy?: Secret | undefined;
 }
 
 /** One body to post, and its headers. The receiver's own headers from the config win. */
@@ -59,6 +60,20 @@ export function postUrl() {
       const parsed = URL.parse(url);
       return parsed === null || (parsed.username === '' && parsed.password === '');
     }, 'credentials do not go into the URL: set headers, e.g. { Authorization: ${env:NAME} }');
+}
+
+/** The setting `proxy` of a sink that posts. */
+export function proxy() {
+  return z
+    .string()
+    .refine((text) => /^https?:\/\/[^/?#]+\/?$/.test(text) && URL.canParse(text), {
+      error: 'expected the address of a proxy, such as http://proxy.example:3128',
+    })
+    .transform((text) => new Secret(() => text))
+    .optional()
+    .describe(
+      'HTTP proxy that requests go through, such as http://proxy.example:3128, or http://USER:PASSWORD@…; https:// addresses through a tunnel',
+    );
 }
 
 /** What is wrong with a receiver's settings together; null if nothing. */
@@ -131,12 +146,13 @@ export async function getOnce(receiver: HttpReceiver, context: PostContext): Pro
 
 function requestParts(
   receiver: HttpReceiver,
-): Pick<HttpRequest, 'url' | 'timeoutMs' | 'bodyBytesMax' | 'tls'> {
+): Pick<HttpRequest, 'url' | 'timeoutMs' | 'bodyBytesMax' | 'tls' | 'proxy'> {
   return {
     url: receiver.url,
     timeoutMs: receiver.timeout,
     bodyBytesMax: answerBytesMax,
     ...(receiver.tls === undefined ? {} : { tls: receiver.tls }),
+    ...(receiver.proxy === undefined ? {} : { proxy: receiver.proxy.reveal() }),
   };
 }
 

@@ -13,7 +13,7 @@ import { duration, headers as moreHeaders, secret, tls } from '../../src/contrac
 import type { Batch, Refusal } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
-import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { type PostAnswer, postOnce, postUrl, proxy, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
@@ -55,6 +55,7 @@ const fields = {
   compression: compression('gzip').describe('compression of request bodies'),
   timeout: duration().prefault('60s').describe('bound on one request'),
   tls: tls().describe('TLS of https:// addresses'),
+  proxy: proxy(),
 };
 
 /** `type: elasticsearch`. */

@@ -12,7 +12,7 @@ import { duration, headers, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
 import { type Range, sendInHalves } from '../shared/halves.ts';
-import { getOnce, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { getOnce, postOnce, postUrl, proxy, receiverFlaw } from '../shared/http-post.ts';
 import { lineAt, linesOf } from '../shared/lines.ts';
 
 const keyLength = 32;
@@ -31,6 +31,7 @@ export const httpSink = defineSink({
     compression: compression('none').describe('compression of request bodies'),
     timeout: duration().prefault('30s').describe('bound on one request'),
     tls: tls().describe('TLS of https:// addresses'),
+    proxy: proxy(),
   },
   carries: ['lines', 'json'],
   usualFormat: 'json',

@@ -16,6 +16,7 @@ import {
   type PostAnswer,
   postOnce,
   postUrl,
+  proxy,
   receiverFlaw,
 } from '../shared/http-post.ts';
 import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
@@ -33,6 +34,7 @@ export const otlpSink = defineSink({
     compression: compression('gzip').describe('compression of request bodies'),
     timeout: duration().prefault('10s').describe('bound on one request'),
     tls: tls().describe('TLS of https:// addresses'),
+    proxy: proxy(),
   },
   carries: ['otlp'],
   usualFormat: 'otel',

@@ -47,6 +47,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly tls?: TlsSettings;
+  /** Address of the proxy to go through, with its user and password where it wants them. */
+  readonly proxy?: string;
   /** Bound on the whole exchange, body included. */
   readonly timeoutMs: number;
   /** Bound on the decoded body; a longer one is an error, never cut. */

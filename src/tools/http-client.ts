@@ -86,7 +86,7 @@ async function exchange(
 ): Promise<HttpResponse> {
   invariant(request.method === 'GET' || request.method === 'POST', 'requests are GET or POST');
   const url = addressOf(request.url);
-  const pool = await pools.pool(request.tls);
+  const pool = await pools.pool(request.tls, request.proxy);
   return new Promise((resolve, reject) => {
     const answer = new AnswerReader({ bytesMax: request.bodyBytesMax, lease }, (outcome) => {
       clearTimeout(timer);

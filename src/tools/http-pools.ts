@@ -1,10 +1,10 @@
-// Connection pools, one per set of TLS settings (undici keeps one per origin within). Certificates,
+// Connection pools, one per proxy and set of TLS settings (undici keeps one per origin within). Certificates,
 // keys and authorities are read here and nowhere else: when a file has changed on disk a new pool
 // is opened with the new contents and the old one closes behind its last request. A file caught
 // half-written keeps the old pool in use.
 
 import { readFileSync } from 'node:fs';
-import type { Agent, buildConnector } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { errorCodeOf } from '../contracts/errors.ts';
 import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
 import { fileStamp } from './fingerprint.ts';
@@ -19,7 +19,7 @@ export interface PoolsOptions {
 /** Pools by TLS settings. */
 export interface Pools {
   /** The pool for these settings. Throws HttpFailure `tls` where a file cannot serve. */
-  pool(tls: TlsSettings | undefined): Promise<Agent>;
+  pool(tls: TlsSettings | undefined, proxy?: string): Promise<Dispatcher>;
   /** Loads undici, which the first request would else wait for. */
   ready(): Promise<void>;
   /** Breaks off everything. */
@@ -27,7 +27,7 @@ export interface Pools {
 }
 
 interface Entry {
-  agent: Agent;
+  agent: Dispatcher;
   /** What the files looked like when read. */
   stamp: string;
   checkedAtMs: number;
@@ -52,32 +52,43 @@ export function openPools(options: PoolsOptions): Pools {
   };
 
   return {
-    async pool(tls = noTls) {
+    async pool(tls = noTls, proxy = '') {
       const undici = await load();
       if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');
-      const key = names.get(tls) ?? JSON.stringify(tls, Object.keys(tls).sort());
-      names.set(tls, key);
+      const name = names.get(tls) ?? JSON.stringify(tls, Object.keys(tls).sort());
+      names.set(tls, name);
+      const key = name + proxy;
       const nowMs = performance.now();
       const known = entries.get(key);
       if (known && nowMs - known.checkedAtMs < options.certificateCheckMs) return known.agent;
       const stamp = stampOf(tls);
       if (known) known.checkedAtMs = nowMs;
       if (known && (known.stamp === stamp || unusable(tls))) return known.agent;
-      const agent = new undici.Agent({
+      const secure = secureOptions(tls);
+      const common = {
         allowH2: false,
         connections: options.connectionsMax,
         keepAliveTimeout: keepAliveMs,
         // The client bounds the whole exchange, which these bounds between chunks would not.
         headersTimeout: 0,
         bodyTimeout: 0,
-        connect: keepingFirstError(
-          undici.buildConnector({
-            ...secureOptions(tls),
-            timeout: options.connectTimeoutMs,
-            allowH2: false,
-          }),
-        ),
-      });
+      };
+      const timeout = options.connectTimeoutMs;
+      const agent =
+        proxy === ''
+          ? new undici.Agent({
+              ...common,
+              connect: keepingFirstError(
+                undici.buildConnector({ ...secure, timeout, allowH2: false }),
+              ),
+            })
+          : new undici.ProxyAgent({
+              ...common,
+              uri: proxy,
+              connectTimeout: timeout,
+              requestTls: secure,
+              proxyTls: 'ca' in secure ? { ca: secure.ca } : {},
+            });
       entries.set(key, { agent, stamp, checkedAtMs: nowMs });
       void known?.agent.close();
       return agent;

@@ -25,6 +25,7 @@ export interface ClusterSettings {
   readonly compression: Compression;
   readonly timeout: number;
   readonly tls?: TlsSettings | undefined;
+  readonly proxy?: Secret | undefined;
 }
 
 /** What is wrong with the credential; null: nothing. */
@@ -51,6 +52,7 @@ export function receiversOf(settings: ClusterSettings, path: string): readonly H
     compression: settings.compression,
     timeout: settings.timeout,
     tls: settings.tls,
+    proxy: settings.proxy,
   }));
 }
 
