@@ -17,6 +17,7 @@ import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
 import { CheckpointEvents } from './archive/checkpoint-events.ts';
+import { lakeEveryUsual, lakeSink } from './lake.ts';
 
 /** A checkpoint in a directory costs some flushes of the disk, one in a bucket some requests. */
 const checkpointEveryMs = { directory: 10_000, bucket: 300_000 };
@@ -49,9 +50,25 @@ export const archiveSink = defineSink({
     checkpoint_every: duration()
       .optional()
       .describe('what was archived is signed this often; left out: `10s`, in a bucket `5m`'),
+    lake: z
+      .strictObject({
+        every: duration()
+          .prefault(lakeEveryUsual)
+          .describe('objects are finished when their first event has waited for so long'),
+      })
+      .optional()
+      .describe('writes the events as Parquet as well, below `lake/`; left out: it does not'),
   },
   carries: ['json'],
   usualFormat: 'json',
+  companion: ({ lake, ...place }) =>
+    lake === undefined
+      ? null
+      : {
+          suffix: 'lake',
+          definition: lakeSink,
+          settings: { ...place, type: 'lake', every: lake.every },
+        },
   sample: {
     to: { what: 'the directory of the archive', usual: './archive' },
     lines: (to) => [

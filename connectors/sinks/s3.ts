@@ -8,8 +8,8 @@ import { duration, size } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
 import { linesBody } from './s3/lines-body.ts';
-import { ObjectWriter } from './s3/object-writer.ts';
-import { parquetBody, parquetBytesMax } from './s3/parquet-body.ts';
+import { objectSink, untilAborted } from './s3/object-sink.ts';
+import { parquetBody, parquetBytesMax, tableNames } from './s3/parquet-body.ts';
 
 /** `type: s3`. */
 export const s3Sink = defineSink({
@@ -86,25 +86,12 @@ export const s3Sink = defineSink({
     const { name, contentType } = opening.format;
     const ending = contentType === 'application/json' ? 'ndjson' : 'log';
     const isParquet = name === 'parquet';
-    const writer = new ObjectWriter({
+    return objectSink({
       store,
       opening,
       rotate: isParquet ? { ...rotate, bytes: Math.min(rotate.bytes, parquetBytesMax) } : rotate,
-      body: () => (isParquet ? parquetBody(settings) : linesBody(compress, ending)),
+      body: () => (isParquet ? parquetBody(tableNames(settings)) : linesBody(compress, ending)),
     });
-    return {
-      async send(batch, signal) {
-        return await untilAborted(writer.add(batch), signal, () => store.close());
-      },
-      ready: (signal) => untilAborted(writer.settled(), signal),
-      flush: () => writer.flush(),
-      dueInMs: () => writer.dueInMs,
-      committed: (signal) => untilAborted(writer.reach(), signal),
-      async close() {
-        await writer.close();
-        store.close();
-      },
-    };
   },
 
   async probe(settings, _tools, signal) {
@@ -116,24 +103,3 @@ export const s3Sink = defineSink({
     }
   },
 });
-
-/** What `work` resolves to; rejects with the signal's reason where that comes first. */
-async function untilAborted<T>(
-  work: Promise<T>,
-  signal: AbortSignal,
-  giveUp: () => void = () => undefined,
-): Promise<T> {
-  work.catch(() => undefined);
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const stop = () => {
-    giveUp();
-    aborted.reject(signal.reason);
-  };
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}

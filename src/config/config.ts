@@ -14,6 +14,7 @@ import type { Collector } from '../watch/collector-log.ts';
 import type { LogLevel } from '../watch/log.ts';
 import type { Telemetry } from '../watch/telemetry.ts';
 import { type BlockReading, parseBlock } from './block.ts';
+import { withCompanions } from './companions.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
 import { keptOf } from './kept.ts';
 import { parseListen } from './listen.ts';
@@ -146,8 +147,7 @@ function readTop(
     },
     upstreams: readable(upstreams),
     sources: readable(sources),
-    sinks: readable(sinks),
-    routes,
+    ...withCompanions(readable(sinks), routes),
     watch: { drift },
     status:
       status === undefined || listen === null

@@ -24,7 +24,7 @@ export interface ConfiguredSink {
 }
 
 /** Bounds of a batch where neither config nor sink says any. */
-const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
+export const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
 
 /** Reads all sinks. */
 export function readSinks(section: Section<null>, reading: BlockReading): Section<ConfiguredSink> {

@@ -96,6 +96,8 @@ export interface SinkSpec<F extends Fields> {
   flaw?(settings: Settings<F>): string | null;
   /** What it must have for itself: a second sink with the same is a flaw (`null`: nothing). */
   own?(settings: Settings<F>): OwnThing | null;
+  /** A sink that comes with it and gets the same events at its own pace, called `NAME.SUFFIX`. */
+  companion?(settings: Settings<F>): Companion | null;
   assurance(settings: Settings<F>): Assurance;
   /** What an author of a config should know though nothing is wrong; sentences, for `check`. */
   advice?(settings: Settings<F>): readonly string[];
@@ -118,11 +120,19 @@ export interface SetupMeans {
   readonly signal: AbortSignal;
 }
 
+/** A sink that comes with another. */
+export interface Companion {
+  readonly suffix: string;
+  readonly definition: SinkDefinition;
+  readonly settings: SinkSettings;
+}
+
 /** A sink as the engine sees it. */
 export type SinkDefinition = Omit<
   SinkSpec<Fields>,
   | 'answersEveryMs'
   | 'document'
+  | 'companion'
   | 'format'
   | 'flaw'
   | 'own'
@@ -137,6 +147,7 @@ export type SinkDefinition = Omit<
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
   flaw?(settings: SinkSettings): string | null;
   own?(settings: SinkSettings): OwnThing | null;
+  companion?(settings: SinkSettings): Companion | null;
   assurance(settings: SinkSettings): Assurance;
   advice?(settings: SinkSettings): readonly string[];
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;

@@ -14,7 +14,6 @@ import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import { epochBegin, presentEpoch, type Reach } from '../../../src/contracts/numbering.ts';
 import type { Batch, Delivery, SinkOpening } from '../../../src/contracts/sink.ts';
-import type { ObjectStore } from '../../../src/objects/store.ts';
 import { forget, onlyEvents, withoutKnown } from '../../shared/known-events.ts';
 import {
   type Cut,
@@ -29,11 +28,11 @@ import {
   writtenOf,
 } from './cut.ts';
 import type { Body } from './lines-body.ts';
-import { lookAtBucket } from './standing.ts';
+import { type CutStore, lookAtBucket } from './standing.ts';
 
 /** What objects are made with. */
 export interface ObjectWriterSettings {
-  readonly store: ObjectStore;
+  readonly store: CutStore;
   readonly opening: SinkOpening;
   readonly rotate: { readonly bytes: number; readonly every: number };
   /** A body for the next cut. */

@@ -3,11 +3,12 @@
 // That one has the cut's name; the others are named for whoever reads tables.
 
 import { setImmediate } from 'node:timers/promises';
+import type { LakeObject } from '../../../src/parquet/lake.ts';
 import { type ParquetObject, Partitions, partitionPath } from '../../../src/parquet/partitions.ts';
 import { keptUid } from '../../shared/known-events.ts';
-import type { Part } from './cut.ts';
+import type { Cut, Part } from './cut.ts';
 import type { Body } from './lines-body.ts';
-import { uidList } from './uid-list.ts';
+import { keptBytes, uidList } from './uid-list.ts';
 
 /** How objects are laid out. */
 export interface ParquetLayout {
@@ -18,6 +19,15 @@ export interface ParquetLayout {
   readonly source_name: string;
 }
 
+/** What the objects of a cut are called, and what stands in the one that lists the others. */
+export interface TableNames {
+  nameOf(object: ParquetObject, cut: Cut): string;
+  list(
+    objects: readonly LakeObject[],
+    uids: Uint8Array,
+  ): { readonly ending: string; readonly body: readonly Uint8Array[] };
+}
+
 /** A row group holds at most so much, as readers have it in memory. */
 export const parquetBytesMax = 64 * 1024 * 1024;
 
@@ -25,7 +35,7 @@ export const parquetBytesMax = 64 * 1024 * 1024;
 const turnEvery = 256;
 
 /** A body of Parquet objects. */
-export function parquetBody(layout: ParquetLayout): Body {
+export function parquetBody(names: TableNames): Body {
   const partitions = new Partitions();
   const uids: string[] = [];
   return {
@@ -39,37 +49,42 @@ export function parquetBody(layout: ParquetLayout): Body {
         uids.push(event.uid);
       }
     },
-    async finish({ day, stem }) {
+    async finish(cut) {
       const parts: Part[] = [];
+      const facts: LakeObject[] = [];
       for await (const object of partitions.objects()) {
-        parts.push({
-          name: `${pathOf(object, layout)}/${stem}.parquet`,
-          body: [object.body],
-          contentType: 'application/vnd.apache.parquet',
-          events: object.uids.length,
-          uids: keptOf(object.uids),
-        });
+        const { body, sha256, first, last } = object;
+        const name = names.nameOf(object, cut);
+        const kept = keptOf(object.uids);
+        parts.push(partOf(name, [body], kept));
+        facts.push({ object: name, sha256, first, last });
       }
       const all = keptOf(uids);
-      const list = {
-        name: `${day}/${stem}.uids.zst`,
-        body: [uidList(all, 'zstd')],
-        contentType: 'application/zstd',
-        events: uids.length,
-        uids: all,
-      };
-      return [...parts, list];
+      const { ending, body } = names.list(facts, all);
+      return [...parts, partOf(`${cut.day}/${cut.stem}.${ending}`, body, all)];
     },
   };
 }
 
-function pathOf(object: ParquetObject, { layout, region, account_id, source_name }: ParquetLayout) {
-  if (layout === 'plain') return `${object.classUid}/${partitionPath(object)}`;
-  const place = partitionPath(object, { region, account: account_id });
-  return `ext/${source_name}_${object.className}/${place}`;
+function partOf(name: string, body: readonly Uint8Array[], uids: Uint8Array): Part {
+  const contentType = 'application/vnd.apache.parquet';
+  return { name, body, contentType, events: uids.length / keptBytes, uids };
 }
 
-/** The uids side by side. */
+/** The names that `type: s3` gives. */
+export function tableNames({ layout, ...given }: ParquetLayout): TableNames {
+  const { region, account_id: account, source_name: source } = given;
+  const pathOf = (object: ParquetObject) =>
+    layout === 'plain'
+      ? `${object.classUid}/${partitionPath(object)}`
+      : `ext/${source}_${object.className}/${partitionPath(object, { region, account })}`;
+  return {
+    nameOf: (object, { stem }) => `${pathOf(object)}/${stem}.parquet`,
+    list: (_, uids) => ({ ending: 'uids.zst', body: [uidList(uids, 'zstd')] }),
+  };
+}
+
+/** The uids side by side, as much as is kept of each. */
 function keptOf(uids: readonly string[]): Uint8Array {
   return Buffer.from(uids.map((uid) => keptUid({ uid })).join(''), 'hex');
 }

@@ -9,6 +9,9 @@ import type { ObjectStore } from '../../../src/objects/store.ts';
 import { stemIn, type Written, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';
 
+/** What is asked of the place of objects. */
+export type CutStore = Pick<ObjectStore, 'place' | 'create' | 'read' | 'facts' | 'list' | 'close'>;
+
 /** So many of the newest objects are looked at, and so many events remembered at least. */
 const objectsMax = 500;
 const eventsMax = 500_000;
@@ -26,7 +29,7 @@ export interface Standing {
 
 /** Looks at the objects behind `after`; nothing is changed. */
 export async function lookAtBucket(
-  store: ObjectStore,
+  store: CutStore,
   { numbering, after }: { readonly numbering: Numbering; readonly after: string },
 ): Promise<Standing> {
   const found = await newestObjects(store, after);
@@ -50,7 +53,7 @@ export async function lookAtBucket(
   };
 }
 
-async function newestObjects(store: ObjectStore, after: string): Promise<readonly Written[]> {
+async function newestObjects(store: CutStore, after: string): Promise<readonly Written[]> {
   let names: string[] = [];
   for await (const { name } of store.list(namesBegin, after)) {
     if (stemIn(name) === null) continue;
@@ -72,7 +75,7 @@ function wholeCuts(found: readonly Written[]): readonly Written[] {
   });
 }
 
-async function uidsOf(store: ObjectStore, { name, bytes, events }: Written): Promise<string[]> {
+async function uidsOf(store: CutStore, { name, bytes, events }: Written): Promise<string[]> {
   const method = name.endsWith('.zst') ? 'zstd' : 'gzip';
   const length = uidListBytes(events, method);
   const list = await store.read(name, { from: bytes - length, length });

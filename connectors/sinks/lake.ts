@@ -1,0 +1,101 @@
+// Writes an archive's events beside it as Parquet (src/parquet/lake.ts). It comes with an `archive`
+// that has a `lake`, gets the same events at its own pace, and so never holds the archive up. What
+// an object store keeps beside an object's bytes a directory does not: facts about a cut are the
+// first line of its object here, whatever the place.
+
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { openStore } from '../../src/objects/open.ts';
+import { bucketKeys } from '../../src/objects/s3-settings.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
+import { cutsPrefix, encodeLakeObjects, lakeName } from '../../src/parquet/lake.ts';
+import { stemIn } from './s3/cut.ts';
+import { objectSink } from './s3/object-sink.ts';
+import { parquetBody, parquetBytesMax, type TableNames } from './s3/parquet-body.ts';
+import type { CutStore } from './s3/standing.ts';
+import { uidList } from './s3/uid-list.ts';
+
+/** What `every` is where it is left out. */
+export const lakeEveryUsual = '15m';
+/** More than a line of facts takes. */
+const factsBytesMax = 4096;
+
+/** The sink of an archive's lake; no config names it. */
+export const lakeSink = defineSink({
+  type: 'lake',
+  summary: 'Writes the events of an archive as Parquet beside it.',
+  fields: { location: z.string(), ...bucketKeys, every: z.number() },
+  carries: ['rows'],
+  usualFormat: 'parquet',
+  sample: { to: null, lines: () => [] },
+  inFlightMax: 1_000,
+  batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
+  assurance: () => 'once',
+
+  async open(settings, opening) {
+    const store = await openStore(settings.location, settings);
+    return objectSink({
+      store: storeOfCuts(store),
+      opening,
+      rotate: { bytes: parquetBytesMax, every: settings.every },
+      body: () => parquetBody(lakeNames(settings.region ?? 'local')),
+    });
+  },
+
+  async probe(settings) {
+    (await openStore(settings.location, settings)).close();
+  },
+});
+
+function lakeNames(region: string): TableNames {
+  return {
+    nameOf: (object) => lakeName(object, region),
+    list: (objects, uids) => ({
+      ending: 'cut',
+      body: [encodeLakeObjects(objects), uidList(uids, 'gzip')],
+    }),
+  };
+}
+
+/**
+ * The store as the writer of objects sees it: cuts have a place of their own, and their facts in
+ * their first line. Other objects are named by what they hold: one that is there is the same.
+ */
+function storeOfCuts(store: ObjectStore): CutStore {
+  return {
+    place: store.place,
+    close: () => store.close(),
+    async create(name, body, about) {
+      if (stemIn(name) === null) {
+        await store.create(name, body, about);
+        return 'created';
+      }
+      const facts = Buffer.from(`${JSON.stringify(about?.metadata ?? {})}\n`);
+      return await store.create(`${cutsPrefix}${name}`, [facts, ...body], about);
+    },
+    async facts(name) {
+      const [facts, head] = await Promise.all([
+        store.facts(`${cutsPrefix}${name}`),
+        store.read(`${cutsPrefix}${name}`, { from: 0, length: factsBytesMax }),
+      ]);
+      if (facts === null || head === null) return null;
+      const [line = ''] = Buffer.from(head.body).toString('latin1').split('\n', 1);
+      return { ...facts, metadata: metadataIn(line) };
+    },
+    read: (name, range) => store.read(`${cutsPrefix}${name}`, range),
+    async *list(prefix, after = '') {
+      const behind = after === '' ? undefined : `${cutsPrefix}${after}`;
+      for await (const { name, bytes } of store.list(`${cutsPrefix}${prefix}`, behind)) {
+        yield { name: name.slice(cutsPrefix.length), bytes };
+      }
+    },
+  };
+}
+
+function metadataIn(line: string): Readonly<Record<string, string>> {
+  try {
+    return z.record(z.string(), z.string()).parse(JSON.parse(line));
+  } catch {
+    return {};
+  }
+}
