@@ -26,6 +26,8 @@ export interface LogSettings {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly signer: Signer;
+  /** Signs as well: the key that takes over. */
+  readonly next?: Signer;
   /** The spool whose pages are archived. */
   readonly spool: string;
   /** Another's claim counts for so long without being renewed. */
@@ -97,7 +99,7 @@ async function opened(settings: LogSettings): Promise<Log> {
     origin: signer.verifier.name,
     archive: hash('sha256', bytes, 'hex'),
     salt: Buffer.from(salt, 'hex'),
-    signers: [signer],
+    signers: settings.next === undefined ? [signer] : [signer, settings.next],
     remember: settings.remember,
   };
   const known = mark?.archive === means.archive ? mark : null;

@@ -1,7 +1,7 @@
 // What commands about archives are given: the place where one lies, and keys that a reader trusts.
 
 import { readFileSync } from 'node:fs';
-import { parseVkey, type Verifier } from '../../archive/note.ts';
+import { parseSigningKey, parseVkey, type Signer, type Verifier } from '../../archive/note.ts';
 import { ArchiveReader } from '../../archive/reader.ts';
 import { errorText, UsageError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
@@ -35,6 +35,15 @@ export function keysGiven(given: readonly string[]): readonly Verifier[] {
       : bytesGiven('key', one).toString('utf8').split('\n');
     return lines.filter((line) => line.trim() !== '').map((line) => keyOf(line.trim()));
   });
+}
+
+/** The signing key in a file. Throws a UsageError, which does not show the key. */
+export function signingKeyGiven(file: string): Signer {
+  try {
+    return parseSigningKey(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new UsageError(`${cleanText(file, shownMax)}: ${cleanText(errorText(error), shownMax)}`);
+  }
 }
 
 /** The bytes of a file that an option names. Throws a UsageError. */

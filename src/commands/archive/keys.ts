@@ -3,10 +3,12 @@
 // sign with it as well; its name is the log's.
 
 import { randomBytes } from 'node:crypto';
-import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { parseSigningKey, type Signer, signingKeyText } from '../../archive/note.ts';
+import { closeSync, fchmodSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { parseSigningKey, signingKeyText } from '../../archive/note.ts';
 import { errorCodeOf, errorText, UsageError } from '../../contracts/errors.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
+import { signingKeyGiven } from './given.ts';
+import { rotateKeys } from './rotate.ts';
 
 const seedBytes = 32;
 const fileMode = 0o600;
@@ -36,7 +38,7 @@ const showKey = defineCommand({
   about: 'print the public key of a signing key',
   arguments: { file: { about: 'the signing key' } },
   async run({ file }, { out }) {
-    out(readKey(file).verifier.vkey);
+    out(signingKeyGiven(file).verifier.vkey);
     return 0;
   },
 });
@@ -44,8 +46,8 @@ const showKey = defineCommand({
 /** The commands below `keys`. */
 export const keys: CommandGroup = {
   name: 'keys',
-  about: 'make and show the key that signs an archive',
-  commands: [makeKey, showKey],
+  about: 'make, show and replace the key that signs an archive',
+  commands: [makeKey, showKey, rotateKeys],
 };
 
 /** Durable when it returns: what it has signed can be signed by no other. */
@@ -63,10 +65,6 @@ function writeKey(path: string, text: string): void {
     if (errorCodeOf(error) !== 'EEXIST') throw new UsageError(errorText(error));
     throw new UsageError(`${path} is there already, and a key is never written over`);
   }
-}
-
-function readKey(path: string): Signer {
-  return asUsage(path, () => parseSigningKey(readFileSync(path, 'utf8')));
 }
 
 function asUsage<T>(what: string, work: () => T): T {

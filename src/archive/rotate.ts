@@ -1,0 +1,38 @@
+// Hands an archive on from one key to the next: an entry names the new key, and the checkpoint over
+// it is signed by both, so that whoever trusts the old one is led to the new one. What must stay
+// true: done again after whatever has ended it, it finishes what was begun, and adds no second entry.
+
+import { ExportError } from '../contracts/errors.ts';
+import { timeText } from '../tools/time-text.ts';
+import { checkpointPath } from './layout.ts';
+import type { Signer } from './note.ts';
+import { type LogSettings, openLog } from './recovery.ts';
+
+/** Has the log signed by `next` from now on; gives its size then. Nobody may write to it meanwhile. */
+export async function rotateKey(settings: LogSettings, next: Signer): Promise<number> {
+  const { store, signer, clock } = settings;
+  const [name, nextName] = [signer.verifier.name, next.verifier.name];
+  if (name !== nextName) {
+    throw refusal(`the archive is ${name}, and the new key is one of ${nextName}`, {
+      next: `Make one of the same name: npx sluice archive keys new FILE --origin ${name}`,
+    });
+  }
+  if ((await store.read(checkpointPath)) === null) {
+    throw refusal('nothing in it is signed yet', {
+      next: 'Name the new key as signing_key at once: there is nothing to hand on.',
+    });
+  }
+  const log = await openLog({ ...settings, next });
+  if (log.heads.key !== next.verifier.vkey) {
+    const now = clock.now();
+    log.tell();
+    log.append({ t: 'key', at: timeText(now), vkey: next.verifier.vkey });
+    await log.publish([], now);
+  }
+  await log.means.claim.renew(true);
+  return log.size;
+
+  function refusal(why: string, parts: { readonly next: string }): ExportError {
+    return new ExportError('sink_refused', `rotating the key of ${store.place}: ${why}`, parts);
+  }
+}

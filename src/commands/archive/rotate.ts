@@ -1,0 +1,87 @@
+// `sluice archive keys rotate`: hands an archive on to another key. It is done with the config and
+// the state of whoever writes the archive, while that does not run, since only they know what was
+// about to be signed.
+
+import { z } from 'zod';
+import { parseSigningKey } from '../../archive/note.ts';
+import { rotateKey } from '../../archive/rotate.ts';
+import { type Config, readConfig } from '../../config/config.ts';
+import { UsageError } from '../../contracts/errors.ts';
+import { Secret } from '../../contracts/settings.ts';
+import { hasState } from '../../hold/database.ts';
+import { takeLock } from '../../hold/lock.ts';
+import { changeIn, lookInto } from '../../hold/store.ts';
+import { openStore } from '../../objects/open.ts';
+import type { BucketSettings } from '../../objects/s3-settings.ts';
+import { systemClock } from '../../tools/clock.ts';
+import { configOption, defineCommand } from '../shared/command.ts';
+import { refuseUnknown } from '../shared/typed.ts';
+import { signingKeyGiven } from './given.ts';
+
+/** Another's claim counts for so long; our own state's does not count at all. */
+const staleMs = 30_000;
+
+/** What the sink's own reading of the config has parsed. */
+const settingsShape = z.object({
+  location: z.string(),
+  signing_key: z.instanceof(Secret),
+  region: z.string().optional(),
+  endpoint: z.string().optional(),
+  credentials: z.custom<BucketSettings['credentials']>().optional(),
+  tls: z.custom<BucketSettings['tls']>().optional(),
+});
+
+/** Hands an archive on to another key. */
+export const rotateKeys = defineCommand({
+  name: 'rotate',
+  about: 'hand an archive on to another key, by an entry that both have signed',
+  options: {
+    config: configOption,
+    to: { value: 'file', about: 'the new key, as keys new has made it', needed: true },
+    sink: { value: 'name', about: 'whose archive; needed where the config has several' },
+  },
+  more: `Nothing may run with the config meanwhile. Afterwards the new key has to be its signing_key.
+Where it was broken off, run it again with both keys as they were: it finishes what was begun.`,
+  async run({ config: file, to, sink: wanted }, { env, out, err }) {
+    const config = readConfig(file, { env });
+    const { name, settings } = archiveOf(config, wanted);
+    const next = signingKeyGiven(to);
+    const { dir } = config.state;
+    if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
+    const lock = takeLock(dir);
+    try {
+      const clock = systemClock();
+      const size = await rotateKey(
+        {
+          store: await openStore(settings.location, settings),
+          ...{ clock, staleMs, signer: parseSigningKey(settings.signing_key.reveal()) },
+          spool: lookInto(dir, '', (store) => store.id),
+          mark: lookInto(dir, null, (store) => store.progress(name).mark),
+          async remember(mark) {
+            const step = { position: 0, mark };
+            changeIn(config.state, (store) => store.acknowledge(name, step, clock.now()));
+          },
+        },
+        next,
+      );
+      err(`${name}: its ${size} entries are signed by both keys, and what follows by the new one`);
+      err(`now name it in the config: signing_key: \${file:${to}}`);
+      out(next.verifier.vkey);
+      return 0;
+    } finally {
+      lock.release();
+    }
+  },
+});
+
+/** The archive of that name, or the only one. */
+function archiveOf({ sinks }: Config, wanted: string | undefined) {
+  const archives = Object.entries(sinks).filter(([, { settings }]) => settings.type === 'archive');
+  const names = archives.map(([name]) => name);
+  refuseUnknown('sink', wanted, names);
+  const found = archives.filter(([name]) => wanted === undefined || name === wanted);
+  const [[name, sink] = []] = found;
+  if (found.length > 1) throw new UsageError(`which archive? --sink ${names.join(', --sink ')}`);
+  if (name === undefined || sink === undefined) throw new UsageError('the config has no archive');
+  return { name, settings: settingsShape.parse(sink.settings) };
+}
