@@ -7,8 +7,9 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
+import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
-import { objectSink, untilAborted } from './s3/object-sink.ts';
+import { objectSink } from './s3/object-sink.ts';
 import { parquetBody, parquetBytesMax, tableNames } from './s3/parquet-body.ts';
 
 /** `type: s3`. */

@@ -21,9 +21,10 @@ import { follow, type Heads, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
 
-/** A checkpoint that stands in the store, to be told of by an entry of the next. */
+/** A checkpoint that stands in the store. */
 export interface Published {
   readonly size: number;
+  /** In hex. */
   readonly root: string;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -89,11 +90,6 @@ export class Log {
     return this.#tree.root.toString('hex');
   }
 
-  /** The checkpoint in the store; null: there is none. */
-  get published(): Published | null {
-    return this.#published;
-  }
-
   append(entry: Entry): void {
     follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }
@@ -109,7 +105,7 @@ export class Log {
   }
 
   /** Makes all that was added durable and signs it. `at`: epoch milliseconds. */
-  async publish(objects: readonly NewObject[], at: number): Promise<void> {
+  async publish(objects: readonly NewObject[], at: number): Promise<Published> {
     const { archive, claim, store } = this.means;
     const grown = this.#tree.take().map(({ name, bytes }) => ({ name, parts: [bytes] }));
     const todo = [...objects, ...grown].values();
@@ -120,11 +116,11 @@ export class Log {
     const { heads, size, root } = this;
     const mark: Mark = { archive, location: store.place, size, root, at, heads };
     await this.means.remember(mark as unknown as Json);
-    await this.sign(at);
+    return await this.sign(at);
   }
 
   /** Signs the tree as it is, all of which is durable and remembered. */
-  async sign(at: number): Promise<void> {
+  async sign(at: number): Promise<Published> {
     const { origin, signers, store } = this.means;
     const { size, root } = this;
     const text = checkpointText({ origin, size, root: Buffer.from(root, 'hex') });
@@ -132,9 +128,11 @@ export class Log {
     const tag = await store.replace(checkpointPath, [note], this.#tag);
     if (tag === null) throw takenOver(store);
     this.#tag = tag;
-    this.#published = { size, root, at, note };
+    const published: Published = { size, root, at, note };
+    this.#published = published;
     this.#isTold = false;
-    await this.keep(this.#published);
+    await this.keep(published);
+    return published;
   }
 
   /** Keeps a checkpoint for good. */

@@ -8,6 +8,7 @@ import { type Numbering, type Place, presentEpoch } from '../contracts/numbering
 import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
+import type { Heads } from './heads.ts';
 import { segmentPath } from './layout.ts';
 import type { Log, NewObject, Published } from './log.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
@@ -19,7 +20,7 @@ export interface WriterSettings extends Omit<LogSettings, 'spool' | 'staleMs'> {
   /** A page waits at most so long for its checkpoint, milliseconds. */
   readonly checkpointEveryMs: number;
   /** Told of each checkpoint that covers new pages, before they count as archived. */
-  readonly signed: (checkpoint: Published) => Promise<void>;
+  signed(checkpoint: Published): Promise<void>;
 }
 
 /** Another's claim counts for so many checkpoints, and for so long at least. */
@@ -61,24 +62,25 @@ export class ArchiveWriter {
   #segmentBytes = 0;
   /** Publishes until nothing waits; null: nothing does. */
   #publishing: Promise<void> | null = null;
-  /** When the checkpoint is due that pages wait for, monotonic; null: none waits. */
-  #dueAt: number | null = null;
   /** Aborted when the next checkpoint is due before its time. */
   #due = new AbortController();
   #isHurried = false;
+  /** When the next checkpoint is due by itself, on the monotonic clock; null: none is awaited. */
+  #dueAt: number | null = null;
   #room = Promise.withResolvers<void>();
   #isStarted = false;
+  #place: Place | null;
   #failure: unknown = null;
 
   constructor(settings: WriterSettings, log: Log) {
     this.#settings = settings;
     this.#log = log;
+    this.#place = placeOf(log.heads);
   }
 
-  /** How far the archive is, of which spool; null: it has no page. */
+  /** How far checkpoints cover pages, of which spool; null: none does. */
   get place(): Place | null {
-    const { spool, place } = this.#log.heads;
-    return spool === null || place === null ? null : { spool, epoch: place[0], next: place[1] };
+    return this.#place;
   }
 
   /** True once something has failed: nothing is taken any more. */
@@ -86,25 +88,15 @@ export class ArchiveWriter {
     return this.#failure !== null;
   }
 
-  /** How long the pages that are here wait for more; null: there are none, or one has failed. */
+  /** Milliseconds until what waits has its checkpoint; null: nothing waits for that alone. */
   get dueInMs(): number | null {
     const { clock } = this.#settings;
-    return this.#dueAt === null || this.isBroken ? null : this.#dueAt - clock.monotonic();
+    return this.#dueAt === null ? null : Math.max(0, this.#dueAt - clock.monotonic());
   }
 
   /** Resolves when there is room for more, or nobody will make any. */
-  async ready(signal: AbortSignal): Promise<void> {
-    const aborted = Promise.withResolvers<never>();
-    const stop = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      while (this.#isFull && !this.isBroken) {
-        signal.throwIfAborted();
-        await Promise.race([this.#room.promise, aborted.promise]);
-      }
-    } finally {
-      signal.removeEventListener('abort', stop);
-    }
+  async ready(): Promise<void> {
+    while (this.#isFull && !this.isBroken) await this.#room.promise;
   }
 
   get #isFull(): boolean {
@@ -167,13 +159,13 @@ export class ArchiveWriter {
         const wait = this.#isHurried ? 0 : checkpointEveryMs;
         this.#dueAt = clock.monotonic() + wait;
         await clock.sleep(wait, this.#due.signal).catch(() => undefined);
+        this.#dueAt = null;
         await this.#publish();
       }
     } catch (error) {
       this.#fail(error);
     } finally {
       this.#publishing = null;
-      this.#dueAt = null;
     }
   }
 
@@ -186,9 +178,9 @@ export class ArchiveWriter {
       const now = this.#settings.clock.now();
       this.#log.tell();
       this.#start(now);
-      await this.#log.publish([this.#append(pages, now)], now);
-      const { published } = this.#log;
-      if (published !== null) await this.#settings.signed(published);
+      const published = await this.#log.publish([this.#append(pages, now)], now);
+      this.#place = placeOf(this.#log.heads);
+      await this.#settings.signed(published);
     } catch (error) {
       for (const { done } of group) done.reject(error);
       throw error;
@@ -245,4 +237,8 @@ export class ArchiveWriter {
     this.#room.resolve();
     this.#room = Promise.withResolvers();
   }
+}
+
+function placeOf({ spool, place }: Heads): Place | null {
+  return spool === null || place === null ? null : { spool, epoch: place[0], next: place[1] };
 }

@@ -10,7 +10,7 @@ import type { Event } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { Epoch } from '../../src/contracts/numbering.ts';
-import type { Batch, Sink } from '../../src/contracts/sink.ts';
+import type { Batch, Sink, SinkOpening } from '../../src/contracts/sink.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import type { Clock, Log, Tools } from '../../src/contracts/tools.ts';
 import { encodeLines } from '../../src/send/encode.ts';
@@ -61,6 +61,7 @@ export interface OpeningWishes {
   readonly epochs?: readonly Epoch[];
   readonly position?: number;
   readonly mark?: Json | null;
+  readonly tell?: SinkOpening['tell'];
   /** Keeps a mark, as the engine does beside the position. Default: nobody does. */
   readonly remember?: (mark: Json) => Promise<void>;
 }
@@ -95,7 +96,7 @@ export async function openSink(
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
     remember: wishes.remember ?? (async () => undefined),
-    tell: async () => undefined,
+    tell: wishes.tell ?? (async () => undefined),
     tools,
   });
   afterThisTest(() => sink.close());

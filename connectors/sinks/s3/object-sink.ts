@@ -1,6 +1,7 @@
 // A sink that writes objects, around the writer that cuts them.
 
 import type { Sink } from '../../../src/contracts/sink.ts';
+import { untilAborted } from '../../shared/until-aborted.ts';
 import { ObjectWriter, type ObjectWriterSettings } from './object-writer.ts';
 
 /** Opens it; the store is closed with it. */
@@ -20,25 +21,4 @@ export function objectSink(settings: ObjectWriterSettings): Sink {
       store.close();
     },
   };
-}
-
-/** What `work` resolves to; rejects with the signal's reason where that comes first. */
-export async function untilAborted<T>(
-  work: Promise<T>,
-  signal: AbortSignal,
-  giveUp: () => void = () => undefined,
-): Promise<T> {
-  work.catch(() => undefined);
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const stop = () => {
-    giveUp();
-    aborted.reject(signal.reason);
-  };
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

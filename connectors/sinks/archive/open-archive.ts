@@ -1,0 +1,153 @@
+// An archive as an open sink. Whatever fails, it is opened anew before the next batch: what a crash
+// leaves and what a failure leaves is the same, and only the opening knows how far the archive is.
+
+import type { Signer } from '../../../src/archive/note.ts';
+import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
+import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
+import type { Json } from '../../../src/contracts/json.ts';
+import { type Reach, reachOf } from '../../../src/contracts/numbering.ts';
+import type { Batch, Delivery, Sink, SinkOpening } from '../../../src/contracts/sink.ts';
+import type { ObjectStore } from '../../../src/objects/store.ts';
+import { untilAborted } from '../../shared/until-aborted.ts';
+import { CheckpointEvents } from './checkpoint-events.ts';
+
+/** How the archive is written. */
+export interface ArchiveSettings {
+  readonly store: ObjectStore;
+  /** Asked at each opening, so that a key that was mended is taken. */
+  readonly signer: () => Signer;
+  readonly checkpointEveryMs: number;
+}
+
+/** The archive. */
+export class OpenArchive implements Sink {
+  readonly #settings: ArchiveSettings;
+  readonly #opening: SinkOpening;
+  readonly #events: CheckpointEvents;
+  #mark: Json | null;
+  #next: Promise<ArchiveWriter> | null = null;
+  /** Opened last; null: none was. */
+  #last: ArchiveWriter | null = null;
+  /** Nothing more comes for now; it may be said before a writer is open. */
+  #isHurried = false;
+  #isClosed = false;
+
+  constructor(settings: ArchiveSettings, opening: SinkOpening) {
+    this.#settings = settings;
+    this.#opening = opening;
+    this.#events = new CheckpointEvents(opening, settings.checkpointEveryMs);
+    this.#mark = opening.mark;
+  }
+
+  async send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+    return await untilAborted(this.#send(batch), signal, () => this.#settings.store.close());
+  }
+
+  async #send(batch: Batch): Promise<Delivery> {
+    this.#isHurried = false;
+    try {
+      if (((await this.#reach())?.position ?? 0) > batch.start) {
+        return stoodThere(this.#opening.name);
+      }
+      const writer = await this.#writer();
+      const added = writer.add(batch.pages);
+      if (this.#isHurried) void writer.flush();
+      await added;
+      return { outcome: 'delivered' };
+    } catch (error) {
+      return failureMeaning(asExportError(error, `archiving in ${this.#settings.store.place}`));
+    }
+  }
+
+  async ready(signal: AbortSignal): Promise<void> {
+    // Where it cannot be opened, sending says why.
+    const room = async () => (await this.#writer().catch(() => null))?.ready();
+    await untilAborted(room(), signal);
+  }
+
+  flush(): void {
+    this.#isHurried = true;
+    void this.#last?.flush();
+  }
+
+  dueInMs(): number | null {
+    return this.#last?.dueInMs ?? null;
+  }
+
+  async committed(signal: AbortSignal): Promise<Reach | null> {
+    return await untilAborted(this.#reach(), signal);
+  }
+
+  async close(): Promise<void> {
+    // The engine closes a sink again that it has closed to have it settle.
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#isHurried = true;
+    const { store } = this.#settings;
+    try {
+      await this.#last?.close();
+      await this.#events.finish();
+    } catch (error) {
+      const { code, message } = asExportError(error, `closing the archive ${store.place}`);
+      const { name, tools } = this.#opening;
+      const facts = { sink: name, code, error: message };
+      tools.log.warn('the archive could not be closed well; the next start mends that', facts);
+    } finally {
+      store.close();
+    }
+  }
+
+  async #reach(): Promise<Reach | null> {
+    const { place } = await this.#writer();
+    return place === null ? null : reachOf(place, this.#opening.numbering);
+  }
+
+  async #writer(): Promise<ArchiveWriter> {
+    if (this.#last?.isBroken === false) return this.#last;
+    this.#next ??= this.#open().finally(() => {
+      this.#next = null;
+    });
+    this.#last = await this.#next;
+    return this.#last;
+  }
+
+  async #open(): Promise<ArchiveWriter> {
+    const { numbering, tools, remember } = this.#opening;
+    const { signer, ...settings } = this.#settings;
+    return await openWriter({
+      ...settings,
+      signer: signer(),
+      clock: tools.clock,
+      numbering,
+      mark: this.#mark,
+      remember: async (mark) => {
+        await remember(mark);
+        this.#mark = mark;
+      },
+      signed: async (checkpoint) => {
+        await this.#events.signed(checkpoint);
+        if (this.#isHurried) await this.#events.finish();
+      },
+    });
+  }
+}
+
+/** The archive was not asked before how far it is: the engine asks, and goes on from there. */
+function stoodThere(name: string): Delivery {
+  const message = `sending to ${name}: pages of the batch stand in the archive`;
+  const next = 'Nothing: it goes on behind them.';
+  const cause = new ExportError('sink_unreachable', message, { next });
+  return { outcome: 'retry', afterMs: 0, cause };
+}
+
+/** Pages are never refused one by one: what refuses one refuses the archive. */
+function failureMeaning(cause: ExportError): Delivery {
+  switch (cause.code) {
+    case 'disk_full':
+    case 'sink_unreachable':
+    case 'sink_throttled':
+      return { outcome: 'retry', cause };
+    default:
+      return { outcome: 'refused', scope: 'sink', cause };
+  }
+}
