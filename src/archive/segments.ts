@@ -105,7 +105,7 @@ function decompressed(frame: Uint8Array, bytesMax: number): Buffer {
     // In one piece, and here: on another thread most pages would cost more than they take.
     return zstdDecompressSync(frame, {
       maxOutputLength: Math.max(bytesMax, 1),
-      chunkSize: Math.max(bytesMax, 64),
+      chunkSize: Math.max(bytesMax + 1, 64),
     });
   } catch (error) {
     throw new SyntaxError('the body cannot be decompressed', { cause: error });

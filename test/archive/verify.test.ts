@@ -277,6 +277,40 @@ describe('sluice archive verify', () => {
     expect(text).not.toContain('<script');
   });
 
+  test('takes a checkpoint as a note, or within the event that told another sink of it', async () => {
+    const archive = naiveArchive(commits(2, 3));
+    const { dir, key } = inDirectory(archive);
+    const note = archive.notes[0]?.toString('utf8') ?? '';
+    const event = { class_uid: 6002, unmapped: { details: { size: 3, note } } };
+    const newer = naiveArchive(commits(9));
+    for (const [text, exitCode] of [
+      [note, 0],
+      [JSON.stringify(event), 0],
+      [newer.notes[0]?.toString('utf8') ?? '', 1],
+      ['{"a":1}', 64],
+      ['nothing', 64],
+    ] as const) {
+      writeFileSync(join(dir, 'since'), text);
+      const args = ['archive', 'verify', dir, ...key, '--since', join(dir, 'since')];
+      expect([text, (await runHere(args)).exitCode]).toEqual([text, exitCode]);
+    }
+  });
+
+  test('--metrics writes the verdict for a collector', async () => {
+    const archive = naiveArchive(commits(3), 'a"b\\c');
+    const { dir, key } = inDirectory(archive);
+    const file = join(dir, 'archive.prom');
+
+    await runHere(['archive', 'verify', dir, ...key, '--metrics', file]);
+
+    const text = readFileSync(file, 'utf8');
+    expect(text).toContain('sluice_archive_broken{origin="a\\"b\\\\c"} 0\n');
+    expect(text).toContain(
+      `sluice_archive_entries{origin="a\\"b\\\\c"} ${archive.entries.length}\n`,
+    );
+    expect(text).toMatch(/^sluice_archive_verified_timestamp_seconds\{.*\} \d{10}/m);
+  });
+
   test('takes a file of keys', async () => {
     const archive = naiveArchive(commits(1));
     const { dir } = inDirectory(archive);

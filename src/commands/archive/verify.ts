@@ -3,6 +3,8 @@
 // it cannot be read, 3 whole with open gaps.
 
 import { writeFileSync } from 'node:fs';
+import { parseCheckpoint } from '../../archive/checkpoint.ts';
+import { parseNote } from '../../archive/note.ts';
 import type { Report } from '../../archive/verify/findings.ts';
 import { verifyArchive } from '../../archive/verify/verify.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
@@ -12,6 +14,7 @@ import { bytesGiven, keyOption, keysGiven, locationArgument, openArchive } from 
 import { reportHtml } from './report-html.ts';
 import { reportJson } from './report-json.ts';
 import { reportLines } from './report-lines.ts';
+import { writeMetrics } from './report-metrics.ts';
 
 /** Proves an archive. */
 export const verify = defineCommand({
@@ -22,19 +25,20 @@ export const verify = defineCommand({
     key: keyOption,
     since: {
       value: 'file',
-      about: 'an older checkpoint from elsewhere, of which this has to be the continuation',
+      about: 'an older checkpoint from elsewhere: a signed note, or an event that tells of one',
     },
     from: { value: 'time', about: 'bodies of pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'bodies of pages read before this time only' },
     json: { about: 'the report as JSON' },
     html: { value: 'file', about: 'the report as a page as well, with a timeline of each stream' },
+    metrics: { value: 'file', about: 'the verdict as metrics as well, for a schedule (*.prom)' },
   },
   more: `Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
 The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
-  async run({ location, key, since, from, to, json, html }, { out, err }) {
+  async run({ location, key, since, from, to, json, html, metrics }, { out, err }) {
     const options = {
       trusted: keysGiven(key),
-      ...(since === undefined ? {} : { since: bytesGiven('since', since) }),
+      ...(since === undefined ? {} : { since: noteIn(bytesGiven('since', since)) }),
       ...(from === undefined ? {} : { from: timeTyped('from', from) }),
       ...(to === undefined ? {} : { to: timeTyped('to', to) }),
     };
@@ -49,7 +53,8 @@ The tree and the chain of every stream are proven as a whole also where --from o
       return 2;
     }
     bar.clear();
-    if (html !== undefined) writePage(html, report);
+    if (html !== undefined) written('html', () => writeFileSync(html, reportHtml(report)));
+    if (metrics !== undefined) written('metrics', () => writeMetrics(metrics, report, Date.now()));
     if (json) out(JSON.stringify(reportJson(report), null, 2));
     else for (const line of reportLines(report)) out(line);
     if (report.breaks.length > 0) return 1;
@@ -57,14 +62,34 @@ The tree and the chain of every stream are proven as a whole also where --from o
   },
 });
 
-function writePage(file: string, report: Report): void {
+function written(option: string, write: () => void): void {
   try {
-    writeFileSync(file, reportHtml(report));
+    write();
   } catch (error) {
-    throw new UsageError(`--html: ${errorText(error)}`);
+    throw new UsageError(`--${option}: ${errorText(error)}`);
   }
 }
 
+/** A note as it is, or as it stands in an event that some sink was sent. Throws a UsageError. */
+function noteIn(bytes: Buffer): Uint8Array {
+  try {
+    const note = bytes[0] === brace ? Buffer.from(textWithin(JSON.parse(bytes.toString()))) : bytes;
+    parseCheckpoint(parseNote(note).text);
+    return note;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UsageError(`--since: neither a signed checkpoint nor an event with one`);
+  }
+}
+
+/** The text of the note within a value; empty where there is none. */
+function textWithin(value: unknown): string {
+  if (typeof value === 'string') return value.includes('\n\n— ') ? value : '';
+  if (typeof value !== 'object' || value === null) return '';
+  return Object.values(value).reduce((found: string, one) => found || textWithin(one), '');
+}
+
+const brace = 0x7b;
 const redrawMs = 100;
 /** ECMA-48: to the line's start, and nothing on it. */
 const eraseLine = '\r\u001b[K';
