@@ -6,7 +6,7 @@
 
 import { z } from 'zod';
 import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
-import { Secret } from '../../src/contracts/settings.ts';
+import type { Secret } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import {
   HttpFailure,
@@ -60,20 +60,6 @@ export function postUrl() {
       const parsed = URL.parse(url);
       return parsed === null || (parsed.username === '' && parsed.password === '');
     }, 'credentials do not go into the URL: set headers, e.g. { Authorization: ${env:NAME} }');
-}
-
-/** The setting `proxy` of a sink that posts. */
-export function proxy() {
-  return z
-    .string()
-    .refine((text) => /^https?:\/\/[^/?#]+\/?$/.test(text) && URL.canParse(text), {
-      error: 'expected the address of a proxy, such as http://proxy.example:3128',
-    })
-    .transform((text) => new Secret(() => text))
-    .optional()
-    .describe(
-      'HTTP proxy that requests go through, such as http://proxy.example:3128, or http://USER:PASSWORD@…; https:// addresses through a tunnel',
-    );
 }
 
 /** What is wrong with a receiver's settings together; null if nothing. */

@@ -9,11 +9,17 @@ import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { type ErrorCode, ExportError, invariant } from '../../src/contracts/errors.ts';
 import type { Uid } from '../../src/contracts/event.ts';
-import { duration, headers as moreHeaders, secret, tls } from '../../src/contracts/settings.ts';
+import {
+  duration,
+  headers as moreHeaders,
+  proxy,
+  secret,
+  tls,
+} from '../../src/contracts/settings.ts';
 import type { Batch, Refusal } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
-import { type PostAnswer, postOnce, postUrl, proxy, receiverFlaw } from '../shared/http-post.ts';
+import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';

@@ -8,11 +8,11 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
-import { duration, headers, tls } from '../../src/contracts/settings.ts';
+import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
 import { type Range, sendInHalves } from '../shared/halves.ts';
-import { getOnce, postOnce, postUrl, proxy, receiverFlaw } from '../shared/http-post.ts';
+import { getOnce, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { lineAt, linesOf } from '../shared/lines.ts';
 
 const keyLength = 32;

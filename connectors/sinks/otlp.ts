@@ -6,7 +6,7 @@
 
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, invariant } from '../../src/contracts/errors.ts';
-import { duration, headers, tls } from '../../src/contracts/settings.ts';
+import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import type { HttpResponse } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
@@ -16,7 +16,6 @@ import {
   type PostAnswer,
   postOnce,
   postUrl,
-  proxy,
   receiverFlaw,
 } from '../shared/http-post.ts';
 import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';

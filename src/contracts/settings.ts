@@ -100,6 +100,20 @@ export function headers() {
     .optional();
 }
 
+/** `proxy`: a secret, since it may hold user and password. */
+export function proxy() {
+  return z
+    .string()
+    .refine((text) => /^https?:\/\/[^/?#]+\/?$/.test(text) && URL.canParse(text), {
+      error: 'expected the address of a proxy, such as http://proxy.example:3128',
+    })
+    .transform((text) => new Secret(() => text))
+    .optional()
+    .describe(
+      'HTTP proxy that requests go through, such as http://proxy.example:3128, or http://USER:PASSWORD@…; https:// addresses through a tunnel',
+    );
+}
+
 /** `tls: { ca_file, cert_file, key_file, min_version, server_name }`. */
 export function tls() {
   return z

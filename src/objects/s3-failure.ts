@@ -33,7 +33,10 @@ export function bucketFailure(doing: string, error: unknown): ExportError {
   const said = error as Said;
   const status = statusOf(error);
   const name = said.name ?? '';
-  const words = cleanText([status || '', name, errorText(error)].join(' '), 300);
+  const words = cleanText(
+    [status || '', name === 'Error' ? '' : name, errorText(error)].join(' '),
+    300,
+  );
   const [code, next] =
     status === 0 ? unanswered(name, error) : answered(status, name, said.Region ?? '');
   const requestId = cleanText(said.$metadata?.requestId ?? '', 80);

@@ -1,10 +1,10 @@
 // The keys of the config that say how a bucket is reached, for every sink that writes to one.
 
 import { z } from 'zod';
-import { duration, type Secret, secret, tls } from '../contracts/settings.ts';
+import { duration, proxy, type Secret, secret, tls } from '../contracts/settings.ts';
 import type { TlsSettings } from '../contracts/tools.ts';
 
-/** `region`, `endpoint`, `credentials`, `timeout` and `tls`. */
+/** `region`, `endpoint`, `credentials`, `timeout`, `tls` and `proxy`. */
 export const bucketKeys = {
   region: z
     .string()
@@ -31,6 +31,7 @@ export const bucketKeys = {
     .prefault('60s')
     .describe('bound on one request, of which the longest carries 8 MiB'),
   tls: tls().describe('TLS of an https:// endpoint'),
+  proxy: proxy(),
 };
 
 /** How a bucket is reached. */
@@ -47,6 +48,7 @@ export interface BucketSettings {
   /** Milliseconds. */
   readonly timeout?: number | undefined;
   readonly tls?: TlsSettings | undefined;
+  readonly proxy?: Secret | undefined;
 }
 
 /** A bucket's name, as S3 allows it. */

@@ -266,7 +266,11 @@ function clientConfig({
   credentials,
   timeout,
   tls,
+  proxy,
 }: BucketPlace): S3ClientConfig {
+  const address = proxy?.reveal();
+  const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
+  const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
   const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
   return {
     ...(region === undefined && endpoint === undefined ? {} : { region: region ?? 'us-east-1' }),
@@ -285,13 +289,16 @@ function clientConfig({
           }),
         }),
     maxAttempts: 1,
+    // Node sends a request that waits for 100 Continue past the proxy, where that is to forward it.
+    ...(proxy !== undefined && { expectContinueHeader: false }),
     requestChecksumCalculation: 'WHEN_SUPPORTED',
     requestHandler: {
       connectionTimeout: connectMsMax,
       requestTimeout: timeout ?? requestMsMax,
       throwOnRequestTimeout: true,
+      httpAgent: through,
       httpsAgent: {
-        keepAlive: true,
+        ...through,
         ca: file(tls?.ca_file),
         cert: file(tls?.cert_file),
         key: file(tls?.key_file),

@@ -5,6 +5,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Secret } from '../../src/contracts/settings.ts';
 import { openBucket } from '../../src/objects/s3.ts';
 import { bucketFailure } from '../../src/objects/s3-failure.ts';
+import { aProxy } from '../support/http-proxy.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
 import { textOf } from './reading.ts';
@@ -136,6 +137,21 @@ describe(`objects in a bucket of ${name}`, () => {
       code: 'sink_refused',
       next: expect.stringMatching(/clock \(NTP\)/),
     });
+  });
+
+  test('a proxy is gone through, with its credential', async () => {
+    const { bucket } = await aBucket();
+    const { port, seen } = await aProxy('me:secret');
+    const proxy = new Secret(() => `http://me:secret@127.0.0.1:${port}`);
+    const store = await openBucket({ ...reached(), bucket, prefix: '', proxy });
+
+    expect(await store.create('x', [randomBytes(9_000_000)])).toBe('created');
+
+    expect(seen.map(({ method }) => method)).toEqual(['POST', 'PUT', 'PUT', 'POST']);
+    expect(new Set(seen.map(({ credential }) => credential))).toEqual(
+      new Set([`Basic ${btoa('me:secret')}`]),
+    );
+    expect([...(await server.objects(bucket)).keys()]).toEqual(['x']);
   });
 
   test('what cannot be reached is told as that, and what is under way is given up', async () => {

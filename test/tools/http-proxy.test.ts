@@ -1,12 +1,10 @@
 // Requests through an HTTP proxy: http:// is forwarded, https:// goes through a tunnel, and what a proxy refuses is told.
 
-import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/contracts/tools.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
 import { type Certificates, makeCa } from '../support/certificates.ts';
+import { aProxy } from '../support/http-proxy.ts';
 import { afterThisTest, freePort } from '../support/temp.ts';
 import { json, never, serve } from './serving.ts';
 
@@ -15,54 +13,6 @@ let ca: Certificates;
 beforeAll(async () => {
   ca = await makeCa();
 });
-
-interface ProxySeen {
-  readonly method: string;
-  readonly target: string;
-  readonly credential: string | undefined;
-}
-
-/** A proxy that forwards and tunnels for one credential. */
-async function aProxy(credential?: string) {
-  const seen: ProxySeen[] = [];
-  const letIn = ({ method = '', url = '', headers }: IncomingMessage) => {
-    const given = headers['proxy-authorization'];
-    seen.push({ method, target: url, credential: given });
-    return credential === undefined || given === `Basic ${btoa(credential)}`;
-  };
-  const server = createServer((request, response) => {
-    if (!letIn(request)) {
-      response.writeHead(407).end();
-      return;
-    }
-    const { 'proxy-authorization': _, ...headers } = request.headers;
-    const onward = httpRequest(request.url ?? '', { method: request.method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
-    request.pipe(onward);
-  });
-  server.on('connect', (request: IncomingMessage, socket) => {
-    if (!letIn(request)) {
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
-      return;
-    }
-    const [host, port] = (request.url ?? '').split(':');
-    const onward = connect(Number(port), host, () => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n');
-      onward.pipe(socket).pipe(onward);
-    });
-    onward.on('error', () => socket.destroy());
-    socket.on('error', () => onward.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  afterThisTest(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, seen };
-}
 
 function open() {
   const client = openHttpClient();

@@ -28,7 +28,9 @@ const settingsShape = z.object({
   region: z.string().optional(),
   endpoint: z.string().optional(),
   credentials: z.custom<BucketSettings['credentials']>().optional(),
+  timeout: z.number().optional(),
   tls: z.custom<BucketSettings['tls']>().optional(),
+  proxy: z.instanceof(Secret).optional(),
 });
 
 /** Hands an archive on to another key. */

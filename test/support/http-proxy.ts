@@ -1,0 +1,54 @@
+// An HTTP proxy on loopback, which forwards what is asked in plain and tunnels the rest.
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterThisTest } from './temp.ts';
+
+/** What the proxy was asked. */
+export interface ProxySeen {
+  readonly method: string;
+  readonly target: string;
+  readonly credential: string | undefined;
+}
+
+/** A proxy that forwards and tunnels for one credential. */
+export async function aProxy(credential?: string) {
+  const seen: ProxySeen[] = [];
+  const letIn = ({ method = '', url = '', headers }: IncomingMessage) => {
+    const given = headers['proxy-authorization'];
+    seen.push({ method, target: url, credential: given });
+    return credential === undefined || given === `Basic ${btoa(credential)}`;
+  };
+  const server = createServer((request, response) => {
+    if (!letIn(request)) {
+      response.writeHead(407).end();
+      return;
+    }
+    const { 'proxy-authorization': _, ...headers } = request.headers;
+    const onward = httpRequest(request.url ?? '', { method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  });
+  server.on('connect', (request: IncomingMessage, socket) => {
+    if (!letIn(request)) {
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+      return;
+    }
+    const [host, port] = (request.url ?? '').split(':');
+    const onward = connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on('error', () => socket.destroy());
+    socket.on('error', () => onward.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  afterThisTest(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, seen };
+}
