@@ -1,7 +1,7 @@
 // A page of a list: where it stands, how it is asked for, and what its answer holds.
 
 import type { Answer } from '../../contracts/answer.ts';
-import type { Pagination } from '../../contracts/source.ts';
+import type { Pagination, TimeWindows } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 
 /**
@@ -89,6 +89,14 @@ export function firstPlace(pagination: Pagination, since: number | null = null):
 export function startOf(pagination: Pagination, { window }: Place): Place {
   const first = firstPlace(withinWindow(pagination));
   return window === undefined ? first : { ...first, window };
+}
+
+/** A place whose window has an end: as far as it is over now, and a second at least. */
+export function closed(place: Place, windows: TimeWindows | undefined, now: number): Place {
+  if (windows === undefined || place.window?.to !== null) return place;
+  const { from } = place.window;
+  const over = Math.min(from + windows.stepMs, wholeSecond(now - windows.lagMs));
+  return { ...place, window: { from, to: Math.max(from + 1_000, over) } };
 }
 
 /** Bounds of windows are whole seconds, which each format can say. */

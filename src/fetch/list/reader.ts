@@ -30,7 +30,7 @@ import {
 import { Group } from './group.ts';
 import { remember } from './horizon.ts';
 import type { Identified } from './identity.ts';
-import { type Page, type Place, samePlace } from './page.ts';
+import { closed, type Page, type Place, samePlace } from './page.ts';
 import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
 import { heldPage, latestOn, type Taken, violationsOn } from './stage.ts';
@@ -137,10 +137,15 @@ export class ListReader {
     return this.#block + 1;
   }
 
-  /** The page at a place, of which `overlap` rows were read before. */
-  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
+  /**
+   * The page at a place, of which `overlap` rows were read before. Of a window whose end is not
+   * decided, what is over is asked for.
+   */
+  ask(at: Place, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const { end, server } = this.checkpoint;
-    const isEnd = end.atEnd && samePlace(place, end.resume);
+    const { clock, stream } = this.means;
+    const isEnd = end.atEnd && samePlace(at, end.resume);
+    const place = closed(at, stream.pagination.window, clock.now());
     return this.#asker.ask({ place, overlap, isEnd, unsorted: server.unsorted }, signal);
   }
 

@@ -252,6 +252,45 @@ describe('a window', () => {
     },
   );
 
+  test('whose cursor has died is read again from its start', async () => {
+    const world = await standingSandbox();
+    const start = new Date(world.clock.now() - 3 * hourMs).toISOString();
+    const refusal = (outcome: 'retry' | 'refused', status: number) => {
+      const cause = Object.assign(new Error('no'), { code: 'upstream_refused', details: {} });
+      return { outcome, status, cause } as never; // as the client gives it
+    };
+    let state: 'well' | 'failing' | 'dead' = 'well';
+    const list = await aList(world, {
+      type: 'logs',
+      settings: { path: '/list', start, pagination: { style: 'window', lag: '30s' } },
+      wrap: (stream) =>
+        answeredBy(stream, async ({ query }) => {
+          const [from] = windowOf(query);
+          const { cursor } = Object.fromEntries(query);
+          const [id, next_cursor] = [`${from} ${cursor ?? ''}`, `${state} ${from}`];
+          if (cursor === undefined) return answerWith([{ id }], { next_cursor });
+          if (state === 'failing') return refusal('retry', 500);
+          if (cursor.startsWith('failing')) return refusal('refused', 410);
+          return answerWith([{ id }], { next_cursor: null });
+        }),
+    });
+    await list.readToTail();
+    await world.clock.advance(30 * minuteMs);
+    state = 'failing';
+    const failed = await list.poll();
+    state = 'dead';
+
+    const results = [];
+    for (let polls = 0; polls < 3; polls += 1) {
+      await world.clock.advance(minuteMs);
+      results.push((await list.poll()).outcome);
+    }
+
+    expect(failed.outcome).toBe('retry');
+    expect(results).toEqual(['done', 'done', 'done']);
+    expect((await idsOf(list)).filter((id) => String(id).includes(' dead'))).not.toEqual([]);
+  });
+
   test('is looked through again for what came late', async () => {
     let late: number | null = null;
     const { list, clock } = await windowed((from, to) => ({
