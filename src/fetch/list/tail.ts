@@ -119,7 +119,8 @@ export class TailWatch {
 
   get #emptyMost(): number {
     const { server, memory } = this.#known;
-    if (server.endless === null) return this.#isUnsure ? 0 : gapMax;
+    // One whose cursors tell nothing is endless, also where that is not held yet.
+    if (server.endless === null && !this.#isUnsure) return gapMax;
     // A poll goes on there the next time, and where nothing was ever met, nothing is passed over.
     const isQuick = this.#isPoll || (memory.remembered.length === 0 && !this.#isWindow);
     return isQuick ? Math.min(1, this.gap) : Math.max(gapUsual, this.gap);
