@@ -61,7 +61,7 @@ const countedAlways = 1_000;
 const countEveryMs = 60_000;
 
 /** Parents that are picked at a time, and of these asked at the same time. */
-const batchMax = 32;
+const rowsMax = 32;
 const askedAtOnce = 4;
 /** A poll lasts about so long while there are parents to be asked. */
 const turnMs = 20_000;
@@ -166,12 +166,11 @@ export class ParentsPoller {
       this.#until = Math.max(clock.now() + ahead, this.#until + 1);
     }
     this.#isThrough = false;
-    const due = () => spool.parents.due(stream.name, this.#until, batchMax, this.#until + restMs);
     let fresh = 0;
     let doubt: ExportError | undefined;
     for (;;) {
       await spool.room(signal);
-      const rows = await due();
+      const rows = await spool.parents.due(stream.name, this.#until, rowsMax, this.#until + restMs);
       if (rows.length === 0) break;
       const asked = await this.#askAll(turned(rows, this.#skipped), signal);
       for (const one of asked) {
@@ -294,8 +293,7 @@ export class ParentsPoller {
   #isNews(condition: string): boolean {
     const now = this.#means.clock.now();
     const { told } = this.#held;
-    const at = told[condition];
-    if (at !== undefined && now - at < toldEveryMs) return false;
+    if (now - (told[condition] ?? Number.NEGATIVE_INFINITY) < toldEveryMs) return false;
     this.#checkpoint = { ...this.#held, told: { ...told, [condition]: now } };
     return true;
   }
