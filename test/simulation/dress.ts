@@ -19,6 +19,10 @@ export interface Dress {
   readonly beyond: 'nothing' | 'last' | 'refusal';
   readonly stepMs: number;
   readonly lagMs: number;
+  /** Parameters stand in a JSON body. */
+  readonly posted: boolean;
+  /** An answer is lines, a record each, and nothing beside them. */
+  readonly lines: boolean;
   /** A length that is wrong is left alone. */
   readonly total: string | null;
 }
@@ -26,7 +30,7 @@ export interface Dress {
 const minuteMs = 60_000;
 
 /** Draws one that fits. */
-export function dressOf({ paging, cursor, total }: Traits, random: Random): Dress {
+export function dressOf({ paging, cursor, total, shared }: Traits, random: Random): Dress {
   const isOpen = cursor.end !== 'endless' && cursor.end !== 'again' && cursor.end !== 'same';
   const styles: Record<string, readonly Pagination['style'][]> = {
     cursor: ['cursor', 'cursor', 'link', 'next_url', 'window'],
@@ -34,22 +38,35 @@ export function dressOf({ paging, cursor, total }: Traits, random: Random): Dres
   };
   const drawn = random.pick(styles[paging] ?? [paging]);
   // That its cursors lead to the same page again and again looks like a window of which no more is shown.
-  const style = drawn === 'window' && cursor.end === 'again' ? 'next_url' : drawn;
+  const isStuck = paging === 'cursor' && cursor.end === 'again';
+  const style = drawn === 'window' && isStuck ? 'next_url' : drawn;
   const beyond = random.pick(['nothing', 'nothing', 'last', 'refusal'] as const);
+  const within = paging === 'offset' ? random.pick(['offset', 'page'] as const) : 'cursor';
+  const flagged = style === 'cursor' && isOpen && random.chance(0.3);
+  // Where no end is told, each window takes many requests.
+  const stepMs = random.pick([
+    isOpen ? 5 * minuteMs : 60 * minuteMs,
+    60 * minuteMs,
+    600 * minuteMs,
+  ]);
+  const isAddress = style === 'link' || style === 'next_url';
+  const posted = !isAddress && random.chance(0.2);
+  // There is no place for a cursor or a flag beside lines.
+  const isFlagged = isNumbered({ style, within }) && beyond === 'refusal';
+  const isBare = style === 'link' || (paging !== 'cursor' && style !== 'next_url');
+  const lines = isBare && !isFlagged && random.chance(0.3);
+  // Rows of two pages that share an id look like rows that have moved, which count but once.
+  const isMiscounted = shared && style === 'window' && within === 'page';
+  const isWrong = total === 'wrong' && (style === 'window' || beyond === 'last');
   return {
-    style,
-    within: paging === 'offset' ? random.pick(['offset', 'page']) : 'cursor',
-    flagged: style === 'cursor' && isOpen && random.chance(0.3),
-    beyond,
-    total: total === 'wrong' && (style === 'window' || beyond === 'last') ? null : 'total',
-    // Where no end is told, each window takes many requests.
-    stepMs: random.pick([isOpen ? 5 * minuteMs : 60 * minuteMs, 60 * minuteMs, 600 * minuteMs]),
+    ...{ style, within, flagged, beyond, stepMs, posted, lines },
+    total: isWrong || isMiscounted ? null : 'total',
     lagMs: style === 'window' ? 3_000 : 0,
   };
 }
 
 /** True where pages have numbers. */
-export function isNumbered({ style, within }: Dress): boolean {
+export function isNumbered({ style, within }: Pick<Dress, 'style' | 'within'>): boolean {
   return style === 'page' || (style === 'window' && within === 'page');
 }
 
@@ -68,14 +85,21 @@ export function pagingOf(dress: Dress): Pagination {
   };
 }
 
+/** What all its requests have in common. */
+export function requestOf({ posted, lines }: Dress): UpstreamRequest {
+  const request = { path: '/list', template: '/list', query: [] };
+  return { ...request, ...(posted && { body: {} }), ...(lines && { response: 'ndjson' }) };
+}
+
 /** What page a request asks for. */
 export function askedFor(
   request: UpstreamRequest,
   dress: Dress,
 ): PageQuery & { readonly window: TimeWindow | null } {
-  const { address } = request;
+  const { address, body } = request;
   const named = address === undefined ? [] : new URL(address, 'http://upstream').searchParams;
-  const query = address === undefined ? request.query : [...named];
+  const posted = Object.entries(body ?? {}).map(([name, value]) => [name, String(value)] as const);
+  const query = address === undefined ? [...request.query, ...posted] : [...named];
   const { page, from, to } = Object.fromEntries(query);
   const plain = queryIn({ ...request, query });
   const window = from === undefined ? null : { from: Number(from), to: Number(to) };

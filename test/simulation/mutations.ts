@@ -64,6 +64,18 @@ export const mutations: readonly Mutation[] = [
     to: 'return next.pathname;',
   },
   {
+    ...{ of: 'list', file: `${list}/fetch-page.ts` },
+    what: 'parameters do not reach the body of a POST',
+    from: '{ ...request, body: { ...request.body, ...Object.fromEntries(parameters) } }',
+    to: '{ ...request, body: { ...request.body } }',
+  },
+  {
+    ...{ of: 'list', file: 'src/tools/record-list.ts' },
+    what: 'of lines the last one is left out',
+    from: '= arrayOfLines(lines);',
+    to: '= arrayOfLines(lines.subarray(0, Math.max(0, lines.lastIndexOf(0x0a, -2))));',
+  },
+  {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
     what: 'a change counts as confirmed by whatever reading is next',
     from: 'now - pending.at >= reading.confirmAfterMs',
@@ -150,9 +162,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ of: 'collection', file: `${collection}/known.ts` },
-    what: 'what waits to be confirmed is not looked at again',
-    from: 'place === undefined || this.#hasFlag(place, waits)',
-    to: 'place === undefined',
+    what: 'what waits to be confirmed, or was missing, is not looked at again',
+    from: '(isWaiting ? waits : 0) | (isDenied ? denied : 0) | (missed === null ? 0 : absent);',
+    to: 'isDenied ? denied : 0;',
   },
   {
     ...{ of: 'collection', file: `${collection}/entities.ts` },

@@ -20,7 +20,7 @@ import {
   said,
   unanswered,
 } from './course.ts';
-import { askedFor, type Dress, dressOf, isNumbered, pagingOf } from './dress.ts';
+import { askedFor, type Dress, dressOf, isNumbered, pagingOf, requestOf } from './dress.ts';
 import { ModelList } from './list.ts';
 import { Oracle } from './oracle.ts';
 import { ModelServer } from './server.ts';
@@ -149,7 +149,8 @@ class ListWorld implements World {
       return answer;
     });
     const stream = madeUpList(get, {
-      ...{ immutable: true, pagination: pagingOf(dress), time: ['time'], pageLimit: limit },
+      ...{ immutable: true, pagination: pagingOf(dress), request: requestOf(dress) },
+      ...{ time: ['time'], pageLimit: limit },
     });
     const reader = new ListReader({
       ...{ stream, spool: this.#spool.face(commit), clock: this.course.clock, log: silent },
@@ -189,5 +190,6 @@ function answered(answer: Answer<Body>): string {
   if (answer.outcome !== 'ok') return answer.cause.message;
   const text = Buffer.from(answer.body).toString();
   const numbers = [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => n);
-  return `[${numbers.join(' ')}] ${JSON.parse(text).next_cursor}`;
+  const next = text.startsWith('{"data"') ? JSON.parse(text).next_cursor : undefined;
+  return `[${numbers.join(' ')}] ${next}`;
 }

@@ -114,8 +114,16 @@ export class ModelServer {
   ): Answer<Body> {
     const { members, headers } = envelopeOf(next, this.#query, this.#dress);
     const length = total === undefined ? {} : { total };
-    const answer = answerOf(rows, { ...members, ...length, ...flag });
+    const answer = this.#dress.lines
+      ? this.#linesOf(rows)
+      : answerOf(rows, { ...members, ...length, ...flag });
     return answer.outcome === 'ok' ? { ...answer, headers } : answer;
+  }
+
+  /** The last one is cut, now and then. */
+  #linesOf(rows: readonly ModelRecord[]): Answer<Body> {
+    const lines = rows.map(({ text }) => `${text}\n`).join('');
+    return okOf(this.#chance(0.3) ? lines.slice(0, -2) : lines);
   }
 
   #cursorPage(text: string | null, limit: number, now: number): Answer<Body> {

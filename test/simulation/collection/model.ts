@@ -25,10 +25,14 @@ export interface Row {
   readonly updatedAt: number;
 }
 
-/** A content and the time that it stood for; what the list and the entity's own answer show apart. */
-export interface Span {
+/** A content in the two parts that it is read in: the list, and the entity's own answer. */
+export interface Content {
   readonly listed: string;
   readonly detailed: string;
+}
+
+/** A content and the time that it stood for. */
+export interface Span extends Content {
   readonly from: number;
   to: number;
 }
@@ -69,6 +73,40 @@ export class ModelCollection {
   /** An entity that moves while the list is read may be missed, and its parts with it. */
   hasMoved(key: string, from: number, to: number): boolean {
     return (this.#moved.get(rowIdOf(key)) ?? []).some((at) => at >= from && at <= to);
+  }
+
+  /** It may have been missed by a reading: away at some time, or moving while the list was read. */
+  wasAway(key: string, from: number, to: number): boolean {
+    return !this.#stoodThroughout(key, from, to) || this.hasMoved(key, from, to);
+  }
+
+  #stoodThroughout(key: string, from: number, to: number): boolean {
+    let until = from;
+    for (const span of this.spans.get(key) ?? []) {
+      if (span.from <= until && span.to > until) until = span.to;
+    }
+    return until > to;
+  }
+
+  /** What stood at some time; its parts apart, since they are read one after the other. */
+  contents(key: string, from: number, to: number): readonly Content[] {
+    const spans = this.spans.get(key) ?? [];
+    const within = spans.filter((span) => span.from <= to && span.to >= from);
+    return within.flatMap(({ listed }) => within.map(({ detailed }) => ({ listed, detailed })));
+  }
+
+  /** In both of its parts, or in the one that was seen. */
+  stood(
+    key: string,
+    content: Partial<Content> | null,
+    { from, to }: { from: number; to: number },
+  ): boolean {
+    const { listed, detailed } = content ?? {};
+    return this.contents(key, from, to).some(
+      (other) =>
+        (listed ?? other.listed) === other.listed &&
+        (detailed ?? other.detailed) === other.detailed,
+    );
   }
 
   /** By which a row stands in keys. */
@@ -206,8 +244,8 @@ export class ModelCollection {
     }
   }
 
-  #truth(): ReadonlyMap<string, Pick<Span, 'listed' | 'detailed'>> {
-    const truth = new Map<string, Pick<Span, 'listed' | 'detailed'>>();
+  #truth(): ReadonlyMap<string, Content> {
+    const truth = new Map<string, Content>();
     for (const row of this.#rows) {
       const { id, name, n, tags, rules } = row;
       const own = { n, tags: tags.toSorted() };

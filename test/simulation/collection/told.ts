@@ -10,7 +10,7 @@
 // A baseline that is only summed up leaves open what each entity was: anything that stood while it
 // was read may be what the next change begins with.
 
-import { contentOf, keyOf, type ModelCollection, rowIdOf, type Span } from './model.ts';
+import { type Content, contentOf, keyOf, type ModelCollection, rowIdOf } from './model.ts';
 import type { Troubles } from './server.ts';
 import type { Traits } from './traits.ts';
 
@@ -25,9 +25,6 @@ export interface Poll {
   /** It was there to confirm the one before, and says nothing of what is missing. */
   readonly isSecondLook: boolean;
 }
-
-/** A content in the two parts that it is read in. */
-type Content = Pick<Span, 'listed' | 'detailed'>;
 
 /** What was told of one key last; null: that it is not there. More than one where that is open. */
 interface Told {
@@ -112,7 +109,7 @@ export class ToldCollection {
     this.#isBegun = isDone || changes.some(({ change }) => change !== 'state');
     if (!isDone || poll.isPart || poll.troubles.any) return;
     for (const key of this.#collection.spans.keys()) {
-      const isAway = this.#wasAway(key, poll.begunAt - this.#traits.lagMs, poll.endedAt);
+      const isAway = this.#collection.wasAway(key, poll.begunAt - this.#traits.lagMs, poll.endedAt);
       // One that is denied by its id is told as it is listed, without its parts.
       const isDenied = (this.#deniedUntil.get(rowIdOf(key)) ?? 0) > poll.begunAt;
       if (!isAway && !isDenied && this.isAbsent(key)) this.#find(`not in the baseline: ${key}`);
@@ -143,8 +140,8 @@ export class ToldCollection {
     const isClean = this.#reading.every(({ troubles, isPart }) => !troubles.any && !isPart);
     let [least, most] = [0, 0];
     for (const key of this.#collection.spans.keys()) {
-      const contents = this.#contents(key, from, to);
-      const isThroughout = isClean && !this.#wasAway(key, from, to);
+      const contents = this.#collection.contents(key, from, to);
+      const isThroughout = isClean && !this.#collection.wasAway(key, from, to);
       if (contents.length > 0) most += 1;
       if (isThroughout) least += 1;
       const denied = isClean ? [] : contents.map(({ listed }) => ({ listed, detailed: nothing }));
@@ -184,17 +181,27 @@ export class ToldCollection {
     // One that nobody may read by its id is told as it is listed.
     const mayBePart = after?.detailed === nothing && troubles.any;
     const standing = mayBePart ? { listed: after.listed } : after;
-    if (standing !== null && !this.#stood(key, standing, window)) {
+    if (standing !== null && !this.#collection.stood(key, standing, window)) {
       this.#find('it did not stand', change);
     }
     if (is !== 'updated') return;
     if (isSame(before, after)) this.hollow += 1;
     else this.#lookAtPaths(change);
-    const seenBefore = { from: 0, to: endedAt - rules.confirmAfterMs };
-    // Taken back and changed again it is the same content.
-    if (!jumps && !isSame(before, after) && !this.#stood(key, after, seenBefore)) {
+    // Taken back and changed again it is the same content, unless another was surely seen between.
+    const other = this.#polls.findLast((poll) => isSure(poll) && this.#showed(key, poll, after));
+    const from = other === undefined ? 0 : other.begunAt - lagMs;
+    const seenBefore = { from, to: endedAt - rules.confirmAfterMs };
+    if (!jumps && !isSame(before, after) && !this.#collection.stood(key, after, seenBefore)) {
       this.#find('told before it was confirmed', change);
     }
+  }
+
+  /** A poll has surely read it, and not with this content. */
+  #showed(key: string, { begunAt, endedAt }: Poll, content: Content | null): boolean {
+    const from = begunAt - this.#traits.lagMs;
+    const isDenied = (this.#deniedUntil.get(rowIdOf(key)) ?? 0) > begunAt;
+    if (isDenied || this.#collection.wasAway(key, from, endedAt)) return false;
+    return !this.#collection.stood(key, content, { from, to: endedAt });
   }
 
   #lookAtPaths(change: ToldChange): void {
@@ -218,12 +225,11 @@ export class ToldCollection {
     const readings = removed.length > many ? suspectReadings : rules.removalsAfter;
     for (const change of removed) {
       const key = keyFor(change, this.#traits);
-      const isAway = ({ begunAt, endedAt }: Poll) => this.#wasAway(key, begunAt - lagMs, endedAt);
+      const isAway = ({ begunAt, endedAt }: Poll) =>
+        this.#collection.wasAway(key, begunAt - lagMs, endedAt);
       const isUnlisted = ({ troubles }: Poll) => troubles.unlisted.has(rowIdOf(key));
       // Where it was surely seen it began to be away anew.
-      const seen = this.#polls.findLastIndex(
-        (other) => other.isDone && !other.isPart && !other.troubles.any && !isAway(other),
-      );
+      const seen = this.#polls.findLastIndex((other) => isSure(other) && !isAway(other));
       const away = this.#polls
         .slice(seen + 1)
         .filter((other) => !other.isSecondLook && (isUnlisted(other) || isAway(other)));
@@ -238,40 +244,6 @@ export class ToldCollection {
         this.#find('away for a short time', change);
       }
     }
-  }
-
-  /** It may have been missed by a reading: away at some time, or moving while the list was read. */
-  #wasAway(key: string, from: number, to: number): boolean {
-    return !this.#stoodThroughout(key, from, to) || this.#collection.hasMoved(key, from, to);
-  }
-
-  #stoodThroughout(key: string, from: number, to: number): boolean {
-    let until = from;
-    for (const span of this.#collection.spans.get(key) ?? []) {
-      if (span.from <= until && span.to > until) until = span.to;
-    }
-    return until > to;
-  }
-
-  /** What stood at some time; its parts apart, since they are read one after the other. */
-  #contents(key: string, from: number, to: number): readonly Content[] {
-    const spans = this.#collection.spans.get(key) ?? [];
-    const within = spans.filter((span) => span.from <= to && span.to >= from);
-    return within.flatMap(({ listed }) => within.map(({ detailed }) => ({ listed, detailed })));
-  }
-
-  /** In both of its parts, or in the one that was seen. */
-  #stood(
-    key: string,
-    content: Partial<Content> | null,
-    { from, to }: { from: number; to: number },
-  ): boolean {
-    const { listed, detailed } = content ?? {};
-    return this.#contents(key, from, to).some(
-      (other) =>
-        (listed ?? other.listed) === other.listed &&
-        (detailed ?? other.detailed) === other.detailed,
-    );
   }
 
   #contentOf({ entity_kind }: ToldChange, members: Members | undefined): Content {
@@ -300,6 +272,11 @@ function keyFor(
 ) {
   if (!named) return keyOf(entity_kind, String((after ?? before)?.n));
   return keyOf(entity_kind, entity_id, parent_id);
+}
+
+/** It has read all of the collection. */
+function isSure({ isDone, isPart, troubles }: Poll): boolean {
+  return isDone && !isPart && !troubles.any;
 }
 
 function isSame(a: Content | null, b: Content | null): boolean {
