@@ -1,7 +1,7 @@
 // `sluice init`: what it writes passes `check`, whatever was answered, and it neither overwrites nor writes a secret.
 
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sinks } from '../../connectors/index.ts';
 import { check } from '../../src/commands/check.ts';
@@ -34,6 +34,8 @@ describe('what init writes', () => {
       const { config, text } = await written({ unified, sink });
       const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
       const secrets = Object.fromEntries(names);
+      for (const [, file = ''] of text.matchAll(/\$\{file:([^}]+)\}/g))
+        writeFileSync(join(dirname(config), file), 'x');
 
       const { code, out } = await heard((means) => check.run({ config }, means), secrets);
 

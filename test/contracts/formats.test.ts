@@ -66,7 +66,8 @@ const decoders: readonly Decoder[] = [
 ];
 
 test('every listed format has a decoder here', () => {
-  const listed = formats.map((format) => format.type);
+  // Rows are decoded by the object, in test/parquet.
+  const listed = formats.flatMap(({ type, shape }) => (shape === 'rows' ? [] : type));
 
   expect(new Set(decoders.map((decoder) => decoder.type))).toEqual(new Set(listed));
 });
