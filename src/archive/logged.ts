@@ -22,12 +22,13 @@ export interface LoggedEntry {
   readonly entry: Entry;
 }
 
-/** The log's first `size` entries in order. */
+/** The log's first `size` entries in order, those before `from` left out. */
 export async function* loggedEntries(
   reader: ArchiveReader,
   size: number,
+  from = 0,
 ): AsyncGenerator<LoggedEntry> {
-  for (let first = 0; first < size; first += tileWidth) {
+  for (let first = from - (from % tileWidth); first < size; first += tileWidth) {
     const width = Math.min(tileWidth, size - first);
     const index = first / tileWidth;
     const found = await reader.bundle(index, width);
@@ -36,6 +37,7 @@ export async function* loggedEntries(
     }
     const entries = decodeBundle(found.bytes, found.width).slice(0, width);
     for (const [i, bytes] of entries.entries()) {
+      if (first + i < from) continue;
       yield { index: first + i, bytes, entry: parseEntry(bytes) };
     }
   }

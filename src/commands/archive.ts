@@ -3,6 +3,7 @@
 import { exportCommand } from './archive/export.ts';
 import { keys } from './archive/keys.ts';
 import { checkProofFile, prove } from './archive/prove.ts';
+import { search } from './archive/search.ts';
 import { verify } from './archive/verify.ts';
 import type { CommandGroup } from './shared/command.ts';
 
@@ -10,5 +11,5 @@ import type { CommandGroup } from './shared/command.ts';
 export const archive: CommandGroup = {
   name: 'archive',
   about: 'prove, check and read an archive, without config or state',
-  commands: [verify, prove, checkProofFile, exportCommand, keys],
+  commands: [verify, prove, checkProofFile, search, exportCommand, keys],
 };

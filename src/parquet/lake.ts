@@ -10,7 +10,10 @@
 // each a line of JSON; behind them is the list of its events' uids (connectors/sinks/s3/uid-list.ts).
 
 import { z } from 'zod';
+import type { OcsfEvent } from '../contracts/event.ts';
+import type { ObjectStore } from '../objects/store.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
+import { type ObjectBytes, readParquet, type Wanted } from './read.ts';
 
 /** What names in a lake begin with. */
 export const lakePrefix = 'lake/';
@@ -55,10 +58,47 @@ export function encodeLakeObjects(objects: readonly LakeObject[]): Buffer {
   return Buffer.from(`${JSON.stringify(objects)}\n`);
 }
 
-/** The objects that a cut lists. Throws a SyntaxError where it is none. */
-export function parseLakeCut(bytes: Uint8Array): readonly LakeObject[] {
-  const [, line = ''] = Buffer.from(bytes).toString('latin1').split('\n', 2);
+const cutShape = z.object({
+  'sluice-epoch': z.coerce.number(),
+  'sluice-next': z.coerce.number(),
+});
+
+/** How far a cut reaches in the spool, and the objects that it lists. Throws a SyntaxError. */
+export function parseLakeCut(bytes: Uint8Array) {
+  const [facts = '', line = ''] = Buffer.from(bytes).toString('latin1').split('\n', 2);
+  const place = cutShape.safeParse(JSON.parse(facts));
   const objects = z.array(objectShape).safeParse(JSON.parse(line));
-  if (!objects.success) throw new SyntaxError('the cut does not list its objects');
-  return objects.data;
+  if (!place.success || !objects.success) throw new SyntaxError('it is no cut of a lake');
+  const { 'sluice-epoch': epoch, 'sluice-next': next } = place.data;
+  return { place: [epoch, next] as const, objects: objects.data as readonly LakeObject[] };
+}
+
+/** How far a lake reaches in the spool; null: there is none. Throws a SyntaxError. */
+export async function lakePlace(store: ObjectStore): Promise<readonly [number, number] | null> {
+  let last: string | null = null;
+  for await (const { name } of store.list(cutsPrefix)) last = name;
+  const found = last === null ? null : await store.read(last);
+  return found === null ? null : parseLakeCut(found.body).place;
+}
+
+/** The events of a lake that have what is wanted, object by object, each in the order of time. */
+export async function* lakeEvents(store: ObjectStore, wanted: Wanted): AsyncGenerator<OcsfEvent> {
+  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = wanted;
+  for await (const { name, bytes } of store.list(lakePrefix)) {
+    const parts = lakeNameParts(name);
+    if (parts === null || parts.first >= to || parts.last < from) continue;
+    yield* await readParquet(objectOf(store, name, bytes), wanted);
+  }
+}
+
+/** Bytes are read as they are asked for: of an object that cannot match no more than its end. */
+function objectOf(store: ObjectStore, name: string, bytes: number): ObjectBytes {
+  return {
+    byteLength: bytes,
+    async slice(from, to = bytes) {
+      const found = await store.read(name, { from, length: to - from });
+      if (found === null) throw new SyntaxError(`${name} is gone`);
+      return Uint8Array.from(found.body).buffer;
+    },
+  };
 }

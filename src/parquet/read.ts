@@ -32,8 +32,9 @@ const compressors = { ZSTD: (bytes: Uint8Array) => zstdDecompressSync(bytes) };
 
 /** The object's events that have what is wanted, in the order of their time. */
 export async function readParquet(file: ObjectBytes, wanted: Wanted = {}): Promise<OcsfEvent[]> {
-  const metadata = withoutNulls(await parquetMetadataAsync(file));
-  const filter = filterOf(wanted, metadata);
+  const whole = await parquetMetadataAsync(file);
+  const metadata = withoutNulls(whole);
+  const filter = filterOf(wanted, whole, metadata);
   if (filter === null) return [];
   const rows = await parquetReadObjects({
     file,
@@ -85,22 +86,44 @@ function withoutNulls(metadata: FileMetaData): FileMetaData {
 /** undefined: all may match; null: none can, since a text is wanted where there is none. */
 function filterOf(
   { from, to, texts = {} }: Wanted,
-  { schema, row_groups }: FileMetaData,
+  whole: FileMetaData,
+  used: FileMetaData,
 ): ParquetQueryFilter | undefined | null {
   const all: ParquetQueryFilter[] = [];
   if (from !== undefined) all.push({ time: { $gte: BigInt(from) } });
   if (to !== undefined) all.push({ time: { $lt: BigInt(to) } });
-  const paths = new Set(
-    row_groups.flatMap(({ columns }) =>
-      columns.map((one) => one.meta_data?.path_in_schema.join('.')),
-    ),
-  );
-  if (schema.length === 0) return null;
+  const paths = chunkPaths(used);
+  const { event } = tableOf(classIn(whole));
   for (const [path, values] of Object.entries(texts)) {
+    // What has no column, or one of another type, may stand in `unmapped`.
+    if (!isTextAt(event, path.split('.')) || !chunkPaths(whole).has(path)) continue;
     if (!paths.has(path)) return null;
     all.push({ [path]: { $in: [...values] } });
   }
   return all.length === 0 ? undefined : { $and: all };
+}
+
+function chunkPaths({ row_groups }: FileMetaData): ReadonlySet<string | undefined> {
+  return new Set(
+    row_groups.flatMap(({ columns }) =>
+      columns.map(({ meta_data }) => meta_data?.path_in_schema.join('.')),
+    ),
+  );
+}
+
+/** All rows of an object are of one class. */
+function classIn({ row_groups: [group] }: FileMetaData): number {
+  const chunk = group?.columns.find(
+    ({ meta_data }) => meta_data?.path_in_schema[0] === 'class_uid',
+  );
+  return Number(chunk?.meta_data?.statistics?.min_value ?? 0);
+}
+
+function isTextAt(group: Group, [name = '', ...below]: readonly string[]): boolean {
+  const attribute = group.attributes.get(name);
+  if (attribute === undefined || attribute.list) return false;
+  if ('type' in attribute) return below.length === 0 && attribute.type === 'text';
+  return isTextAt(attribute, below);
 }
 
 function eventOf(row: Record<string, unknown>): OcsfEvent {

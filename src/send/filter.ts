@@ -79,6 +79,38 @@ export function filterParts(expression: string): FilterParts {
   return parts;
 }
 
+/**
+ * Texts of which one has to stand at a path for the expression to be true, by dotted path; of what
+ * else it asks for nothing is said. Throws as `compileFilter` does.
+ */
+export function textsNeeded(expression: string): Readonly<Record<string, readonly string[]>> {
+  const needed: Record<string, readonly string[]> = {};
+  const scope = new Map([['event', []]]);
+  const walk = (node: ASTNode) => {
+    if (node.op === '&&') for (const inner of nodesIn(node.args)) walk(inner);
+    if (node.op !== '==' && node.op !== 'in') return;
+    const [left, right] = node.args;
+    const sides =
+      node.op === 'in'
+        ? [[left, right]]
+        : [
+            [left, right],
+            [right, left],
+          ];
+    for (const [one, other] of sides as [ASTNode, ASTNode][]) {
+      const place = placeOf(one, scope, { paths: [], flags: [], comparisons: [] });
+      const values = nodesIn(other.op === 'list' ? other.args : [other]).map((value) =>
+        value.op === 'value' ? value.args : null,
+      );
+      const isWhole = node.op === '==' || other.op === 'list';
+      if (!isWhole || place === null || place.includes(null)) continue;
+      if (values.every((value) => typeof value === 'string')) needed[place.join('.')] = values;
+    }
+  };
+  walk(parsed(expression).ast);
+  return needed;
+}
+
 interface Parts extends FilterParts {
   readonly paths: EventPath[];
   readonly flags: EventPath[];

@@ -43,7 +43,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/objects': ['src/contracts', 'src/tools', 'src/hold/lock.ts'],
   'src/archive': ['src/contracts', 'src/tools', 'src/objects'],
   'src/normalise': ['src/contracts'],
-  'src/parquet': ['src/contracts', 'src/normalise/schema.ts'],
+  'src/parquet': ['src/contracts', 'src/normalise/schema.ts', 'src/objects/store.ts'],
   formats: ['src/contracts'],
   'connectors/shared': ['src/contracts'],
   'connectors/sinks': [
@@ -115,6 +115,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/watch',
     'src/config',
     'src/run',
+    'src/parquet',
   ],
   'src/boot': ['src/contracts', 'src/commands'],
 };

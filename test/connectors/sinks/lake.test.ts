@@ -43,7 +43,7 @@ async function standing(location: string) {
     tables.map((name) => readParquet(objectBytes(readFileSync(join(location, name))))),
   );
   const cuts = names.filter((name) => name.startsWith(cutsPrefix));
-  const listed = cuts.flatMap((name) => parseLakeCut(readFileSync(join(location, name))));
+  const listed = cuts.flatMap((name) => parseLakeCut(readFileSync(join(location, name))).objects);
   return { tables, cuts, listed, uids: rows.flat().map(({ metadata }) => metadata.uid) };
 }
 

@@ -1,0 +1,98 @@
+// `sluice archive search` over an archive whose lake has a part of it, and over what the lake lacks.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { lakeSink } from '../../connectors/sinks/lake.ts';
+import type { JsonObject } from '../../src/contracts/json.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { openDirectory } from '../../src/objects/directory.ts';
+import { DecodedPage } from '../../src/send/held-event.ts';
+import { normalisersOf } from '../../src/send/normalisers.ts';
+import { archived, aWriter, heldPages } from '../archive/a-writer.ts';
+import { runHere } from '../support/cli.ts';
+import { openSink } from '../support/sink-opening.ts';
+import { tempDir } from '../support/temp.ts';
+
+const config = `
+upstreams: { edge: { api: unified, base_url: "https://edge.example/v1", auth: { api_key: k } } }
+sources: { audit: { type: audit_events, upstream: edge, every: 30s } }
+sinks: { screen: { type: stdout } }
+`;
+
+const eventsOf = (pages: readonly HeldPage[]) => {
+  const normaliserOf = normalisersOf([]);
+  return pages.flatMap((page) => new DecodedPage(page, normaliserOf(page.context)).events);
+};
+
+/** An archive of 12 events, of which its lake has the first 9. */
+async function anArchive() {
+  const location = tempDir();
+  const pages = heldPages(4);
+  const writer = await aWriter({ store: openDirectory(location) });
+  await archived(writer, pages);
+  await writer.close();
+  const { sink, batch } = await openSink(lakeSink, { location, every: 3_600_000 });
+  const sending = sink.send(batch(eventsOf(pages.slice(0, 3))), new AbortController().signal);
+  sink.flush?.();
+  expect((await sending).outcome).toBe('delivered');
+  const file = join(tempDir(), 'sluice.yaml');
+  writeFileSync(file, config);
+  const search = async (...more: readonly string[]) => {
+    const { stdout, stderr, exitCode } = await runHere(['archive', 'search', location, ...more]);
+    const found = stdout.split('\n').filter(Boolean);
+    return { found: found.map((line) => JSON.parse(line) as JsonObject), stderr, exitCode };
+  };
+  return { search, file, ocsf: eventsOf(pages).map((event) => event.ocsf) };
+}
+
+const byUid = (events: readonly unknown[]) =>
+  (JSON.parse(JSON.stringify(events)) as { metadata: { uid: string } }[]).toSorted((a, b) =>
+    a.metadata.uid < b.metadata.uid ? -1 : 1,
+  );
+
+test('without a config what the lake has is shown, and what it lacks is told', async () => {
+  const { search, ocsf } = await anArchive();
+
+  const { found, stderr, exitCode } = await search();
+
+  expect(byUid(found)).toEqual(byUid(ocsf.slice(0, 9)));
+  expect(stderr).toMatch(/not looked at: 1 page /);
+  expect(exitCode).toBe(0);
+});
+
+test('with a config each event is shown once, from the lake or from its page', async () => {
+  const { search, ocsf, file } = await anArchive();
+
+  const { found, stderr } = await search('-c', file);
+
+  expect(byUid(found)).toEqual(byUid(ocsf));
+  expect(stderr).toBe('');
+});
+
+test('a filter and times leave out what does not match, and what the filter fails on', async () => {
+  const { search, ocsf, file } = await anArchive();
+  const uid = ocsf[4]?.metadata.uid;
+  const at = '2026-11-01T00:00:00Z';
+
+  const one = await search('-c', file, '--where', `event.metadata.uid == "${uid}"`);
+  const some = await search('-c', file, '--where', `event.metadata.uid in ["${uid}", "none"]`);
+  const none = await search('-c', file, '--where', 'event.nothing.at == "all"');
+  const inTime = await search('-c', file, '--from', at, '--to', '2026-11-01T00:00:01Z');
+  const before = await search('-c', file, '--to', at);
+
+  expect(byUid(one.found)).toEqual(byUid([ocsf[4]]));
+  expect(some.found).toEqual(one.found);
+  expect(none.found).toEqual([]);
+  expect(inTime.found.length).toBe(12);
+  expect(before.found).toEqual([]);
+});
+
+test('a filter that is none is wrong use', async () => {
+  const { search } = await anArchive();
+
+  const { exitCode, stderr } = await search('--where', 'event.(');
+
+  expect(exitCode).toBe(64);
+  expect(stderr).toContain('--where');
+});
