@@ -12,6 +12,8 @@ const shapes: readonly Pick<Way, 'format' | 'settings'>[] = [
   { format: 'syslog', settings: { message: 'json' } },
   { format: 'json' },
   { format: 'ecs' },
+  { format: 'leef' },
+  { format: 'gelf' },
   { format: 'otel' },
 ];
 const nothing = (): Found => ({ values: 0, standard: 0, own: 0, rest: 0, lost: 0 });

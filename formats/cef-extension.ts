@@ -11,6 +11,7 @@ import { cefKeys, ownLengthMax } from './cef-keys.ts';
 import { type Place, Places } from './cef-places.ts';
 import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';
 import { classIdOf, nameOf, outcomeOf } from './cef-whole.ts';
+import type { Dialect } from './dialect.ts';
 import { actionOf, part, textOf } from './parts.ts';
 
 /** One value that has no key. */
@@ -28,8 +29,6 @@ const dnsActivity = 4003;
 const noTexts = cefKeys.map(() => '');
 const noPlaces = cefKeys.map((): Place | null => null);
 const slots = new Map(cefKeys.map(({ key }, slot) => [key, slot]));
-const beginnings = cefKeys.map(({ key, kind }) => (kind === 'address' ? '' : ` ${key}=`));
-const ends = cefKeys.map(({ key, label }) => (label === '' ? '' : ` ${key}Label=${label}`));
 const custom = { key: '', length: ownLengthMax };
 
 function slotOf(key: string): number {
@@ -63,7 +62,7 @@ const slot = {
 export interface Pieces {
   readonly classId: string;
   readonly name: string;
-  /** The pairs under the table's keys, the uid first. */
+  /** The pairs under the table's keys but the uid. */
   readonly pairs: string;
   /** The pairs under keys of their own. */
   readonly own: readonly string[];
@@ -74,9 +73,12 @@ export interface Pieces {
 
 /** Takes events apart. Not re-entrant: it holds the event that it is at. */
 export class Writer {
-  #pen: Pen = { lengthMax: 0, replacePipe: false };
+  readonly #dialect: Dialect;
+  readonly #beginnings: readonly string[];
+  readonly #ends: readonly string[];
+  #pen: Pen;
   #withRest = false;
-  readonly #places = new Places();
+  readonly #places: Places;
   #ocsf: OcsfEvent | null = null;
   #texts: string[] = [];
   /** Where each text is from, and as what; what is left of the event before counts for nothing. */
@@ -87,6 +89,17 @@ export class Writer {
   #cut = false;
   #written = 0;
   readonly #strays = new Set<string>();
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+    const { separator } = dialect;
+    this.#beginnings = cefKeys.map(({ key, label, kind }) =>
+      kind === 'address' ? '' : `${separator}${dialect.keyOf(key, label)}=`,
+    );
+    this.#ends = cefKeys.map(({ key, label }) => dialect.labelOf(key, label));
+    this.#places = new Places(separator);
+    this.#pen = { dialect, lengthMax: 0, replacePipe: false };
+  }
 
   /** The pieces of an event; `withRest`: also of what has no key of the table. */
   pieces(event: Event, pen: Pen, withRest: boolean): Pieces {
@@ -279,18 +292,18 @@ export class Writer {
     if (row !== undefined) this.#texts[at] = writeValue(row, value, this.#pen).text;
   }
 
-  #pairs({ uid, stream, ocsf }: Event): string {
+  #pairs({ stream, ocsf }: Event): string {
+    const { separator } = this.#dialect;
     const texts = this.#texts;
-    // Hexadecimal digits: nothing to escape, and never shortened with the other values.
-    let pairs = `cs6=${uid} cs6Label=uid`;
+    let pairs = '';
     for (let at = slot.name + 1; at < texts.length; at++) {
       const text = texts[at];
-      if (text !== '') pairs += (beginnings[at] ?? '') + text + (ends[at] ?? '');
+      if (text !== '') pairs += (this.#beginnings[at] ?? '') + text + (this.#ends[at] ?? '');
     }
     const facility = writeText(stream, { key: 'deviceFacility', length: 1023 }, this.#pen).text;
-    if (facility !== '') pairs += ` deviceFacility=${facility}`;
+    if (facility !== '') pairs += `${separator}deviceFacility=${facility}`;
     const outcome = writeText(outcomeOf(ocsf), { key: 'outcome', length: 63 }, this.#pen).text;
-    if (outcome !== '') pairs += ` outcome=${outcome}`;
-    return texts[slot.attack] === '' ? pairs : `${pairs} frameworkName=MITRE ATT&CK`;
+    if (outcome !== '') pairs += `${separator}outcome=${outcome}`;
+    return texts[slot.attack] === '' ? pairs : `${pairs}${separator}frameworkName=MITRE ATT&CK`;
   }
 }

@@ -82,6 +82,7 @@ const noVocabulary: Vocabulary = new Map();
 
 /** All places of one writer. */
 export class Places {
+  readonly #separator: string;
   /** The event itself. */
   readonly event: Place;
   /** What was not mapped of a log. */
@@ -91,7 +92,9 @@ export class Places {
   readonly #ownKeys = new Map<string, OwnKey>();
   #count = 0;
 
-  constructor() {
+  /** `separator`: what stands before a pair. */
+  constructor(separator: string) {
+    this.#separator = separator;
     this.event = new Place(this, null, '', noVocabulary);
     this.ofLog = new Place(
       this,
@@ -130,7 +133,7 @@ export class Places {
     let own = this.#ownKeys.get(key);
     if (own === undefined) {
       const remembered = this.#ownKeys.size < placesMax;
-      own = { pair: ` ${key}=`, writtenIn: -1, remembered };
+      own = { pair: `${this.#separator}${key}=`, writtenIn: -1, remembered };
       if (remembered) this.#ownKeys.set(key, own);
     }
     return own;

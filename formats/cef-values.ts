@@ -2,14 +2,14 @@
 // and cut to its length. What a key does not take is not written under it, since decoders fall over
 // values of another type and over empty ones.
 
-import { isIPv4, isIPv6 } from 'node:net';
-import { escapeHeader, escapeValue } from './cef-escape.ts';
 import type { CefKey } from './cef-keys.ts';
-import { countOf, portOf, timeOf } from './parts.ts';
+import type { Dialect } from './dialect.ts';
+import { countOf, portOf } from './parts.ts';
 import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
 
 /** How texts are written. */
 export interface Pen {
+  readonly dialect: Dialect;
   /** No value is longer, whatever its key allows. */
   readonly lengthMax: number;
   /** Pipes become `%7C` in a URL, else `¦`: some receivers split on every pipe. */
@@ -37,7 +37,10 @@ export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
       return written;
     }
     case 'header':
-      written.text = escapeHeader(textOf(value), Math.min(row.length, Math.max(pen.lengthMax, 8)));
+      written.text = pen.dialect.header(
+        textOf(value),
+        Math.min(row.length, Math.max(pen.lengthMax, 8)),
+      );
       written.cut = written.text.length < textOf(value).length;
       return written;
     case 'whole':
@@ -47,7 +50,7 @@ export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
         ? writePlain('')
         : written;
     case 'address':
-      return writePlain(typeof value === 'string' ? addressOf(value, row.key) : '');
+      return writePlain(typeof value === 'string' ? pen.dialect.address(value, row.key) : '');
     case 'mac':
       return writePlain(
         typeof value === 'string' && macAddress.test(value) ? value.replaceAll('-', ':') : '',
@@ -61,7 +64,7 @@ export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
       return writePlain(count !== undefined && count > 1 ? count : '');
     }
     case 'time':
-      return writePlain(timeOf(value));
+      return writePlain(pen.dialect.time(value));
     case 'direction':
       // CEF counts inbound 0 and outbound 1 where OCSF has 1 and 2.
       return writePlain(value === 1 || value === 2 ? value - 1 : '');
@@ -72,13 +75,13 @@ export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
 export function writeText(
   text: string,
   { key, length }: { readonly key: string; readonly length: number },
-  { lengthMax, replacePipe }: Pen,
+  { lengthMax, replacePipe, dialect }: Pen,
 ): Written {
   const plain =
     replacePipe && text.includes('|')
       ? text.replaceAll('|', key === 'request' ? '%7C' : '¦')
       : text;
-  const escaped = escapeValue(plain, Number.POSITIVE_INFINITY);
+  const escaped = dialect.value(plain, Number.POSITIVE_INFINITY);
   const most = length < lengthMax ? length : lengthMax;
   written.text =
     escaped.length <= most
@@ -106,20 +109,4 @@ function textOf(value: unknown): string {
 /** Records have numbers as text as well. */
 function numberOf(value: unknown): unknown {
   return typeof value === 'string' && /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value;
-}
-
-/** The keys for an address that is not IPv4, each with its label. */
-const keysOfIp6: Readonly<Record<string, readonly [key: string, label: string]>> = {
-  src: ['c6a2', 'Source IPv6 Address'],
-  dst: ['c6a3', 'Destination IPv6 Address'],
-  dvc: ['c6a1', 'Device IPv6 Address'],
-};
-
-/** The pair of an address under its family's key; a zone (`%eth0`) means nothing elsewhere. */
-function addressOf(ip: string, key: string): string {
-  if (isIPv4(ip)) return ` ${key}=${ip}`;
-  const [ip6Key, label] = keysOfIp6[key] ?? [];
-  if (ip6Key === undefined || !isIPv6(ip)) return '';
-  const zone = ip.indexOf('%');
-  return ` ${ip6Key}=${zone < 0 ? ip : ip.slice(0, zone)} ${ip6Key}Label=${label}`;
 }

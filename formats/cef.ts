@@ -8,11 +8,11 @@
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event } from '../src/contracts/event.ts';
-import { escapeHeader } from './cef-escape.ts';
 import { type Pieces, Writer } from './cef-extension.ts';
 import { headerLengths, ownLengthMax } from './cef-keys.ts';
 import { restPair } from './cef-rest.ts';
 import type { Pen } from './cef-values.ts';
+import { cefDialect, type Dialect } from './dialect.ts';
 import { severityOf } from './parts.ts';
 import { cutEscaped, cutToBytes, fits } from './text.ts';
 
@@ -51,10 +51,8 @@ export const cef = defineFormat({
   },
 });
 
-const severities = ['0|', '2|', '3|', '5|', '8|', '10|', '10|'];
-
-/** Writes events as CEF. */
-interface CefWriter {
+/** Writes events as pairs of keys and values. */
+interface PairWriter {
   /** The whole event. */
   write(event: Event): string;
   /**
@@ -67,22 +65,32 @@ interface CefWriter {
 // From "nothing below the dictionary's own limits would help" down to "the uid alone".
 const shorterLengths = [1024, 512, 256, 128, 64, 32, 16, 8, 0];
 const baseEvent = 0;
-const truncationMark = ' sluiceTruncated=true';
+const truncated = 'sluiceTruncated=true';
 
 /** Makes a writer of CEF events. */
-export function cefWriter(settings: CefSettings): CefWriter {
+export function cefWriter(settings: CefSettings): PairWriter {
+  return pairWriter('CEF:0', cefDialect, settings);
+}
+
+/** Makes a writer of events whose header begins with `version`. */
+export function pairWriter(version: string, dialect: Dialect, settings: CefSettings): PairWriter {
   const device =
-    `CEF:0|${escapeHeader(settings.vendor, headerLengths.deviceVendor)}` +
-    `|${escapeHeader(settings.product, headerLengths.deviceProduct)}` +
-    `|${escapeHeader(settings.version, headerLengths.deviceVersion)}|`;
-  const penUpTo = (lengthMax: number): Pen => ({ lengthMax, replacePipe: settings.replace_pipe });
+    `${version}|${dialect.header(settings.vendor, headerLengths.deviceVendor)}` +
+    `|${dialect.header(settings.product, headerLengths.deviceProduct)}` +
+    `|${dialect.header(settings.version, headerLengths.deviceVersion)}|`;
+  const penUpTo = (lengthMax: number): Pen => ({
+    dialect,
+    lengthMax,
+    replacePipe: settings.replace_pipe,
+  });
   const fullPen = penUpTo(Number.POSITIVE_INFINITY);
-  const writer = new Writer();
+  const truncationMark = dialect.separator + truncated;
+  const writer = new Writer(dialect);
   // A Base Event tells nothing without what was not mapped.
   const piecesOf = (event: Event) =>
     writer.pieces(event, fullPen, settings.unmapped || event.ocsf.class_uid === baseEvent);
-  const start = ({ classId, name, pairs }: Pieces, { ocsf }: Event) =>
-    `${device}${classId}|${name}|${severities[severityOf(ocsf.severity_id)]}${pairs}`;
+  const start = ({ classId, name, pairs }: Pieces, { uid, ocsf }: Event) =>
+    dialect.start(device, { classId, name, severity: severityOf(ocsf.severity_id), uid }) + pairs;
   return {
     write: (event) => {
       const pieces = piecesOf(event);

@@ -4,13 +4,24 @@
 import type { FormatDefinition, SinkDefinition } from '../src/contracts/definition.ts';
 import { cef } from './cef.ts';
 import { ecs } from './ecs.ts';
+import { gelf } from './gelf.ts';
 import { json } from './json.ts';
+import { leef } from './leef.ts';
 import { otel } from './otel.ts';
 import { parquet } from './parquet.ts';
 import { syslog } from './syslog.ts';
 
 /** Every format, in the order of the reference. */
-export const formats: readonly FormatDefinition[] = [json, syslog, cef, ecs, otel, parquet];
+export const formats: readonly FormatDefinition[] = [
+  json,
+  syslog,
+  cef,
+  leef,
+  ecs,
+  gelf,
+  otel,
+  parquet,
+];
 
 /** Types of the formats that a sink can carry: its usual one, then the others by name. */
 export function formatsOf({

@@ -9,6 +9,7 @@ import { cefFields, cefWriter } from './cef.ts';
 import { ecsEvent, ecsFormatFields } from './ecs.ts';
 import { jsonFields, rawText, withRawData } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';
+import { leefFields, leefWriter } from './leef.ts';
 import { sentence } from './sentence.ts';
 import { shortEcs, shortOcsf, shortOriginal } from './short-json.ts';
 import { cutToBytes, oneLine } from './text.ts';
@@ -16,15 +17,19 @@ import { cutToBytes, oneLine } from './text.ts';
 /** `message: cef`, or `message: { type: cef, … }` with that format's own settings. */
 export const messageField = z.union(
   [
-    z.enum(['json', 'ecs', 'cef', 'text', 'original']),
+    z.enum(['json', 'ecs', 'cef', 'leef', 'text', 'original']),
     z.discriminatedUnion('type', [
       z.strictObject({ type: z.literal('json'), ...jsonFields }),
       z.strictObject({ type: z.literal('ecs'), ...ecsFormatFields }),
       z.strictObject({ type: z.literal('cef'), ...cefFields }),
+      z.strictObject({ type: z.literal('leef'), ...leefFields }),
       z.strictObject({ type: z.literal('text') }),
     ]),
   ],
-  { error: 'expected json, ecs, cef, text, original, or { type: json | ecs | cef | text, … }' },
+  {
+    error:
+      'expected json, ecs, cef, leef, text, original, or { type: json | ecs | cef | leef | text, … }',
+  },
 );
 
 /** What `messageField` gives once parsed. */
@@ -58,8 +63,9 @@ export function messageWriter(choice: MessageChoice): MessageWriter {
         write: (event) => visibleJson(jsonText(ecsEvent(event, chosen.raw_data))),
         shorten: (event, _full, bytesMax) => shortEcs(event, bytesMax),
       };
-    case 'cef': {
-      const writer = cefWriter(chosen);
+    case 'cef':
+    case 'leef': {
+      const writer = chosen.type === 'cef' ? cefWriter(chosen) : leefWriter(chosen);
       return {
         tagged: true,
         write: writer.write,
@@ -81,6 +87,8 @@ function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoic
       return { type: 'json', schema: 'original', raw_data: false };
     case 'cef':
       return { type: 'cef', ...z.object(cefFields).parse({}) };
+    case 'leef':
+      return { type: 'leef', ...z.object(leefFields).parse({}) };
     case 'text':
       return { type: 'text' };
   }

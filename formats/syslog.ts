@@ -37,7 +37,7 @@ const syslogFields = {
   message: messageField
     .default('json')
     .describe(
-      'what the line carries: `json`, `ecs`, `cef`, `text`, `original`, or `{ type: cef, … }`',
+      'what the line carries: `json`, `ecs`, `cef`, `leef`, `text`, `original`, or `{ type: cef, … }`',
     ),
   facility: z.enum(facilities).default('local0').describe('syslog facility by name'),
   app_name: asciiName(48).default('sluice').describe('APP-NAME; in RFC 3164 the tag'),

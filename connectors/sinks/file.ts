@@ -43,7 +43,7 @@ export const fileSink = defineSink({
       .default(true)
       .describe('flush each batch to the disk; without it a power cut may take events'),
   },
-  carries: ['lines', 'json'],
+  carries: ['lines', 'json', 'gelf'],
   usualFormat: 'json',
   sample: {
     to: { what: 'the file to write', usual: './out/events.ndjson' },

@@ -33,7 +33,7 @@ export const httpSink = defineSink({
     tls: tls().describe('TLS of https:// addresses'),
     proxy: proxy(),
   },
-  carries: ['lines', 'json'],
+  carries: ['lines', 'json', 'gelf'],
   usualFormat: 'json',
   sample: {
     to: { what: 'the URL to post to', usual: 'https://ingest.example/events' },

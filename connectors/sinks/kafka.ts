@@ -21,7 +21,7 @@ export const kafkaSink = defineSink({
   type: 'kafka',
   summary: 'Sends events to a Kafka topic; with exactly_once each event stands there once.',
   fields,
-  carries: ['lines', 'json', 'otlp'],
+  carries: ['lines', 'json', 'gelf', 'otlp'],
   usualFormat: 'json',
   sample: {
     to: { what: 'brokers and topic', usual: 'kafka-1.example:9092/security-events' },

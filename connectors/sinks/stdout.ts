@@ -19,7 +19,7 @@ export const stdoutSink = defineSink({
   type: 'stdout',
   summary: 'Writes events as lines to standard output.',
   fields: {},
-  carries: ['lines', 'json'],
+  carries: ['lines', 'json', 'gelf'],
   usualFormat: 'json',
   sample: { name: 'screen', to: null, lines: () => ['format: json'] },
   inFlightMax: 1,

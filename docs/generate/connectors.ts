@@ -130,6 +130,7 @@ export function settingsOf(page: Page): string {
 /** What keeps samples the same on every machine, and readable. */
 const sampleSettings: Readonly<Record<string, object>> = {
   syslog: { hostname: 'export-1', message: 'cef' },
+  gelf: { host: 'export-1' },
   otel: { encoding: 'json', body: 'json' },
 };
 

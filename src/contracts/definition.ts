@@ -22,7 +22,7 @@ export interface FormatChoice {
 }
 
 /** What encoded events are made of: lines of text, one JSON object a line, OTLP's log records. */
-export type FormatShape = 'lines' | 'json' | 'otlp' | 'rows';
+export type FormatShape = 'lines' | 'json' | 'otlp' | 'rows' | 'gelf';
 
 /** A format as its author writes it. */
 export interface FormatSpec<F extends Fields> {

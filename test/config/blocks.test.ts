@@ -301,7 +301,7 @@ test.each([
   ],
   [
     'siem: { type: syslog, address: "udp://x:1", format: { type: syslog, message: xml } }',
-    '2:80 sinks.siem.format.message: expected one of json, ecs, cef, text, original, found "xml"',
+    '2:80 sinks.siem.format.message: expected one of json, ecs, cef, leef, text, original, found "xml"',
   ],
   [
     'siem: { type: syslog, address: "udp://x:1", format: { type: syslog, message: { type: cef, vendr: x } } }',

@@ -9,7 +9,7 @@ import { formats } from '../../formats/index.ts';
 import type { Event, Uid } from '../../src/contracts/event.ts';
 import { encodeLines } from '../../src/send/encode.ts';
 import { hostileEvent } from '../formats/arbitrary-events.ts';
-import { decodeCef, parse5424 } from '../formats/decoders.ts';
+import { decodeCef, decodeLeef, parse5424, readGelf } from '../formats/decoders.ts';
 import { readEcs } from '../formats/ecs-reader.ts';
 import { documentOf, makeFormat } from '../formats/make-format.ts';
 import { readRequest } from '../formats/otlp-reader.ts';
@@ -33,6 +33,16 @@ const decoders: readonly Decoder[] = [
     name: 'json',
     type: 'json',
     uids: (encoded) => linesOf(encoded).map((line) => JSON.parse(line).metadata.uid),
+  },
+  {
+    name: 'leef',
+    type: 'leef',
+    uids: (encoded) => linesOf(encoded).map((line) => decodeLeef(line).attributes.get('uid')),
+  },
+  {
+    name: 'gelf',
+    type: 'gelf',
+    uids: (encoded) => linesOf(encoded).map((line) => readGelf(line)._uid),
   },
   {
     name: 'ecs',

@@ -1,6 +1,8 @@
 // Independent readers of what the formats write, made from the standards' texts and not from the formats: a CEF decoder
-// (ArcSight CEF Implementation Standard, version 27) and a strict RFC 5424 parser. decoders.test.ts holds them against
+// (ArcSight CEF Implementation Standard, version 27), one of LEEF 2.0 (IBM's guide) and a strict RFC 5424 parser. decoders.test.ts holds them against
 // other people's vectors first; only then do they judge sluice's output. Both throw on what the standard forbids.
+
+import { isIP } from 'node:net';
 
 /** A CEF event as a decoder sees it. */
 export interface DecodedCef {
@@ -98,6 +100,68 @@ function unescapeValue(value: string): string {
         throw new Error(`${JSON.stringify(found)} in a value`);
     }
   });
+}
+
+/** A LEEF event as a decoder sees it. */
+export interface DecodedLeef {
+  readonly vendor: string;
+  readonly product: string;
+  readonly version: string;
+  readonly eventId: string;
+  readonly attributes: ReadonlyMap<string, string>;
+}
+
+const addressKeys = /^(src|dst|identSrc|vSrc)$|(Pre|Post)NAT$/;
+const numberKeys = /^(src|dst)(Port|Bytes|Packets)$|NATPort$/;
+
+/** Decodes a LEEF 2.0 event; a pipe ends the header wherever it stands, since the standard escapes nothing. */
+export function decodeLeef(text: string): DecodedLeef {
+  if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) throw new Error('a control character');
+  const [leef, vendor = '', product = '', version = '', eventId = '', delimiter, ...more] =
+    text.split('|');
+  if (leef !== 'LEEF:2.0' || more.length !== 1) throw new Error(`${more.length + 5} pipes`);
+  if (delimiter?.length !== 1) throw new Error(`the delimiter ${delimiter}`);
+  if (eventId === '' || [...eventId].length > 255) throw new Error(`the event id ${eventId}`);
+  const attributes = new Map<string, string>();
+  for (const pair of more.join().split(delimiter)) {
+    const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(pair) ?? [];
+    if (!/^[A-Za-z]\w*$/.test(key)) throw new Error(`key ${JSON.stringify(key)}`);
+    if (attributes.has(key)) throw new Error(`key ${key} twice`);
+    if (addressKeys.test(key) && isIP(value) === 0) throw new Error(`${key} is ${value}`);
+    if (numberKeys.test(key) && !/^\d+$/.test(value)) throw new Error(`${key} is ${value}`);
+    attributes.set(key, value);
+  }
+  if (!/^([1-9]|10)$/.test(attributes.get('sev') ?? ''))
+    throw new Error('no severity from 1 to 10');
+  const time = attributes.get('devTime');
+  if (time !== undefined && !/^(\d{10}|\d{13})$/.test(time)) throw new Error(`devTime ${time}`);
+  return { vendor, product, version, eventId, attributes };
+}
+
+/** Reads a message of GELF 1.1 (Graylog's specification); throws on what that forbids. */
+export function readGelf(text: string): { readonly [name: string]: string | number } {
+  const message = JSON.parse(text);
+  const {
+    version,
+    host,
+    short_message: short,
+    full_message: full,
+    timestamp,
+    level,
+    ...more
+  } = message;
+  if (version !== '1.1' || typeof host !== 'string' || host === '') throw new Error('no head');
+  if (typeof short !== 'string' || short.trim() === '') throw new Error('no short_message');
+  if (full !== undefined && typeof full !== 'string') throw new Error('full_message is no text');
+  if (timestamp !== undefined && typeof timestamp !== 'number')
+    throw new Error('timestamp is no number');
+  if (!Number.isInteger(level) || level < 0 || level > 7) throw new Error(`level ${level}`);
+  for (const [name, value] of Object.entries(more)) {
+    if (!/^_[\w.-]+$/.test(name) || name === '_id') throw new Error(`the field ${name}`);
+    if (typeof value !== 'string' && typeof value !== 'number')
+      throw new Error(`${name} is ${value}`);
+  }
+  return message;
 }
 
 /** A syslog line of RFC 5424; NILVALUEs are null. */

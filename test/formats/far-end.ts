@@ -11,7 +11,7 @@ import type { Event, PageContext, RecordKind } from '../../src/contracts/event.t
 import { isObject, type Json } from '../../src/contracts/json.ts';
 import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
 import { carriedValue } from './carried.ts';
-import { decodeCef, parse5424 } from './decoders.ts';
+import { decodeCef, decodeLeef, parse5424, readGelf } from './decoders.ts';
 import { readEcs } from './ecs-reader.ts';
 import { makeFormat } from './make-format.ts';
 import { readRequest } from './otlp-reader.ts';
@@ -125,6 +125,16 @@ function read(written: Buffer, { format, settings }: Way): Texts {
   switch (format) {
     case 'cef':
       return readCef(text);
+    case 'gelf': {
+      const { _sluice_rest: rest = '{}', ...fields } = readGelf(text);
+      return {
+        standard: new Set(valuesOf(fields)),
+        own: none,
+        rest: new Set(valuesOf(JSON.parse(String(rest)))),
+      };
+    }
+    case 'leef':
+      return readLeef(text);
     case 'syslog': {
       const message = parse5424(text).message ?? '';
       return settings?.message === 'cef' ? readCef(message) : readJson(JSON.parse(message));
@@ -151,6 +161,18 @@ function readCef(text: string): Texts {
   const own = new Set<string>();
   let rest = none;
   for (const [key, value] of extension) {
+    if (key === 'sluiceUnmapped') rest = new Set(valuesOf(parsed(value)));
+    else (key.startsWith('sluice') ? own : standard).add(carried(value));
+  }
+  return { standard, own, rest };
+}
+
+function readLeef(text: string): Texts {
+  const { attributes, eventId } = decodeLeef(text);
+  const standard = new Set([carried(eventId)]);
+  const own = new Set<string>();
+  let rest = none;
+  for (const [key, value] of attributes) {
     if (key === 'sluiceUnmapped') rest = new Set(valuesOf(parsed(value)));
     else (key.startsWith('sluice') ? own : standard).add(carried(value));
   }

@@ -6,12 +6,20 @@ import { describe, expect, test } from 'vitest';
 import type { Event } from '../../src/contracts/event.ts';
 import { anEvent } from '../support/an-event.ts';
 import { hostileEvent, weirdEvent } from './arbitrary-events.ts';
-import { decodeCef, parse5424 } from './decoders.ts';
+import { decodeCef, decodeLeef, parse5424 } from './decoders.ts';
 import { makeFormat, textEncoder } from './make-format.ts';
 
 const named = { hostname: 'gw-1', app_name: 'sluice' };
 const sdId = 'sluice@32473';
-const messages = ['json', 'ecs', 'cef', 'text', 'original', { type: 'json', raw_data: true }];
+const messages = [
+  'json',
+  'ecs',
+  'cef',
+  'leef',
+  'text',
+  'original',
+  { type: 'json', raw_data: true },
+];
 
 /** An event whose JSON, CEF, sentence and record are all far longer than a line may be. */
 function aLongEvent(unit: string): Event {
@@ -191,6 +199,7 @@ describe.each(messages)('syslog with message %j', (message) => {
         /is_truncated":true|sluice_truncated|sluiceTruncated=true|\[truncated\]/,
       );
       if (message === 'cef') expect(decodeCef(text).extension.get('cs6')).toBe(event.uid);
+      else if (message === 'leef') expect(decodeLeef(text).attributes.get('uid')).toBe(event.uid);
       else if (message !== 'text') expect(JSON.parse(text)).toBeTypeOf('object');
     },
   );
