@@ -34,8 +34,9 @@ describe('what init writes', () => {
       const { config, text } = await written({ unified, sink });
       const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
       const secrets = Object.fromEntries(names);
-      for (const [, file = ''] of text.matchAll(/\$\{file:([^}]+)\}/g))
-        writeFileSync(join(dirname(config), file), 'x');
+      const key = join(dirname(config), 'key');
+      writeFileSync(key, 'x');
+      writeFileSync(config, text.replaceAll(/\$\{file:[^}]+\}/g, `\${file:${key}}`));
 
       const { code, out } = await heard((means) => check.run({ config }, means), secrets);
 
