@@ -1,9 +1,10 @@
 // What `npm start` runs: the sandbox as upstream, its events on the screen, one readable line each,
-// and whole in a file. It is the ordinary journey with an ordinary config (config/quickstart.yaml).
-// Port and birth of the sandbox are kept beside the state, so that a second start meets the same
-// upstream as it has grown since, resumes, and repeats nothing.
+// whole in a file, and as they came in an archive whose key is made at the first start. It is the
+// ordinary journey with an ordinary config (config/quickstart.yaml). Port and birth of the sandbox
+// are kept beside the state, so that a second start meets the same upstream as it has grown since,
+// resumes, and repeats nothing.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
@@ -25,6 +26,7 @@ import { watching } from '../watch/live.ts';
 import { openLog } from '../watch/log.ts';
 import { readState } from '../watch/state.ts';
 import type { StatusServer } from '../watch/status-server.ts';
+import { makeKey, publicKeyOf } from './archive/keys.ts';
 import { started } from './sandbox.ts';
 import { defineCommand, logLevelOption } from './shared/command.ts';
 
@@ -32,6 +34,12 @@ const configFile = fileURLToPath(new URL('../../config/quickstart.yaml', import.
 
 const world = z.strictObject({ port: z.int(), epochMs: z.int() });
 type World = z.infer<typeof world>;
+
+/** As config/quickstart.yaml has them, in the working directory. */
+const outDir = 'out';
+const archiveDir = `${outDir}/archive`;
+const keyFile = `${outDir}/archive.key`;
+const publicKeyFile = `${outDir}/archive.vkey`;
 
 /** Few enough to be read on a screen, many enough for several pages. */
 const eventsAtStart = 200;
@@ -61,6 +69,9 @@ export const quickstart = defineCommand({
       for (const line of welcome(config, journey, sandbox)) tell(line);
       const page = await openPage({ config, plan }, journey, tools);
       tell(`the journey on a page: ${page.url}`);
+      tell(
+        `prove that nothing is missing: npx sluice archive verify ${archiveDir} --key ${publicKeyFile}`,
+      );
       tell('your own config, from a few questions: npx sluice init');
       const progress = tellProgress(journey, { tools, tell, dir, stop: shutdown.stop });
       await journey.pipeline.run(shutdown.stop, config.shutdown.timeoutMs);
@@ -89,6 +100,7 @@ const placeholder: Environment = {
   SANDBOX_SERVICES_URL: 'http://127.0.0.1:1',
   SANDBOX_CLIENT_ID: 'none',
   SANDBOX_CLIENT_SECRET: 'none',
+  SANDBOX_ARCHIVE_KEY: 'none',
 };
 
 function environmentOf({ unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox): Environment {
@@ -97,7 +109,19 @@ function environmentOf({ unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox
     SANDBOX_SERVICES_URL: servicesBaseUrl,
     SANDBOX_CLIENT_ID: credentials.clientId,
     SANDBOX_CLIENT_SECRET: credentials.clientSecret,
+    SANDBOX_ARCHIVE_KEY: archiveKey(),
   };
+}
+
+/** The key that signs the archive, made at the first start, with its public key beside it. */
+function archiveKey(): string {
+  if (!existsSync(keyFile)) {
+    mkdirSync(outDir, { recursive: true });
+    makeKey(keyFile, 'sandbox');
+  }
+  const key = readFileSync(keyFile, 'utf8');
+  writeFileSync(publicKeyFile, `${publicKeyOf(key)}\n`);
+  return key;
 }
 
 /** The same upstream as last time, or a new one, remembered for the next time. */
@@ -146,9 +170,11 @@ function screenReadable(plan: WholePlan): WholePlan {
 }
 
 function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonly string[] {
-  const delivered = Object.keys(config.sinks).map((name) => before.sinks.get(name)?.position ?? 0);
-  const least = Math.min(...delivered);
-  const held = before.spool.end - least;
+  const held = Math.max(
+    ...Object.keys(config.sinks).map((name) => {
+      return backlog(before.spool, before.sinks.get(name)?.position ?? 0);
+    }),
+  );
   const files = Object.values(config.sinks).flatMap(({ settings }) =>
     typeof settings.path === 'string' ? [settings.path] : [],
   );
@@ -156,7 +182,7 @@ function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonl
     `quickstart: reads the sandbox at ${url}; events come here and to ${files.join(', ')} (Ctrl-C ends it)`,
     before.streams.size === 0
       ? 'first start: everything is read from the beginning'
-      : `resumes: ${least} events already delivered, none of them again${held === 0 ? '' : `; ${held} held are sent first`}`,
+      : `resumes: what was delivered is not told again${held === 0 ? '' : `; ${held} held are sent first`}`,
   ];
 }
 
@@ -185,12 +211,13 @@ async function tellProgress(
 }
 
 function countsOf({ pipeline, spool }: Journey): string {
-  const { end } = spool.gauge;
-  const sinks = pipeline.state.sinks.map(({ name, position }) => {
+  const { streams, sinks } = pipeline.state;
+  const read = streams.reduce((sum, { records }) => sum + records, 0);
+  const delivered = sinks.map(({ name, delivered, position }) => {
     const held = backlog(spool.gauge, position);
-    return `${name} ${position}${held === 0 ? '' : ` (${held} held)`}`;
+    return `${name} ${delivered}${held === 0 ? '' : ` (${held} held)`}`;
   });
-  return `events read ${end}; delivered: ${sinks.join(', ')}`;
+  return `records read ${read}; delivered: ${delivered.join(', ')}`;
 }
 
 /** The latest checkpoint of each source: that they move is what makes a restart cheap. */

@@ -22,6 +22,7 @@ const env = {
   SANDBOX_SERVICES_URL: 'http://127.0.0.1:8080',
   SANDBOX_CLIENT_ID: 'sandbox-client',
   SANDBOX_CLIENT_SECRET: 'sandbox-secret',
+  SANDBOX_ARCHIVE_KEY: 'none',
   ...Object.fromEntries(
     ['EDGE_ID', 'EDGE_SECRET', 'EDGE_API_KEY', 'OPS_ID', 'OPS_SECRET', 'HOOK_SECRET'].map(
       (name) => [name, name],
@@ -78,7 +79,7 @@ test('config/quickstart.yaml is about what its sandbox serves', () => {
   const { sources, sinks, upstreams } = readExample('quickstart.yaml');
 
   expect(Object.keys(sources)).toEqual(['audit', 'web_logs', 'firewall']);
-  expect(Object.keys(sinks)).toEqual(['screen', 'disk']);
+  expect(Object.keys(sinks)).toEqual(['screen', 'disk', 'vault']);
   expect(upstreams.ops?.companies).toEqual(['c-1', 'c-2']);
 });
 

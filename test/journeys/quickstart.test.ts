@@ -3,10 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type RunningSluice, startSluice } from '../support/cli.ts';
+import { type RunningSluice, runSluice, startSluice } from '../support/cli.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
-test('quickstart shows events, keeps them in a file, and resumes without repeating any', async () => {
+test('quickstart shows events, keeps them in a file and in an archive, and resumes without repeating any', async () => {
   const cwd = tempDir();
   const file = join(cwd, 'out', 'quickstart.ndjson');
 
@@ -15,13 +15,14 @@ test('quickstart shows events, keeps them in a file, and resumes without repeati
   const told = await first.waitForLine('the journey on a page: ');
   const [page = ''] = /http:\S+?(?=\u001b|$)/.exec(told) ?? [];
   expect(await (await fetch(`${page}/status.json`)).json()).toMatchObject({ streams_total: 7 });
+  const proof = await first.waitForLine('prove that nothing is missing: npx sluice ');
   await first.waitForLine('npx sluice init');
   await first.waitForLine('checkpoints: ');
   const afterFirst = await first.kill('SIGINT');
-  const shownFirst = first.stdout.length;
+  const shownFirst = first.stdout.filter(isOfUpstream).length;
   const uidsFirst = uidsIn(file);
   const second = startSluice(['quickstart'], { cwd });
-  await second.waitForLine(`resumes: ${uidsFirst.length} events already delivered`);
+  await second.waitForLine('resumes: what was delivered is not told again');
   await waitUntil(() => uidsIn(file).length > uidsFirst.length, { what: 'new events' });
   const afterSecond = await second.kill('SIGINT');
 
@@ -29,9 +30,12 @@ test('quickstart shows events, keeps them in a file, and resumes without repeati
   expect([afterFirst.exitCode, afterSecond.exitCode]).toEqual([0, 0]);
   expect(uidsFirst.length).toBeGreaterThan(200);
   expect(shownFirst).toBe(uidsFirst.length);
-  expect(shownFirst + second.stdout.length).toBe(uids.length);
+  expect(shownFirst + second.stdout.filter(isOfUpstream).length).toBe(uids.length);
   expect(new Set(uids).size).toBe(uids.length);
   expect(first.stdout.filter((line) => !isReadable(line))).toEqual([]);
+  const [, command = ''] = /npx sluice ([^\u001b]+)/.exec(proof) ?? [];
+  const verified = await runSluice(command.trim().split(' '), { cwd });
+  expect([verified.exitCode, verified.stdout]).toEqual([0, expect.stringContaining('whole')]);
 });
 
 test('a quickstart that runs already is named, and stays', async () => {
@@ -47,10 +51,18 @@ test('a quickstart that runs already is named, and stays', async () => {
   expect(first.running).toBe(true);
 });
 
+/** Of what upstream sent: what the archive tells last at a stop is there for the next start. */
 function uidsIn(file: string): readonly string[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line).metadata.uid);
+  return lines
+    .map((line) => JSON.parse(line).metadata)
+    .filter(({ log_name: log }) => log !== 'sluice')
+    .map(({ uid }) => uid);
+}
+
+function isOfUpstream(line: string): boolean {
+  return !line.includes('archive.checkpoint');
 }
 
 /** Date, severity, stream, and who did what, on one line of moderate length without control characters. */

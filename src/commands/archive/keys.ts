@@ -13,7 +13,7 @@ import { rotateKeys } from './rotate.ts';
 const seedBytes = 32;
 const fileMode = 0o600;
 
-const makeKey = defineCommand({
+const newKey = defineCommand({
   name: 'new',
   about: 'make a signing key and print its public key, by which the archive is verified',
   arguments: { file: { about: 'where to write it; a file that is there stays as it is' } },
@@ -25,10 +25,9 @@ const makeKey = defineCommand({
     },
   },
   async run({ file, origin }, { out, err }) {
-    const text = asUsage('--origin', () => signingKeyText(origin, randomBytes(seedBytes)));
-    writeKey(file, `${text}\n`);
+    const vkey = makeKey(file, origin);
     err(`wrote ${file}: keep a copy where the archive is not; without it nothing more is signed`);
-    out(parseSigningKey(text).verifier.vkey);
+    out(vkey);
     return 0;
   },
 });
@@ -47,8 +46,20 @@ const showKey = defineCommand({
 export const keys: CommandGroup = {
   name: 'keys',
   about: 'make, show and replace the key that signs an archive',
-  commands: [makeKey, showKey, rotateKeys],
+  commands: [newKey, showKey, rotateKeys],
 };
+
+/** Makes the signing key of a log and writes it to a file that is not there yet; its public key. */
+export function makeKey(file: string, origin: string): string {
+  const text = asUsage('--origin', () => signingKeyText(origin, randomBytes(seedBytes)));
+  writeKey(file, `${text}\n`);
+  return publicKeyOf(text);
+}
+
+/** The public key of a signing key's text. */
+export function publicKeyOf(text: string): string {
+  return parseSigningKey(text).verifier.vkey;
+}
 
 /** Durable when it returns: what it has signed can be signed by no other. */
 function writeKey(path: string, text: string): void {
