@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { OcsfEvent } from '../../src/contracts/event.ts';
+import { readParquet } from '../../src/parquet/read.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { objectBytes } from '../parquet/object-bytes.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { type ReceivedRequest, startHttpReceiver } from '../support/http-receiver.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
@@ -22,7 +25,7 @@ beforeAll(async () => {
 
 const firstEvents = 300;
 
-async function aJourney(compress: 'gzip' | 'zstd') {
+async function aJourney(how: 'gzip' | 'zstd' | 'parquet') {
   const dir = tempDir();
   const bucket = await server.bucket();
   const sandbox = await startSandbox({
@@ -54,7 +57,7 @@ sinks:
     prefix: sluice
     endpoint: "${front.url}"
     credentials: { access_key_id: ${id}, secret_access_key: ${secret} }
-    compress: ${compress}
+    ${how === 'parquet' ? 'format: parquet' : `compress: ${how}`}
     rotate: { bytes: 30KiB, every: 200ms }
     batch: { events: 10, wait: 10ms }
     retry: { min: 50ms, max: 1s }
@@ -71,17 +74,25 @@ sinks:
     objects: () => server.objects(bucket),
     /** Those of upstream's records, and none of what sluice tells itself. */
     async uids(): Promise<readonly string[]> {
-      const bodies = [...(await server.objects(bucket)).values()].map(({ body }) => body);
-      const unpacked = bodies.map((body) =>
-        compress === 'gzip' ? gunzipSync(body) : zstdDecompressSync(body),
-      );
-      return unpacked
-        .flatMap((text) => text.toString().split('\n').slice(0, -1))
-        .map((line) => JSON.parse(line).metadata)
+      const objects = [...(await server.objects(bucket))];
+      const events = await Promise.all(objects.map(([object, { body }]) => eventsIn(object, body)));
+      return events
+        .flat()
+        .map(({ metadata }) => metadata)
         .filter(({ log_name: log }) => log !== 'sluice')
-        .map(({ uid }) => uid as string);
+        .map(({ uid }) => uid);
     },
   };
+}
+
+async function eventsIn(object: string, body: Buffer): Promise<readonly OcsfEvent[]> {
+  if (object.endsWith('.parquet')) return await readParquet(objectBytes(body));
+  const text = object.endsWith('.gz') ? gunzipSync(body) : zstdDecompressSync(body);
+  return text
+    .toString()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
 }
 
 /** What a request is for. */
@@ -113,48 +124,61 @@ const kills: readonly (readonly [step: ReturnType<typeof stepOf>, nth: number, M
   ['write', 5, 'unanswered'],
 ];
 
+/** A cut of tables has several objects, of which the last says that it is whole. */
+const killsBetweenTables: typeof kills = [
+  ['write', 1, 'unanswered'],
+  ['write', 2, 'late'],
+  ['write', 1, 'late'],
+  ['write', 2, 'unanswered'],
+  ['write', 3, 'before'],
+  ['write', 4, 'late'],
+];
+
 describe(`s3 sink at ${name}`, () => {
-  test('a program killed at each step has each event in exactly one object', async () => {
-    const journey = await aJourney('zstd');
-    let events = firstEvents;
-    let late: (() => Promise<unknown>) | null = null;
-    const passOn = async (request: ReceivedRequest) => {
-      // What was in the network when its process died arrives when the next one has looked.
-      if (stepOf(request) === 'write') await late?.();
-      if (stepOf(request) === 'write') late = null;
-      return await askedOf(server.endpoint, request);
-    };
-    for (const [step, nth, moment] of kills) {
-      const reached = Promise.withResolvers<void>();
-      const killed = Promise.withResolvers<void>();
-      let seen = 0;
-      journey.front.answer(async (request) => {
-        if (stepOf(request) === step) seen += 1;
-        if (seen !== nth || stepOf(request) !== step) return await passOn(request);
-        const isLost = moment === 'before' || moment === 'late';
-        const answer = isLost ? null : await passOn(request);
-        if (moment === 'late') late = () => askedOf(server.endpoint, request);
-        reached.resolve();
-        if (moment !== 'after') await killed.promise;
-        return answer ?? { answer: 'reset' };
-      });
-      const sluice = journey.start();
-      await Promise.race([reached.promise, delay(20_000)]);
-      if (moment === 'after') await delay(nth * 2);
-      await sluice.kill('SIGKILL');
-      killed.resolve();
-      expect(seen).toBeGreaterThanOrEqual(nth);
-      journey.grow(100);
-      events += 100;
-    }
-    journey.front.answer(passOn);
+  test.each(['zstd', 'parquet'] as const)(
+    'a program killed at each step has each event in exactly one object (%s)',
+    async (how) => {
+      const journey = await aJourney(how);
+      let events = firstEvents;
+      let late: (() => Promise<unknown>) | null = null;
+      const passOn = async (request: ReceivedRequest) => {
+        // What was in the network when its process died arrives when the next one has looked.
+        if (stepOf(request) === 'write') await late?.();
+        if (stepOf(request) === 'write') late = null;
+        return await askedOf(server.endpoint, request);
+      };
+      for (const [step, nth, moment] of how === 'zstd' ? kills : killsBetweenTables) {
+        const reached = Promise.withResolvers<void>();
+        const killed = Promise.withResolvers<void>();
+        let seen = 0;
+        journey.front.answer(async (request) => {
+          if (stepOf(request) === step) seen += 1;
+          if (seen !== nth || stepOf(request) !== step) return await passOn(request);
+          const isLost = moment === 'before' || moment === 'late';
+          const answer = isLost ? null : await passOn(request);
+          if (moment === 'late') late = () => askedOf(server.endpoint, request);
+          reached.resolve();
+          if (moment !== 'after') await killed.promise;
+          return answer ?? { answer: 'reset' };
+        });
+        const sluice = journey.start();
+        await Promise.race([reached.promise, delay(20_000)]);
+        if (moment === 'after') await delay(nth * 2);
+        await sluice.kill('SIGKILL');
+        killed.resolve();
+        expect(seen).toBeGreaterThanOrEqual(nth);
+        journey.grow(100);
+        events += 100;
+      }
+      journey.front.answer(passOn);
 
-    const { exitCode, stderr } = await journey.once();
+      const { exitCode, stderr } = await journey.once();
 
-    const uids = await journey.uids();
-    expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('state_older')]);
-    expect([uids.length, new Set(uids).size]).toEqual([events, events]);
-  });
+      const uids = await journey.uids();
+      expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('state_older')]);
+      expect([uids.length, new Set(uids).size]).toEqual([events, events]);
+    },
+  );
 
   test('a state that is put back, or lost, repeats nothing, and is told', async () => {
     const { state, copy, once, grow, uids, objects } = await aJourney('gzip');

@@ -10,7 +10,7 @@ import type { Json } from '../../../src/contracts/json.ts';
 import type { Place } from '../../../src/contracts/numbering.ts';
 import type { ObjectFacts } from '../../../src/objects/store.ts';
 
-/** A part of a cut as one object; most cuts have one part. */
+/** An object of a cut. The last has the cut's name; tables stand before it. */
 export interface Part {
   readonly name: string;
   readonly body: readonly Uint8Array[];
@@ -66,12 +66,11 @@ export function stemIn(name: string): string | null {
 }
 
 /** What is told of a part beside its bytes. */
-export function metadataOf(part: Part, place: Place, parts: number): Record<string, string> {
+export function metadataOf(part: Part, place: Place): Record<string, string> {
   return {
     'sluice-spool': place.spool,
     'sluice-epoch': String(place.epoch),
     'sluice-next': String(place.next),
-    'sluice-parts': String(parts),
     'sluice-events': String(part.events),
     'sluice-uids': digestOf(part.uids),
   };
@@ -86,7 +85,6 @@ const metadataShape = z.object({
   'sluice-spool': z.string(),
   'sluice-epoch': z.coerce.number(),
   'sluice-next': z.coerce.number().int(),
-  'sluice-parts': z.coerce.number().int(),
   'sluice-events': z.coerce.number().int().nonnegative(),
   'sluice-uids': z.string(),
 });
@@ -96,8 +94,6 @@ export interface Written {
   readonly name: string;
   readonly bytes: number;
   readonly place: Place;
-  /** How many objects have its cut's name; those without are written before them. */
-  readonly parts: number;
   readonly events: number;
   readonly uidsDigest: string;
 }
@@ -114,7 +110,6 @@ export function writtenOf(name: string, facts: ObjectFacts | null): Written | nu
       epoch: data['sluice-epoch'],
       next: data['sluice-next'],
     },
-    parts: data['sluice-parts'],
     events: data['sluice-events'],
     uidsDigest: data['sluice-uids'],
   };

@@ -23,7 +23,6 @@ import {
   metadataOf,
   type Part,
   readMark,
-  stemIn,
   stemOf,
   writtenOf,
 } from './cut.ts';
@@ -207,20 +206,19 @@ export class ObjectWriter {
     const cut: Cut = { ...collected.cut, end: collected.end };
     collected.parts ??= await collected.body.finish(cut);
     await opening.remember({ after: this.#after, cut } satisfies Mark);
-    const listed = collected.parts.filter(({ name }) => stemIn(name) !== null).length;
-    for (const part of collected.parts) await this.#create(part, cut, listed);
+    for (const part of collected.parts) await this.#create(part, cut);
     this.#reach = { ...this.#reach, position: Math.max(this.#reach.position, cut.end) };
     // What the state did not know of is found again by the process after this one.
     if (this.#known.size === 0) this.#after = collected.parts.at(-1)?.name ?? this.#after;
     for (const tell of collected.waiting.splice(0)) tell(delivered);
   }
 
-  async #create(part: Part, { stem, end }: Cut, parts: number): Promise<void> {
+  async #create(part: Part, { stem, end }: Cut): Promise<void> {
     const { store, opening } = this.#settings;
     const { spool } = opening.numbering;
     const place = { spool, epoch: Number(stem.slice(0, stem.indexOf('-'))), next: end };
     const { contentType } = part;
-    const about = { contentType, metadata: metadataOf(part, place, parts) };
+    const about = { contentType, metadata: metadataOf(part, place) };
     if ((await store.create(part.name, part.body, about)) === 'created') return;
     const there = writtenOf(part.name, await store.facts(part.name));
     if (there?.uidsDigest === digestOf(part.uids)) return;

@@ -1,7 +1,7 @@
 // What stands in the bucket when the sink is opened, and what of it this state knows: its last cut
 // may have been written whole, in part or not at all, and a state that was put back from a copy, or
-// lost, knows nothing of the newest objects. What must stay true: a cut counts only where all its
-// objects are there.
+// lost, knows nothing of the newest objects. What must stay true: a cut counts only where the object
+// of its own name is there, which is written last.
 
 import type { Numbering, Reach } from '../../../src/contracts/numbering.ts';
 import { reachOf } from '../../../src/contracts/numbering.ts';
@@ -33,9 +33,9 @@ export async function lookAtBucket(
   { numbering, after }: { readonly numbering: Numbering; readonly after: string },
 ): Promise<Standing> {
   const found = await newestObjects(store, after);
-  const reaches = wholeCuts(found).map(({ place }) => reachOf(place, numbering));
+  const reaches = found.map(({ place }) => reachOf(place, numbering));
   const known = new Set<string>();
-  if (found.some(({ place }) => reachOf(place, numbering).ahead)) {
+  if (reaches.some(({ ahead }) => ahead)) {
     // Such a state may have forgotten any record, and so reads it again.
     const all = after === '' ? found : await newestObjects(store, '');
     for (const one of all.toReversed()) {
@@ -66,18 +66,10 @@ async function newestObjects(store: CutStore, after: string): Promise<readonly W
   return found.filter((one) => one !== null);
 }
 
-/** The last object of each cut of which all are there. */
-function wholeCuts(found: readonly Written[]): readonly Written[] {
-  const cuts = Map.groupBy(found, ({ name }) => stemIn(name));
-  return Array.from(cuts.values()).flatMap((parts) => {
-    const last = parts.at(-1);
-    return last !== undefined && parts.length >= last.parts ? [last] : [];
-  });
-}
-
 async function uidsOf(store: CutStore, { name, bytes, events }: Written): Promise<string[]> {
   const method = name.endsWith('.zst') ? 'zstd' : 'gzip';
   const length = uidListBytes(events, method);
+  if (length > bytes) return [];
   const list = await store.read(name, { from: bytes - length, length });
   return list?.body.length === length ? uidsInList(list.body, events, method) : [];
 }
