@@ -108,8 +108,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
     what: 'a field that is new everywhere is a change of each entity',
-    from: 'length >= driftMin && length > half ? [field] : []',
-    to: 'length >= driftMin && length > half && false ? [field] : []',
+    from: '(times >= least ? [field] : [])',
+    to: '(times > least * 1_000 ? [field] : [])',
   },
   {
     ...{ of: 'collection', file: `${collection}/generation.ts` },

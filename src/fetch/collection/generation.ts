@@ -11,7 +11,7 @@ import type { Clock, Log } from '../../contracts/tools.ts';
 import type { Finding } from '../own-pages.ts';
 import { contentHash } from './canonical.ts';
 import { type Entity, keyParts } from './entities.ts';
-import { absenceRule, compare, type Difference, driftedFields } from './judge.ts';
+import { absenceRule, compare, type Difference, FieldTally } from './judge.ts';
 import type { KnownEntities } from './known.ts';
 import type { EntityTaker } from './listed.ts';
 import type { Reading } from './reader.ts';
@@ -60,6 +60,7 @@ export class Generation implements EntityTaker {
   /** How many changes and conditions were committed. */
   committed = 0;
   #differences = new Map<string, Difference>();
+  readonly #fields = new FieldTally();
   #flaps = 0;
 
   constructor(means: GenerationMeans, start: GenerationStart) {
@@ -121,6 +122,8 @@ export class Generation implements EntityTaker {
       this.changes.push({ change: 'created', key, state, place, after: text });
     }
     const isSure = rules.confirmAfterMs === 0;
+    // Where the form changed while it was read, some are confirmed before the others are.
+    for (const one of [...compared.confirmed, ...compared.unconfirmed]) this.#fields.note(one);
     const sure = [...compared.confirmed, ...(isSure ? compared.unconfirmed : [])];
     for (const difference of sure) this.#differences.set(difference.entity.key, difference);
     if (!isSure) this.#await(compared.unconfirmed, now);
@@ -215,7 +218,7 @@ export class Generation implements EntityTaker {
     const { reading: rules, stream, clock } = this.#means;
     const there = new Map(this.known.kinds);
     for (const { kind } of gone.map(keyParts)) there.set(kind, (there.get(kind) ?? 0) - 1);
-    const drifted = driftedFields(there, differences);
+    const drifted = this.#fields.drifted(there);
     let rebased = 0;
     for (const { entity, before, hash } of differences) {
       const fields = drifted.get(entity.kind);

@@ -106,26 +106,45 @@ export function absenceRule(
 /** Fewer entities than this with the same new field are changes of their own. */
 const driftMin = 3;
 
-/**
- * Fields that appeared on more than half of a kind's entities at once: the server's form has
- * changed, not they. Where there are such, those that have gone from as many are of the old form: a
- * field that was renamed. `kinds`: how many entities of each kind are there.
- */
-export function driftedFields(
-  kinds: ReadonlyMap<string, number>,
-  differences: readonly Difference[],
-): ReadonlyMap<string, ReadonlySet<string>> {
-  const drifted = new Map<string, ReadonlySet<string>>();
-  for (const [kind, those] of Map.groupBy(differences, ({ entity }) => entity.kind)) {
-    const half = (kinds.get(kind) ?? 0) / 2;
-    const common = (fieldsOf: (difference: Difference) => readonly string[]) =>
-      [...Map.groupBy(those.flatMap(fieldsOf), (field) => field)].flatMap(([field, { length }]) =>
-        length >= driftMin && length > half ? [field] : [],
-      );
-    const added = common(({ entity, before }) => addedFields(before.text, entity.text));
-    if (added.length === 0) continue;
-    const gone = common(({ entity, before }) => addedFields(entity.text, before.text));
-    drifted.set(kind, new Set([...added, ...gone]));
+/** Which fields entities have that they had not, and the other way round, by kind. */
+export class FieldTally {
+  readonly #added = new Map<string, Map<string, number>>();
+  readonly #gone = new Map<string, Map<string, number>>();
+  /** Each counts once, however often a reading shows it. */
+  readonly #keys = new Set<string>();
+
+  /** Counts what differs, whether it is told now or once it is confirmed. */
+  note({ entity: { key, kind, text }, before }: Difference): void {
+    if (this.#keys.has(key)) return;
+    this.#keys.add(key);
+    count(this.#added, kind, addedFields(before.text, text));
+    count(this.#gone, kind, addedFields(text, before.text));
   }
-  return drifted;
+
+  /**
+   * Fields that appeared on more than half of a kind's entities at once: the server's form has
+   * changed, not they. Where there are such, those that have gone from as many are of the old form:
+   * a field that was renamed. `kinds`: how many entities of each kind are there.
+   */
+  drifted(kinds: ReadonlyMap<string, number>): ReadonlyMap<string, ReadonlySet<string>> {
+    const drifted = new Map<string, ReadonlySet<string>>();
+    for (const [kind, added] of this.#added) {
+      const least = Math.max(driftMin, Math.floor((kinds.get(kind) ?? 0) / 2) + 1);
+      const common = (fields: ReadonlyMap<string, number> = new Map()) =>
+        [...fields].flatMap(([field, times]) => (times >= least ? [field] : []));
+      const news = common(added);
+      if (news.length > 0) drifted.set(kind, new Set([...news, ...common(this.#gone.get(kind))]));
+    }
+    return drifted;
+  }
+}
+
+function count(
+  counts: Map<string, Map<string, number>>,
+  kind: string,
+  fields: readonly string[],
+): void {
+  const own = counts.get(kind) ?? new Map<string, number>();
+  counts.set(kind, own);
+  for (const field of fields) own.set(field, (own.get(field) ?? 0) + 1);
 }

@@ -338,6 +338,28 @@ describe('by their ids', () => {
     expect(brief(await collection.changes())).toEqual([`deleted ${id}`]);
   });
 
+  test('a field that is new on all from the middle of a reading on is no change of some', async () => {
+    let left = Number.POSITIVE_INFINITY;
+    const detail = (id: string) => {
+      left -= 1;
+      return okOf(JSON.stringify({ id, content: 1, more: true, ...(left < 0 && { extra: 1 }) }));
+    };
+    const world: World = { listed: things(50), detail };
+    const rules = { detailed: true, confirmAfterMs: 30_000 };
+    const { asks, collection, clock } = await reading(world, rules);
+    await asks();
+    await collection.changes();
+    left = 42;
+
+    for (let time = 0; time < 4; time += 1) {
+      await asks();
+      await clock.advance(minuteMs);
+    }
+
+    expect(await collection.changes()).toEqual([]);
+    expect(new Set(await collection.conditions())).toEqual(new Set(['schema_drift']));
+  });
+
   test('a new one that is denied is told as the list shows it', async () => {
     const world: World = { listed: things(3) };
     const { asks, collection } = await reading(world, { detailed: true });
