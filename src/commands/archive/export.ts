@@ -21,12 +21,12 @@ export const exportCommand = defineCommand({
   },
   more: `The tree and all entries come along, so that everything is proven there as here; an entry tells of a page
 what was asked, how much came and when, and nothing of what stood in it. Bodies come in whole segments.`,
-  async run({ location, from, to, out: directory }, { out }) {
+  async run({ location, from, to, out: directory }, { out, env }) {
     const span = { from: timeTyped('from', from), to: timeTyped('to', to) };
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');
     try {
       const into = openDirectory(directory);
-      const { pages, segments, bytes } = await exportRange(await openArchive(location), {
+      const { pages, segments, bytes } = await exportRange(await openArchive(location, env), {
         ...{ ...span, into },
       });
       out(`${counted(pages, 'page')} in ${counted(segments, 'segment')}, ${sizeText(bytes)}`);

@@ -6,6 +6,7 @@ import { ArchiveReader } from '../../archive/reader.ts';
 import { errorText, UsageError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import type { Means } from '../shared/command.ts';
 
 const shownMax = 120;
 
@@ -22,9 +23,10 @@ export const keyOption = {
   needed: true,
 } as const;
 
-/** The archive at a location. */
-export async function openArchive(location: string): Promise<ArchiveReader> {
-  return new ArchiveReader(await openStore(location));
+/** The archive at a location. Another service than AWS is named as its own tools have it named. */
+export async function openArchive(location: string, env: Means['env']): Promise<ArchiveReader> {
+  const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL;
+  return new ArchiveReader(await openStore(location, { endpoint, region: env.AWS_REGION }));
 }
 
 /** The keys that `--key` gives: each a vkey, or a file with one a line. Throws a UsageError. */

@@ -20,13 +20,13 @@ export const prove = defineCommand({
     uid: { value: 'uid', about: 'the uid of the event that the record became', needed: true },
     record: { value: 'file', about: "write the record's exact bytes there, for check-proof" },
   },
-  async run({ location, uid, record: file }, { out, err }) {
+  async run({ location, uid, record: file }, { out, err, env }) {
     if (!/^[0-9a-f]{64}$/.test(uid)) {
       throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
     }
     let found: ProvenRecord | null;
     try {
-      found = await proveRecord(await openArchive(location), uid);
+      found = await proveRecord(await openArchive(location, env), uid);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `proving a record of ${location}: ${error.message}`, {

@@ -58,7 +58,7 @@ Events on which the filter fails are not shown. They come object by object, and 
       ...(to === undefined ? {} : { to: timeTyped('to', to) }),
     };
     const passes = passesOf(where, span);
-    const reader = await openArchive(location);
+    const reader = await openArchive(location, means.env);
     const show = shower(format, means);
     try {
       const texts = where === undefined ? {} : textsNeeded(where);

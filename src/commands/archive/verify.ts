@@ -35,7 +35,7 @@ export const verify = defineCommand({
   },
   more: `Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
 The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
-  async run({ location, key, since, from, to, json, html, metrics }, { out, err }) {
+  async run({ location, key, since, from, to, json, html, metrics }, { out, err, env }) {
     const options = {
       trusted: keysGiven(key),
       ...(since === undefined ? {} : { since: noteIn(bytesGiven('since', since)) }),
@@ -45,7 +45,10 @@ The tree and the chain of every stream are proven as a whole also where --from o
     const bar = progressBar(process.stderr);
     let report: Report;
     try {
-      report = await verifyArchive(await openArchive(location), { ...options, progress: bar.show });
+      report = await verifyArchive(await openArchive(location, env), {
+        ...options,
+        progress: bar.show,
+      });
     } catch (error) {
       bar.clear();
       if (!(error instanceof ExportError)) throw error;
