@@ -1,8 +1,12 @@
-// The keys of the config that say how a bucket is reached, for every sink that writes to one.
+// How a bucket is reached: the keys of the config that say so, and what the SDK makes of them.
 
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { duration, proxy, type Secret, secret, tls } from '../contracts/settings.ts';
 import type { TlsSettings } from '../contracts/tools.ts';
+
+const connectMsMax = 10_000;
+const requestMsMax = 60_000;
 
 /** `region`, `endpoint`, `credentials`, `timeout`, `tls` and `proxy`. */
 export const bucketKeys = {
@@ -49,6 +53,56 @@ export interface BucketSettings {
   readonly timeout?: number | undefined;
   readonly tls?: TlsSettings | undefined;
   readonly proxy?: Secret | undefined;
+}
+
+/** The same as the SDK's client takes it; it tries nothing again by itself. */
+export function clientConfig({
+  region,
+  endpoint,
+  credentials,
+  timeout,
+  tls,
+  proxy,
+}: BucketSettings) {
+  const address = proxy?.reveal();
+  const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
+  const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
+  const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
+  return {
+    ...(region === undefined && endpoint === undefined ? {} : { region: region ?? 'us-east-1' }),
+    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    ...(credentials === undefined
+      ? {}
+      : {
+          credentials: async () => ({
+            accessKeyId: credentials.access_key_id,
+            secretAccessKey: credentials.secret_access_key.reveal(),
+            ...(credentials.session_token && {
+              sessionToken: credentials.session_token.reveal(),
+            }),
+            // So that they are read again, and those that were renewed are taken up.
+            expiration: new Date(Date.now() + 60_000),
+          }),
+        }),
+    maxAttempts: 1,
+    // Node sends a request that waits for 100 Continue past the proxy, where that is to forward it.
+    ...(proxy !== undefined && { expectContinueHeader: false }),
+    requestChecksumCalculation: 'WHEN_SUPPORTED' as const,
+    requestHandler: {
+      connectionTimeout: connectMsMax,
+      requestTimeout: timeout ?? requestMsMax,
+      throwOnRequestTimeout: true,
+      httpAgent: through,
+      httpsAgent: {
+        ...through,
+        ca: file(tls?.ca_file),
+        cert: file(tls?.cert_file),
+        key: file(tls?.key_file),
+        minVersion: tls?.min_version,
+        servername: tls?.server_name,
+      },
+    },
+  };
 }
 
 /** A bucket's name, as S3 allows it. */

@@ -4,24 +4,17 @@
 // does. What must stay true: each request that writes carries a checksum, which buckets with Object
 // Lock demand; an object above 8 MiB is sent in parts, and comes to be in one step as others do.
 
-import { readFileSync } from 'node:fs';
-import type {
-  CompletedPart,
-  PutObjectCommandInput,
-  S3Client,
-  S3ClientConfig,
-} from '@aws-sdk/client-s3';
+import type { CompletedPart, PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
 import { ExportError, errorText } from '../contracts/errors.ts';
+import { partsOf } from './parts.ts';
 import { bucketFailure, statusOf } from './s3-failure.ts';
-import type { BucketSettings } from './s3-settings.ts';
+import { type BucketSettings, clientConfig } from './s3-settings.ts';
 import { checkedName, type ObjectAbout, type ObjectStore } from './store.ts';
 
 type Sdk = typeof import('@aws-sdk/client-s3');
 
 const partBytes = 8 * 1024 * 1024;
 const partsMax = 10_000;
-const connectMsMax = 10_000;
-const requestMsMax = 60_000;
 
 /** What in the bucket is meant. */
 export interface BucketPlace extends BucketSettings {
@@ -260,55 +253,6 @@ interface Condition {
   readonly IfMatch?: string;
 }
 
-function clientConfig({
-  region,
-  endpoint,
-  credentials,
-  timeout,
-  tls,
-  proxy,
-}: BucketPlace): S3ClientConfig {
-  const address = proxy?.reveal();
-  const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
-  const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
-  const file = (path: string | undefined) => (path === undefined ? undefined : readFileSync(path));
-  return {
-    ...(region === undefined && endpoint === undefined ? {} : { region: region ?? 'us-east-1' }),
-    ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-    ...(credentials === undefined
-      ? {}
-      : {
-          credentials: async () => ({
-            accessKeyId: credentials.access_key_id,
-            secretAccessKey: credentials.secret_access_key.reveal(),
-            ...(credentials.session_token && {
-              sessionToken: credentials.session_token.reveal(),
-            }),
-            // So that they are read again, and those that were renewed are taken up.
-            expiration: new Date(Date.now() + 60_000),
-          }),
-        }),
-    maxAttempts: 1,
-    // Node sends a request that waits for 100 Continue past the proxy, where that is to forward it.
-    ...(proxy !== undefined && { expectContinueHeader: false }),
-    requestChecksumCalculation: 'WHEN_SUPPORTED',
-    requestHandler: {
-      connectionTimeout: connectMsMax,
-      requestTimeout: timeout ?? requestMsMax,
-      throwOnRequestTimeout: true,
-      httpAgent: through,
-      httpsAgent: {
-        ...through,
-        ca: file(tls?.ca_file),
-        cert: file(tls?.cert_file),
-        key: file(tls?.key_file),
-        minVersion: tls?.min_version,
-        servername: tls?.server_name,
-      },
-    },
-  };
-}
-
 function headersOf(about: ObjectAbout | undefined) {
   if (about === undefined) return {};
   const { contentType, contentEncoding, metadata, lock } = about;
@@ -322,25 +266,6 @@ function headersOf(about: ObjectAbout | undefined) {
     }),
     ...(lock?.hold && { ObjectLockLegalHoldStatus: 'ON' as const }),
   };
-}
-
-/** The bytes in pieces of `size`, the last one shorter. */
-function* partsOf(body: readonly Uint8Array[], size: number): Generator<Uint8Array> {
-  let open: Uint8Array[] = [];
-  let room = size;
-  for (const bytes of body) {
-    for (let at = 0; at < bytes.length; ) {
-      const piece = bytes.subarray(at, at + room);
-      open.push(piece);
-      at += piece.length;
-      room -= piece.length;
-      if (room > 0) continue;
-      yield Buffer.concat(open);
-      open = [];
-      room = size;
-    }
-  }
-  if (open.length > 0) yield Buffer.concat(open);
 }
 
 function rangeText({ from, length }: { from: number; length: number }): string {
