@@ -33,7 +33,16 @@ export interface HttpReceiver {
   readonly compression: Compression;
   readonly timeout: number;
   readonly proxy?: Secret | undefined;
+  readonly sign?: Sign | undefined;
 }
+
+/** Adds what says that a request is ours to its headers, over the bytes as they are sent. */
+export type Sign = (request: {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}) => Promise<Readonly<Record<string, string>>>;
 
 /** One body to post, and its headers. The receiver's own headers from the config win. */
 export interface Post {
@@ -92,17 +101,14 @@ export async function postOnce(
   try {
     const body = await compressed(post.body, receiver.compression);
     const headers = revealed(receiver.headers);
+    const plain = {
+      ...post.headers,
+      ...headers,
+      ...(receiver.compression === 'none' ? {} : { 'content-encoding': receiver.compression }),
+    };
+    const signed = await signedHeaders(receiver, 'POST', plain, body);
     const response = await tools.http.request(
-      {
-        method: 'POST',
-        ...requestParts(receiver),
-        headers: {
-          ...post.headers,
-          ...headers,
-          ...(receiver.compression === 'none' ? {} : { 'content-encoding': receiver.compression }),
-        },
-        body,
-      },
+      { method: 'POST', ...requestParts(receiver), headers: signed, body },
       signal,
     );
     if (response.status >= 200 && response.status < 300) {
@@ -121,13 +127,27 @@ export async function getOnce(receiver: HttpReceiver, context: PostContext): Pro
   const { doing, tools, signal } = context;
   try {
     return await tools.http.request(
-      { method: 'GET', ...requestParts(receiver), headers: revealed(receiver.headers) },
+      {
+        method: 'GET',
+        ...requestParts(receiver),
+        headers: await signedHeaders(receiver, 'GET', revealed(receiver.headers)),
+      },
       signal,
     );
   } catch (error) {
     signal.throwIfAborted();
     throw failureMeaning(error, `${doing}: ${new URL(receiver.url).origin}`).cause;
   }
+}
+
+async function signedHeaders(
+  { url, sign }: HttpReceiver,
+  method: 'GET' | 'POST',
+  headers: Readonly<Record<string, string>>,
+  body?: Uint8Array,
+): Promise<Readonly<Record<string, string>>> {
+  if (sign === undefined) return headers;
+  return await sign({ method, url, headers, ...(body !== undefined && { body }) });
 }
 
 function requestParts(

@@ -38,9 +38,19 @@ const fields = {
       api_key: secret().optional().describe('API key, as Elasticsearch encodes it (base64)'),
       username: z.string().min(1).optional().describe('user of HTTP Basic'),
       password: secret().optional().describe('password of HTTP Basic'),
+      sigv4: z
+        .strictObject({
+          region: z.string().min(1).describe('region of the domain or collection'),
+          service: z
+            .enum(['es', 'aoss'])
+            .default('es')
+            .describe('`es`: a domain; `aoss`: a serverless collection'),
+        })
+        .optional()
+        .describe('signs for Amazon OpenSearch Service, with the credential that AWS’s tools find'),
     })
     .optional()
-    .describe('credential: api_key, or username and password'),
+    .describe('credential: api_key, or username and password, or sigv4'),
   index: z
     .string()
     .max(128)

@@ -132,6 +132,8 @@ const circles: readonly string[] = [];
 /** The files that may import a third-party client. */
 const wrappers: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-s3': ['src/objects/s3.ts'],
+  '@aws-sdk/credential-provider-node': ['connectors/sinks/elasticsearch/sigv4.ts'],
+  '@smithy/signature-v4': ['connectors/sinks/elasticsearch/sigv4.ts'],
   undici: ['src/tools/'],
   kafkajs: ['connectors/sinks/kafka/'],
   '@platformatic/kafka': ['connectors/sinks/kafka/'],

@@ -47,6 +47,7 @@ test('config/ holds an example of each use', () => {
       'all-sources.yaml',
       'audit-to-siem.yaml',
       'compliance-archive.yaml',
+      'elastic.yaml',
       'kafka.yaml',
       'otel.yaml',
       'quickstart.yaml',

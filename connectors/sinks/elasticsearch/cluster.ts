@@ -8,6 +8,7 @@ import type { Compression } from '../../shared/compression.ts';
 import type { HttpReceiver } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';
+import { type SigningScope, sigv4 } from './sigv4.ts';
 
 /** The settings that lead to a cluster. */
 export interface ClusterSettings {
@@ -18,6 +19,7 @@ export interface ClusterSettings {
         readonly api_key?: Secret | undefined;
         readonly username?: string | undefined;
         readonly password?: Secret | undefined;
+        readonly sigv4?: SigningScope | undefined;
       }
     | undefined;
   readonly pipeline?: string | undefined;
@@ -31,10 +33,12 @@ export interface ClusterSettings {
 /** What is wrong with the credential; null: nothing. */
 export function authFlaw({ auth }: Pick<ClusterSettings, 'auth'>): string | null {
   if (auth === undefined) return null;
-  const { api_key: key, username, password } = auth;
+  const { api_key: key, username, password, sigv4: scope } = auth;
   const isBasic = username !== undefined && password !== undefined;
-  if (key === undefined ? isBasic : username === undefined && password === undefined) return null;
-  return 'auth needs api_key, or username and password';
+  const isHalf = isBasic === (username === undefined && password === undefined);
+  const given = [key !== undefined, isBasic, scope !== undefined].filter(Boolean);
+  if (given.length === 1 && !isHalf) return null;
+  return 'auth needs api_key, or username and password, or sigv4';
 }
 
 /** Where events are posted to; an answer is as short as it can be. */
@@ -53,11 +57,12 @@ export function receiversOf(settings: ClusterSettings, path: string): readonly H
     timeout: settings.timeout,
     tls: settings.tls,
     proxy: settings.proxy,
+    sign: settings.auth?.sigv4 && sigv4(settings.auth.sigv4),
   }));
 }
 
 function credentialOf({ auth }: ClusterSettings): Readonly<Record<string, Secret>> {
-  if (auth === undefined) return {};
+  if (auth === undefined || auth.sigv4 !== undefined) return {};
   const { api_key: key, username, password } = auth;
   return {
     authorization: new Secret(() => {

@@ -1,6 +1,7 @@
 // The elasticsearch sink: what it sends, and what each kind of answer means. Answers that no cluster gives come from a
 // server that was told to; what a real cluster makes of it is in elasticsearch-cluster.test.ts.
 
+import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { elasticsearchSink } from '../../../connectors/sinks/elasticsearch.ts';
 import { anEvent, type EventWishes } from '../../support/an-event.ts';
@@ -10,6 +11,7 @@ import {
   startHttpReceiver,
 } from '../../support/http-receiver.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
+import { afterThisTest } from '../../support/temp.ts';
 
 const never = new AbortController().signal;
 const reply = (body: unknown, status = 200): HttpAnswer => ({
@@ -262,6 +264,80 @@ describe('elasticsearch takes an answer', () => {
   });
 });
 
+test.each(['none', 'gzip'])(
+  'elasticsearch signs for Amazon’s service what it sends (%s)',
+  async (compression) => {
+    const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'not-a-secret' };
+    Object.assign(process.env, keys);
+    afterThisTest(() => {
+      for (const name of Object.keys(keys)) delete process.env[name];
+    });
+    const { receiver, delivery } = await answered(items({ status: 201 }), 1, {
+      auth: { sigv4: { region: 'eu-west-1' } },
+      pipeline: 'a b*,',
+      compression,
+    });
+
+    const [request] = receiver.requests;
+    const { authorization = '', ...headers } = request?.headers ?? {};
+    const [, scope, names = '', signature] =
+      /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/(\S+), SignedHeaders=(\S+), Signature=(\S+)$/.exec(
+        authorization,
+      ) ?? [];
+    expect(delivery).toEqual({ outcome: 'delivered' });
+    expect(scope).toMatch(/^\d{8}\/eu-west-1\/es\/aws4_request$/);
+    expect(names.split(';')).toEqual(
+      expect.arrayContaining([
+        ...(compression === 'gzip' ? ['content-encoding'] : []),
+        'host',
+        'x-amz-date',
+      ]),
+    );
+    if (compression === 'none') {
+      const hash = createHash('sha256')
+        .update(request?.body ?? '')
+        .digest('hex');
+      expect(headers['x-amz-content-sha256']).toBe(hash);
+    }
+    expect(signature).toBe(
+      signatureOf(
+        { path: request?.path ?? '', headers, names, scope: scope ?? '' },
+        keys.AWS_SECRET_ACCESS_KEY,
+      ),
+    );
+  },
+);
+
+/** The signature by the steps of AWS's documents ("Create a signed AWS API request"). */
+function signatureOf(
+  {
+    path,
+    headers,
+    names,
+    scope,
+  }: { path: string; headers: Readonly<Record<string, string>>; names: string; scope: string },
+  secret: string,
+): string {
+  const { pathname, searchParams } = new URL(path, 'http://x');
+  const encoded = (text: string) =>
+    encodeURIComponent(text).replace(
+      /[!'()*]/g,
+      (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+    );
+  const query = [...searchParams]
+    .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+    .sort();
+  const lines = names.split(';').map((name) => `${name}:${headers[name]?.trim()}\n`);
+  const hash = headers['x-amz-content-sha256'];
+  const canonical = ['POST', pathname, query.join('&'), lines.join(''), names, hash].join('\n');
+  const hmac = (key: string | Buffer, text: string) =>
+    createHmac('sha256', key).update(text).digest();
+  const key = scope.split('/').reduce<string | Buffer>(hmac, `AWS4${secret}`);
+  const summary = createHash('sha256').update(canonical).digest('hex');
+  const text = ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, summary].join('\n');
+  return hmac(key, text).toString('hex');
+}
+
 describe('elasticsearch of several addresses', () => {
   async function twoNodes() {
     const [first, second] = [await startHttpReceiver(), await startHttpReceiver()];
@@ -312,14 +388,20 @@ describe('elasticsearch says', () => {
     expect(elasticsearchSink.advice?.(settings)).toEqual([expect.stringContaining('rolls over')]);
   });
 
-  test.each([{ username: 'a' }, { password: 'p' }, { api_key: 'k', username: 'a' }, {}])(
-    'that %j is no credential',
-    (auth) => {
-      const settings = parseSettings(elasticsearchSink, { url: 'http://e', auth });
+  const region = 'eu-west-1';
+  test.each([
+    { username: 'a' },
+    { password: 'p' },
+    { api_key: 'k', username: 'a' },
+    { sigv4: { region }, api_key: 'k' },
+    { sigv4: { region }, username: 'a' },
+    { username: 'a', password: 'p', api_key: 'k' },
+    {},
+  ])('that %j is no credential', (auth) => {
+    const settings = parseSettings(elasticsearchSink, { url: 'http://e', auth });
 
-      expect(elasticsearchSink.flaw?.(settings)).toMatch(/auth needs/);
-    },
-  );
+    expect(elasticsearchSink.flaw?.(settings)).toMatch(/auth needs/);
+  });
 
   test.each(['Upper-{date}', 'a b', '-x', 'a*', '{day}', '', '../x'])(
     'that %j is no index',

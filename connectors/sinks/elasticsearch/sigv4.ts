@@ -1,0 +1,83 @@
+// Requests signed for Amazon OpenSearch Service (AWS Signature Version 4), by AWS's own libraries:
+// the credential is that of the environment, profile, web identity, container or instance, whichever
+// is first, and is renewed by itself. What must stay true: the bytes that are signed are the bytes
+// that are sent, compressed as they are.
+
+import { createHash, createHmac } from 'node:crypto';
+import { ExportError, errorText } from '../../../src/contracts/errors.ts';
+import type { Sign } from '../../shared/http-post.ts';
+
+/** Where the service is, and which of the two it is. */
+export interface SigningScope {
+  readonly region: string;
+  /** `es`: domains; `aoss`: serverless collections. */
+  readonly service: 'es' | 'aoss';
+}
+
+/** Makes a signer; libraries are loaded and a credential is looked for at the first request. */
+export function sigv4(scope: SigningScope): Sign {
+  let opening: ReturnType<typeof open> | undefined;
+  return async ({ method, url, headers, body }) => {
+    opening ??= open(scope);
+    const signer = await opening;
+    const { hostname, host, pathname, protocol, searchParams } = new URL(url);
+    const signed = await signer.sign({
+      method,
+      protocol,
+      hostname,
+      path: pathname,
+      query: Object.fromEntries(searchParams),
+      headers: { ...headers, host },
+      body,
+    });
+    return signed.headers;
+  };
+}
+
+async function open(scope: SigningScope) {
+  try {
+    const { SignatureV4 } = await import('@smithy/signature-v4');
+    const { defaultProvider } = await import('@aws-sdk/credential-provider-node');
+    return new SignatureV4({ ...scope, credentials: defaultProvider(), sha256: Sha256 });
+  } catch (error) {
+    throw new ExportError('sink_refused', `signing requests: ${errorText(error)}`, {
+      next: 'Install the optional packages beside sluice (npm ci without --omit=optional); nothing was lost.',
+      cause: error,
+    });
+  }
+}
+
+type Bytes = string | ArrayBuffer | ArrayBufferView;
+
+/** SHA-256, or with a secret its HMAC, as the library wants it. */
+class Sha256 {
+  readonly #secret: Buffer | null;
+  #hash;
+
+  constructor(secret?: Bytes) {
+    this.#secret = secret === undefined ? null : bufferOf(secret);
+    this.#hash = this.#begin();
+  }
+
+  update(bytes: Bytes): void {
+    this.#hash.update(bufferOf(bytes));
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest();
+  }
+
+  reset(): void {
+    this.#hash = this.#begin();
+  }
+
+  #begin() {
+    return this.#secret === null ? createHash('sha256') : createHmac('sha256', this.#secret);
+  }
+}
+
+function bufferOf(bytes: Bytes): Buffer {
+  if (typeof bytes === 'string') return Buffer.from(bytes);
+  if (bytes instanceof ArrayBuffer) return Buffer.from(bytes);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
