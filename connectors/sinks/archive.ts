@@ -48,6 +48,12 @@ export const archiveSink = defineSink({
       })
       .optional()
       .describe('writes the events as Parquet as well, below `lake/`; left out: it does not'),
+    keep: z
+      .strictObject({
+        bodies: duration().describe('what upstream sent goes after so long; its proofs stay'),
+      })
+      .optional()
+      .describe('how long what is large is kept; left out: for ever'),
   },
   carries: ['json'],
   usualFormat: 'json',
@@ -87,7 +93,8 @@ export const archiveSink = defineSink({
     const store = await openStore(settings.location, settings);
     const signer = () => signerOf(settings);
     const checkpointEveryMs = everyMs(settings);
-    return new OpenArchive({ store, signer, checkpointEveryMs }, opening);
+    const bodiesMs = settings.keep?.bodies ?? null;
+    return new OpenArchive({ store, signer, checkpointEveryMs, bodiesMs }, opening);
   },
 
   async probe(settings, _tools, signal) {

@@ -111,6 +111,28 @@ const segmentEntry = z.object({
   pages: count,
 });
 
+/** A hold as it is from here on (holds.ts); a later entry of the same id takes its place. */
+const holdEntry = z.object({
+  t: z.literal('hold'),
+  at: time,
+  id: z.string(),
+  from: time.nullable(),
+  to: time.nullable(),
+  reason: z.string(),
+  released_at: time.nullable(),
+});
+
+/** A segment that goes from here on, and when its pages were read, from the first to the last. */
+const prunedEntry = z.object({
+  t: z.literal('pruned'),
+  at: time,
+  object: z.string(),
+  pages: count,
+  first: time,
+  last: time,
+  why: z.enum(['retention', 'asked']),
+});
+
 const anyEntry = z.discriminatedUnion('t', [
   pageEntry,
   startEntry,
@@ -119,6 +141,8 @@ const anyEntry = z.discriminatedUnion('t', [
   keyEntry,
   checkpointEntry,
   segmentEntry,
+  holdEntry,
+  prunedEntry,
 ]);
 
 /** An entry of the log. */

@@ -15,6 +15,17 @@ const headsShape = z.object({
   place: z.tuple([z.int(), z.int()]).nullable(),
   /** The vkey that signs. */
   key: z.string(),
+  /** Holds by their ids, as the log has them. */
+  holds: z
+    .record(
+      z.string(),
+      z.object({
+        from: z.string().nullable(),
+        to: z.string().nullable(),
+        released_at: z.string().nullable(),
+      }),
+    )
+    .default({}),
 });
 
 /** The log's ends; changed in place by `follow`. */
@@ -22,7 +33,7 @@ export type Heads = z.output<typeof headsShape>;
 
 /** Those of a log without entries. */
 export function noHeads(key: string): Heads {
-  return { streams: {}, spool: null, place: null, key };
+  return { streams: {}, spool: null, place: null, key, holds: {} };
 }
 
 /** Takes another entry in. */
@@ -38,6 +49,9 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
       return;
     case 'key':
       heads.key = entry.vkey;
+      return;
+    case 'hold':
+      heads.holds[entry.id] = { from: entry.from, to: entry.to, released_at: entry.released_at };
       return;
     default:
   }

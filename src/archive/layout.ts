@@ -4,6 +4,8 @@
 //   checkpoint                          the newest signed checkpoint, the only evidence that changes
 //   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, for good
 //   segments/YYYY/MM/DD/<index>.zst     bodies of pages; named by the index of the segment's entry
+//   holds/<id>.json                     legal holds, which entries tell of as well
+//   prune.json                          what an operator has asked to go; no evidence of anything
 //   writer                              who writes at present; no evidence of anything
 //
 // What must stay true: an object of evidence is named by what it holds, and is never written anew

@@ -90,6 +90,11 @@ export class Log {
     return this.#tree.root.toString('hex');
   }
 
+  /** Entries under the checkpoint in the store. */
+  get signedSize(): number {
+    return this.#published?.size ?? 0;
+  }
+
   append(entry: Entry): void {
     follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }

@@ -13,9 +13,12 @@ import { segmentPath } from './layout.ts';
 import type { Log, NewObject, Published } from './log.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
 import { type LogSettings, openLog } from './recovery.ts';
+import { Retention, type RetentionSettings } from './retention.ts';
 
 /** How an archive is written. */
-export interface WriterSettings extends Omit<LogSettings, 'spool' | 'staleMs'> {
+export interface WriterSettings
+  extends Omit<LogSettings, 'spool' | 'staleMs'>,
+    Pick<RetentionSettings, 'bodiesMs' | 'log'> {
   readonly numbering: Numbering;
   /** A page waits at most so long for its checkpoint, milliseconds. */
   readonly checkpointEveryMs: number;
@@ -54,6 +57,7 @@ interface Waiting {
 export class ArchiveWriter {
   readonly #settings: WriterSettings;
   readonly #log: Log;
+  readonly #retention: Retention;
   #waiting: Waiting[] = [];
   /** Of all pages that no checkpoint covers yet. */
   #bytes = 0;
@@ -76,6 +80,7 @@ export class ArchiveWriter {
     this.#settings = settings;
     this.#log = log;
     this.#place = placeOf(log.heads);
+    this.#retention = new Retention(settings);
   }
 
   /** How far checkpoints cover pages, of which spool; null: none does. */
@@ -178,9 +183,11 @@ export class ArchiveWriter {
       const now = this.#settings.clock.now();
       this.#log.tell();
       this.#start(now);
+      const gone = await this.#retention.enter(this.#log, now);
       const published = await this.#log.publish([this.#append(pages, now)], now);
       this.#place = placeOf(this.#log.heads);
       await this.#settings.signed(published);
+      await this.#retention.remove(gone);
     } catch (error) {
       for (const { done } of group) done.reject(error);
       throw error;

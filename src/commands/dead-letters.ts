@@ -15,14 +15,8 @@ import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
-import {
-  type CommandGroup,
-  configOption,
-  defineCommand,
-  type Given,
-  type Means,
-} from './shared/command.ts';
-import { isAsked, onTerminal } from './shared/prompt.ts';
+import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
+import { isAgreed } from './shared/prompt.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
 const config = configOption;
@@ -131,7 +125,7 @@ const drop = defineCommand({
       return 0;
     }
     const told = `${counted(letters.length, 'dead letter')} would be deleted for good`;
-    if (!given.yes && !(await isAgreed(told, means))) {
+    if (!given.yes && !(await isAgreed(told, 'drop them?', means))) {
       out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
       return 1;
     }
@@ -151,14 +145,6 @@ export const deadLetters: CommandGroup = {
   about: 'events that a sink refused for good: list, send again, or drop',
   commands: [letterList, retry, drop],
 };
-
-/** Asks whoever sits at the terminal; where nobody does, nobody agrees. */
-async function isAgreed(told: string, { err }: Means): Promise<boolean> {
-  if (!isAsked()) return false;
-  err(told);
-  const answer = await onTerminal((ask) => ask('drop them? [y/N] '));
-  return /^y(es)?$/i.test(answer ?? '');
-}
 
 function changing(config: Config, change: (store: Store) => void): void {
   if (hasState(config.state.dir)) changeIn(config.state, change);

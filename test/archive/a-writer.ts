@@ -19,6 +19,7 @@ import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { aPage } from '../support/a-page.ts';
+import { silent } from '../support/silent-log.ts';
 
 /** A key of that name, the same at each call. */
 export function aSigner(name = 'archive.test', seed = 1): Signer {
@@ -46,6 +47,9 @@ export interface WriterWishes {
   readonly spool?: string;
   readonly signer?: Signer;
   readonly checkpointEveryMs?: number;
+  readonly bodiesMs?: number;
+  /** Epoch milliseconds, in place of the machine's. */
+  readonly now?: () => number;
   readonly remember?: (mark: Json) => Promise<void>;
 }
 
@@ -53,12 +57,14 @@ export interface WriterWishes {
 export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWishes) {
   return openWriter({
     store,
-    clock: systemClock(),
+    clock: { ...systemClock(), ...(wishes.now && { now: wishes.now }) },
     signer: wishes.signer ?? aSigner(),
     numbering: { spool: wishes.spool ?? 'spool-1', epochs: [{ id: 1, until: null }] },
     checkpointEveryMs: wishes.checkpointEveryMs ?? 60_000,
     mark: state.mark,
     signed: async () => undefined,
+    bodiesMs: wishes.bodiesMs ?? null,
+    log: silent,
     remember:
       wishes.remember ??
       (async (mark) => {

@@ -17,6 +17,8 @@ export interface ArchiveSettings {
   /** Asked at each opening, so that a key that was mended is taken. */
   readonly signer: () => Signer;
   readonly checkpointEveryMs: number;
+  /** How long bodies are kept, milliseconds; null: for ever. */
+  readonly bodiesMs: number | null;
 }
 
 /** The archive. */
@@ -118,6 +120,7 @@ export class OpenArchive implements Sink {
       ...settings,
       signer: signer(),
       clock: tools.clock,
+      log: tools.log,
       numbering,
       mark: this.#mark,
       remember: async (mark) => {

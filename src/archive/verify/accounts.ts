@@ -64,10 +64,10 @@ export class StreamAccounts {
     }
   }
 
-  /** A break, on the day of its stream's last page. */
-  mark({ stream }: Break): void {
+  /** A break, on the day of its stream's last page where no time is known. */
+  mark({ stream }: Break, at?: string): void {
     const account = stream === null ? undefined : this.#streams.get(stream);
-    if (account !== undefined) dayOf(account, account.last).breaks += 1;
+    if (account !== undefined) dayOf(account, at ?? account.last).breaks += 1;
   }
 
   #end(stream: string, how: string): void {

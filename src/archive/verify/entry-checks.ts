@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
 import { type Entry, type PageEntry, parseEntry } from '../entries.ts';
+import { isHeld } from '../holds.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { parseVkey } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
@@ -28,7 +29,8 @@ export interface EntryMeans {
   readonly accounts: StreamAccounts;
   /** True for pages read at a time that was asked for: bodies of others are not looked at. */
   readonly isAsked: (at: string) => boolean;
-  readonly found: (one: Break) => Break;
+  /** `at`: when its page was read, where it is known by then. */
+  readonly found: (one: Break, at?: string) => Break;
 }
 
 type EntryOf<T extends Entry['t']> = Extract<Entry, { readonly t: T }>;
@@ -43,11 +45,26 @@ interface OpenSegment {
   isBroken: boolean;
 }
 
+/** Pages whose segment is not there: the first ones, and how many there are. */
+interface Missing {
+  readonly listed: { readonly one: Break; readonly at: string }[];
+  pages: number;
+}
+
+/** So many of these are remembered, and the first of each segment. */
+const missingMax = 10_000;
+
 /** Checks entry by entry. */
 export class EntryChecks {
   readonly #means: EntryMeans;
   readonly #chains: StreamChains;
   #segment: OpenSegment | null = null;
+  /** By object: pages whose segment is not there, until an entry says that it went. */
+  readonly #missing = new Map<string, Missing>();
+  #missingListed = 0;
+  readonly #holds = new Map<string, EntryOf<'hold'>>();
+  /** Pages whose bodies went out, as entries say. */
+  #prunedPages = 0;
   pages = 0;
   records = 0;
   bodyBytes = 0;
@@ -86,6 +103,12 @@ export class EntryChecks {
       case 'key':
         this.#key(index, entry);
         return;
+      case 'hold':
+        this.#holds.set(entry.id, entry);
+        return;
+      case 'pruned':
+        this.#pruned(index, entry);
+        return;
       case 'stop':
       case 'config':
         return;
@@ -100,6 +123,39 @@ export class EntryChecks {
     const flaw = await segment.reading.flaw(segment.entry);
     // What a page has told already is where the damage is.
     if (flaw !== null && !segment.isBroken) this.#break(segment.index, flaw, segment.entry.object);
+  }
+
+  /** Tells of what is missing though no entry says that it went, and gives what else is to be said. */
+  tellMissing(): readonly string[] {
+    for (const { listed } of this.#missing.values()) {
+      for (const { one, at } of listed) this.#means.found(one, at);
+    }
+    if (this.#prunedPages === 0) return [];
+    return [
+      `the bodies of ${this.#prunedPages} pages went, as entries say; their hashes prove what they were`,
+    ];
+  }
+
+  #miss(one: Break, at: string): void {
+    const object = one.object ?? '';
+    const missing = this.#missing.get(object) ?? { listed: [], pages: 0 };
+    this.#missing.set(object, missing);
+    missing.pages += 1;
+    if (missing.listed.length > 0 && this.#missingListed >= missingMax) return;
+    missing.listed.push({ one, at });
+    this.#missingListed += 1;
+  }
+
+  #pruned(index: number, { object, first, last }: EntryOf<'pruned'>): void {
+    const { listed = [], pages = 0 } = this.#missing.get(object) ?? {};
+    this.#prunedPages += pages;
+    this.#missingListed -= listed.length;
+    this.#missing.delete(object);
+    const times = { first: Date.parse(first), last: Date.parse(last) };
+    for (const hold of this.#holds.values()) {
+      if (!isHeld(hold, times)) continue;
+      this.#break(index, `it went though the hold ${hold.id} keeps it`, object);
+    }
   }
 
   #break(index: number, what: string, object: string | null = null): void {
@@ -149,7 +205,9 @@ export class EntryChecks {
     } catch (error) {
       if (error instanceof ExportError) throw error;
       segment.isBroken = true;
-      found({ index, stream, seq, object: body.segment, what: errorText(error) });
+      const one = { index, stream, seq, object: body.segment, what: errorText(error) };
+      if (segment.reading.isMissing) this.#miss(one, entry.fetched_at);
+      else found(one);
     }
     accounts.take(index, entry, told);
   }

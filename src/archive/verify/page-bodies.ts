@@ -34,6 +34,11 @@ export class SegmentReading {
     this.object = object;
   }
 
+  /** True once it was found that there is none. */
+  get isMissing(): boolean {
+    return this.#state === 'missing';
+  }
+
   /** The bytes of a page, the one behind those taken before. Throws a SyntaxError. */
   async take({ from, length }: { readonly from: number; readonly length: number }) {
     if (from < this.#from) throw new SyntaxError('the page does not lie behind the one before it');

@@ -70,7 +70,7 @@ class Verification {
     const head = await this.#head(manifest !== null);
     const keys = await this.#keys(manifest, head);
     const { checkpoint } = head;
-    const found = (one: Break) => this.#found(one);
+    const found = (one: Break, at?: string) => this.#found(one, at);
     const log = new ProvenLog(this.#reader, checkpoint, (damage) =>
       found({ ...damage, stream: null, seq: null }),
     );
@@ -98,6 +98,7 @@ class Verification {
       this.#options.progress?.(done, size);
     }
     await checks.end();
+    this.#remarks.push(...checks.tellMissing());
     if (since !== null && since.size > size) {
       this.#break(
         `the archive has ${size} entries, and had ${since.size} when the given checkpoint was signed: its end is missing, or an older state was put back`,
@@ -243,10 +244,10 @@ class Verification {
     this.#found({ index: null, stream: null, seq: null, object, what });
   }
 
-  #found(one: Break): Break {
+  #found(one: Break, at?: string): Break {
     if (this.#breaks.length < breaksMax) this.#breaks.push(one);
     else this.#omitted += 1;
-    this.#accounts.mark(one);
+    this.#accounts.mark(one, at);
     return one;
   }
 

@@ -24,3 +24,15 @@ export async function onTerminal<T>(
     terminal.close();
   }
 }
+
+/** Asks them whether what is told may be done; where nobody sits there, nobody agrees. */
+export async function isAgreed(
+  told: string,
+  question: string,
+  { err }: { readonly err: (text: string) => void },
+): Promise<boolean> {
+  if (!isAsked()) return false;
+  err(told);
+  const answer = await onTerminal((ask) => ask(`${question} [y/N] `));
+  return /^y(es)?$/i.test(answer ?? '');
+}

@@ -1,0 +1,176 @@
+// What goes out of an archive again: segments of bodies that are older than they are to be kept, or
+// than an operator has asked for (`prune.json`), and that no hold keeps. The tree and its entries
+// stay, so every proof of what is left stays good, and an entry says of each segment that it went
+// and why. What must stay true: nothing goes before the entry that says so is under a signed
+// checkpoint; a segment goes as a whole, when the youngest page in it is old enough; and holds are
+// entered before anything is looked at.
+
+import { z } from 'zod';
+import { ExportError } from '../contracts/errors.ts';
+import type { Log as Lines } from '../contracts/tools.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { timeText } from '../tools/time-text.ts';
+import { type Entry, parseEntry } from './entries.ts';
+import { readEntries } from './growing-tree.ts';
+import { holdsIn, isHeld } from './holds.ts';
+import type { Log } from './log.ts';
+
+/** What an operator has asked to go. */
+export const prunePath = 'prune.json';
+const segmentsPrefix = 'segments/';
+
+const wishShape = z.object({ before: z.iso.datetime(), asked_at: z.iso.datetime() });
+
+/** What is looked for. */
+export interface RetentionSettings {
+  readonly store: ObjectStore;
+  readonly log: Lines;
+  /** How long bodies are kept, milliseconds; null: for ever. */
+  readonly bodiesMs: number | null;
+}
+
+/** A segment whose pages are all old enough. Times are epoch milliseconds. */
+export interface OldSegment {
+  readonly object: string;
+  readonly bytes: number;
+  readonly pages: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** What is old is looked for so often. */
+const lookEveryMs = 3_600_000;
+/** So many segments go with one checkpoint. */
+const segmentsMax = 256;
+
+/** The bytes of `prune.json`. Epoch milliseconds. */
+export function encodeWish(before: number, now: number): Buffer {
+  return Buffer.from(`${JSON.stringify({ before: timeText(before), asked_at: timeText(now) })}\n`);
+}
+
+/** Takes what is due out of one archive, as its writer publishes. */
+export class Retention {
+  readonly #settings: RetentionSettings;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Those that a store did not give up: asked for again by the next process. */
+  readonly #stuck = new Set<string>();
+  #isWished = false;
+  /** What was told last of why nothing goes. */
+  #failure: string | null = null;
+
+  constructor(settings: RetentionSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Enters holds, and what goes, into the log; `remove` follows once that is signed. Where holds
+   * cannot be read nothing goes, and pages are archived all the same.
+   */
+  async enter(log: Log, now: number): Promise<readonly string[]> {
+    try {
+      return await this.#enter(log, now);
+    } catch (error) {
+      if (!(error instanceof ExportError || error instanceof SyntaxError)) throw error;
+      if (this.#failure !== error.message) {
+        this.#settings.log.warn('no body goes out of the archive', { error: error.message });
+      }
+      this.#failure = error.message;
+      return [];
+    }
+  }
+
+  async #enter(log: Log, now: number): Promise<readonly string[]> {
+    const { store, bodiesMs } = this.#settings;
+    for (const hold of await holdsIn(store)) {
+      const { id, from, to, reason, released_at } = hold;
+      const known = log.heads.holds[id];
+      if (known?.released_at === released_at && known.from === from && known.to === to) continue;
+      log.append({ t: 'hold', at: timeText(now), id, from, to, reason, released_at });
+    }
+    const wished = await this.#wished();
+    this.#isWished = wished !== null;
+    const isDue = bodiesMs !== null && now - this.#lookedAt >= lookEveryMs;
+    if (!isDue && wished === null) return [];
+    this.#lookedAt = now;
+    const kept = bodiesMs === null ? Number.NEGATIVE_INFINITY : now - bodiesMs;
+    const before = Math.max(kept, wished ?? Number.NEGATIVE_INFINITY);
+    const gone: string[] = [];
+    // What was added since is not in the store yet.
+    const size = log.signedSize;
+    for await (const segment of segmentsBefore(before, { store, size })) {
+      const { object, pages, first, last } = segment;
+      const isKept = Object.values(log.heads.holds).some((hold) => isHeld(hold, segment));
+      if (isKept || this.#stuck.has(object)) continue;
+      const why = last < kept ? 'retention' : 'asked';
+      const times = { first: timeText(first), last: timeText(last) };
+      log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why });
+      gone.push(object);
+      if (gone.length < segmentsMax) continue;
+      // The rest goes with the next checkpoint.
+      this.#lookedAt = Number.NEGATIVE_INFINITY;
+      this.#isWished = false;
+      break;
+    }
+    return gone;
+  }
+
+  /** Takes away what was entered as gone. What a store does not give up is told, and stays. */
+  async remove(gone: readonly string[]): Promise<void> {
+    const { store, log } = this.#settings;
+    for (const object of gone) {
+      try {
+        await store.remove(object);
+      } catch (error) {
+        if (!(error instanceof ExportError)) throw error;
+        this.#stuck.add(object);
+        const { message, next } = error;
+        log.warn('a segment of the archive is due to go, and stays', { object, message, next });
+      }
+    }
+    if (gone.length > 0) log.info('bodies went out of the archive', { segments: gone.length });
+    if (this.#isWished) await store.remove(prunePath);
+    this.#isWished = false;
+  }
+
+  async #wished(): Promise<number | null> {
+    const found = await this.#settings.store.read(prunePath);
+    if (found === null) return null;
+    const wish = wishShape.safeParse(JSON.parse(Buffer.from(found.body).toString('utf8')));
+    return wish.success ? Date.parse(wish.data.before) : null;
+  }
+}
+
+/** Segments under the log's entries of which every page was read before a time, oldest first. */
+export async function* segmentsBefore(
+  before: number,
+  { store, size }: { readonly store: ObjectStore; readonly size: number },
+): AsyncGenerator<OldSegment> {
+  for await (const { name, bytes } of store.list(segmentsPrefix)) {
+    const [, day = '', digits = ''] =
+      /^segments\/(\d{4}\/\d\d\/\d\d)\/(\d{20})\.zst$/.exec(name) ?? [];
+    if (Date.parse(day.replaceAll('/', '-')) > before) return;
+    const index = Number(digits);
+    if (digits === '' || index >= size) continue;
+    const segment = await entriesOf(name, index, { store, size });
+    if (segment !== null && segment.last < before) yield { object: name, bytes, ...segment };
+  }
+}
+
+/** The pages of a segment, by its entries; null where they are not there. */
+async function entriesOf(
+  name: string,
+  index: number,
+  { store, size }: { readonly store: ObjectStore; readonly size: number },
+): Promise<Omit<OldSegment, 'object' | 'bytes'> | null> {
+  const times: number[] = [];
+  let wanted = 1;
+  for await (const bytes of readEntries(store, index, size)) {
+    const entry: Entry = parseEntry(bytes);
+    if (entry.t === 'segment' && entry.object === name) wanted += entry.pages;
+    if (entry.t === 'page' && entry.body.segment === name) times.push(Date.parse(entry.fetched_at));
+    wanted -= 1;
+    if (wanted <= 0) break;
+  }
+  if (times.length === 0) return null;
+  return { pages: times.length, first: Math.min(...times), last: Math.max(...times) };
+}

@@ -1,0 +1,66 @@
+// `sluice archive prune`: asks whoever writes the archive to let the bodies of before a time go, with
+// its next checkpoint. The tree stays, and an entry says what went: nothing is taken from an archive
+// but by who can sign that it was.
+
+import { parseCheckpoint } from '../../archive/checkpoint.ts';
+import { holdsIn, isHeld } from '../../archive/holds.ts';
+import { checkpointPath } from '../../archive/layout.ts';
+import { parseNote } from '../../archive/note.ts';
+import { encodeWish, prunePath, segmentsBefore } from '../../archive/retention.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import { openStore } from '../../objects/open.ts';
+import { counted, sizeText } from '../../terminal/table.ts';
+import { defineCommand } from '../shared/command.ts';
+import { isAgreed } from '../shared/prompt.ts';
+import { timeTyped } from '../shared/typed.ts';
+import { locationArgument } from './given.ts';
+
+/** Lets bodies go. */
+export const prune = defineCommand({
+  name: 'prune',
+  about: 'let the bodies of pages go that were read before a time; their proofs stay',
+  arguments: { location: locationArgument },
+  options: {
+    before: { value: 'time', about: 'RFC 3339; whole segments older than that', needed: true },
+    yes: { about: 'without asking' },
+  },
+  more: `Asks on a terminal, elsewhere only with --yes. What a hold keeps stays. The process that writes the archive
+takes them away with its next checkpoint, or at its next start.`,
+  async run({ location, before, yes }, means) {
+    const { out } = means;
+    const until = timeTyped('before', before);
+    const store = await openStore(location);
+    const checkpoint = await store.read(checkpointPath);
+    if (checkpoint === null) {
+      throw new ExportError('sink_refused', `there is no archive at ${store.place}`, {
+        next: 'Name the place where the archive lies.',
+      });
+    }
+    const { size } = parseCheckpoint(parseNote(checkpoint.body).text);
+    const holds = await holdsIn(store);
+    const gone = { segments: 0, pages: 0, bytes: 0 };
+    let held = 0;
+    for await (const segment of segmentsBefore(until, { store, size })) {
+      if (holds.some((hold) => isHeld(hold, segment))) {
+        held += 1;
+        continue;
+      }
+      gone.segments += 1;
+      gone.pages += segment.pages;
+      gone.bytes += segment.bytes;
+    }
+    const kept = held === 0 ? '' : `; ${counted(held, 'segment')} stay under a hold`;
+    const told = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)}) would go${kept}`;
+    if (gone.segments === 0) {
+      out(told);
+      return 0;
+    }
+    if (!yes && !(await isAgreed(told, 'let them go?', means))) {
+      out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes lets them go'}`);
+      return 1;
+    }
+    await store.put(prunePath, [encodeWish(until, Date.now())]);
+    out(`${told}: asked for; they go with the next checkpoint`);
+    return 0;
+  },
+});

@@ -1,0 +1,73 @@
+// `sluice archive stats`: how much of what an archive holds, by the objects that are there. It says
+// nothing about whether they are right: that is `verify`.
+
+import { parseCheckpoint } from '../../archive/checkpoint.ts';
+import { holdsIn } from '../../archive/holds.ts';
+import { checkpointPath } from '../../archive/layout.ts';
+import { parseNote } from '../../archive/note.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import { openStore } from '../../objects/open.ts';
+import { counted, factLines, sizeText } from '../../terminal/table.ts';
+import { defineCommand } from '../shared/command.ts';
+import { locationArgument } from './given.ts';
+
+const kinds = ['segments', 'tile', 'checkpoints'] as const;
+
+/** Sizes of an archive. */
+export const stats = defineCommand({
+  name: 'stats',
+  about: 'how many entries an archive has, and what takes how much room',
+  arguments: { location: locationArgument },
+  options: { json: { about: 'as JSON' } },
+  async run({ location, json }, { out }) {
+    const store = await openStore(location);
+    const checkpoint = await store.read(checkpointPath);
+    if (checkpoint === null) {
+      throw new ExportError('sink_refused', `there is no archive at ${store.place}`, {
+        next: 'Name the place where the archive lies.',
+      });
+    }
+    const { origin, size } = parseCheckpoint(parseNote(checkpoint.body).text);
+    const parts = Object.fromEntries(kinds.map((kind) => [kind, { objects: 0, bytes: 0 }]));
+    let days: readonly [string, string] | null = null;
+    for (const kind of kinds) {
+      for await (const { name, bytes } of store.list(`${kind}/`)) {
+        const part = parts[kind];
+        if (part === undefined) continue;
+        part.objects += 1;
+        part.bytes += bytes;
+        const day = /^segments\/(\d{4})\/(\d\d)\/(\d\d)/.exec(name)?.slice(1).join('-');
+        if (day !== undefined) days = [days?.[0] ?? day, day];
+      }
+    }
+    const holds = (await holdsIn(store)).filter(({ released_at }) => released_at === null).length;
+    if (json) {
+      const [first, last] = days ?? [null, null];
+      out(
+        JSON.stringify(
+          { place: store.place, origin, entries: size, ...parts, holds, first, last },
+          null,
+          2,
+        ),
+      );
+      return 0;
+    }
+    const partLine = (kind: (typeof kinds)[number]) => {
+      const { objects = 0, bytes = 0 } = parts[kind] ?? {};
+      return [
+        kind === 'tile' ? 'tree' : kind,
+        `${counted(objects, 'object')}, ${sizeText(bytes)}`,
+      ] as const;
+    };
+    for (const line of factLines([
+      ['archive', `${origin} at ${store.place}`],
+      ['entries', String(size)],
+      ...kinds.map(partLine),
+      ['bodies', days === null ? 'none' : `of ${days[0]} to ${days[1]}`],
+      ['holds', String(holds)],
+    ])) {
+      out(line);
+    }
+    return 0;
+  },
+});

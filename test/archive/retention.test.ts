@@ -1,0 +1,162 @@
+// What goes out of an archive again, and what does not: old bodies, those that were asked for, and those that a hold keeps.
+// Whatever goes, the archive verifies, says what went, and finds what went without being said.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { encodeHold, type Hold, holdPath } from '../../src/archive/holds.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
+import { encodeWish, prunePath } from '../../src/archive/retention.ts';
+import { verifyArchive } from '../../src/archive/verify/verify.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { openDirectory } from '../../src/objects/directory.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
+import { timeText } from '../../src/tools/time-text.ts';
+import { runHere } from '../support/cli.ts';
+import { tempDir } from '../support/temp.ts';
+import { archived, aSigner, aWriter, heldPages } from './a-writer.ts';
+
+const dayMs = 86_400_000;
+const { vkey } = aSigner().verifier;
+
+/** Pages that were read so many days ago. */
+function readAgo(days: number, first: number): readonly HeldPage[] {
+  const fetchedAt = Date.now() - days * dayMs;
+  return heldPages(2, first).map((page) => ({ ...page, context: { ...page.context, fetchedAt } }));
+}
+
+/** An archive of a segment of 40 days ago, one of 20, and one of now. */
+async function anArchive() {
+  const location = join(tempDir(), 'archive');
+  const store = openDirectory(location);
+  let at = 0;
+  const writer = await aWriter({ store, now: () => at });
+  for (const [index, days] of [40, 20, 0].entries()) {
+    at = Date.now() - days * dayMs;
+    await archived(writer, readAgo(days, index * 6));
+  }
+  return { location, store, writer };
+}
+
+async function segmentsOf(store: ObjectStore): Promise<readonly string[]> {
+  const names: string[] = [];
+  for await (const { name } of store.list('segments/')) names.push(name);
+  return names;
+}
+
+async function verified(store: ObjectStore) {
+  return await verifyArchive(new ArchiveReader(store), { trusted: [aSigner().verifier] });
+}
+
+function aHold(parts: Partial<Hold> = {}): Hold {
+  const always = { from: null, to: null, released_at: null };
+  return { id: 'case-1', ...always, reason: 'a case', placed_at: timeText(Date.now()), ...parts };
+}
+
+test('an archive lets bodies go that are older than they are kept, and verifies', async () => {
+  const { store, writer } = await anArchive();
+  const before = await segmentsOf(store);
+  await writer.close();
+  const next = await aWriter({ store, bodiesMs: 30 * dayMs });
+  await archived(next, readAgo(0, 18));
+  await next.close();
+
+  expect(await segmentsOf(store)).toEqual([...before.slice(1), expect.any(String)]);
+  const report = await verified(store);
+  expect(report.breaks).toEqual([]);
+  expect(report.remarks).toContainEqual(expect.stringContaining('the bodies of 2 pages went'));
+});
+
+test('what an operator asks to go goes with the next checkpoint, and the wish with it', async () => {
+  const { store, writer } = await anArchive();
+  await store.put(prunePath, [encodeWish(Date.now() - 10 * dayMs, Date.now())]);
+
+  await archived(writer, readAgo(0, 18));
+
+  expect(await segmentsOf(store)).toHaveLength(2);
+  expect(await store.read(prunePath)).toBeNull();
+  expect((await verified(store)).breaks).toEqual([]);
+});
+
+test.each([
+  ['all', {}, 4],
+  ['a time in which some were read', { to: timeText(Date.now() - 30 * dayMs) }, 3],
+  ['a time in which none were read', { from: timeText(Date.now() + dayMs) }, 2],
+  ['all, and is released', { released_at: timeText(Date.now()) }, 2],
+])('a hold of %s keeps what it is for', async (_, parts, left) => {
+  const { store, writer } = await anArchive();
+  await store.create(holdPath('case-1') ?? '', [encodeHold(aHold(parts))]);
+  await store.put(prunePath, [encodeWish(Date.now() - 10 * dayMs, Date.now())]);
+
+  await archived(writer, readAgo(0, 18));
+
+  expect(await segmentsOf(store)).toHaveLength(left);
+  expect((await verified(store)).breaks).toEqual([]);
+});
+
+test('a hold that was entered keeps bodies though its object is gone', async () => {
+  const { location, store, writer } = await anArchive();
+  const path = holdPath('case-1') ?? '';
+  await store.create(path, [encodeHold(aHold())]);
+  await archived(writer, readAgo(0, 18));
+  await writer.close();
+  rmSync(join(location, path));
+  const next = await aWriter({ store, bodiesMs: dayMs });
+
+  await archived(next, readAgo(0, 24));
+
+  expect(await segmentsOf(store)).toHaveLength(5);
+});
+
+test('a hold that cannot be read has nothing go, and pages are archived all the same', async () => {
+  const { store, writer } = await anArchive();
+  await store.put('holds/case-1.json', [Buffer.from('{}')]);
+  await store.put(prunePath, [encodeWish(Date.now(), Date.now())]);
+
+  await archived(writer, readAgo(0, 18));
+
+  expect(await segmentsOf(store)).toHaveLength(4);
+  expect((await verified(store)).breaks).toEqual([]);
+});
+
+test('a segment that is gone without an entry is found, beside those that went by one', async () => {
+  const { location, store, writer } = await anArchive();
+  await store.put(prunePath, [encodeWish(Date.now() - 30 * dayMs, Date.now())]);
+  await archived(writer, readAgo(0, 18));
+  const [second = ''] = await segmentsOf(store);
+  rmSync(join(location, second));
+
+  const { breaks } = await verified(store);
+
+  expect(breaks.map(({ stream, seq, object, what }) => [stream, seq, object, what])).toEqual([
+    ['audit', 2, second, 'the segment is missing'],
+    ['audit', 3, second, 'the segment is missing'],
+  ]);
+});
+
+test('the commands set, list and release holds, let bodies go, and say what an archive holds', async () => {
+  const { location, store, writer } = await anArchive();
+  const run = (...args: readonly string[]) => runHere(['archive', ...args]);
+  const before = timeText(Date.now() - 10 * dayMs);
+
+  const set = await run('hold', 'add', location, '--id', 'case-1', '--reason', 'a case');
+  const again = await run('hold', 'add', location, '--id', 'case-1', '--reason', 'another');
+  const held = await run('prune', location, '--before', before, '--yes');
+  const released = await run('hold', 'release', location, '--id', 'case-1');
+  const unsure = await run('prune', location, '--before', before);
+  const asked = await run('prune', location, '--before', before, '--yes');
+  await archived(writer, readAgo(0, 18));
+  const left = await run('stats', location, '--json');
+  const list = await run('hold', 'list', location);
+
+  expect([set, again, held, released, unsure, asked].map(({ exitCode }) => exitCode)).toEqual([
+    ...[0, 64, 0, 0, 1, 0],
+  ]);
+  expect(held.stdout).toContain('0 segments (0 pages, 0 B) would go; 2 segments stay under a hold');
+  expect(asked.stdout).toContain('2 segments (4 pages');
+  expect(JSON.parse(left.stdout)).toMatchObject({ segments: { objects: 2 }, holds: 0 });
+  expect(list.stdout).toMatch(/case-1 .* a case/);
+  const report = await run('verify', location, '--key', vkey);
+  expect(report.exitCode).toBe(0);
+  expect((await verified(store)).breaks).toEqual([]);
+});
