@@ -1,10 +1,13 @@
 // What is measured: audit pages in, and each kind of delivery out. A job names the sinks of its
 // config and the floor that it is held against (floor.ts).
 
+import { signingKeyText } from '../src/archive/note.ts';
 import type { Floors } from './floor.ts';
 import { upstreamScript } from './nginx-upstream.ts';
 import { type Helper, inDirectory, runOnce, startHelper, type Usage } from './program.ts';
 import { pageEvents } from './work.ts';
+
+const signingKey = signingKeyText('bench', Buffer.alloc(32, 1));
 
 /** Where the far sides of a run listen. */
 interface FarSides {
@@ -31,11 +34,20 @@ const original = ({ dir }: FarSides) =>
 const otlp = ({ http }: FarSides) =>
   `otel: { type: otlp, url: "http://127.0.0.1:${http}/v1/logs", compression: gzip }`;
 
+const archive = ({ dir }: FarSides) =>
+  `proof: { type: archive, location: ${dir}/archive, signing_key: "${signingKey}" }`;
+
 /** All jobs, the main one first. */
 export const jobs: readonly Job[] = [
   { name: 'CEF in RFC 5424 over TCP', floor: 'cef', frames: 1, sinks: cef },
   { name: 'JSON (OCSF) over TCP', floor: 'json', frames: 1, sinks: json },
   { name: 'JSON (original) to file', floor: 'original', frames: 0, sinks: original },
+  {
+    name: 'JSON (original) to file, and archived',
+    floor: 'archived',
+    frames: 0,
+    sinks: (far) => [original, archive].map((sink) => sink(far)).join('\n  '),
+  },
   { name: 'OTLP (protobuf, gzip)', floor: 'otlp', frames: 0, sinks: otlp },
   {
     name: 'all four at once',

@@ -10,8 +10,7 @@ import { cutRecords } from '../tools/record-list.ts';
 import { parseBody } from '../tools/records.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { PageEntry } from './entries.ts';
-import { rootOf } from './merkle.ts';
-import { keptRecords, recordLeaf } from './records.ts';
+import { keptRecords, recordsRoot } from './records.ts';
 import { compressBody, encodeKept, skippableFrame } from './segments.ts';
 
 /** An entry has room for so much of a path. */
@@ -48,7 +47,7 @@ export async function preparePage(
     kept: records.length,
     items,
     uids: { sha256: hash('sha256', kept, 'hex'), bytes: kept.length },
-    events: { root: rootOf(records.map(recordLeaf)).toString('hex'), count: records.length },
+    events: { root: recordsRoot(records).toString('hex'), count: records.length },
   } satisfies PreparedPage['entry'];
   const sha256 = hash('sha256', body, 'hex');
   return {

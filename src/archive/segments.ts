@@ -16,6 +16,8 @@ import type { PageEntry } from './entries.ts';
 
 const compress = promisify(zstdCompress);
 const level = 3;
+const chunkBytesMin = 16 * 1024;
+const chunkBytesMax = 1024 * 1024;
 
 const skippable = 0x184d2a50;
 const headerBytes = 8;
@@ -27,7 +29,9 @@ export function compressBody(body: Uint8Array): Promise<Buffer> {
     [constants.ZSTD_c_compressionLevel]: level,
     [constants.ZSTD_c_checksumFlag]: 1,
   };
-  return compress(body, { params, pledgedSrcSize: body.length });
+  // Most bodies come out in one piece then, and each piece is a turn of the event loop.
+  const chunkSize = Math.min(Math.max(body.length >> 2, chunkBytesMin), chunkBytesMax);
+  return compress(body, { params, chunkSize, pledgedSrcSize: body.length });
 }
 
 /** What a body does not say of its records. */
