@@ -5,6 +5,7 @@ import { hold } from './archive/hold.ts';
 import { keys } from './archive/keys.ts';
 import { checkProofFile, prove } from './archive/prove.ts';
 import { prune } from './archive/prune.ts';
+import { replay } from './archive/replay.ts';
 import { search } from './archive/search.ts';
 import { stats } from './archive/stats.ts';
 import { verify } from './archive/verify.ts';
@@ -14,5 +15,16 @@ import type { CommandGroup } from './shared/command.ts';
 export const archive: CommandGroup = {
   name: 'archive',
   about: 'prove, check and read an archive, without config or state',
-  commands: [verify, prove, checkProofFile, search, exportCommand, stats, hold, prune, keys],
+  commands: [
+    verify,
+    prove,
+    checkProofFile,
+    search,
+    replay,
+    exportCommand,
+    stats,
+    hold,
+    prune,
+    keys,
+  ],
 };

@@ -9,23 +9,20 @@ import type { PageEntry } from '../../archive/entries.ts';
 import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
 import { archivedPage, indexBehind } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
+import { ExportError } from '../../contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../contracts/event.ts';
 import { visibleLines } from '../../contracts/text.ts';
 import { lakeEvents, lakePlace } from '../../parquet/lake.ts';
 import { textFormat, usualChoice } from '../../run/tap-forms.ts';
-import { compileFilter, type Filter, textsNeeded } from '../../send/filter.ts';
+import { type Filter, textsNeeded } from '../../send/filter.ts';
 import { DecodedPage } from '../../send/held-event.ts';
 import { normalisersOf } from '../../send/normalisers.ts';
 import { counted } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
 import { defineCommand, type Means } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
-import { timeTyped } from '../shared/typed.ts';
+import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
 import { locationArgument, openArchive } from './given.ts';
 
-const dayMs = 24 * 60 * 60 * 1000;
-const shownMax = 200;
 const lineFormats = formats.filter(({ shape }) => shape === 'lines' || shape === 'json');
 
 /** Finds events. */
@@ -34,9 +31,7 @@ export const search = defineCommand({
   about: 'show events of an archive that pass a filter, without a database',
   arguments: { location: locationArgument },
   options: {
-    where: { value: 'filter', about: "CEL over the event, such as 'event.severity_id >= 4'" },
-    from: { value: 'time', about: 'events from this time on (RFC 3339)' },
-    to: { value: 'time', about: 'events before this time' },
+    ...askedOptions,
     format: {
       value: 'type',
       about: 'how events are shown',
@@ -52,21 +47,18 @@ export const search = defineCommand({
   more: `Events come from the archive's lake, of which times, statistics and bloom filters leave out what cannot match.
 What came since it was written last, and all where there is none, is read from the pages, as the sources of --config say.
 Events on which the filter fails are not shown. They come object by object, and within each in the order of time.`,
-  async run({ location, where, from, to, format, config }, means) {
-    const span = {
-      ...(from === undefined ? {} : { from: timeTyped('from', from) }),
-      ...(to === undefined ? {} : { to: timeTyped('to', to) }),
-    };
-    const passes = passesOf(where, span);
+  async run({ location, format, config, ...given }, means) {
+    const asked = eventsAsked(given);
+    const { where, passes } = asked;
     const reader = await openArchive(location, means.env);
     const show = shower(format, means);
     try {
       const texts = where === undefined ? {} : textsNeeded(where);
-      for await (const event of lakeEvents(reader.store, { ...span, texts })) {
+      for await (const event of lakeEvents(reader.store, { ...asked, texts })) {
         await show(eventOf(event), passes);
         if (means.unread.aborted) return 0;
       }
-      const pages = await pagesBehind(reader, span.from);
+      const pages = await pagesBehind(reader, asked);
       if (pages.length === 0) return 0;
       if (config === undefined) {
         const what = counted(pages.length, 'page');
@@ -101,31 +93,8 @@ Events on which the filter fails are not shown. They come object by object, and 
   },
 });
 
-/** Whether an event is asked for; one on which the filter fails is not. */
-function passesOf(
-  where: string | undefined,
-  { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY },
-): Filter {
-  let failed = false;
-  let filter: Filter = () => true;
-  try {
-    if (where !== undefined) {
-      filter = compileFilter(where, () => {
-        failed = true;
-      });
-    }
-  } catch (error) {
-    throw new UsageError(`--where: ${cleanText(errorText(error), shownMax)}`);
-  }
-  return (event) => {
-    const { time } = event.ocsf;
-    failed = false;
-    return time >= from && time < to && filter(event) && !failed;
-  };
-}
-
 /** Entries of pages with events that the lake does not have yet. */
-async function pagesBehind(reader: ArchiveReader, from = Number.NEGATIVE_INFINITY) {
+async function pagesBehind(reader: ArchiveReader, asked: AskedEvents) {
   const { size } = await newestCheckpoint(reader);
   const place = await lakePlace(reader.store);
   const first = place === null ? 0 : await indexBehind(reader, size, place);
@@ -135,8 +104,7 @@ async function pagesBehind(reader: ArchiveReader, from = Number.NEGATIVE_INFINIT
     if (entry.t !== 'page' || entry.kept === 0) continue;
     const [at, until] = entry.place;
     const isBehind = at > epoch || (at === epoch && until > next);
-    // What happened later than a day after it was read has a clock that is wrong.
-    if (isBehind && Date.parse(entry.fetched_at) + dayMs >= from) pages.push(entry);
+    if (isBehind && asked.mayBeIn(entry)) pages.push(entry);
   }
   return pages;
 }

@@ -1,0 +1,229 @@
+// `sluice archive replay`: sends events of an archive to a sink once more. Its pages are held in the
+// state's spool for that sink alone, each with how far the replay has come, and the sink gets them
+// as it gets everything: by the same routes, from the same position. So nothing is lost or sent
+// twice by a replay that is broken off, and the same command line goes on with it. What must stay
+// true: an event comes with the uid that it had.
+
+import { hash } from 'node:crypto';
+import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
+import { archivedPage } from '../../archive/pages.ts';
+import type { ArchiveReader } from '../../archive/reader.ts';
+import { type Config, readConfig } from '../../config/config.ts';
+import { planFrom, type WholePlan } from '../../config/plan.ts';
+import { ExportError, UsageError } from '../../contracts/errors.ts';
+import { backlog, type NewPage, uidBytes } from '../../contracts/spool.ts';
+import { holderOf } from '../../hold/lock.ts';
+import { changeIn } from '../../hold/store.ts';
+import { timeToGiveUp } from '../../run/give-up.ts';
+import { type Journey, openJourney } from '../../run/journey.ts';
+import { listenForShutdown } from '../../run/shutdown.ts';
+import { type BootTools, openTools } from '../../run/tools.ts';
+import { DecodedPage } from '../../send/held-event.ts';
+import { normalisersOf } from '../../send/normalisers.ts';
+import { leadsTo } from '../../send/route.ts';
+import { counted } from '../../terminal/table.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { logForm, openLog } from '../../watch/log.ts';
+import { configOption, defineCommand, logLevelOption, type Means } from '../shared/command.ts';
+import { refuseUnknown } from '../shared/typed.ts';
+import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
+import { locationArgument, openArchive } from './given.ts';
+
+const lookEveryMs = 50;
+const tellEveryMs = 2_000;
+
+/** Sends archived events to a sink. */
+export const replay = defineCommand({
+  name: 'replay',
+  about: 'send events of an archive to a sink once more, with their uids',
+  arguments: { location: locationArgument },
+  options: {
+    config: configOption,
+    sink: { value: 'name', about: 'the sink that gets them', needed: true },
+    ...askedOptions,
+    logLevel: logLevelOption,
+  },
+  more: `The sink gets them by its routes, as its format and the sources' mappings say now. No other sink gets them.
+No process may run with this config meanwhile. Ctrl-C stops it; the same command line goes on from there.
+Sinks that take each event once (file, Kafka with exactly_once) take these once more.`,
+  async run({ location, sink, logLevel, config: file, ...given }, means) {
+    const asked = eventsAsked(given);
+    const config = readConfig(file, { env: means.env });
+    refuseUnknown('sink', sink, Object.keys(config.sinks));
+    if (config.sinks[sink]?.definition.takes === 'pages') {
+      throw new UsageError(`--sink: ${sink} takes pages as upstream sent them, and no events`);
+    }
+    refuseBesideAnother(config);
+    const shutdown = listenForShutdown(() => means.exit(1));
+    const form = logForm(process.stderr);
+    const tools = openTools(await openLog({ level: logLevel ?? 'warn', form }));
+    const reader = await openArchive(location, means.env);
+    try {
+      const plan = planFrom(config, tools);
+      const { where = '', from = '', to = '' } = given;
+      const key = `#replay-${hash('sha256', [location, sink, where, from, to].join('\0')).slice(0, 16)}`;
+      const doing = { asked, config, key, means, plan, reader, sink, stop: shutdown.stop, tools };
+      return await replayed(doing);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new ExportError('sink_refused', `replaying ${location}: ${error.message}`, {
+        next: '`npx sluice archive verify` tells what is damaged; what was replayed before it is delivered.',
+        cause: error,
+      });
+    } finally {
+      reader.store.close();
+      await tools.http.close();
+      shutdown.release();
+    }
+  },
+});
+
+interface Doing {
+  readonly asked: AskedEvents;
+  readonly config: Config;
+  /** Where it is kept how far the replay has come. */
+  readonly key: string;
+  readonly means: Means;
+  readonly plan: WholePlan;
+  readonly reader: ArchiveReader;
+  readonly sink: string;
+  readonly stop: AbortSignal;
+  readonly tools: BootTools;
+}
+
+function refuseBesideAnother({ state, file }: Config): void {
+  const holder = holderOf(state.dir);
+  if (holder === null) return;
+  throw new ExportError('state_locked', `replaying with ${file}: ${holder} runs with this config`, {
+    next: 'End it, replay, and start it again; nothing is lost meanwhile that upstream keeps.',
+  });
+}
+
+async function replayed(doing: Doing): Promise<0 | 1> {
+  const { config, key, means, plan, sink, stop, tools } = doing;
+  const journey = await openJourney(plan, config.state, tools, { polls: false });
+  const over = new AbortController();
+  const stuck = new AbortController();
+  const { pipeline, spool } = journey;
+  const watched = { clock: tools.clock, state: () => pipeline.state, end: () => spool.gauge.end };
+  timeToGiveUp(watched, over.signal).then(
+    () => stuck.abort(new Error('nothing moves any more')),
+    () => undefined,
+  );
+  const running = pipeline.run(over.signal, config.shutdown.timeoutMs);
+  running.catch((error) => stuck.abort(error));
+  const halt = AbortSignal.any([stop, stuck.signal]);
+  let isRead = false;
+  try {
+    isRead = await hold(doing, journey, halt);
+    if (isRead) await delivered(doing, journey, halt);
+  } finally {
+    over.abort(new Error('the replay is over'));
+    await running.catch(() => undefined);
+  }
+  const { position = 0, error = null } =
+    pipeline.state.sinks.find(({ name }) => name === sink) ?? {};
+  const left = backlog(spool.gauge, position);
+  await journey.close();
+  if (isRead && left === 0) {
+    changeIn(config.state, (store) => store.streams.forgetAll(key));
+    return 0;
+  }
+  const why = error === null ? 'it was stopped' : error.message;
+  means.err(
+    cleanText(`not all of it: ${counted(left, 'event')} still held for ${sink}: ${why}`, 500),
+  );
+  means.err('nothing is lost: the same command line goes on from there');
+  return 1;
+}
+
+/** Holds the pages that are asked for; false where it was stopped before the last. */
+async function hold(
+  doing: Doing,
+  { spool, pipeline }: Journey,
+  halt: AbortSignal,
+): Promise<boolean> {
+  const { asked, key, means, plan, reader, sink, tools } = doing;
+  const { size } = await newestCheckpoint(reader);
+  const { checkpoint } = await spool.recall(key);
+  const begun = typeof checkpoint === 'number' ? checkpoint : 0;
+  const normaliserOf = normalisersOf(plan.sources);
+  const meter = meterOf(means, { of: size, from: begun, now: () => tools.clock.monotonic() });
+  const unrouted = new Set<string>();
+  let events = 0;
+  for await (const { index, entry } of loggedEntries(reader, size, begun)) {
+    if (halt.aborted) return false;
+    if (entry.t !== 'page' || entry.kept === 0 || entry.kind === 'answer') continue;
+    if (!asked.mayBeIn(entry)) continue;
+    if (!leadsTo(plan.routes, { source: entry.source, sink })) {
+      unrouted.add(entry.source);
+      continue;
+    }
+    const held = await archivedPage(reader, entry, 0);
+    const page = asked.isAll
+      ? held
+      : chosen(new DecodedPage(held, normaliserOf(held.context)), asked);
+    if (page === null) continue;
+    if ((await spool.room(halt).catch(() => null)) === null) return false;
+    await spool.append({ ...progress(key, index + 1), pages: [{ ...page, onlySink: sink }] });
+    events += page.uids.length / uidBytes;
+    meter.show(
+      index,
+      events,
+      pipeline.state.sinks.find(({ name }) => name === sink)?.delivered ?? 0,
+    );
+  }
+  await spool.append({ ...progress(key, size), pages: [] });
+  meter.end(events);
+  for (const source of unrouted) {
+    means.err(
+      cleanText(`no route leads from ${source} to ${sink}: nothing of it was replayed`, 300),
+    );
+  }
+  return true;
+}
+
+/**
+ * Beside an entity a checkpoint is none that a damaged state could go back to, and may be deleted.
+ */
+function progress(stream: string, next: number) {
+  return { stream, checkpoint: next, entities: { put: [['replay', '']], drop: [] } } as const;
+}
+
+/** The page with the events that are asked for only; null: there are none. */
+function chosen({ held, events }: DecodedPage, { passes }: AskedEvents): NewPage | null {
+  const picked = events.flatMap((event, at) => (passes(event) ? [at] : []));
+  if (picked.length === 0) return null;
+  const uids = picked.map((at) => held.uids.subarray(at * uidBytes, (at + 1) * uidBytes));
+  const kept = Uint32Array.from(picked, (at) => held.kept?.[at] ?? at);
+  return { ...held, kept, uids: Buffer.concat(uids) };
+}
+
+/** Waits until the sink has all, or only waits for more to come, which it is told is not so. */
+async function delivered({ sink, tools }: Doing, journey: Journey, halt: AbortSignal) {
+  const { pipeline, spool } = journey;
+  const isBehind = () => {
+    const state = pipeline.state.sinks.find(({ name }) => name === sink);
+    return state !== undefined && state.position < spool.gauge.end && state.dueInMs === null;
+  };
+  while (isBehind() && !halt.aborted) await tools.clock.sleep(lookEveryMs);
+}
+
+/** Tells now and then how far it is, and at the end what it came to and how fast. */
+function meterOf(
+  { err }: Means,
+  { of, from, now }: { readonly of: number; readonly from: number; readonly now: () => number },
+) {
+  const begun = now();
+  let told = begun;
+  const rate = (events: number) => Math.round((events * 1000) / Math.max(1, now() - begun));
+  return {
+    show(index: number, events: number, sent: number) {
+      if (now() - told < tellEveryMs) return;
+      told = now();
+      const share = Math.floor(((index - from) * 100) / Math.max(1, of - from));
+      err(`${share}%  ${counted(events, 'event')} read, ${sent} delivered, ${rate(events)}/s`);
+    },
+    end: (events: number) => err(`${counted(events, 'event')} read, ${rate(events)}/s`),
+  };
+}
