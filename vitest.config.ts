@@ -45,7 +45,8 @@ export default defineConfig({
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     // Bounds on a test that hangs, and no measure of speed: many busy processes beside it change no verdict.
     testTimeout: 300_000,
-    hookTimeout: 300_000,
+    // On a new machine what a test needs is downloaded or built in a hook, which takes minutes beside other tests.
+    hookTimeout: 1_200_000,
     teardownTimeout: 20_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
     // Real brokers and receivers now and then do what another try does not show; the report names what was tried again.

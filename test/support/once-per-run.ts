@@ -3,6 +3,7 @@
 // (`global-setup.ts`), which makes it at the first request and gives everyone the same answer.
 // Outside vitest (a benchmark, the main process itself) the making happens in this process, once.
 import { mkdtempSync, rmSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
@@ -60,9 +61,18 @@ async function askOrMake<Name extends RunThing>(
 ): Promise<RunThings[Name]> {
   const run = providedRun();
   if (run === undefined) return await make();
-  const response = await fetch(`${run.url}/${name}`);
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.json()) as RunThings[Name]; // written by global-setup.ts from the same type
+  const { statusCode, text } = await got(`${run.url}/${name}`);
+  if (statusCode !== 200) throw new Error(text);
+  return JSON.parse(text) as RunThings[Name]; // written by global-setup.ts from the same type
+}
+
+/** However long it takes: fetch gives up after five minutes, and what is built first may take longer. */
+async function got(url: string): Promise<{ readonly statusCode: number; readonly text: string }> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, resolve).on('error', reject);
+  });
+  const chunks: Buffer[] = await response.toArray();
+  return { statusCode: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() };
 }
 
 /** The directory of this run under the system's temporary directory; removed when the run ends. */
