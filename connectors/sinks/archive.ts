@@ -11,6 +11,7 @@ import { duration, type Secret, secret } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
+import { checkLocks, lockedStore } from './archive/locked.ts';
 import { OpenArchive } from './archive/open-archive.ts';
 import { lakeEveryUsual, lakeSink } from './lake.ts';
 
@@ -40,6 +41,17 @@ export const archiveSink = defineSink({
     checkpoint_every: duration()
       .optional()
       .describe('what was archived is signed this often; left out: `10s`, in a bucket `5m`'),
+    object_lock: z
+      .strictObject({
+        mode: z
+          .enum(['COMPLIANCE', 'GOVERNANCE'])
+          .describe('whether nobody can lift the lock, or who has the right to'),
+        retain: duration().describe('how long an object is locked from when it is written'),
+      })
+      .optional()
+      .describe(
+        'in a bucket with S3 Object Lock: what is written can neither be changed nor deleted',
+      ),
     lake: z
       .strictObject({
         every: duration()
@@ -57,6 +69,8 @@ export const archiveSink = defineSink({
   },
   carries: ['json'],
   usualFormat: 'json',
+  flaw: ({ location, object_lock: lock }) =>
+    lock === undefined || isBucket(location) ? null : 'object_lock needs a bucket as location',
   companion: ({ lake, ...place }) =>
     lake === undefined
       ? null
@@ -90,7 +104,9 @@ export const archiveSink = defineSink({
   ],
 
   async open(settings, opening) {
-    const store = await openStore(settings.location, settings);
+    const { location, object_lock: lock } = settings;
+    const found = await openStore(location, settings);
+    const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);
     const signer = () => signerOf(settings);
     const checkpointEveryMs = everyMs(settings);
     const bodiesMs = settings.keep?.bodies ?? null;
@@ -99,10 +115,11 @@ export const archiveSink = defineSink({
 
   async probe(settings, _tools, signal) {
     signal.throwIfAborted();
-    const { location } = settings;
+    const { location, object_lock: lock } = settings;
     if (!isBucket(location)) await probeDirectory(location).catch(tellNotWritable(location));
     const store = await openStore(location, settings);
     try {
+      if (lock !== undefined) await checkLocks(store);
       await checkArchive(store, signerOf(settings));
     } finally {
       store.close();

@@ -136,7 +136,6 @@ export class Bucket implements ObjectStore {
     this.#client.destroy();
   }
 
-  /** Whether the bucket keeps objects from being deleted (Object Lock). */
   async locks(): Promise<boolean> {
     return await this.#told('asking for Object Lock', async (options) => {
       try {

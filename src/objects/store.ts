@@ -35,6 +35,8 @@ export interface ObjectStore {
   list(prefix: string, after?: string): AsyncIterableIterator<ListedObject>;
   /** Takes an object away; one that is not there is gone as well. */
   remove(name: string): Promise<void>;
+  /** Whether objects can be kept from being deleted there (S3 Object Lock). */
+  locks(): Promise<boolean>;
   /** Gives up what is under way, and lets go of connections. */
   close(): void;
 }

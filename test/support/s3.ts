@@ -93,7 +93,7 @@ export class S3Server {
     const { Versions = [] } = await this.client.send(
       new ListObjectVersionsCommand({ Bucket, Prefix: Key }),
     );
-    for (const { VersionId } of Versions) {
+    for (const { VersionId } of Versions.filter((one) => one.Key === Key)) {
       await this.client.send(new DeleteObjectCommand({ Bucket, Key, VersionId }));
     }
   }

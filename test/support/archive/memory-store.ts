@@ -8,6 +8,7 @@ export function memoryStore(files: ReadonlyMap<string, Uint8Array>): ObjectStore
     place: 'memory',
     create: never,
     replace: never,
+    locks: async () => false,
     put: never,
     remove: never,
     async read(
