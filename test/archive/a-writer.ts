@@ -119,8 +119,11 @@ export interface ReadArchive {
 }
 
 /** Reads an archive whole, checking its root, chains, segments and bodies on the way. */
-export async function readArchive(dir: string, signer = aSigner()): Promise<ReadArchive> {
-  const store = openDirectory(dir);
+export async function readArchive(
+  place: string | ObjectStore,
+  signer = aSigner(),
+): Promise<ReadArchive> {
+  const store = typeof place === 'string' ? openDirectory(place) : place;
   const read = async (name: string) => {
     const found = await store.read(name);
     if (found === null) throw new Error(`${name} is missing`);

@@ -10,6 +10,7 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
+import { writableStore } from '../support/archive/memory-store.ts';
 import { tempDir } from '../support/temp.ts';
 import {
   archived,
@@ -107,10 +108,10 @@ async function run(store: ObjectStore, state: State, pages: ReturnType<typeof he
 }
 
 /** Each root that was ever signed, by its size; two of one size are a false archive. */
-async function signedRoots(dir: string, roots: Map<string, string>): Promise<void> {
-  for await (const { name } of openDirectory(dir).list('')) {
-    if (name !== 'checkpoint' && !name.startsWith('checkpoints/')) continue;
-    const [, size = '', root = ''] = (await readFile(join(dir, name), 'utf8')).split('\n');
+async function signedRoots(store: ObjectStore, roots: Map<string, string>): Promise<void> {
+  for await (const { name } of store.list('checkpoint')) {
+    const note = (await store.read(name))?.body ?? '';
+    const [, size = '', root = ''] = Buffer.from(note).toString('utf8').split('\n');
     expect(roots.get(size) ?? root, `the root of size ${size}`).toBe(root);
     roots.set(size, root);
   }
@@ -124,43 +125,41 @@ describe('killed at a change of the store', () => {
     async (when) => {
       let at = 1;
       for (let isKilled = true; isKilled; at += 1) {
-        const dir = tempDir();
+        const store = writableStore();
         const state: State = { mark: null };
         const roots = new Map<string, string>();
         const kill: Kill = { left: at, when, isDead: false };
-        const ended = await run(mortal(openDirectory(dir), kill), state, pages).catch(
-          (error: unknown) => error,
-        );
+        const ended = await run(mortal(store, kill), state, pages).catch((error: unknown) => error);
         isKilled = ended instanceof Killed;
         expect(isKilled || ended === undefined, `${ended}`).toBe(true);
-        await signedRoots(dir, roots);
+        await signedRoots(store, roots);
 
-        await run(openDirectory(dir), state, pages);
+        await run(store, state, pages);
 
-        await signedRoots(dir, roots);
-        expect((await readArchive(dir)).uids, `killed at ${at}`).toEqual(uidsOfPages(pages));
+        await signedRoots(store, roots);
+        expect((await readArchive(store)).uids, `killed at ${at}`).toEqual(uidsOfPages(pages));
       }
       expect(at).toBeGreaterThan(20);
     },
   );
 
   test('again and again, with the state lost now and then', async () => {
-    const dir = tempDir();
+    const store = writableStore();
     const roots = new Map<string, string>();
     let state: State = { mark: null };
     for (let kills = 1; kills <= 60; kills += 1) {
       const kill: Kill = { left: 1 + ((kills * 7) % 23), when: 'after', isDead: false };
-      await run(mortal(openDirectory(dir), kill), state, pages.slice(0, kills * 4)).catch(
-        (error: unknown) => expect(error).toBeInstanceOf(Killed),
+      await run(mortal(store, kill), state, pages.slice(0, kills * 4)).catch((error: unknown) =>
+        expect(error).toBeInstanceOf(Killed),
       );
-      await signedRoots(dir, roots);
+      await signedRoots(store, roots);
       if (kills % 10 === 0) state = { mark: null };
     }
 
-    await run(openDirectory(dir), state, pages);
+    await run(store, state, pages);
 
-    await signedRoots(dir, roots);
-    expect((await readArchive(dir)).uids).toEqual(uidsOfPages(pages));
+    await signedRoots(store, roots);
+    expect((await readArchive(store)).uids).toEqual(uidsOfPages(pages));
   });
 
   test('a tree that was about to be signed is the one that is signed', async () => {
