@@ -50,6 +50,7 @@ test('config/ holds an example of each use', () => {
       'elastic.yaml',
       'kafka.yaml',
       'otel.yaml',
+      's3.yaml',
       'quickstart.yaml',
     ]),
   );
