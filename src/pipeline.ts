@@ -229,13 +229,15 @@ export class Pipeline {
     if (failure !== undefined) throw failure;
   }
 
-  /** Waits, for a while, until each sink that takes events has got what is held now. */
+  /** Waits, for a while, until each sink that takes events has got what is held. */
   async #caughtUp(withinMs: number): Promise<void> {
-    const { clock } = this.#means.tools;
-    const { end } = this.#means.spool.gauge;
+    const { spool, tools } = this.#means;
+    const { clock } = tools;
     this.#sending?.finish();
     const deadline = clock.monotonic() + withinMs;
-    const waiting = () => this.state.sinks.some((sink) => sink.position < end && !isStuck(sink));
+    // What a sink tells as it finishes is held meanwhile.
+    const waiting = () =>
+      this.state.sinks.some((sink) => sink.position < spool.gauge.end && !isStuck(sink));
     while (waiting() && clock.monotonic() < deadline) await clock.sleep(catchUpLookMs);
   }
 

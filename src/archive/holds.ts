@@ -34,8 +34,7 @@ export function encodeHold(hold: Hold): Buffer {
   return Buffer.from(`${JSON.stringify(hold, null, 2)}\n`);
 }
 
-/** Parses it. Throws a SyntaxError. */
-export function parseHold(bytes: Uint8Array): Hold {
+function parseHold(bytes: Uint8Array): Hold {
   const hold = holdShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
   if (hold.success) return hold.data;
   throw new SyntaxError('it is not what a hold is written as');

@@ -159,4 +159,13 @@ test('the commands set, list and release holds, let bodies go, and say what an a
   const report = await run('verify', location, '--key', vkey);
   expect(report.exitCode).toBe(0);
   expect((await verified(store)).breaks).toEqual([]);
+
+  await store.put('holds/bad.json', [Buffer.from('{}')]);
+  const damaged = await run('prune', location, '--before', before, '--yes');
+  expect([damaged.exitCode, damaged.stderr]).toEqual([
+    1,
+    expect.stringContaining('holds/bad.json'),
+  ]);
+  const none = await run('stats', join(location, 'elsewhere'));
+  expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining('there is no archive')]);
 });

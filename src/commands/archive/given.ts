@@ -1,10 +1,20 @@
 // What commands about archives are given: the place where one lies, and keys that a reader trusts.
 
 import { readFileSync } from 'node:fs';
-import { parseSigningKey, parseVkey, type Signer, type Verifier } from '../../archive/note.ts';
+import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
+import { type Hold, holdsIn } from '../../archive/holds.ts';
+import { checkpointPath } from '../../archive/layout.ts';
+import {
+  parseNote,
+  parseSigningKey,
+  parseVkey,
+  type Signer,
+  type Verifier,
+} from '../../archive/note.ts';
 import { ArchiveReader } from '../../archive/reader.ts';
-import { errorText, UsageError } from '../../contracts/errors.ts';
+import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
+import type { ObjectStore } from '../../objects/store.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import type { Means } from '../shared/command.ts';
 
@@ -62,5 +72,31 @@ function keyOf(line: string): Verifier {
     return parseVkey(line);
   } catch (error) {
     throw new UsageError(`--key: ${cleanText(errorText(error), shownMax)}`);
+  }
+}
+
+/** What the newest checkpoint says; where the archive is damaged there, an ExportError says so. */
+export async function signedHead(store: ObjectStore): Promise<Pick<Checkpoint, 'origin' | 'size'>> {
+  return await readably(store, async () => {
+    const found = await store.read(checkpointPath);
+    if (found === null) throw new SyntaxError('there is no archive');
+    return parseCheckpoint(parseNote(found.body).text);
+  });
+}
+
+/** The holds that were set. One that cannot be read has nothing go, until it is mended. */
+export async function holdsAt(store: ObjectStore): Promise<readonly Hold[]> {
+  return await readably(store, () => holdsIn(store));
+}
+
+async function readably<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `reading ${store.place}: ${error.message}`, {
+      next: 'Name the place where an archive lies, and mend what is named; `sluice archive verify` says more.',
+      cause: error,
+    });
   }
 }

@@ -2,16 +2,15 @@
 // config, also while a process writes there: that one enters it into the log with its next
 // checkpoint, and from then on no body in its time goes, whatever retention says.
 
-import { encodeHold, type Hold, holdPath, holdsIn, parseHold } from '../../archive/holds.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
+import { encodeHold, type Hold, holdPath } from '../../archive/holds.ts';
+import { UsageError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
-import type { ObjectStore } from '../../objects/store.ts';
 import { tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { locationArgument } from './given.ts';
+import { holdsAt, locationArgument } from './given.ts';
 
 const idOption = { value: 'id', about: 'what the hold is called', needed: true } as const;
 const entered = 'it is entered into the log with the next checkpoint';
@@ -53,9 +52,9 @@ const release = defineCommand({
   async run({ location, id }, { out }) {
     const store = await openStore(location);
     const path = pathOf(id);
+    const hold = (await holdsAt(store)).find((one) => one.id === id);
     const found = await store.read(path);
-    if (found === null) throw new UsageError(`--id: there is no hold ${id}`);
-    const hold = told(store, () => parseHold(found.body));
+    if (hold === undefined || found === null) throw new UsageError(`--id: there is no hold ${id}`);
     if (hold.released_at !== null) {
       out(`the hold ${id} was released at ${hold.released_at}`);
       return 0;
@@ -76,7 +75,7 @@ const list = defineCommand({
   options: { json: { about: 'as JSON' } },
   async run({ location, json }, { out }) {
     const store = await openStore(location);
-    const holds = await holdsIn(store).catch((error: unknown) => told(store, () => raise(error)));
+    const holds = await holdsAt(store);
     if (json) out(JSON.stringify(holds, null, 2));
     else if (holds.length === 0) out('no hold was set');
     else
@@ -104,24 +103,4 @@ function pathOf(id: string): string {
   const path = holdPath(id);
   if (path !== null) return path;
   throw new UsageError('--id: expected letters, digits, dots, - and _, at most 64');
-}
-
-function raise(error: unknown): never {
-  throw error;
-}
-
-/** A hold that cannot be read keeps all that there is: nothing goes until it is mended. */
-function told<T>(store: ObjectStore, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new ExportError(
-      'sink_refused',
-      `reading the holds of ${store.place}: ${errorText(error)}`,
-      {
-        next: 'Mend or remove that object; until then no body goes out of the archive.',
-      },
-    );
-  }
 }

@@ -2,18 +2,14 @@
 // its next checkpoint. The tree stays, and an entry says what went: nothing is taken from an archive
 // but by who can sign that it was.
 
-import { parseCheckpoint } from '../../archive/checkpoint.ts';
-import { holdsIn, isHeld } from '../../archive/holds.ts';
-import { checkpointPath } from '../../archive/layout.ts';
-import { parseNote } from '../../archive/note.ts';
+import { isHeld } from '../../archive/holds.ts';
 import { encodeWish, prunePath, segmentsBefore } from '../../archive/retention.ts';
-import { ExportError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
 import { counted, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { locationArgument } from './given.ts';
+import { holdsAt, locationArgument, signedHead } from './given.ts';
 
 /** Lets bodies go. */
 export const prune = defineCommand({
@@ -30,14 +26,8 @@ takes them away with its next checkpoint, or at its next start.`,
     const { out } = means;
     const until = timeTyped('before', before);
     const store = await openStore(location);
-    const checkpoint = await store.read(checkpointPath);
-    if (checkpoint === null) {
-      throw new ExportError('sink_refused', `there is no archive at ${store.place}`, {
-        next: 'Name the place where the archive lies.',
-      });
-    }
-    const { size } = parseCheckpoint(parseNote(checkpoint.body).text);
-    const holds = await holdsIn(store);
+    const { size } = await signedHead(store);
+    const holds = await holdsAt(store);
     const gone = { segments: 0, pages: 0, bytes: 0 };
     let held = 0;
     for await (const segment of segmentsBefore(until, { store, size })) {

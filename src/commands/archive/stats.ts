@@ -1,15 +1,10 @@
 // `sluice archive stats`: how much of what an archive holds, by the objects that are there. It says
 // nothing about whether they are right: that is `verify`.
 
-import { parseCheckpoint } from '../../archive/checkpoint.ts';
-import { holdsIn } from '../../archive/holds.ts';
-import { checkpointPath } from '../../archive/layout.ts';
-import { parseNote } from '../../archive/note.ts';
-import { ExportError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
 import { counted, factLines, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
-import { locationArgument } from './given.ts';
+import { holdsAt, locationArgument, signedHead } from './given.ts';
 
 const kinds = ['segments', 'tile', 'checkpoints'] as const;
 
@@ -21,13 +16,7 @@ export const stats = defineCommand({
   options: { json: { about: 'as JSON' } },
   async run({ location, json }, { out }) {
     const store = await openStore(location);
-    const checkpoint = await store.read(checkpointPath);
-    if (checkpoint === null) {
-      throw new ExportError('sink_refused', `there is no archive at ${store.place}`, {
-        next: 'Name the place where the archive lies.',
-      });
-    }
-    const { origin, size } = parseCheckpoint(parseNote(checkpoint.body).text);
+    const { origin, size } = await signedHead(store);
     const parts = Object.fromEntries(kinds.map((kind) => [kind, { objects: 0, bytes: 0 }]));
     let days: readonly [string, string] | null = null;
     for (const kind of kinds) {
@@ -40,7 +29,7 @@ export const stats = defineCommand({
         if (day !== undefined) days = [days?.[0] ?? day, day];
       }
     }
-    const holds = (await holdsIn(store)).filter(({ released_at }) => released_at === null).length;
+    const holds = (await holdsAt(store)).filter(({ released_at }) => released_at === null).length;
     if (json) {
       const [first, last] = days ?? [null, null];
       out(
