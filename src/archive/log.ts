@@ -118,7 +118,9 @@ export class Log {
       for (const object of todo) await this.#settle(object);
     });
     await Promise.all([claim.renew(), ...writing]);
-    const { heads, size, root } = this;
+    const { size, root } = this;
+    // Of this moment: who remembers it may keep the object, and heads go on.
+    const heads = structuredClone(this.heads);
     const mark: Mark = { archive, location: store.place, size, root, at, heads };
     await this.means.remember(mark as unknown as Json);
     return await this.sign(at);

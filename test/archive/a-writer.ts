@@ -68,7 +68,7 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     remember:
       wishes.remember ??
       (async (mark) => {
-        state.mark = structuredClone(mark) as Json;
+        state.mark = mark;
       }),
   });
 }
