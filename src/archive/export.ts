@@ -4,7 +4,7 @@
 
 import type { ObjectStore } from '../objects/store.ts';
 import { checkpointPath, manifestPath } from './layout.ts';
-import { loggedEntries, newestCheckpoint } from './logged.ts';
+import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import type { ArchiveReader, NamedObject } from './reader.ts';
 import { decodeBundle, encodeBundle, tilePath, tilesBetween } from './tiles.ts';
 
@@ -53,8 +53,12 @@ export async function exportRange(
     const at = Date.parse(entry.fetched_at);
     if (at < from || at >= to) continue;
     pages += 1;
-    if (!segments.has(entry.body.segment)) await named('segment', entry.body.segment);
-    segments.add(entry.body.segment);
+    const { segment } = entry.body;
+    if (segments.has(segment)) continue;
+    const body = await reader.named('segment', segment);
+    if (body === null && (await isPruned(reader, segment))) continue;
+    await copy(segment, Promise.resolve(body));
+    segments.add(segment);
   }
   // The last thing that is written, so that an export that was broken off is none.
   await write(checkpointPath, note);

@@ -42,3 +42,21 @@ export async function* loggedEntries(
     }
   }
 }
+
+const gone = new WeakMap<ArchiveReader, Promise<ReadonlySet<string>>>();
+
+/** True where an entry says that the segment went (retention.ts): its pages are to be left out. */
+export async function isPruned(reader: ArchiveReader, segment: string): Promise<boolean> {
+  const known = gone.get(reader) ?? prunedIn(reader);
+  gone.set(reader, known);
+  return (await known).has(segment);
+}
+
+async function prunedIn(reader: ArchiveReader): Promise<ReadonlySet<string>> {
+  const { size } = await newestCheckpoint(reader);
+  const objects = new Set<string>();
+  for await (const { entry } of loggedEntries(reader, size)) {
+    if (entry.t === 'pruned') objects.add(entry.object);
+  }
+  return objects;
+}

@@ -4,7 +4,7 @@
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { contextOf, type PageEntry } from './entries.ts';
-import { loggedEntries } from './logged.ts';
+import { isPruned, loggedEntries } from './logged.ts';
 import type { ArchiveReader } from './reader.ts';
 import { pageRange, readPage } from './segments.ts';
 import { tileWidth } from './tiles.ts';
@@ -32,15 +32,18 @@ export async function indexBehind(
   return from;
 }
 
-/** The page of an entry, its events numbered from `first` on. */
+/** The page of an entry, its events numbered from `first` on; null where its body was let go. */
 export async function archivedPage(
   reader: ArchiveReader,
   entry: PageEntry,
   first: Offset,
-): Promise<HeldPage> {
+): Promise<HeldPage | null> {
   const { segment } = entry.body;
   const range = await reader.named('segment', segment, pageRange(entry));
-  if (range === null) throw new SyntaxError(`${segment} is missing`);
+  if (range === null) {
+    if (await isPruned(reader, segment)) return null;
+    throw new SyntaxError(`${segment} is missing`);
+  }
   const { body, uids, kept } = readPage(entry, range);
   return {
     context: contextOf(entry),

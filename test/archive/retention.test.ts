@@ -5,6 +5,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { encodeHold, type Hold, holdPath } from '../../src/archive/holds.ts';
+import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
+import { archivedPage } from '../../src/archive/pages.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { encodeWish, prunePath } from '../../src/archive/retention.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
@@ -128,6 +130,14 @@ test('a segment that is gone without an entry is found, beside those that went b
 
   const { breaks } = await verified(store);
 
+  const reader = new ArchiveReader(store);
+  const read: string[] = [];
+  for await (const { entry } of loggedEntries(reader, (await newestCheckpoint(reader)).size)) {
+    if (entry.t !== 'page') continue;
+    const page = await archivedPage(reader, entry, 0).catch(() => 'damaged' as const);
+    read.push(page === null ? 'let go' : page === 'damaged' ? page : 'there');
+  }
+  expect(read).toEqual(['let go', 'let go', 'damaged', 'damaged', ...Array(4).fill('there')]);
   expect(breaks.map(({ stream, seq, object, what }) => [stream, seq, object, what])).toEqual([
     ['audit', 2, second, 'the segment is missing'],
     ['audit', 3, second, 'the segment is missing'],
@@ -159,6 +169,12 @@ test('the commands set, list and release holds, let bodies go, and say what an a
   const report = await run('verify', location, '--key', vkey);
   expect(report.exitCode).toBe(0);
   expect((await verified(store)).breaks).toEqual([]);
+
+  const out = join(tempDir(), 'out');
+  const span = ['--from', '2020-01-01T00:00:00Z', '--to', '2100-01-01T00:00:00Z'];
+  const exported = await run('export', location, ...span, '--out', out);
+  expect(exported.exitCode).toBe(0);
+  expect((await run('verify', out, '--key', vkey)).exitCode).toBe(0);
 
   await store.put('holds/bad.json', [Buffer.from('{}')]);
   const damaged = await run('prune', location, '--before', before, '--yes');

@@ -151,6 +151,7 @@ async function hold(
   const meter = meterOf(means, { of: size, from: begun, now: () => tools.clock.monotonic() });
   const unrouted = new Set<string>();
   let events = 0;
+  let pruned = 0;
   for await (const { index, entry } of loggedEntries(reader, size, begun)) {
     if (halt.aborted) return false;
     if (entry.t !== 'page' || entry.kept === 0 || entry.kind === 'answer') continue;
@@ -160,6 +161,10 @@ async function hold(
       continue;
     }
     const held = await archivedPage(reader, entry, 0);
+    if (held === null) {
+      pruned += 1;
+      continue;
+    }
     const page = asked.isAll
       ? held
       : chosen(new DecodedPage(held, normaliserOf(held.context)), asked);
@@ -175,6 +180,7 @@ async function hold(
   }
   await spool.append({ ...progress(key, size), pages: [] });
   meter.end(events);
+  if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies were let go`);
   for (const source of unrouted) {
     means.err(
       cleanText(`no route leads from ${source} to ${sink}: nothing of it was replayed`, 300),

@@ -74,12 +74,18 @@ Events on which the filter fails are not shown. They come object by object, and 
           reading: definition.reading(settings),
         })),
       );
+      let pruned = 0;
       for (const entry of pages) {
         const held = await archivedPage(reader, entry, 0);
+        if (held === null) {
+          pruned += 1;
+          continue;
+        }
         const { events } = new DecodedPage(held, normaliserOf(held.context));
         for (const event of events) await show(event, passes);
         if (means.unread.aborted) return 0;
       }
+      if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies were let go`);
       return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
