@@ -65,41 +65,45 @@ async function standing(cluster: Pick<OpenSearch, 'ask'>, indices: string) {
 
 const uidsOf = (events: readonly Event[]) => events.map(({ uid }) => uid).toSorted();
 
-test('elasticsearch writes each event once, though the node is killed and its queue is full', async () => {
-  // One thread and a queue of one: of a request for many days most are told to come again.
-  const node = await startOpenSearch({
-    'thread_pool.write.size': '1',
-    'thread_pool.write.queue_size': '1',
-  });
-  let answers = 0;
-  const opened = await openSink(elasticsearchSink, { url: node.url, timeout: '20s' });
-  const events = eventsOfDays(eventsMax, 7);
-  const outcomes = new Set<string>();
-  const kills: Promise<void>[] = [];
-  const restart = async () => {
-    await node.kill();
-    await node.start();
-  };
-  const send: typeof opened.sink.send = async (batch, signal) => {
-    const answering = opened.sink.send(batch, signal);
-    answers += 1;
-    if (answers === 3 || answers % 40 === 0) kills.push(restart());
-    const answer = await answering;
-    outcomes.add(answer.outcome);
-    if (answer.outcome === 'retry') await Promise.all(kills);
-    return answer;
-  };
+test(
+  'elasticsearch writes each event once, though the node is killed and its queue is full',
+  async () => {
+    // One thread and a queue of one: of a request for many days most are told to come again.
+    const node = await startOpenSearch({
+      'thread_pool.write.size': '1',
+      'thread_pool.write.queue_size': '1',
+    });
+    let answers = 0;
+    const opened = await openSink(elasticsearchSink, { url: node.url, timeout: '20s' });
+    const events = eventsOfDays(eventsMax, 7);
+    const outcomes = new Set<string>();
+    const kills: Promise<void>[] = [];
+    const restart = async () => {
+      await node.kill();
+      await node.start();
+    };
+    const send: typeof opened.sink.send = async (batch, signal) => {
+      const answering = opened.sink.send(batch, signal);
+      answers += 1;
+      if (answers === 3 || answers % 150 === 0) kills.push(restart());
+      const answer = await answering;
+      outcomes.add(answer.outcome);
+      if (answer.outcome === 'retry') await Promise.all(kills);
+      return answer;
+    };
 
-  const { refused } = await deliver({ ...opened, sink: { ...opened.sink, send } }, events, 500);
-  await Promise.all(kills);
+    const { refused } = await deliver({ ...opened, sink: { ...opened.sink, send } }, events, 500);
+    await Promise.all(kills);
 
-  expect(refused).toEqual([]);
-  expect(kills.length).toBeGreaterThan(0);
-  expect([...outcomes]).toEqual(expect.arrayContaining(['delivered', 'partly', 'retry']));
-  const found = await standing(node, 'sluice-*');
-  expect(found.map(({ _id }) => _id).toSorted()).toEqual(uidsOf(events));
-  expect(new Set(found.map(({ _index }) => _index)).size).toBe(7);
-});
+    expect(refused).toEqual([]);
+    expect(kills.length).toBeGreaterThan(0);
+    expect([...outcomes]).toEqual(expect.arrayContaining(['delivered', 'partly', 'retry']));
+    const found = await standing(node, 'sluice-*');
+    expect(found.map(({ _id }) => _id).toSorted()).toEqual(uidsOf(events));
+    expect(new Set(found.map(({ _index }) => _index)).size).toBe(7);
+  },
+  300_000 + eventsMax * 20,
+);
 
 test('elasticsearch is set up by check, and has each event of a run once', async () => {
   const { cluster, prefix } = await aPlace();
