@@ -94,7 +94,7 @@ describe('tap', () => {
   test.each([
     { flag: ['--source', 'audti'], says: 'did you mean audit?' },
     { flag: ['--sink', 'dsik'], says: 'did you mean disk?' },
-    { flag: ['--format', 'otel'], says: 'known: json, cef, syslog' },
+    { flag: ['--format', 'otel'], says: 'known: json, cef, leef, syslog, ecs, gelf' },
   ])('$flag is a usage error', async ({ flag, says }) => {
     const { config } = await aSetup();
 

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { errorText } from '../../src/contracts/errors.ts';
 import { cached, lastLine, needCommands } from './cache.ts';
 import { endChild, isRunning, runProgram, spawnChild } from './children.ts';
 import { oncePerRun } from './once-per-run.ts';
@@ -100,12 +101,16 @@ class NodeProcess implements OpenSearch {
     const child = spawnChild('java', this.#args, { stdio: ['ignore', log, log] });
     closeSync(log);
     this.#child = child;
-    const what = () => `OpenSearch to start; its log: ${this.#log()}`;
+    let said = 'nothing';
+    const what = () => `OpenSearch to start; it says ${said}; its log: ${this.#log()}`;
     const isUp = async () => {
       if (!isRunning(child)) throw new Error(`OpenSearch ended while starting: ${this.#log()}`);
-      return await this.ask('GET', '/_cluster/health?wait_for_status=yellow&timeout=30s').catch(
-        () => false,
-      );
+      try {
+        return await this.ask('GET', '/_cluster/health?wait_for_status=yellow&timeout=5s');
+      } catch (error) {
+        said = errorText(error);
+        return false;
+      }
     };
     await waitUntil(isUp, { what, everyMs: 100, timeoutMs: startMsMax });
   }
