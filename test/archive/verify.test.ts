@@ -39,6 +39,21 @@ describe('a whole archive', () => {
     expect(report.signedBy.map(({ vkey }) => vkey)).toEqual(archive.vkeys);
   });
 
+  test('is read beside a writer that signs a newer checkpoint meanwhile', async () => {
+    const newer = naiveArchive(commits(3, 4));
+    const size = newer.entries.length;
+    const files = new Map(newer.files);
+    files.set('checkpoint', newer.notes[0] ?? Buffer.alloc(0));
+    const progress = () => files.set('checkpoint', newer.notes[1] ?? Buffer.alloc(0));
+
+    const beside = await verified(newer, { progress }, files);
+    files.set('checkpoint', newer.notes[0] ?? Buffer.alloc(0));
+    const putBack = await verified(newer, {}, files);
+
+    expect(beside).toMatchObject({ breaks: [], pages: 3 });
+    expect(putBack.breaks.map(({ what }) => what).join()).toContain(`one of ${size} entries`);
+  });
+
   test('is read beside a writer: wider tiles, and entries that nobody has signed yet', async () => {
     const older = naiveArchive(commits(3));
     const checkpoint = older.files.get('checkpoint') ?? Buffer.alloc(0);

@@ -4,7 +4,7 @@
 // to earlier ones it needs no signature: the tree itself, signed by a trusted key, names them.
 
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
-import { openNote, parseNote, type Verifier } from '../note.ts';
+import { openNote, parseNote, parseVkey, type Verifier } from '../note.ts';
 
 /** A key, and from which entry on it signs. */
 interface LogKey {
@@ -62,4 +62,16 @@ export class LogKeys {
     if (missing === undefined) return null;
     return `no checkpoint hands on from the given key to ${missing.key.vkey}, the key of entry ${missing.index}`;
   }
+}
+
+/** Public keys in a text that may be damaged: each has a check of its own. */
+export function vkeysIn(bytes: Uint8Array | null): readonly Verifier[] {
+  const text = Buffer.from(bytes ?? []).toString('utf8');
+  return (text.match(/[^\s"+]+\+[0-9a-f]{8}\+[\w+/=]+/g) ?? []).flatMap((vkey) => {
+    try {
+      return [parseVkey(vkey)];
+    } catch {
+      return [];
+    }
+  });
 }
