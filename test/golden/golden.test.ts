@@ -107,8 +107,9 @@ async function aJourney() {
 async function settled(url: string): Promise<LiveStanding | null> {
   const report = (await (await fetch(`${url}/status.json`)).json()) as LiveStanding; // sluice's own
   const [disk, gone] = report.sinks;
-  const isRead = report.streams.every(
-    ({ state }, at) => state === (at === report.streams.length - 1 ? 'halted' : 'waiting'),
+  // A stream that was never asked waits as well.
+  const isRead = report.streams.every(({ state, checkpoint_at: at }, place) =>
+    place === report.streams.length - 1 ? state === 'halted' : state === 'waiting' && at !== null,
   );
   const isSent = disk?.backlog === 0 && disk.state === 'idle' && gone?.well === false;
   if (!(isRead && isSent)) return null;
