@@ -162,7 +162,23 @@ export class Answers {
       const context = { ...page.context, answer: own.facts };
       return [...this.#news(before.slice(0, -1)), { ...page, context }];
     });
-    return await this.#held(taken, { ...entry, pages });
+    // A checkpoint must not come to a place that no held answer has led to: it may be the last thing
+    // that this process holds.
+    const leading = this.#leadingTo(entry);
+    const before = leading === undefined ? [] : this.#takeUpTo(leading);
+    taken.push(...before);
+    return await this.#held(taken, { ...entry, pages: [...pages, ...this.#news(before)] });
+  }
+
+  /** The latest that waits of those that lead to where a checkpoint goes on. */
+  #leadingTo({ checkpoint, parent }: Append): Pending | undefined {
+    if (checkpoint === undefined || this.#pending.length === 0) return undefined;
+    const text = JSON.stringify(checkpoint);
+    return this.#pending.findLast((one) => {
+      const { next } = one.facts;
+      const isTheirs = one.parent === (parent?.id ?? null);
+      return isTheirs && typeof next === 'string' && text.includes(JSON.stringify(next));
+    });
   }
 
   /** Holds what waits, but for the latest. */

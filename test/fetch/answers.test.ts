@@ -7,12 +7,16 @@ import { parseConfig } from '../../src/config/config.ts';
 import { planFrom, type WholePlan } from '../../src/config/plan.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
-import type { HeldPage } from '../../src/contracts/spool.ts';
+import type { ListStream } from '../../src/contracts/source.ts';
+import type { Append, FetchSpool, HeldPage } from '../../src/contracts/spool.ts';
+import type { Heard } from '../../src/contracts/upstream.ts';
+import { Answers } from '../../src/fetch/answers.ts';
 import { type OwnSpool, openSpool } from '../../src/hold/spool.ts';
 import { Pipeline } from '../../src/pipeline.ts';
 import { openTools } from '../../src/run/tools.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { PlannedSink } from '../../src/send/sending.ts';
+import { systemClock } from '../../src/tools/clock.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { around } from '../config/config-text.ts';
 import { silent } from '../support/silent-log.ts';
@@ -213,4 +217,44 @@ test('what says the same is held once in a while, and a failure once with what i
   expect(failures).toHaveLength(1);
   expect(failures[0]?.context.answer?.requestId).toMatch(/^req_/);
   await closed(spool);
+});
+
+test('a checkpoint is held together with the answer that leads to it, and without what is still read', async () => {
+  const appended: Append[] = [];
+  const spool = {
+    append: async (entry: Append) => appended.push(entry),
+  } as unknown as FetchSpool;
+  const body = Buffer.from('{"data":[]}');
+  const list = {
+    kind: 'list',
+    name: 'audit',
+    source: 'audit',
+    pagination: { style: 'cursor', cursor_param: 'cursor' },
+    upstream: {
+      get: async (_: unknown, __: AbortSignal, heard: Heard) => {
+        const response = { status: 200, headers: {}, body: Buffer.from(body) };
+        heard(response);
+        return { outcome: 'ok', url: '', ...response };
+      },
+    },
+  } as unknown as ListStream;
+  const { stream, spool: held } = new Answers(list, {
+    spool,
+    tools: { clock: systemClock() },
+    everyMs: () => 0,
+  });
+  const ask = async (next: string) => {
+    const request = { path: '/audit', template: '/audit', query: [] };
+    const answer = await (stream as ListStream).upstream.get(request, new AbortController().signal);
+    if (answer.outcome === 'ok') answer.shows?.({ next, records: 0 });
+  };
+  await ask('cursor-2');
+  await ask('cursor-3');
+  await ask('cursor-4');
+
+  await held.append({ stream: 'audit', pages: [], checkpoint: { walk: { cursor: 'cursor-3' } } });
+
+  const [{ pages = [], checkpoint } = {}] = appended;
+  expect(pages.map(({ context }) => context.answer?.next)).toEqual(['cursor-2', 'cursor-3']);
+  expect(checkpoint).toEqual({ walk: { cursor: 'cursor-3' } });
 });
