@@ -89,6 +89,8 @@ describe('backfill beside a running process', () => {
     await running.waitForLine('a backfill begins');
     const json = async () =>
       (await runHere(['backfill', 'list', '-c', setup.config, '--json'])).stdout;
+    const reading = async () => (await json()).includes('"reading"');
+    await waitUntil(reading, { what: 'the backfill to be read' });
     const begun = JSON.parse(await json());
 
     const cancelled = await runHere(['backfill', 'cancel', begun.id, '-c', setup.config]);
