@@ -82,11 +82,12 @@ export class ModelParents {
     const id = decodeURIComponent(request.path.slice(1));
     const parent = this.parents.get(id);
     if (parent === undefined) return failure(404);
-    if (parent.isDone) parent.asksWhenDone += 1;
     if (parent.status !== null) {
       parent.refusedSince ??= now;
       return failure(parent.status);
     }
+    // One that was noticed and is refused is asked again, seldom: what it is by now nobody was told.
+    if (parent.isDone) parent.asksWhenDone += 1;
     if (this.#chance(0.3)) return failure(404);
     if (this.#chance(0.3)) return okOf('{"error":{"code":"later"}}');
     parent.refusedSince = null;
