@@ -12,13 +12,19 @@ import { anEvent } from '../support/an-event.ts';
 import { type OpeningWishes, openSink, someEvents } from '../support/sink-opening.ts';
 import { type Deliverable, deliver } from './deliver.ts';
 import { archiveKind } from './receivers/archive.ts';
+import { azureKind } from './receivers/azure.ts';
+import { datadogKind, secOpsKind } from './receivers/clouds.ts';
 import { elasticsearchKind } from './receivers/elasticsearch.ts';
 import { httpKind, otlpKind } from './receivers/http.ts';
 import { kafkaKind } from './receivers/kafka.ts';
 import { fileKind, stdoutKind } from './receivers/local.ts';
 import { type Mood, type Receiver, type ReceiverKind, refusedText } from './receivers/receiver.ts';
 import { s3Kind } from './receivers/s3.ts';
+import { splunkKind } from './receivers/splunk.ts';
 import { syslogKind } from './receivers/syslog.ts';
+
+/** Receivers that were there before their sink: each takes part as soon as its sink is listed. */
+const awaited = [splunkKind('required'), splunkKind('off'), azureKind, secOpsKind, datadogKind];
 
 const kinds: readonly ReceiverKind[] = [
   syslogKind('window'),
@@ -33,6 +39,7 @@ const kinds: readonly ReceiverKind[] = [
   s3Kind('json'),
   s3Kind('parquet'),
   stdoutKind,
+  ...awaited.filter(({ type }) => sinks.some((sink) => sink.type === type)),
 ];
 
 test('every listed sink has a receiver here, and every receiver a listed sink', () => {
