@@ -98,7 +98,7 @@ export const archiveSink = defineSink({
   }),
   advice: ({ signing_key: key }) => [
     'Whoever has the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',
-    ...(key.reference?.startsWith('file:') === false
+    ...(key.reference?.startsWith('${file:') !== true
       ? ['Keep the signing key in a file that only sluice may read, as signing_key: ${file:…}.']
       : []),
   ],

@@ -7,6 +7,7 @@ import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import { hostPortText } from '../contracts/settings.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { counted, painted } from '../terminal/table.ts';
@@ -73,7 +74,7 @@ async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise
 
 async function tellConfig(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
   for (const line of summaryLines(config, plan)) out(line);
-  const notes = [...adviceLines(config), ...(await parentsLines(config, plan))];
+  const notes = [...adviceLines(config, plan), ...(await parentsLines(config, plan))];
   for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
   for (const stream of plan.sources.flatMap(({ streams }) => streams)) {
     if (stream.kind !== 'push') continue;
@@ -117,7 +118,10 @@ function formatText(format: FormatChoice | undefined): string {
   return typeof inner === 'string' ? `${inner} in ${type}` : type;
 }
 
-function scheduleText({ schedule }: PlannedSource): string {
+function scheduleText({ schedule, streams: [first] }: PlannedSource): string {
+  if (first?.kind === 'push') {
+    return `listens at ${hostPortText(first.listen)}${first.listen.path}`;
+  }
   if ('everyMs' in schedule) return `every ${schedule.everyMs / 1_000} s`;
   const zone = schedule.timezone === undefined ? '' : ` in ${schedule.timezone}`;
   return `at ${schedule.cron}${zone}`;
@@ -131,8 +135,8 @@ const assuranceTexts = {
 } as const satisfies Record<ReturnType<SinkDefinition['assurance']>, string>;
 
 /** What is allowed and yet worth knowing. */
-function* adviceLines(config: Config): Generator<string> {
-  const { upstreams, sources, sinks, notices, state } = config;
+function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
+  const { upstreams, sinks, notices, state } = config;
   if (state.warning !== null) yield state.warning;
   for (const notice of notices) yield flawText(config.file, notice);
   for (const [name, { base_url: url }] of Object.entries(upstreams)) {
@@ -143,8 +147,9 @@ function* adviceLines(config: Config): Generator<string> {
     if (api !== 'unified' || /\/v\d+$/.test(url)) continue;
     yield `upstreams.${name}: base_url ${url} does not end in /v1, as that of the unified API does`;
   }
-  for (const [name, { definition, settings }] of Object.entries(sources)) {
-    if (definition.list?.(settings).order !== 'auto') continue;
+  for (const { name, list, streams } of plan.sources) {
+    const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);
+    if (list?.order !== 'auto' || isObject) continue;
     yield `sources.${name}: order is auto, so both ends of the list are asked until new records have shown it`;
   }
   for (const [name, { definition, settings }] of Object.entries(sinks)) {

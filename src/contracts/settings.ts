@@ -144,6 +144,11 @@ export interface HostPort {
   readonly port: number;
 }
 
+/** As `parseHostPort` reads it. */
+export function hostPortText({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** Parses `host:port`; null when it is not one or the port is out of range. */
 export function parseHostPort(text: string): HostPort | null {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]+)):(\d{1,5})$/.exec(text);

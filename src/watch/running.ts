@@ -4,6 +4,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { errorCodeOf, errorText } from '../contracts/errors.ts';
+import { hostPortText } from '../contracts/settings.ts';
 import { commandText } from '../terminal/command-text.ts';
 import type { Credentials } from './access.ts';
 import { type LiveStanding, liveStanding } from './standing.ts';
@@ -61,7 +62,7 @@ export async function askRunning(
 /** An address that means every one of this machine's is asked on loopback. */
 function urlOf({ host, port }: Address): string {
   const asked = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${asked.includes(':') ? `[${asked}]` : asked}:${port}`;
+  return `http://${hostPortText({ host: asked, port })}`;
 }
 
 interface Answer {

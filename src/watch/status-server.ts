@@ -6,6 +6,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { ExportError, errorCodeOf } from '../contracts/errors.ts';
+import { hostPortText } from '../contracts/settings.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { Callers } from '../tools/callers.ts';
@@ -128,5 +129,5 @@ const reasons: ReadonlyMap<string, string> = new Map([
 function urlOf(server: Server, host: string): string {
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `http://${hostPortText({ host, port })}`;
 }

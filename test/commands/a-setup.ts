@@ -10,6 +10,8 @@ export interface SetupWishes {
   readonly sandbox?: SandboxOptions;
   /** The `sinks` block's lines; default: a JSON file. */
   readonly sinks?: readonly string[];
+  /** More lines of the `sources` block. */
+  readonly sources?: readonly string[];
   /** `state.dir` as it is written; default: an absolute one. */
   readonly stateDir?: string;
   /** More lines at the end. */
@@ -31,6 +33,7 @@ export async function aSetup({
   sandbox: options,
   sinks,
   stateDir,
+  sources = [],
   more = [],
 }: SetupWishes = {}): Promise<Setup> {
   const dir = tempDir('commands-');
@@ -47,6 +50,7 @@ export async function aSetup({
     '    auth: { client_id: sandbox-client, client_secret: sandbox-secret, scope: events:read }',
     'sources:',
     '  audit: { type: audit_events, upstream: edge, every: 100ms }',
+    ...sources,
     'sinks:',
     ...(sinks ?? [`  disk: { type: file, path: ${join(dir, 'events.ndjson')}, format: json }`]),
     ...more,

@@ -88,6 +88,22 @@ describe('check', () => {
     expect(stdout).toMatch(/sources\.audit: order is auto/);
   });
 
+  test('says of each source what it does, and no more', async () => {
+    const { config } = await aSetup({
+      sources: [
+        '  cases: { type: investigations, upstream: edge, each: { ids: [i-1] } }',
+        '  hook: { type: webhooks, upstream: edge, listen: "[::1]:8700", path: /in, secret: hush }',
+      ],
+    });
+
+    const { stdout, exitCode } = await runHere(['check', '-c', config]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('source hook: 1 stream, listens at [::1]:8700/in');
+    expect(stdout).toMatch(/sources\.audit: order is auto/);
+    expect(stdout).not.toMatch(/sources\.cases: order is auto/);
+  });
+
   test('--connect asks upstream for a token and a record, and exits 0 when all answer', async () => {
     const { config, sandbox } = await aSetup();
 

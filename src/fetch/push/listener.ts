@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ExportError } from '../../contracts/errors.ts';
+import { hostPortText } from '../../contracts/settings.ts';
 import type { ListenPlace, ServerTls } from '../../contracts/source.ts';
 import type { Tools } from '../../contracts/tools.ts';
 import { Callers } from '../../tools/callers.ts';
@@ -67,7 +68,7 @@ export class Listeners {
   /** A door that is not open yet. */
   door(place: ListenPlace): Door {
     const { host, port, path, tls } = place;
-    const name = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const name = hostPortText(place);
     const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#tools);
     this.#addresses.set(name, address);
     const door: OpenDoor = { take: null, isClosed: false };
