@@ -107,6 +107,11 @@ export interface HeldParents {
    * due as well, since no rest is as long: the clock has been set back.
    */
   due(stream: string, until: number, max: number, latest?: number): Promise<readonly ParentRow[]>;
+  /**
+   * Some that are due after a time, or never, and were answered when they were asked last, the
+   * latest first.
+   */
+  answered(stream: string, until: number, max: number): Promise<readonly ParentRow[]>;
   counts(stream: string, until: number): Promise<ParentCounts>;
 }
 

@@ -1,6 +1,6 @@
 // What the state database holds of the parents whose lists or objects a stream reads
 // (fetch/parents): a row each, with its place in the order of asking, what is known of it, and its
-// list's checkpoint. There may be very many, so nothing reads all of them but a count. What must
+// list's checkpoint. There may be very many, so little reads all of them: a count, now and then. What must
 // stay true: a parent that is noticed while it is being asked is asked once more, and beyond the
 // bound one is forgotten only where nothing is to be had of it any more.
 
@@ -84,6 +84,18 @@ export class Parents {
       ...ofRank(rank, 'due >', [latest, share]),
     ]);
     return [...rows, ...ofRank(2, 'due <=', [until, lostAtOnce])].map(parentRow);
+  }
+
+  /** Looks at all of them, and is asked for where nothing else can be. */
+  answered(stream: string, until: number, max: number): readonly ParentRow[] {
+    return this.#statements
+      .rows(
+        `SELECT id, rank, due, state FROM parent
+         WHERE stream = ? AND due > ? AND state ->> 'askedAt' > 0 AND state ->> 'refused' IS NULL
+         ORDER BY state ->> 'askedAt' DESC, id LIMIT ?`,
+        ...[stream, until, max],
+      )
+      .map(parentRow);
   }
 
   counts(stream: string, until: number): ParentCounts {

@@ -209,6 +209,8 @@ const operations = {
   trail: (stream: string) => store.streams.trail(stream),
   entities: (stream: string, which: EntityChoice) => store.streams.entities(stream, which),
   parentsDue: (...by: Parameters<Store['parents']['due']>) => store.parents.due(...by),
+  parentsAnswered: (...by: Parameters<Store['parents']['answered']>) =>
+    store.parents.answered(...by),
   parentCounts: (stream: string, until: number) => store.parents.counts(stream, until),
   requests: () => store.requests.all(),
   retain: (sinks: readonly string[]) => store.retainFor(sinks),

@@ -115,6 +115,7 @@ class WorkerSpool implements OwnSpool {
     this.#lock = lock;
     this.parents = {
       due: (...by) => thread.ask('parentsDue', ...by),
+      answered: (...by) => thread.ask('parentsAnswered', ...by),
       counts: (...by) => thread.ask('parentCounts', ...by),
     };
     this.numbering = opened.numbering ?? { spool: '', epochs: [] };

@@ -116,7 +116,7 @@ export class ModelSpool {
       trail: async () => [...this.#trail],
       room: async () => undefined,
       entities: async (_stream, which) => this.#choose(which),
-      parents: { due: never, counts: never },
+      parents: { due: never, answered: never, counts: never },
       note: () => undefined,
       read: never,
       arrival: never,

@@ -33,12 +33,16 @@ export interface Rules {
   readonly sweepMs: number;
   /** When any parent was answered last. */
   readonly answeredAt: number;
+  /** All others are lost. */
+  readonly isAlone: boolean;
 }
 
 /** What becomes of a parent. */
 export type Turn = Pick<ParentRow, 'rank' | 'due'> & {
   readonly state: ParentState;
   readonly finding?: Finding;
+  /** Upstream is at fault, as far as can be told yet. */
+  readonly isUpstreams?: true;
 };
 
 const dayMs = 24 * 3_600_000;
@@ -57,6 +61,8 @@ export const failedMs = { least: 5_000, most: 3_600_000 };
 const lostMsMax = 30 * dayMs;
 /** So long after an answer upstream as a whole counts as one that answers. */
 const answersMs = 3_600_000;
+/** One that has been answered and is gone for so long is, where no other is left to be asked. */
+const aloneMs = dayMs;
 
 /** About how often an hour lists are asked for that nothing new comes of. */
 export function asksAnHour(parents: number, everyMs: number, sweepMs: number): number {
@@ -95,15 +101,16 @@ export function afterAnswer(
   return { state, rank: isActive ? 0 : 1, due: Math.max(until + 1, now + waitMs) };
 }
 
-/** After a refusal or failure; null where upstream is at fault and not the parent. */
+/** After a refusal or failure; null where upstream is at fault and nothing is to be remembered. */
 export function afterRefusal(
-  { row, known, outcome, cause }: Asked & Failure,
-  { now, until, sweepMs, answeredAt }: Rules,
+  { row, known, outcome, status, cause }: Asked & Failure,
+  { now, until, sweepMs, answeredAt, isAlone }: Rules,
 ): Turn | null {
-  const refused = known.refused ?? { since: now, times: 0, told: false };
+  const before = known.refused !== null && known.refused.since <= now ? known.refused : null;
+  const refused = before ?? { since: now, times: 0, told: known.refused?.told ?? false };
   const times = refused.times + 1;
   const again = (waitMs: number) => Math.max(until + 1, now + waitMs);
-  const state = { ...known, askedAt: now, refused: { ...refused, times } };
+  const state = { ...known, refused: { ...refused, times } };
   if (outcome === 'retry') {
     const waitMs = Math.min(failedMs.most, failedMs.least * 2 ** Math.min(times, 16));
     return answeredAt < now ? null : { state, rank: row.rank, due: again(waitMs) };
@@ -112,11 +119,19 @@ export function afterRefusal(
     const waitMs = Math.min(lostMsMax, sweepMs * 2 ** Math.min(times, 16));
     return { state, rank: 2, due: again(waitMs) };
   }
-  if (times > 1 && answeredAt > refused.since && now - refused.since >= passingMsMax) {
+  const lastsMs = now - refused.since;
+  // Where no other can be asked, a right or the path may be missing as well as the parent: what was
+  // there once and is not found for a day is gone, whatever else holds.
+  const isMissed = isAlone && known.askedAt > 0 && (status === 404 || status === 410);
+  const isOwn = answeredAt > refused.since || (isMissed && lastsMs >= aloneMs);
+  if (times > 1 && isOwn && lastsMs >= passingMsMax) {
     const told = { ...state, refused: { ...state.refused, told: true } };
     return { state: told, rank: 2, due: again(sweepMs), finding: lostFinding(row.id, cause) };
   }
-  if (now - answeredAt > answersMs || (times > 1 && answeredAt <= refused.since)) return null;
+  if (now - answeredAt > answersMs || (times > 1 && answeredAt <= refused.since)) {
+    const remembered = { state, rank: row.rank, due: row.due, isUpstreams: true } as const;
+    return isMissed && times === 1 ? remembered : null;
+  }
   return { state, rank: row.rank, due: again(secondLookMs) };
 }
 

@@ -29,15 +29,14 @@ import { ListAsker, type ListAskerMeans } from './ask-list.ts';
 import { askObject } from './ask-object.ts';
 import {
   type Asked,
-  afterAnswer,
-  afterRefusal,
   failedMs,
   fullFinding,
   isExpected,
   isUpstreams,
-  shrunk,
+  type Rules,
   turned,
 } from './next-turn.ts';
+import { failuresMax, settle } from './settle.ts';
 import {
   freshParentsCheckpoint,
   type ParentsCheckpoint,
@@ -59,7 +58,6 @@ export interface ParentsMeans extends ListAskerMeans {
 /** So few are counted at each poll, and more of them once a minute. */
 const countedAlways = 1_000;
 const countEveryMs = 60_000;
-
 /** Parents that are picked at a time, and of these asked at the same time. */
 const rowsMax = 32;
 const askedAtOnce = 4;
@@ -69,8 +67,8 @@ const turnMs = 20_000;
 const cycleMs = 5 * 60_000;
 /** What is due within the next minute is asked by a process that begins, so that `--once` does. */
 const aheadMs = 60_000;
-/** Failures in a row with no answer between them, by which upstream is at fault and no parent. */
-const failuresMax = 4;
+/** Of so many that were answered last, one is asked where those that are due are not answered. */
+const othersMax = 8;
 /** A condition that may be found of each parent is told of one within this time. */
 const toldEveryMs = 24 * 3_600_000;
 
@@ -89,6 +87,8 @@ export class ParentsPoller {
   #skipped = 0;
   /** When a parent was answered last. */
   #answeredAt = Number.NEGATIVE_INFINITY;
+  /** How many others have been asked since then. */
+  #othersAsked = 0;
   #counts: ParentCounts | null = null;
   #countedAt = 0;
 
@@ -178,7 +178,7 @@ export class ParentsPoller {
         fresh += one.fresh;
         doubt ??= one.doubt;
       }
-      const failure = await this.#settle(asked);
+      const failure = await this.#settle(asked, signal);
       this.#skipped = failure === null ? 0 : this.#skipped + failuresMax;
       if (failure !== null) return { ...failure, advanced: fresh > 0 };
       if (clock.monotonic() >= endsAt) {
@@ -230,45 +230,48 @@ export class ParentsPoller {
    * Commits what was learned of each parent. A failure that is upstream's and no parent's is
    * returned, and changes nothing.
    */
-  async #settle(asked: readonly Asked[]): Promise<Failure | null> {
-    const { stream, clock, reading, random } = this.#means;
-    const now = clock.now();
-    if (asked.some(({ outcome }) => outcome === 'done')) this.#answeredAt = now;
-    const until = this.#until;
-    const { parents = 0 } = this.#counts ?? {};
-    const failures = asked.filter((one) => one.outcome !== 'done' && !isExpected(one));
-    const isDown = failures.length >= failuresMax && this.#answeredAt < now;
-    const rules = { now, until, parents, sweepMs: reading.sweepMs, answeredAt: this.#answeredAt };
-    const changes: ParentChange[] = [];
-    const pages: NewPage[] = [];
-    const findings: Finding[] = [];
-    let failure: Failure | null = null;
-    for (const one of asked) {
-      const { row, known } = one;
-      const isCold = one.outcome === 'done' && row.rank === 1 && known.askedAt > 0;
-      if (isCold) this.#checkpoint = { ...this.#held, rotationMs: now - known.askedAt };
-      if (one.outcome !== 'done' && (isDown || isUpstreams(one))) {
-        failure = failure === null || isUpstreams(one) ? one : failure;
-        continue;
-      }
-      const next =
-        one.outcome === 'done' ? afterAnswer(one, rules, random) : afterRefusal(one, rules);
-      if (next === null) {
-        failure ??= one.outcome === 'done' ? null : one;
-        continue;
-      }
-      const { finding, ...change } = next;
-      changes.push({ stream: stream.name, id: row.id, as: 'asked', was: row.due, ...change });
-      if (finding !== undefined) findings.push(finding);
-      if (one.outcome !== 'done') continue;
-      if (one.page) pages.push(one.page);
-      const gone = stream.listOf(row.id)?.immutable ? shrunk(one) : null;
-      if (gone !== null) findings.push(gone);
+  async #settle(asked: readonly Asked[], signal: AbortSignal): Promise<Failure | null> {
+    const { stream, random } = this.#means;
+    let settled = settle(stream, asked, this.#rules(asked), random);
+    if (settled.failure !== null) {
+      const other = await this.#askAnother(settled.failure, signal);
+      const all = other === null ? asked : [...asked, other];
+      if (other !== null) settled = settle(stream, all, this.#rules(all), random);
     }
+    const { changes, pages, failure, rotationMs } = settled;
+    const findings = [...settled.findings];
+    if (rotationMs !== null) this.#checkpoint = { ...this.#held, rotationMs };
     if (this.#counts?.isFull && this.#isNews('source.parents_full'))
       findings.push(fullFinding(stream));
     if (changes.length > 0 || findings.length > 0) await this.#commit(changes, pages, findings);
     return failure;
+  }
+
+  #rules(asked: readonly Asked[]): Rules {
+    const { clock, reading } = this.#means;
+    const now = clock.now();
+    const isAnswered = asked.some(({ outcome }) => outcome === 'done');
+    this.#answeredAt = isAnswered ? now : Math.min(this.#answeredAt, now);
+    const { parents = 0, lost = 0 } = this.#counts ?? {};
+    const isAlone = parents - lost === 1;
+    const { sweepMs } = reading;
+    return { now, until: this.#until, parents, sweepMs, answeredAt: this.#answeredAt, isAlone };
+  }
+
+  /**
+   * Asks one whose turn it is not, before upstream is blamed for what may be the parent's own: all
+   * the others may have ended or rest. Null where that was no answer either, which is no news of
+   * that one, or where upstream has said itself that it is at fault.
+   */
+  async #askAnother(failure: Asked & Failure, signal: AbortSignal): Promise<Asked | null> {
+    const { stream, spool } = this.#means;
+    if (isUpstreams(failure) || failure.wait !== undefined) return null;
+    const others = await spool.parents.answered(stream.name, this.#until, othersMax);
+    const other = others[this.#othersAsked % others.length];
+    if (other === undefined || stream.listOf(other.id) === null) return null;
+    const one = await this.#ask(other, signal);
+    this.#othersAsked = one.outcome === 'done' ? 0 : this.#othersAsked + 1;
+    return one.outcome === 'done' ? one : null;
   }
 
   async #commit(

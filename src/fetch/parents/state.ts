@@ -24,7 +24,7 @@ const parentsCheckpoint = z.strictObject({
 export type ParentsCheckpoint = Readonly<z.infer<typeof parentsCheckpoint>>;
 
 const parentState = z.object({
-  /** When it was asked last, and when something new came of it last. */
+  /** When it was answered last, and when something new came of it last. */
   askedAt: z.number(),
   changedAt: z.number(),
   /** It was refused or failed ever since; how often in a row, and whether it was told as lost. */

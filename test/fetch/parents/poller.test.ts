@@ -263,6 +263,81 @@ test('where all are refused the stream is, and no parent is told as lost', async
   expect(records).toHaveLength(80);
 });
 
+test.each([
+  { rest: 'change no more', states: [{ status: 'DONE' }, { status: 'DONE' }] },
+  { rest: 'have their turn later', states: [{ status: 'ON' }, { status: 'ON' }] },
+])('where all others $rest, one that is gone is told as lost, and no outage is', async (by) => {
+  const object = { isFinal: ({ status }: { status?: unknown }) => status === 'DONE' };
+  const ids = ['a', 'b', 'c'];
+  const { served, asked, pollFor, poll, restart, held, clock } = await aStream({ ids, object });
+  for (const [n, id] of ids.entries()) served.set(id, by.states[n] ?? { status: 'ON', n });
+  await pollFor(minuteMs);
+  // An outage: whoever is asked beside it is refused as well.
+  await clock.advance(20 * dayMs);
+  for (const id of ids) served.set(id, 404);
+  const during: string[] = [];
+  for (let polls = 0; polls < 6; polls += 1) {
+    await clock.advance(5 * hourMs);
+    during.push((await poll()).outcome);
+    restart();
+  }
+  const toldInOutage = (await held()).conditions;
+  for (const [n, id] of ids.entries()) {
+    served.set(id, id === 'c' ? 404 : (by.states[n] ?? 404));
+  }
+  await pollFor(5 * minuteMs);
+  asked.length = 0;
+  const last = await poll();
+
+  expect(during).toContain('refused');
+  expect(toldInOutage).toEqual([]);
+  expect((await held()).conditions).toEqual([['source.parent_lost', 'c']]);
+  expect((await held()).records).toHaveLength(3);
+  expect(last.outcome).toBe('done');
+  expect(asked).not.toContain('c');
+});
+
+test('where all others change no more, one that fails keeps its own waits, and no other', async () => {
+  const object = { isFinal: ({ status }: { status?: unknown }) => status === 'DONE' };
+  const { served, poll, clock } = await aStream({ ids: ['a', 'b'], object });
+  served.set('a', { status: 'DONE' });
+  served.set('b', 500);
+  await poll();
+
+  const outcomes: string[] = [];
+  for (let polls = 0; polls < 20; polls += 1) {
+    await clock.advance(minuteMs);
+    outcomes.push((await poll()).outcome);
+  }
+
+  expect(outcomes).toEqual(outcomes.map(() => 'done'));
+});
+
+test.each([
+  { of: 'is gone', status: 404, wasThere: true, told: [['source.parent_lost', 'a']] },
+  { of: 'is denied', status: 403, wasThere: true, told: [] },
+  { of: 'was never there', status: 404, wasThere: false, told: [] },
+])('the only parent that $of for a day: $told', async ({ status, wasThere, told }) => {
+  const { served, poll, restart, held, clock } = await aStream({ ids: ['a'] });
+  served.set('a', wasThere ? [entry('1')] : status);
+  await poll();
+  await clock.advance(3 * hourMs);
+  served.set('a', status);
+  restart();
+
+  const outcomes: string[] = [];
+  for (let hours = 0; hours < 30; hours += 1) {
+    await clock.advance(hourMs);
+    outcomes.push((await poll()).outcome);
+    if (hours === 20) expect((await held()).conditions).toEqual([]);
+    if (hours % 7 === 0) restart();
+  }
+
+  expect((await held()).conditions).toEqual(told);
+  expect(outcomes[0]).not.toBe('done');
+  expect(outcomes.at(-1) === 'done').toBe(told.length > 0);
+});
+
 test('one that always fails keeps no other waiting', async () => {
   const ids = ['bad', ...Array.from({ length: 50 }, (_, n) => `p${n}`)];
   const { served, asked, pollFor, held } = await aStream({ ids });

@@ -41,6 +41,7 @@ export function spoolOf(
     room: async () => undefined,
     parents: {
       due: async (...asked) => store().parents.due(...asked),
+      answered: async (...asked) => store().parents.answered(...asked),
       counts: async (...asked) => store().parents.counts(...asked),
     },
   };

@@ -105,12 +105,14 @@ class ParentsWorld implements World {
       if (parent.isNoticed) this.#notice(parent);
     }
     let isWell = false;
+    let waitMs = 0;
     const { sweepMs, everyMs } = this.traits;
     for (const until = this.course.now + 2 * sweepMs + 3 * hourMs; this.course.now < until; ) {
       const result = await this.course.poll();
       if (this.oracle.findings.length > 0) return;
       isWell = result !== 'killed' && result.outcome === 'done';
-      this.course.now += isWell ? everyMs : 5_000;
+      waitMs = isWell ? everyMs : Math.min(everyMs, waitMs + 5_000);
+      this.course.now += waitMs;
     }
     const hasOther = [...this.#upstream.parents.values()].some(({ status }) => status === null);
     if (hasOther) this.oracle.lookForLost(this.course.now);

@@ -24,7 +24,7 @@ export interface Parent {
   isFinal: boolean;
   /** It was answered as it stands when it changed no more. */
   isDone: boolean;
-  /** Requests since that. */
+  /** Requests since that, but for one where nothing else was answered. */
   asksWhenDone: number;
   /** All that was ever shown of it. */
   readonly shown: Set<string>;
@@ -43,6 +43,8 @@ export class ModelParents {
   readonly #traits: Traits;
   readonly #random: Random;
   #count = 0;
+  /** What was asked last was not answered. */
+  #isRefusing = false;
 
   constructor(traits: Traits, random: Random) {
     this.#traits = traits;
@@ -76,6 +78,12 @@ export class ModelParents {
 
   /** The answer to one request at a moment. */
   answer(request: UpstreamRequest, now: number): Answer<Body> {
+    const answer = this.#answer(request, now);
+    this.#isRefusing = answer.outcome !== 'ok';
+    return answer;
+  }
+
+  #answer(request: UpstreamRequest, now: number): Answer<Body> {
     const { outage } = this.#traits;
     if (now < this.outageUntil && outage !== null) return failure(outage);
     if (this.#chance(1)) return failure(500);
@@ -87,7 +95,8 @@ export class ModelParents {
       return failure(parent.status);
     }
     // One that was noticed and is refused is asked again, seldom: what it is by now nobody was told.
-    if (parent.isDone) parent.asksWhenDone += 1;
+    // Another that is refused is a reason to ask whether anything is answered at all.
+    if (parent.isDone && !this.#isRefusing) parent.asksWhenDone += 1;
     if (this.#chance(0.3)) return failure(404);
     if (this.#chance(0.3)) return okOf('{"error":{"code":"later"}}');
     parent.refusedSince = null;
