@@ -3,6 +3,7 @@
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { caFileFlaw, timeStamper } from '../../src/archive/anchors/stamper.ts';
 import { parseSigningKey, type Signer } from '../../src/archive/note.ts';
 import { checkArchive } from '../../src/archive/recovery.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
@@ -60,6 +61,21 @@ export const archiveSink = defineSink({
       })
       .optional()
       .describe('writes the events as Parquet as well, below `lake/`; left out: it does not'),
+    tsa: z
+      .strictObject({
+        url: z
+          .url({ protocol: /^https?$/, error: 'expected a URL such as http://tsa.example' })
+          .describe('where the authority answers over HTTP'),
+        ca_file: z
+          .string()
+          .min(1)
+          .describe('PEM file of the authorities that its stamps lead to; nothing else is trusted'),
+        every: duration()
+          .prefault('5m')
+          .describe('a stamp is asked for this often at most, and always when a run ends'),
+      })
+      .optional()
+      .describe('has checkpoints stamped by a time-stamp authority (RFC 3161); left out: by none'),
     keep: z
       .strictObject({
         bodies: duration().describe('what upstream sent goes after so long; its proofs stay'),
@@ -69,8 +85,10 @@ export const archiveSink = defineSink({
   },
   carries: ['json'],
   usualFormat: 'json',
-  flaw: ({ location, object_lock: lock }) =>
-    lock === undefined || isBucket(location) ? null : 'object_lock needs a bucket as location',
+  flaw: ({ location, object_lock: lock, tsa }) => {
+    if (lock !== undefined && !isBucket(location)) return 'object_lock needs a bucket as location';
+    return tsa === undefined ? null : caFileFlaw(tsa.ca_file);
+  },
   companion: ({ lake, ...place }) =>
     lake === undefined
       ? null
@@ -104,13 +122,15 @@ export const archiveSink = defineSink({
   ],
 
   async open(settings, opening) {
-    const { location, object_lock: lock } = settings;
+    const { location, object_lock: lock, proxy, tsa } = settings;
     const found = await openStore(location, settings);
     const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);
     const signer = () => signerOf(settings);
     const checkpointEveryMs = everyMs(settings);
     const bodiesMs = settings.keep?.bodies ?? null;
-    return new OpenArchive({ store, signer, checkpointEveryMs, bodiesMs }, opening);
+    const { http } = opening.tools;
+    const anchors = tsa === undefined ? [] : [timeStamper({ ...tsa, proxy }, http)];
+    return new OpenArchive({ store, signer, checkpointEveryMs, bodiesMs, anchors }, opening);
   },
 
   async probe(settings, _tools, signal) {

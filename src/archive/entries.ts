@@ -102,6 +102,16 @@ const checkpointEntry = z.object({
   sha256,
 });
 
+/** What somebody outside has said of a checkpoint before this entry, and where it is kept. */
+const anchorEntry = z.object({
+  t: z.literal('anchor'),
+  /** Of the checkpoint. */
+  at: time,
+  size: count,
+  object: z.string(),
+  sha256,
+});
+
 /** A segment; the entries of its pages follow. */
 const segmentEntry = z.object({
   t: z.literal('segment'),
@@ -140,6 +150,7 @@ const anyEntry = z.discriminatedUnion('t', [
   configEntry,
   keyEntry,
   checkpointEntry,
+  anchorEntry,
   segmentEntry,
   holdEntry,
   prunedEntry,

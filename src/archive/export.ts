@@ -48,7 +48,7 @@ export async function exportRange(
   const segments = new Set<string>();
   let pages = 0;
   for await (const { entry } of loggedEntries(reader, size)) {
-    if (entry.t === 'checkpoint') await named('checkpoint', entry.object);
+    if (entry.t === 'checkpoint' || entry.t === 'anchor') await named(entry.t, entry.object);
     if (entry.t !== 'page') continue;
     const at = Date.parse(entry.fetched_at);
     if (at < from || at >= to) continue;

@@ -2,7 +2,8 @@
 //
 //   archive.json                        what the archive is; written once
 //   checkpoint                          the newest signed checkpoint, the only evidence that changes
-//   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, for good
+//   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, for good; beside it, as <size>.tsr, its time
+//                                       stamp, and as <size>.cosig the note with its cosignatures
 //   segments/YYYY/MM/DD/<index>.zst     bodies of pages; named by the index of the segment's entry
 //   holds/<id>.json                     legal holds, which entries tell of as well
 //   prune.json                          what an operator has asked to go; no evidence of anything
@@ -74,6 +75,17 @@ export function segmentPath(index: number, at: number): string {
 /** Name under which a checkpoint of this size stays. `at`: epoch milliseconds. */
 export function keptCheckpointPath(size: number, at: number): string {
   return `checkpoints/${dayOf(at)}/${digits(size)}.note`;
+}
+
+/** Name of what somebody outside has said of that checkpoint. */
+export function anchorPath(size: number, at: number, kind: 'tsr' | 'cosig'): string {
+  return `checkpoints/${dayOf(at)}/${digits(size)}.${kind}`;
+}
+
+/** The size of the checkpoint that an object of `checkpoints/` is, or is about; null: of none. */
+export function checkpointSizeOf(name: string): number | null {
+  const [, size] = /\/(\d{20})\.(?:note|tsr|cosig)$/.exec(name) ?? [];
+  return size === undefined ? null : Number(size);
 }
 
 /** `YYYY/MM/DD`, UTC. */

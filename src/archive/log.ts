@@ -90,9 +90,9 @@ export class Log {
     return this.#tree.root.toString('hex');
   }
 
-  /** Entries under the checkpoint in the store. */
-  get signedSize(): number {
-    return this.#published?.size ?? 0;
+  /** The checkpoint in the store; null: there is none. */
+  get published(): Published | null {
+    return this.#published;
   }
 
   append(entry: Entry): void {

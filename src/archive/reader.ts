@@ -10,6 +10,7 @@ import { decodeTile, parseTilePath, type Tile, tilePath, tileWidth } from './til
 const namePatterns = {
   segment: /^segments\/\d{4}\/\d\d\/\d\d\/\d{20}\.zst$/,
   checkpoint: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.note$/,
+  anchor: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.(tsr|cosig)$/,
 } as const;
 
 /** What an entry names an object as. */

@@ -96,7 +96,7 @@ export class Retention {
     const before = Math.max(kept, wished ?? Number.NEGATIVE_INFINITY);
     const gone: string[] = [];
     // What was added since is not in the store yet.
-    const size = log.signedSize;
+    const size = log.published?.size ?? 0;
     for await (const segment of segmentsBefore(before, { store, size })) {
       const { object, pages, first, last } = segment;
       const isKept = Object.values(log.heads.holds).some((hold) => isHeld(hold, segment));

@@ -8,6 +8,7 @@ import { type Numbering, type Place, presentEpoch } from '../contracts/numbering
 import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
+import type { Anchors } from './anchors/anchors.ts';
 import type { Heads } from './heads.ts';
 import { segmentPath } from './layout.ts';
 import type { Log, NewObject, Published } from './log.ts';
@@ -24,6 +25,8 @@ export interface WriterSettings
   readonly checkpointEveryMs: number;
   /** Told of each checkpoint that covers new pages, before they count as archived. */
   signed(checkpoint: Published): Promise<void>;
+  /** Who else is shown every checkpoint, without anybody waiting for them. */
+  readonly anchors?: Anchors | undefined;
 }
 
 /** Another's claim counts for so many checkpoints, and for so long at least. */
@@ -38,12 +41,11 @@ const waitingPagesMax = 2 * segmentPagesMax;
 
 /** Opens an archive for writing. Throws an ExportError that says why that cannot be. */
 export async function openWriter(settings: WriterSettings): Promise<ArchiveWriter> {
-  const { numbering, checkpointEveryMs } = settings;
+  const { anchors, numbering, checkpointEveryMs } = settings;
   const staleMs = Math.max(staleMsMin, staleCheckpoints * checkpointEveryMs);
-  return new ArchiveWriter(
-    settings,
-    await openLog({ ...settings, spool: numbering.spool, staleMs }),
-  );
+  const log = await openLog({ ...settings, spool: numbering.spool, staleMs });
+  if (log.published !== null) await anchors?.resume(log.published);
+  return new ArchiveWriter(settings, log);
 }
 
 interface Waiting {
@@ -130,9 +132,9 @@ export class ArchiveWriter {
     if (this.#failure !== null) throw this.#failure;
     const { now } = this.#settings.clock;
     if (this.#isStarted) {
-      this.#log.tell();
+      this.#tell();
       this.#log.append({ t: 'stop', at: timeText(now()) });
-      await this.#log.publish([], now());
+      await this.#sign([], now());
     }
     await this.#log.means.claim.renew(true);
   }
@@ -181,10 +183,10 @@ export class ArchiveWriter {
     try {
       const pages = await Promise.all(group.map(({ page }) => page));
       const now = this.#settings.clock.now();
-      this.#log.tell();
+      this.#tell();
       this.#start(now);
       const gone = await this.#retention.enter(this.#log, now);
-      const published = await this.#log.publish([this.#append(pages, now)], now);
+      const published = await this.#sign([this.#append(pages, now)], now);
       this.#place = placeOf(this.#log.heads);
       await this.#settings.signed(published);
       await this.#retention.remove(gone);
@@ -198,6 +200,18 @@ export class ArchiveWriter {
       done.resolve();
     }
     this.#makeRoom();
+  }
+
+  /** Adds the entries about what was signed before. */
+  #tell(): void {
+    this.#log.tell();
+    for (const entry of this.#settings.anchors?.take() ?? []) this.#log.append(entry);
+  }
+
+  async #sign(objects: readonly NewObject[], now: number): Promise<Published> {
+    const published = await this.#log.publish(objects, now);
+    this.#settings.anchors?.signed(published);
+    return published;
   }
 
   /** Said with a process's first page, so that one that has none leaves no trace. */

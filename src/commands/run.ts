@@ -6,7 +6,6 @@
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
-import { duration } from '../contracts/settings.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
@@ -36,6 +35,7 @@ import {
   logLevelOption,
   type Means,
 } from './shared/command.ts';
+import { durationTyped } from './shared/typed.ts';
 
 const options = {
   config: configOption,
@@ -168,11 +168,7 @@ async function openStatus(running: Running): Promise<StatusServer | null> {
 function limitOf({ once, timeout }: Options): number | null {
   if (timeout === undefined) return null;
   if (!once) throw new UsageError('--timeout bounds --once, and has no meaning without it');
-  const parsed = duration().safeParse(timeout);
-  if (!parsed.success) {
-    throw new UsageError(`--timeout: ${parsed.error.issues[0]?.message}, found ${timeout}`);
-  }
-  return parsed.data;
+  return durationTyped('timeout', timeout);
 }
 
 /** Warnings of the runtime and libraries, which would else be plain text among the lines. */

@@ -1,12 +1,13 @@
 // An archive as an open sink. Whatever fails, it is opened anew before the next batch: what a crash
 // leaves and what a failure leaves is the same, and only the opening knows how far the archive is.
 
+import { type Anchor, Anchors } from '../../../src/archive/anchors/anchors.ts';
 import type { Signer } from '../../../src/archive/note.ts';
 import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
 import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import { type Reach, reachOf } from '../../../src/contracts/numbering.ts';
-import type { Batch, Delivery, Sink, SinkOpening } from '../../../src/contracts/sink.ts';
+import type { Batch, Delivery, Notice, Sink, SinkOpening } from '../../../src/contracts/sink.ts';
 import type { ObjectStore } from '../../../src/objects/store.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { CheckpointEvents } from './checkpoint-events.ts';
@@ -19,6 +20,8 @@ export interface ArchiveSettings {
   readonly checkpointEveryMs: number;
   /** How long bodies are kept, milliseconds; null: for ever. */
   readonly bodiesMs: number | null;
+  /** Who is shown its checkpoints. */
+  readonly anchors: readonly Anchor[];
 }
 
 /** The archive. */
@@ -26,6 +29,7 @@ export class OpenArchive implements Sink {
   readonly #settings: ArchiveSettings;
   readonly #opening: SinkOpening;
   readonly #events: CheckpointEvents;
+  readonly #anchors: Anchors;
   #mark: Json | null;
   #next: Promise<ArchiveWriter> | null = null;
   /** Opened last; null: none was. */
@@ -38,6 +42,8 @@ export class OpenArchive implements Sink {
     this.#settings = settings;
     this.#opening = opening;
     this.#events = new CheckpointEvents(opening, settings.checkpointEveryMs);
+    const { store, anchors } = settings;
+    this.#anchors = new Anchors(anchors, { store, ...opening.tools });
     this.#mark = opening.mark;
   }
 
@@ -76,6 +82,13 @@ export class OpenArchive implements Sink {
     return this.#last?.dueInMs ?? null;
   }
 
+  notice(): Notice | null {
+    const [first, ...others] = this.#anchors.failures;
+    if (first === undefined) return null;
+    const more = others.length === 0 ? '' : `, and ${others.length} more`;
+    return { what: `has a checkpoint not seen outside: ${first.message}${more}`, next: first.next };
+  }
+
   async committed(signal: AbortSignal): Promise<Reach | null> {
     return await untilAborted(this.#reach(), signal);
   }
@@ -88,7 +101,7 @@ export class OpenArchive implements Sink {
     const { store } = this.#settings;
     try {
       await this.#last?.close();
-      await this.#events.finish();
+      await Promise.all([this.#events.finish(), this.#anchors.finish()]);
     } catch (error) {
       const { code, message } = asExportError(error, `closing the archive ${store.place}`);
       const { name, tools } = this.#opening;
@@ -115,10 +128,11 @@ export class OpenArchive implements Sink {
 
   async #open(): Promise<ArchiveWriter> {
     const { numbering, tools, remember } = this.#opening;
-    const { signer, ...settings } = this.#settings;
+    const { signer, anchors: _, ...settings } = this.#settings;
     return await openWriter({
       ...settings,
       signer: signer(),
+      anchors: this.#anchors,
       clock: tools.clock,
       log: tools.log,
       numbering,

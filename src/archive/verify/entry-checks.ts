@@ -12,6 +12,7 @@ import { parseVkey } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { pageRange } from '../segments.ts';
 import type { StreamAccounts } from './accounts.ts';
+import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
 import type { Break } from './findings.ts';
 import { checkedPage, SegmentReading } from './page-bodies.ts';
@@ -27,6 +28,7 @@ export interface EntryMeans {
   /** Of `archive.json`, as it stands there. */
   readonly manifestSha256: string;
   readonly accounts: StreamAccounts;
+  readonly anchors: AnchorChecks;
   /** True for pages read at a time that was asked for: bodies of others are not looked at. */
   readonly isAsked: (at: string) => boolean;
   /** `at`: when its page was read, where it is known by then. */
@@ -96,6 +98,8 @@ export class EntryChecks {
         return;
       case 'checkpoint':
         return await this.#checkpoint(index, entry);
+      case 'anchor':
+        return await this.#means.anchors.take(index, entry);
       case 'start':
         if (entry.archive === this.#means.manifestSha256) return;
         this.#break(index, 'archive.json is not what the entry says', 'archive.json');

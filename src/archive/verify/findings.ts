@@ -50,6 +50,17 @@ export interface StreamReport {
   readonly days: Map<string, StreamDay>;
 }
 
+/** That somebody outside has seen the log: its first `size` entries existed `at` that time. */
+export interface Seen {
+  readonly size: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Who says so. */
+  readonly by: readonly string[];
+  /** Until when the certificates behind it are valid, epoch milliseconds. */
+  readonly until: number;
+}
+
 /** What was found of an archive. */
 export interface Report {
   readonly place: string;
@@ -62,6 +73,9 @@ export interface Report {
   readonly signedBy: readonly Verifier[];
   /** Older checkpoints that were checked against the tree. */
   readonly checkpoints: number;
+  /** Time stamps that stand, and the newest of them. */
+  readonly stamps: number;
+  readonly stamp: Seen | null;
   readonly pages: number;
   readonly records: number;
   /** Bodies of pages that were read, in bytes as upstream sent them. */

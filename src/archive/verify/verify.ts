@@ -8,12 +8,13 @@
 import { hash } from 'node:crypto';
 import { ExportError } from '../../contracts/errors.ts';
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
-import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
+import { checkpointPath, checkpointSizeOf, manifestPath, parseManifest } from '../layout.ts';
 import { emptyRoot, rootAt } from '../merkle.ts';
 import { parseNote, type Verifier } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { tileOf, tilePath, tileWidth } from '../tiles.ts';
 import { StreamAccounts } from './accounts.ts';
+import { AnchorChecks, type Outside } from './anchor-checks.ts';
 import { EntryChecks } from './entry-checks.ts';
 import type { Break, Report } from './findings.ts';
 import { ProvenLog } from './proven-log.ts';
@@ -21,7 +22,7 @@ import { LogKeys, vkeysIn } from './signatures.ts';
 import { splitBundle } from './split-bundle.ts';
 
 /** What is asked of a verification. */
-export interface VerifyOptions {
+export interface VerifyOptions extends Outside {
   /** Keys that the reader trusts, not from the archive. */
   readonly trusted: readonly Verifier[];
   /** An older checkpoint of the log, as a signed note from elsewhere. */
@@ -74,16 +75,18 @@ class Verification {
     const log = new ProvenLog(this.#reader, checkpoint, (damage) =>
       found({ ...damage, stream: null, seq: null }),
     );
+    const means = { reader: this.#reader, hashes: log.hashes, keys, found };
+    const anchors = new AnchorChecks({ ...means, outside: this.#options });
     const checks = new EntryChecks({
-      ...{ reader: this.#reader, hashes: log.hashes, keys, accounts: this.#accounts, found },
+      ...{ ...means, anchors, accounts: this.#accounts },
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
       isAsked: (at) => this.#isAsked(at),
     });
     await this.#walk(log, checks, checkpoint.size);
     this.#checkSignatures(head, keys);
-    await this.#checkNewer(head, keys, checks.lastKept);
+    await this.#checkNewer(head, keys, { after: checks.lastKept, anchors });
     await this.#checkBeyond(checkpoint.size);
-    return this.#report(head, checks);
+    return this.#report(head, checks, anchors);
   }
 
   async #walk(log: ProvenLog, checks: EntryChecks, size: number): Promise<void> {
@@ -128,7 +131,9 @@ class Verification {
 
   async #newestKept(): Promise<Head | null> {
     let newest: string | null = null;
-    for await (const { name } of this.#reader.store.list('checkpoints/')) newest = name;
+    for await (const { name } of this.#reader.store.list('checkpoints/')) {
+      if (name.endsWith('.note')) newest = name;
+    }
     const bytes = newest === null ? null : await this.#reader.read(newest);
     return bytes === null ? null : headOf(bytes);
   }
@@ -199,13 +204,22 @@ class Verification {
     if (why !== null) this.#break(why, checkpointPath);
   }
 
-  /** Checkpoints that were kept since the last one that an entry names. */
-  async #checkNewer({ bytes, checkpoint }: Head, keys: LogKeys, after: string | null) {
+  /** Checkpoints that were kept since the last one that an entry names, and what is beside them. */
+  async #checkNewer(
+    { bytes, checkpoint }: Head,
+    keys: LogKeys,
+    { after, anchors }: { readonly after: string | null; readonly anchors: AnchorChecks },
+  ) {
     let isKept = checkpoint.size === 0;
-    for await (const { name } of this.#reader.store.list('checkpoints/', after ?? '')) {
+    const from = after?.replace(/note$/, '') ?? '';
+    for await (const { name } of this.#reader.store.list('checkpoints/', from)) {
+      const size = checkpointSizeOf(name);
+      const isNote = name.endsWith('.note');
+      if (size !== null && size <= checkpoint.size && !isNote) await anchors.left(name);
+      if (size === null || size < checkpoint.size) continue;
+      if (size === checkpoint.size && !isNote) continue;
       const kept = await this.#reader.read(name);
-      const size = Number(/(\d{20})\.note$/.exec(name)?.[1]);
-      if (kept === null || !(size >= checkpoint.size)) continue;
+      if (kept === null) continue;
       if (size === checkpoint.size) {
         isKept = true;
         if (bytes !== null && Buffer.compare(kept, bytes) === 0) continue;
@@ -215,9 +229,11 @@ class Verification {
       // A writer that is at work has signed that one since, and the checkpoint before its copy.
       const now = headOf((await this.#reader.read(checkpointPath)) ?? kept.subarray(0, 0));
       if (now !== null && now.checkpoint.size >= size) continue;
-      const what = signedText(kept, keys)
-        ? `the checkpoint is an older one: one of ${size} entries was signed`
-        : 'the kept checkpoint is damaged, and newer than the checkpoint';
+      const what = !isNote
+        ? `a checkpoint of ${size} entries was seen outside: the one here is an older one`
+        : signedText(kept, keys)
+          ? `the checkpoint is an older one: one of ${size} entries was signed`
+          : 'the kept checkpoint is damaged, and newer than the checkpoint';
       this.#break(what, name);
     }
     if (!isKept) {
@@ -254,13 +270,16 @@ class Verification {
     return one;
   }
 
-  #report({ checkpoint }: Head, checks: EntryChecks): Report {
+  #report({ checkpoint }: Head, checks: EntryChecks, anchors: AnchorChecks): Report {
     const { origin, size, root } = checkpoint;
     const { pages, records, bodyBytes, checkpoints } = checks;
     const { streams, gaps } = this.#accounts;
+    const { remarks, ...seen } = anchors.end();
     return {
+      ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
-      ...{ root: Buffer.from(root).toString('base64'), streams, gaps, remarks: this.#remarks },
+      ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
+      remarks: [...this.#remarks, ...remarks],
       signedBy: this.#signedBy,
       breaks: this.#breaks.toSorted((a, b) => (a.index ?? -1) - (b.index ?? -1)),
       breaksOmitted: this.#omitted,

@@ -1,6 +1,8 @@
 // What commands about archives are given: the place where one lies, and keys that a reader trusts.
 
+import type { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { authoritiesIn } from '../../archive/anchors/time-stamp.ts';
 import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
 import { type Hold, holdsIn } from '../../archive/holds.ts';
 import { checkpointPath } from '../../archive/layout.ts';
@@ -55,6 +57,16 @@ export function signingKeyGiven(file: string): Signer {
     return parseSigningKey(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new UsageError(`${cleanText(file, shownMax)}: ${cleanText(errorText(error), shownMax)}`);
+  }
+}
+
+/** The authorities that `--tsa` names. Throws a UsageError. */
+export function authoritiesGiven(file: string): readonly X509Certificate[] {
+  try {
+    return authoritiesIn(bytesGiven('tsa', file).toString('utf8'));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UsageError(`--tsa: ${cleanText(file, shownMax)}: ${error.message}`);
   }
 }
 

@@ -1,6 +1,7 @@
 // A verification as JSON, whose keys are what people's scripts rely on.
 
-import type { Report } from '../../archive/verify/findings.ts';
+import type { Report, Seen } from '../../archive/verify/findings.ts';
+import { timeText } from '../../tools/time-text.ts';
 
 /** What was found, as one word. */
 export function verdictOf({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_gaps' {
@@ -15,7 +16,7 @@ export function reportJson(report: Report): object {
     verdict: verdictOf(report),
     ...{ location: place, origin, size, root },
     signed_by: report.signedBy.map(({ vkey }) => vkey),
-    ...{ checkpoints, pages, records },
+    ...{ checkpoints, stamps: report.stamps, stamp: seenJson(report.stamp), pages, records },
     body_bytes: report.bodyBytes,
     breaks: report.breaks,
     breaks_omitted: report.breaksOmitted,
@@ -26,4 +27,10 @@ export function reportJson(report: Report): object {
     })),
     remarks,
   };
+}
+
+function seenJson(seen: Seen | null): object | null {
+  if (seen === null) return null;
+  const { size, at, by, until } = seen;
+  return { size, at: timeText(at), by, valid_until: timeText(until) };
 }

@@ -4,6 +4,7 @@
 import type { Break, Gap, Report } from '../../archive/verify/findings.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
+import { timeText } from '../../tools/time-text.ts';
 import { verdictOf } from './report-json.ts';
 
 const lengthMax = 500;
@@ -49,6 +50,16 @@ export function factTexts(report: Report): readonly string[] {
     keys === '' ? 'signed by no key of the log' : `signed by ${keys}`,
     `${counted(pages, 'page')} with ${counted(records, 'record')} of ${counted(streams.length, 'stream')} read again, ${sizeText(bodyBytes)}`,
     `${counted(report.checkpoints, 'older checkpoint')} found to be of the same tree`,
+    ...stampTexts(report),
+  ];
+}
+
+function stampTexts({ stamps, stamp }: Report): readonly string[] {
+  if (stamp === null) return [];
+  const { at, by, size, until } = stamp;
+  const ended = until < Date.now() ? ' (its certificate has ended since)' : '';
+  return [
+    `its first ${size} entries existed at ${timeText(at)}, as ${by.join(', ')} says${ended}; ${counted(stamps, 'time stamp')} in all`,
   ];
 }
 

@@ -9,8 +9,15 @@ import type { Report } from '../../archive/verify/findings.ts';
 import { verifyArchive } from '../../archive/verify/verify.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
 import { defineCommand, failureText } from '../shared/command.ts';
-import { timeTyped } from '../shared/typed.ts';
-import { bytesGiven, keyOption, keysGiven, locationArgument, openArchive } from './given.ts';
+import { durationTyped, timeTyped } from '../shared/typed.ts';
+import {
+  authoritiesGiven,
+  bytesGiven,
+  keyOption,
+  keysGiven,
+  locationArgument,
+  openArchive,
+} from './given.ts';
 import { reportHtml } from './report-html.ts';
 import { reportJson } from './report-json.ts';
 import { reportLines } from './report-lines.ts';
@@ -27,6 +34,14 @@ export const verify = defineCommand({
       value: 'file',
       about: 'an older checkpoint from elsewhere: a signed note, or an event that tells of one',
     },
+    tsa: {
+      value: 'file',
+      about: 'certificates of authorities (PEM) by which time stamps are judged; one has to stand',
+    },
+    seenWithin: {
+      value: 'duration',
+      about: 'a time stamp has to be so new, such as 26h: else an older state may be there',
+    },
     from: { value: 'time', about: 'bodies of pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'bodies of pages read before this time only' },
     json: { about: 'the report as JSON' },
@@ -35,10 +50,15 @@ export const verify = defineCommand({
   },
   more: `Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
 The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
-  async run({ location, key, since, from, to, json, html, metrics }, { out, err, env }) {
+  async run({ location, key, json, html, metrics, ...asked }, { out, err, env }) {
+    const { from, to, since, seenWithin, tsa } = asked;
     const options = {
       trusted: keysGiven(key),
       ...(since === undefined ? {} : { since: noteIn(bytesGiven('since', since)) }),
+      ...(tsa === undefined ? {} : { authorities: authoritiesGiven(tsa) }),
+      ...(seenWithin === undefined
+        ? {}
+        : { seenSince: Date.now() - durationTyped('seen-within', seenWithin) }),
       ...(from === undefined ? {} : { from: timeTyped('from', from) }),
       ...(to === undefined ? {} : { to: timeTyped('to', to) }),
     };

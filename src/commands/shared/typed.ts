@@ -3,6 +3,7 @@
 
 import { hint } from '../../config/nearest.ts';
 import { UsageError } from '../../contracts/errors.ts';
+import { duration } from '../../contracts/settings.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 
 const lengthMax = 80;
@@ -32,4 +33,12 @@ export function timeTyped(option: 'from' | 'to' | 'before', text: string): numbe
   throw new UsageError(
     `--${option}: expected an RFC 3339 time such as 2026-01-31T08:00:00Z, found ${found}`,
   );
+}
+
+/** Milliseconds of a duration such as `60s`. Throws a UsageError. */
+export function durationTyped(option: 'timeout' | 'seen-within', text: string): number {
+  const parsed = duration().safeParse(text);
+  if (parsed.success) return parsed.data;
+  const found = cleanText(text, lengthMax);
+  throw new UsageError(`--${option}: ${parsed.error.issues[0]?.message}, found ${found}`);
 }

@@ -1,0 +1,191 @@
+// Shows an archive's checkpoints to others, and keeps what they say beside the checkpoint: time
+// stamps (stamper.ts) and cosignatures (witnesses.ts). An entry of the log names each with its hash,
+// so that one that goes missing shows, and a later stamp covers it. What must stay true: nobody
+// waits for anybody outside; of several checkpoints that came meanwhile the newest is shown; and
+// what could not be had is told, and asked for again with the next checkpoint.
+
+import { hash } from 'node:crypto';
+import { ExportError, errorText } from '../../contracts/errors.ts';
+import type { Clock, Log } from '../../contracts/tools.ts';
+import type { ObjectStore } from '../../objects/store.ts';
+import { timeText } from '../../tools/time-text.ts';
+import type { Entry } from '../entries.ts';
+import { anchorPath, checkpointSizeOf, keptCheckpointPath } from '../layout.ts';
+import type { Published } from '../log.ts';
+
+/** Somebody outside that a checkpoint is shown to. */
+export interface Anchor {
+  /** Names what is kept, beside `<size>.note`. */
+  readonly kind: 'tsr' | 'cosig';
+  /** Asked so often at most, milliseconds, and always at the end. */
+  readonly everyMs: number;
+  /** Rejects only when the signal aborts. */
+  ask(checkpoint: Published, signal: AbortSignal): Promise<Anchored>;
+}
+
+/** What came of it. */
+export interface Anchored {
+  /** What proves that the checkpoint was seen; null: nothing does. */
+  readonly proof: Uint8Array | null;
+  /** Who did not answer as they should. */
+  readonly failures: readonly ExportError[];
+}
+
+/** What anchors are kept with. */
+export interface AnchorMeans {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type AnchorEntry = Extract<Entry, { readonly t: 'anchor' }>;
+
+/** At the end others have so long to answer. */
+const finishMsMax = 5_000;
+
+/** The anchors of one archive. */
+export class Anchors {
+  readonly #means: AnchorMeans;
+  readonly #shown: readonly Showing[];
+  readonly #stop = new AbortController();
+  /** By object: those that no entry names yet. */
+  readonly #pending = new Map<string, AnchorEntry>();
+
+  constructor(anchors: readonly Anchor[], means: AnchorMeans) {
+    this.#means = means;
+    const keep = (entry: AnchorEntry) => this.#pending.set(entry.object, entry);
+    this.#shown = anchors.map((anchor) => new Showing(anchor, { ...means, keep }));
+  }
+
+  /** Why some did not see the newest checkpoint. */
+  get failures(): readonly ExportError[] {
+    return this.#shown.flatMap(({ failures }) => failures);
+  }
+
+  /** A log goes on whose newest checkpoint this is: what was kept beside it is to be entered. */
+  async resume({ size, at }: Published): Promise<void> {
+    const { store } = this.#means;
+    const note = keptCheckpointPath(size, at);
+    for await (const { name } of store.list('checkpoints/', note.replace(/note$/, ''))) {
+      if (name === note || checkpointSizeOf(name) !== size) continue;
+      const found = await store.read(name);
+      if (found !== null) this.#pending.set(name, entryOf(name, found.body, { size, at }));
+    }
+  }
+
+  /** A checkpoint was signed. */
+  signed(checkpoint: Published): void {
+    for (const showing of this.#shown) showing.signed(checkpoint, this.#stop.signal);
+  }
+
+  /** Entries for what was kept since they were last taken. */
+  take(): readonly AnchorEntry[] {
+    const entries = [...this.#pending.values()];
+    this.#pending.clear();
+    return entries;
+  }
+
+  /** Shows the newest checkpoint if it was not yet, and gives up on who takes too long. */
+  async finish(): Promise<void> {
+    const { clock } = this.#means;
+    const shown = Promise.all(this.#shown.map((showing) => showing.finish(this.#stop.signal)));
+    const over = new AbortController();
+    const late = clock.sleep(finishMsMax, over.signal).catch(() => undefined);
+    await Promise.race([shown, late]);
+    over.abort();
+    this.#stop.abort(new Error('the archive is closed'));
+    await shown;
+  }
+}
+
+interface ShowingMeans extends AnchorMeans {
+  readonly keep: (entry: AnchorEntry) => void;
+}
+
+/** Shows checkpoints to one anchor, one at a time. */
+class Showing {
+  readonly #anchor: Anchor;
+  readonly #means: ShowingMeans;
+  /** Signed, and not shown. */
+  #newest: Published | null = null;
+  #underWay: Promise<void> | null = null;
+  #dueAt = Number.NEGATIVE_INFINITY;
+  failures: readonly ExportError[] = [];
+
+  constructor(anchor: Anchor, means: ShowingMeans) {
+    this.#anchor = anchor;
+    this.#means = means;
+  }
+
+  signed(checkpoint: Published, signal: AbortSignal): void {
+    this.#newest = checkpoint;
+    if (this.#means.clock.monotonic() < this.#dueAt) return;
+    this.#underWay ??= this.#show(signal).finally(() => {
+      this.#underWay = null;
+    });
+  }
+
+  async finish(signal: AbortSignal): Promise<void> {
+    await this.#underWay;
+    if (this.#newest !== null) await this.#show(signal);
+  }
+
+  async #show(signal: AbortSignal): Promise<void> {
+    const checkpoint = this.#newest;
+    if (checkpoint === null || signal.aborted) return;
+    this.#newest = null;
+    const { clock } = this.#means;
+    const { proof, failures } = await this.#asked(checkpoint, signal);
+    if (proof === null) this.#newest ??= checkpoint;
+    else this.#dueAt = clock.monotonic() + this.#anchor.everyMs;
+    if (!signal.aborted) this.#tell(failures);
+  }
+
+  async #asked(checkpoint: Published, signal: AbortSignal): Promise<Anchored> {
+    const { kind } = this.#anchor;
+    const { size, at } = checkpoint;
+    const { store, keep } = this.#means;
+    try {
+      const anchored = await this.#anchor.ask(checkpoint, signal);
+      const { proof } = anchored;
+      const name = anchorPath(size, at, kind);
+      // One that stands there is of the same checkpoint, and proves no less.
+      if (proof !== null && (await store.create(name, [proof])) === 'created') {
+        keep(entryOf(name, proof, { size, at }));
+      }
+      return anchored;
+    } catch (error) {
+      return { proof: null, failures: [asFailure(error, store)] };
+    }
+  }
+
+  #tell(failures: readonly ExportError[]): void {
+    const { log } = this.#means;
+    const before = this.failures.map(({ message }) => message);
+    this.failures = failures;
+    for (const { code, message, next } of failures) {
+      if (before.includes(message)) continue;
+      log.warn('a checkpoint of the archive was not seen outside', { code, error: message, next });
+    }
+    if (failures.length === 0 && before.length > 0) {
+      log.info('checkpoints of the archive are seen outside again', { kind: this.#anchor.kind });
+    }
+  }
+}
+
+function entryOf(
+  object: string,
+  proof: Uint8Array,
+  { size, at }: Pick<Published, 'size' | 'at'>,
+): AnchorEntry {
+  return { t: 'anchor', at: timeText(at), size, object, sha256: hash('sha256', proof, 'hex') };
+}
+
+function asFailure(error: unknown, { place }: ObjectStore): ExportError {
+  if (error instanceof ExportError) return error;
+  return new ExportError(
+    'sink_unreachable',
+    `keeping what others have seen of ${place}: ${errorText(error)}`,
+    { next: 'It is asked for again with the next checkpoint; the archive goes on.', cause: error },
+  );
+}

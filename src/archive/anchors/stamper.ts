@@ -1,0 +1,80 @@
+// Has checkpoints stamped by a time-stamp authority (RFC 3161, over HTTP as in its section 3.4). The
+// answer is kept whole, with the certificates that came with it, since they cannot be had once they
+// have ended: `openssl ts -verify -data SIZE.note -in SIZE.tsr -CAfile CA.pem` reads it.
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { ExportError, errorText } from '../../contracts/errors.ts';
+import type { Secret } from '../../contracts/settings.ts';
+import type { HttpClient } from '../../contracts/tools.ts';
+import type { Anchor } from './anchors.ts';
+import { authoritiesIn, checkStamp, stampQuery } from './time-stamp.ts';
+
+/** Which authority is asked. */
+export interface StampSettings {
+  readonly url: string;
+  /** PEM file of the authorities that its stamps lead to. */
+  readonly ca_file: string;
+  /** Milliseconds from one stamp to the next, at least. */
+  readonly every: number;
+  readonly proxy?: Secret | undefined;
+}
+
+const timeoutMs = 15_000;
+const answerBytesMax = 256 * 1024;
+const nonceBytes = 16;
+const goesOn =
+  'The archive goes on; the next checkpoint is stamped as soon as the authority answers.';
+
+/** The authority. */
+export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {
+  return {
+    kind: 'tsr',
+    everyMs: settings.every,
+    async ask({ note }, signal) {
+      try {
+        return { proof: await stamped(note, settings, { http, signal }), failures: [] };
+      } catch (error) {
+        signal.throwIfAborted();
+        const { host } = new URL(settings.url);
+        const what = `asking the time-stamp authority ${host}: ${errorText(error)}`;
+        const failure = new ExportError('sink_unreachable', what, { next: goesOn, cause: error });
+        return { proof: null, failures: [failure] };
+      }
+    },
+  };
+}
+
+/** Why the file of authorities is none; null: it is one. */
+export function caFileFlaw(file: string): string | null {
+  try {
+    authoritiesIn(readFileSync(file, 'utf8'));
+    return null;
+  } catch (error) {
+    return `tsa.ca_file: ${errorText(error)}`;
+  }
+}
+
+async function stamped(
+  note: Uint8Array,
+  { url, ca_file: caFile, proxy }: StampSettings,
+  { http, signal }: { readonly http: HttpClient; readonly signal: AbortSignal },
+): Promise<Uint8Array> {
+  const authorities = authoritiesIn(readFileSync(caFile, 'utf8'));
+  const nonce = randomBytes(nonceBytes);
+  const { status, body } = await http.request(
+    {
+      method: 'POST',
+      url,
+      headers: { 'content-type': 'application/timestamp-query' },
+      body: stampQuery(note, nonce),
+      ...(proxy === undefined ? {} : { proxy: proxy.reveal() }),
+      timeoutMs,
+      bodyBytesMax: answerBytesMax,
+    },
+    signal,
+  );
+  if (status !== 200) throw new SyntaxError(`it answered ${status}`);
+  checkStamp(body, note, { authorities, nonce });
+  return body;
+}

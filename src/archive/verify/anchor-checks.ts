@@ -1,0 +1,127 @@
+// What others have said of an archive's checkpoints, judged by whom the reader trusts: time stamps
+// show that what a checkpoint covers existed at a time. Entries name them by their hashes; what was
+// kept for the newest checkpoint no entry names yet. What must stay true: who trusts nobody outside
+// is told only what can be told without; who does gets a break where nothing of it stands.
+
+import { hash, type X509Certificate } from 'node:crypto';
+import { checkStamp } from '../anchors/time-stamp.ts';
+import type { Entry } from '../entries.ts';
+import { checkpointSizeOf } from '../layout.ts';
+import { type NodeHashes, rootAt } from '../merkle.ts';
+import type { ArchiveReader } from '../reader.ts';
+import type { Break, Seen } from './findings.ts';
+import type { LogKeys } from './signatures.ts';
+
+/** Who is trusted outside. */
+export interface Outside {
+  /** Authorities behind time stamps; left out: stamps are not judged. */
+  readonly authorities?: readonly X509Certificate[];
+  /** Somebody outside has seen the archive since then, epoch milliseconds. */
+  readonly seenSince?: number;
+}
+
+/** What anchors are judged with. */
+export interface AnchorMeans {
+  readonly reader: ArchiveReader;
+  /** Of the tree as far as it was walked. */
+  readonly hashes: NodeHashes;
+  readonly keys: LogKeys;
+  readonly outside: Outside;
+  readonly found: (one: Break) => unknown;
+}
+
+type AnchorEntry = Extract<Entry, { readonly t: 'anchor' }>;
+
+/** Judges anchors, in the order of the log. */
+export class AnchorChecks {
+  readonly #means: AnchorMeans;
+  /** Of the checkpoint that an entry named last: objects that entries name. */
+  readonly #named = new Set<string>();
+  #unjudged = 0;
+  #stamps = 0;
+  #stamp: Seen | null = null;
+
+  constructor(means: AnchorMeans) {
+    this.#means = means;
+  }
+
+  /** What an entry names. */
+  async take(index: number, { object, sha256, size }: AnchorEntry): Promise<void> {
+    if (this.#named.size > namedMax) this.#named.clear();
+    this.#named.add(object);
+    await this.#told({ index, object }, async () => {
+      if (checkpointSizeOf(object) !== size) throw new SyntaxError('it is of another checkpoint');
+      const bytes = await this.#means.reader.named('anchor', object);
+      if (bytes === null) throw new SyntaxError('it is missing');
+      if (hash('sha256', bytes, 'hex') !== sha256) throw new SyntaxError('it was changed');
+      await this.#judge(object, bytes);
+    });
+  }
+
+  /** What no entry names, of a checkpoint that the tree reaches. */
+  async left(object: string): Promise<void> {
+    if (this.#named.has(object)) return;
+    await this.#told({ index: null, object }, async () => {
+      const bytes = await this.#means.reader.named('anchor', object);
+      if (bytes !== null) await this.#judge(object, bytes);
+    });
+  }
+
+  /** What it came to, and what is to be said besides; tells where nothing shows what was asked. */
+  end() {
+    const { authorities, seenSince } = this.#means.outside;
+    const none = (what: string) =>
+      this.#means.found({ index: null, stream: null, seq: null, object: null, what });
+    if (authorities !== undefined && this.#stamp === null) {
+      none('no time stamp of an authority that was given stands in the archive');
+    }
+    const seenAt = this.#stamp?.at ?? 0;
+    if (seenSince !== undefined && seenAt < seenSince) {
+      const last = seenAt === 0 ? 'never' : `last at ${new Date(seenAt).toISOString()}`;
+      none(
+        `the archive was seen outside ${last}: an older state was put back, or nobody has seen it since`,
+      );
+    }
+    const remarks =
+      this.#unjudged === 0
+        ? []
+        : [
+            `${this.#unjudged} time stamps were kept, and not judged: give their authority to --tsa`,
+          ];
+    return { stamps: this.#stamps, stamp: this.#stamp, remarks };
+  }
+
+  async #told(
+    { index, object }: Pick<Break, 'index' | 'object'>,
+    judge: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await judge();
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      const what = `what others have said of a checkpoint does not stand: ${error.message}`;
+      this.#means.found({ index, stream: null, seq: null, object, what });
+    }
+  }
+
+  async #judge(object: string, bytes: Uint8Array): Promise<void> {
+    const { hashes, keys, outside, reader } = this.#means;
+    const { authorities } = outside;
+    if (authorities === undefined) {
+      this.#unjudged += 1;
+      return;
+    }
+    const note = await reader.named('checkpoint', object.replace(/[^.]+$/, 'note'));
+    if (note === null) throw new SyntaxError('the checkpoint is missing');
+    const { size, root } = keys.open(note);
+    if (size !== checkpointSizeOf(object) || !(await rootAt(size, hashes)).equals(root)) {
+      throw new SyntaxError('the checkpoint is of another tree');
+    }
+    const { at, by, until } = checkStamp(bytes, note, { authorities });
+    this.#stamps += 1;
+    if (at > (this.#stamp?.at ?? 0)) this.#stamp = { size, at, by: [by], until };
+  }
+}
+
+/** Late ones are named soon behind their checkpoint, or not at all. */
+const namedMax = 1_000;
