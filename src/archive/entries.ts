@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
 import { entryBytesMax } from './tiles.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -168,9 +169,17 @@ export function encodeEntry(entry: Entry): Buffer {
   return bytes;
 }
 
-/** Parses an entry. Throws a SyntaxError that says what is wrong with it. */
+/**
+ * Parses an entry. Throws a SyntaxError that says what is wrong with it, also where the same bytes
+ * could say something else to another reader: a key that stands there twice, text that is no UTF-8.
+ */
 export function parseEntry(bytes: Uint8Array): Entry {
-  const parsed = anyEntry.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  const text = Buffer.from(bytes).toString('utf8');
+  const value = JSON.parse(text) as Json;
+  if (Buffer.compare(Buffer.from(JSON.stringify(value)), bytes) !== 0) {
+    throw new SyntaxError('not an entry: it is not written as its JSON says');
+  }
+  const parsed = anyEntry.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new SyntaxError(`not an entry: ${issue?.path.join('.') || 't'}: ${issue?.message ?? ''}`);

@@ -4,7 +4,14 @@
 // here writes, and no name that an entry gives leads to an object of another kind.
 
 import type { ObjectRange, ObjectStore } from '../objects/store.ts';
-import { decodeTile, parseTilePath, type Tile, tilePath, tileWidth } from './tiles.ts';
+import {
+  bundleBytesMax,
+  decodeTile,
+  parseTilePath,
+  type Tile,
+  tilePath,
+  tileWidth,
+} from './tiles.ts';
 
 /** Names of objects that an entry may give, by what they are. */
 const namePatterns = {
@@ -12,6 +19,8 @@ const namePatterns = {
   checkpoint: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.note$/,
   anchor: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.(tsr|cosig)$/,
 } as const;
+
+const wholeRange: ObjectRange = { from: 0, length: bundleBytesMax + 1 };
 
 /** What an entry names an object as. */
 export type NamedObject = keyof typeof namePatterns;
@@ -24,8 +33,12 @@ export class ArchiveReader {
     this.store = store;
   }
 
-  /** An object's bytes, or so much of a range as there is; null where it is not there. */
-  async read(name: string, range?: ObjectRange): Promise<Uint8Array | null> {
+  /**
+   * An object's bytes, or so much of a range as there is; null where it is not there. Without a
+   * range no more is read than the longest object has that is read whole, and that one more byte
+   * shows to be none.
+   */
+  async read(name: string, range: ObjectRange = wholeRange): Promise<Uint8Array | null> {
     return (await this.store.read(name, range))?.body ?? null;
   }
 

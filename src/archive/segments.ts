@@ -19,6 +19,9 @@ const level = 3;
 const chunkBytesMin = 16 * 1024;
 const chunkBytesMax = 1024 * 1024;
 
+/** A page is text somewhere on its way, and V8 has none that is longer. */
+export const pageBytesMax: number = 2 ** 29;
+
 const skippable = 0x184d2a50;
 const headerBytes = 8;
 const indexBytes = 4;
@@ -105,6 +108,7 @@ export function readPage(entry: PageEntry, range: Uint8Array): ArchivedPage {
 }
 
 function decompressed(frame: Uint8Array, bytesMax: number): Buffer {
+  if (bytesMax > pageBytesMax) throw new SyntaxError('the body is longer than any can be');
   try {
     // In one piece, and here: on another thread most pages would cost more than they take.
     return zstdDecompressSync(frame, {

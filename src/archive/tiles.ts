@@ -10,6 +10,9 @@ export const tileWidth = 256;
 const tileHeight = 8;
 /** An entry's length is written in 16 bits. */
 export const entryBytesMax = 65_535;
+const lengthBytes = 2;
+/** No object of a log is longer, segments left aside. */
+export const bundleBytesMax: number = tileWidth * (lengthBytes + entryBytesMax);
 
 /** A tile, or the bundle of entries below a tile of level 0. */
 export interface Tile {
@@ -90,6 +93,8 @@ export function decodeBundle(bundle: Uint8Array, width: number): readonly Buffer
     const from = at + 2;
     at = from <= bytes.length ? from + bytes.readUInt16BE(at) : from;
     if (at > bytes.length) throw new SyntaxError('the bundle ends within an entry');
+    if (entries.length === width)
+      throw new SyntaxError(`the bundle has more than ${width} entries`);
     entries.push(bytes.subarray(from, at));
   }
   if (entries.length !== width) {

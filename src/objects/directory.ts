@@ -5,7 +5,7 @@
 // lock that the system lets go of when its process ends. The files' rights are as the umask says.
 
 import { randomUUID } from 'node:crypto';
-import { type BigIntStats, renameSync, statSync } from 'node:fs';
+import { type BigIntStats, constants, renameSync, statSync } from 'node:fs';
 import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { flushNames, makeDirectory } from '../contracts/directory.ts';
@@ -97,10 +97,13 @@ class Files {
   }
 
   async read(name: string, range?: ObjectRange) {
-    const file = await unlessGone(open(this.#pathOf(name), 'r'));
+    // Of a pipe, whose other end nobody may ever open, this does not wait for one.
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+    const file = await unlessNone(open(this.#pathOf(name), flags));
     if (file === null) return null;
     try {
       const found = await file.stat({ bigint: true });
+      if (!found.isFile()) return null;
       const from = Math.min(range?.from ?? 0, Number(found.size));
       const length = Math.min(range?.length ?? Number.POSITIVE_INFINITY, Number(found.size) - from);
       const body = Buffer.allocUnsafeSlow(length);
@@ -117,29 +120,39 @@ class Files {
   }
 
   async facts(name: string) {
-    const found = await unlessGone(stat(this.#pathOf(name), { bigint: true }));
+    const found = await unlessNone(stat(this.#pathOf(name), { bigint: true }));
     if (found === null || !found.isFile()) return null;
     return { bytes: Number(found.size), tag: tagOf(found), metadata: {} };
   }
 
-  /** Files below `directory` (empty, or a name that ends in `/`), in the order of whole names. */
-  async *list(directory: string, prefix: string, after: string): AsyncGenerator<ListedObject> {
-    const entries = (await unlessGone(readdir(join(this.#root, directory)))) ?? [];
+  /**
+   * Files below `directory` (empty, or a name that ends in `/`), in the order of whole names. Links
+   * may lead back, or many ways to one place, so each place is followed to once.
+   */
+  async *list(
+    directory: string,
+    prefix: string,
+    after: string,
+    followed = new Set<string>(),
+  ): AsyncGenerator<ListedObject> {
+    const path = join(this.#root, directory);
+    const entries = (await unlessNone(readdir(path, { withFileTypes: true }))) ?? [];
     const names: { readonly name: string; readonly bytes: number | null }[] = [];
-    for (const entry of entries.filter((one) => !one.startsWith('.'))) {
-      const found = await unlessGone(stat(join(this.#root, directory, entry)));
-      const name = `${directory}${entry}`;
-      if (found?.isDirectory()) names.push({ name: `${name}/`, bytes: null });
-      else if (found?.isFile()) names.push({ name, bytes: found.size });
+    for (const entry of entries.filter((one) => !one.name.startsWith('.'))) {
+      const name = `${directory}${entry.name}`;
+      if (!name.startsWith(prefix) && !prefix.startsWith(`${name}/`)) continue;
+      const found = await unlessNone(stat(join(this.#root, name)));
+      const place = entry.isSymbolicLink() ? `${found?.dev}-${found?.ino}` : null;
+      if (found?.isFile()) names.push({ name, bytes: found.size });
+      if (!found?.isDirectory() || (place !== null && followed.has(place))) continue;
+      if (place !== null) followed.add(place);
+      names.push({ name: `${name}/`, bytes: null });
     }
     for (const { name, bytes } of names.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       if (bytes !== null) {
-        if (name.startsWith(prefix) && name > after) yield { name, bytes };
-      } else if (
-        (name.startsWith(prefix) || prefix.startsWith(name)) &&
-        (name > after || after.startsWith(name))
-      ) {
-        yield* this.list(name, prefix, after);
+        if (name > after) yield { name, bytes };
+      } else if (name > after || after.startsWith(name)) {
+        yield* this.list(name, prefix, after, followed);
       }
     }
   }
@@ -215,6 +228,16 @@ async function linked(file: string, name: string): Promise<boolean> {
 async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   return await work.catch((error: unknown) => {
     if (errorCodeOf(error) === 'ENOENT') return null;
+    throw error;
+  });
+}
+
+/** What stands in a name's way is no object either: a bucket would not know of it. */
+const none: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
+
+async function unlessNone<T>(work: Promise<T>): Promise<T | null> {
+  return await work.catch((error: unknown) => {
+    if (none.has(errorCodeOf(error))) return null;
     throw error;
   });
 }

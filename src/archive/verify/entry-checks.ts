@@ -124,7 +124,7 @@ export class EntryChecks {
     const segment = this.#segment;
     this.#segment = null;
     if (segment === null || segment.entry === null || !segment.isRead) return;
-    const flaw = await segment.reading.flaw(segment.entry);
+    const flaw = await segment.reading.flaw();
     // What a page has told already is where the damage is.
     if (flaw !== null && !segment.isBroken) this.#break(segment.index, flaw, segment.entry.object);
   }
@@ -184,7 +184,7 @@ export class EntryChecks {
   }
 
   #open(object: string, index: number, entry: OpenSegment['entry']): OpenSegment {
-    const reading = new SegmentReading(this.#means.reader, object);
+    const reading = new SegmentReading(this.#means.reader, object, entry);
     this.#segment = { index, entry, reading, isRead: false, isBroken: false };
     return this.#segment;
   }

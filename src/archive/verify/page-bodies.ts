@@ -7,10 +7,10 @@ import { cutRecords } from '../../tools/record-list.ts';
 import type { PageEntry } from '../entries.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { keptRecords, recordsRoot } from '../records.ts';
-import { type ArchivedPage, readPage } from '../segments.ts';
+import { type ArchivedPage, pageBytesMax, readPage } from '../segments.ts';
 
 /** What the entry of a segment says of it. */
-interface SegmentFacts {
+export interface SegmentFacts {
   readonly bytes: number;
   readonly sha256: string;
 }
@@ -23,15 +23,18 @@ const windowBytes = 4 * 1024 * 1024;
 export class SegmentReading {
   readonly object: string;
   readonly #reader: ArchiveReader;
+  /** Null where its entry is damaged. */
+  readonly #facts: SegmentFacts | null;
   readonly #digest = createHash('sha256');
   /** What was read and not yet taken, from byte `#from` on. */
   #bytes: Uint8Array = new Uint8Array(0);
   #from = 0;
   #state: 'reading' | 'ended' | 'missing' = 'reading';
 
-  constructor(reader: ArchiveReader, object: string) {
+  constructor(reader: ArchiveReader, object: string, facts: SegmentFacts | null) {
     this.#reader = reader;
     this.object = object;
+    this.#facts = facts;
   }
 
   /** True once it was found that there is none. */
@@ -42,6 +45,14 @@ export class SegmentReading {
   /** The bytes of a page, the one behind those taken before. Throws a SyntaxError. */
   async take({ from, length }: { readonly from: number; readonly length: number }) {
     if (from < this.#from) throw new SyntaxError('the page does not lie behind the one before it');
+    if (from + length > (this.#facts?.bytes ?? Number.POSITIVE_INFINITY)) {
+      throw new SyntaxError('the page lies beyond what its segment’s entry says');
+    }
+    if (length > pageBytesMax) throw new SyntaxError('the page is longer than any can be');
+    // Without an entry there is no hash of the whole, and nothing before the page is needed.
+    if (this.#facts === null && from > this.#from + this.#bytes.length) {
+      [this.#from, this.#bytes] = [from, new Uint8Array(0)];
+    }
     while (this.#from + this.#bytes.length < from + length && this.#state === 'reading') {
       await this.#more(from);
     }
@@ -53,11 +64,14 @@ export class SegmentReading {
   }
 
   /** Reads to the end. What is wrong with the whole; null: nothing. */
-  async flaw({ bytes, sha256 }: SegmentFacts): Promise<string | null> {
-    while (this.#state === 'reading') await this.#more(Number.POSITIVE_INFINITY);
+  async flaw(): Promise<string | null> {
+    if (this.#facts === null) return null;
+    const { bytes, sha256 } = this.#facts;
+    const end = () => this.#from + this.#bytes.length;
+    while (this.#state === 'reading' && end() <= bytes) await this.#more(Number.POSITIVE_INFINITY);
     if (this.#state === 'missing') return 'the segment is missing';
-    const is = this.#from + this.#bytes.length;
-    if (is !== bytes) return `the segment has ${is} bytes, not ${bytes}`;
+    if (end() > bytes) return `the segment is longer than ${bytes} bytes`;
+    if (end() < bytes) return `the segment has ${end()} bytes, not ${bytes}`;
     return this.#digest.digest('hex') === sha256 ? null : 'the segment is not what its entry says';
   }
 
@@ -95,7 +109,8 @@ export function checkedPage(entry: PageEntry, range: Uint8Array): CheckedPage {
   }
   const records = keptRecords({ ...page, items: entry.items, slices });
   const root = recordsRoot(records).toString('hex');
-  if (records.length !== entry.events.count || root !== entry.events.root) {
+  const { count } = entry.events;
+  if (records.length !== count || entry.kept !== count || root !== entry.events.root) {
     throw new SyntaxError('the records of the body are not those that the entry proves');
   }
   return { ...page, records };

@@ -6,7 +6,7 @@
 
 import { leafHash, type NodeHashes, rootAt, rootOf, type TreeHead } from '../merkle.ts';
 import type { ArchiveReader } from '../reader.ts';
-import { type Tile, tileHashes, tilePath, tileWidth } from '../tiles.ts';
+import { parseTilePath, type Tile, tileHashes, tilePath, tileWidth } from '../tiles.ts';
 import { splitBundle } from './split-bundle.ts';
 
 /** An entry as it was found. */
@@ -47,6 +47,9 @@ export class ProvenLog {
   readonly #found: (damage: TreeDamage) => void;
   /** By level: the tile of it that the walk stands in. */
   readonly #path = new Map<number, { readonly index: number; readonly hashes: Hashes }>();
+  #bundles: readonly number[] | null = null;
+  /** By level: the tiles below which there are bundles. */
+  readonly #above = new Map<number, ReadonlySet<number>>();
 
   constructor(reader: ArchiveReader, head: TreeHead, found: (damage: TreeDamage) => void) {
     this.#reader = reader;
@@ -209,8 +212,24 @@ export class ProvenLog {
     for (const [i, hash] of hashes.entries()) {
       const index = tile.index * tileWidth + i;
       const child: Tile = { level: Number(tile.level) - 1, index, width: tileWidth };
+      if (hash === null && !(await this.#isAnythingBelow(child))) continue;
       yield* this.#below(child, await this.#provenTile(child, hash));
     }
+  }
+
+  /**
+   * Whether entries stand below a tile that nothing proves: a checkpoint that nobody has signed may
+   * tell of more of them than anybody could look for. What proves it not was told above.
+   */
+  async #isAnythingBelow({ level, index }: Tile): Promise<boolean> {
+    let tiles = this.#above.get(Number(level));
+    if (tiles === undefined) {
+      const count = tileWidth ** Number(level);
+      this.#bundles ??= await bundlesIn(this.#reader);
+      tiles = new Set(this.#bundles.map((bundle) => Math.floor(bundle / count)));
+      this.#above.set(Number(level), tiles);
+    }
+    return tiles.has(index);
   }
 
   async #entries({ index, width }: Tile, leaves: Hashes): Promise<readonly FoundEntry[]> {
@@ -238,6 +257,16 @@ export class ProvenLog {
       return { index: start + i, leaf, bytes, isProven };
     });
   }
+}
+
+/** The indexes of all bundles that are there. */
+async function bundlesIn({ store }: ArchiveReader): Promise<readonly number[]> {
+  const bundles = new Set<number>();
+  for await (const { name } of store.list('tile/entries/')) {
+    const tile = parseTilePath(name);
+    if (tile !== null) bundles.add(tile.index);
+  }
+  return [...bundles];
 }
 
 function isWhole(hashes: Hashes): hashes is readonly Buffer[] {

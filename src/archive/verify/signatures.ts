@@ -67,7 +67,7 @@ export class LogKeys {
 /** Public keys in a text that may be damaged: each has a check of its own. */
 export function vkeysIn(bytes: Uint8Array | null): readonly Verifier[] {
   const text = Buffer.from(bytes ?? []).toString('utf8');
-  return (text.match(/[^\s"+]+\+[0-9a-f]{8}\+[\w+/=]+/g) ?? []).flatMap((vkey) => {
+  return (text.match(/(?<![^\s"+])[^\s"+]+\+[0-9a-f]{8}\+[\w+/=]+/g) ?? []).flatMap((vkey) => {
     try {
       return [parseVkey(vkey)];
     } catch {

@@ -3,6 +3,7 @@
 // length hides no entry but at most its own.
 
 import { leafHash } from '../merkle.ts';
+import { entryBytesMax, tileWidth } from '../tiles.ts';
 
 const lengthBytes = 2;
 const opening = Buffer.from('{"t":');
@@ -16,14 +17,17 @@ export interface SplitEntry {
   readonly told: number;
 }
 
-/** What stands in a bundle, in order. `leaves`: the hashes of its entries, where they are known. */
+/**
+ * What stands in a bundle, in order; of one that has more than it can, one more than that. `leaves`:
+ * the hashes of its entries, where they are known.
+ */
 export function splitBundle(
   bundle: Uint8Array,
   leaves: readonly (Buffer | null)[],
 ): readonly SplitEntry[] {
   const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength);
   const entries: SplitEntry[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length && entries.length <= tileWidth; ) {
     const end = endOfEntry(bytes, at, leaves.slice(entries.length, entries.length + 2));
     const told = at + lengthBytes <= bytes.length ? bytes.readUInt16BE(at) : 0;
     entries.push({ bytes: bytes.subarray(Math.min(at + lengthBytes, end), end), told });
@@ -53,10 +57,11 @@ function endOfEntry(
   return Math.min(end ?? told, bytes.length);
 }
 
-/** Places where another entry may begin, and the end. */
+/** Places where another entry may begin, as far as an entry may reach, and the end. */
 function* endsFrom(bytes: Buffer, from: number): Generator<number> {
-  for (let at = bytes.indexOf(opening, from); at >= 0; at = bytes.indexOf(opening, at + 1)) {
+  const near = bytes.subarray(0, from + entryBytesMax + lengthBytes + opening.length);
+  for (let at = near.indexOf(opening, from); at >= 0; at = near.indexOf(opening, at + 1)) {
     if (at - lengthBytes >= from) yield at - lengthBytes;
   }
-  yield bytes.length;
+  if (bytes.length - from <= entryBytesMax) yield bytes.length;
 }

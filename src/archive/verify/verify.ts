@@ -8,7 +8,7 @@
 import { hash } from 'node:crypto';
 import { ExportError } from '../../contracts/errors.ts';
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
-import { checkpointPath, checkpointSizeOf, manifestPath, parseManifest } from '../layout.ts';
+import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
 import { emptyRoot, rootAt } from '../merkle.ts';
 import { parseNote, type Verifier } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
@@ -17,6 +17,7 @@ import { StreamAccounts } from './accounts.ts';
 import { AnchorChecks, type Outside } from './anchor-checks.ts';
 import { EntryChecks } from './entry-checks.ts';
 import type { Break, Report } from './findings.ts';
+import { type Head, headOf, keptObjects, newestKept } from './kept-checkpoints.ts';
 import { ProvenLog } from './proven-log.ts';
 import { LogKeys, vkeysIn } from './signatures.ts';
 import { splitBundle } from './split-bundle.ts';
@@ -36,13 +37,6 @@ export interface VerifyOptions extends Outside {
 
 /** Breaks listed; of an archive with more it is known that it is broken. */
 const breaksMax = 10_000;
-
-/** A checkpoint as it was found. */
-interface Head {
-  /** Null where there is none at all. */
-  readonly bytes: Uint8Array | null;
-  readonly checkpoint: Checkpoint;
-}
 
 /** Proves an archive. Throws an ExportError where it cannot be read. */
 export async function verifyArchive(
@@ -115,7 +109,7 @@ class Verification {
     const bytes = await this.#reader.read(checkpointPath);
     const head = bytes === null ? null : headOf(bytes);
     if (head !== null) return head;
-    const kept = await this.#newestKept();
+    const kept = await newestKept(this.#reader);
     if (bytes === null && kept === null && !isArchive) {
       throw unreadable(this.#reader, 'there is no archive');
     }
@@ -127,15 +121,6 @@ class Verification {
     this.#break(what, checkpointPath);
     this.#remarks.push(`it was proven under the checkpoint of ${kept.checkpoint.size} entries`);
     return kept;
-  }
-
-  async #newestKept(): Promise<Head | null> {
-    let newest: string | null = null;
-    for await (const { name } of this.#reader.store.list('checkpoints/')) {
-      if (name.endsWith('.note')) newest = name;
-    }
-    const bytes = newest === null ? null : await this.#reader.read(newest);
-    return bytes === null ? null : headOf(bytes);
   }
 
   async #keys(manifest: Uint8Array | null, { checkpoint }: Head): Promise<LogKeys> {
@@ -175,7 +160,13 @@ class Verification {
   }
 
   async #checkSince({ size, root }: Checkpoint, log: ProvenLog): Promise<void> {
-    if (Buffer.compare(await rootAt(size, log.hashes), root) === 0) return;
+    try {
+      if (Buffer.compare(await rootAt(size, log.hashes), root) === 0) return;
+    } catch (error) {
+      // Said where what is missing lies, which leaves open whether the rest is that log.
+      if (error instanceof SyntaxError) return;
+      throw error;
+    }
     const what = `the first ${size} entries are not those of the given checkpoint: the log was written anew`;
     this.#break(what, checkpointPath);
   }
@@ -204,7 +195,7 @@ class Verification {
     if (why !== null) this.#break(why, checkpointPath);
   }
 
-  /** Checkpoints that were kept since the last one that an entry names, and what is beside them. */
+  /** Kept checkpoints that no entry names, of this size and of more, and what is beside them. */
   async #checkNewer(
     { bytes, checkpoint }: Head,
     keys: LogKeys,
@@ -212,12 +203,9 @@ class Verification {
   ) {
     let isKept = checkpoint.size === 0;
     const from = after?.replace(/note$/, '') ?? '';
-    for await (const { name } of this.#reader.store.list('checkpoints/', from)) {
-      const size = checkpointSizeOf(name);
-      const isNote = name.endsWith('.note');
-      if (size !== null && size <= checkpoint.size && !isNote) await anchors.left(name);
-      if (size === null || size < checkpoint.size) continue;
-      if (size === checkpoint.size && !isNote) continue;
+    for await (const { name, size, isNote } of keptObjects(this.#reader)) {
+      if (!isNote && size <= checkpoint.size && name > from) await anchors.left(name);
+      if (!isNote || size < checkpoint.size) continue;
       const kept = await this.#reader.read(name);
       if (kept === null) continue;
       if (size === checkpoint.size) {
@@ -292,15 +280,6 @@ function unreadable({ store }: ArchiveReader, why: string): ExportError {
   return new ExportError('sink_refused', `reading the archive at ${store.place}: ${why}`, {
     next: 'Name the place where the archive lies, or read it with the version of sluice that wrote it.',
   });
-}
-
-function headOf(bytes: Uint8Array): Head | null {
-  try {
-    return { bytes, checkpoint: parseCheckpoint(parseNote(bytes).text) };
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 function signedText(bytes: Uint8Array, keys: LogKeys): boolean {

@@ -53,35 +53,36 @@ function list(title: string, items: readonly string[]): string {
 }
 
 function timelines(streams: readonly StreamReport[]): readonly string[] {
-  const days = streams.flatMap(({ days }) => [...days.keys()].map((day) => Date.parse(day)));
+  const days = streams.flatMap((stream) => [...stream.days.keys()].map((day) => Date.parse(day)));
   const first = days.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const last = days.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   const daysInCell = Math.ceil(((last - first) / dayMs + 1) / cellsMax);
+  const count = Math.ceil(((last - first) / dayMs + 1) / daysInCell);
   return streams.map((stream) => {
-    const cells: string[] = [];
-    for (let at = first; at <= last; at += daysInCell * dayMs) {
-      cells.push(cell(stream, at, daysInCell));
+    const sums = Array.from({ length: count }, nothing);
+    for (const [day, found] of stream.days) {
+      const sum = sums[Math.floor((Date.parse(day) - first) / dayMs / daysInCell)] ?? nothing();
+      sum.pages += found.pages;
+      sum.records += found.records;
+      sum.gaps += found.gaps;
+      sum.breaks += found.breaks;
     }
+    const cells = sums.map((sum, i) => cell(sum, first + i * daysInCell * dayMs, daysInCell));
     const { stream: name, pages, records, first: from, last: to } = stream;
     const about = `${pages} pages, ${records} records, ${from} to ${to}`;
     return `<div><b>${escaped(name)}</b> <small>${escaped(about)}</small><div class="days">${cells.join('')}</div></div>`;
   });
 }
 
+function nothing(): StreamDay {
+  return { pages: 0, records: 0, gaps: 0, breaks: 0 };
+}
+
 /** One cell: the days from `at` on, judged by the worst of them. */
-function cell({ days }: StreamReport, at: number, count: number): string {
-  const names = Array.from({ length: count }, (_, i) => dayName(at + i * dayMs));
-  const sum: StreamDay = { pages: 0, records: 0, gaps: 0, breaks: 0 };
-  for (const name of names) {
-    const { pages = 0, records = 0, gaps = 0, breaks = 0 } = days.get(name) ?? {};
-    sum.pages += pages;
-    sum.records += records;
-    sum.gaps += gaps;
-    sum.breaks += breaks;
-  }
-  const state = sum.breaks > 0 ? 'break' : sum.gaps > 0 ? 'gap' : sum.pages > 0 ? 'read' : 'none';
+function cell({ pages, records, gaps, breaks }: StreamDay, at: number, count: number): string {
+  const state = breaks > 0 ? 'break' : gaps > 0 ? 'gap' : pages > 0 ? 'read' : 'none';
   const span = count === 1 ? dayName(at) : `${dayName(at)} to ${dayName(at + (count - 1) * dayMs)}`;
-  const title = `${span}: ${sum.pages} pages, ${sum.records} records, ${sum.gaps} gaps, ${sum.breaks} breaks`;
+  const title = `${span}: ${pages} pages, ${records} records, ${gaps} gaps, ${breaks} breaks`;
   return `<i class="${state}" title="${title}"></i>`;
 }
 

@@ -105,11 +105,16 @@ function noteIn(bytes: Buffer): Uint8Array {
   }
 }
 
-/** The text of the note within a value; empty where there is none. */
+/** The text of the note within a value, however deep; empty where there is none. */
 function textWithin(value: unknown): string {
-  if (typeof value === 'string') return value.includes('\n\n— ') ? value : '';
-  if (typeof value !== 'object' || value === null) return '';
-  return Object.values(value).reduce((found: string, one) => found || textWithin(one), '');
+  const left = [value];
+  while (left.length > 0) {
+    const one = left.pop();
+    if (typeof one === 'string' && one.includes('\n\n— ')) return one;
+    if (typeof one !== 'object' || one === null) continue;
+    for (const within of Object.values(one)) left.push(within);
+  }
+  return '';
 }
 
 const brace = 0x7b;
