@@ -185,7 +185,7 @@ export const mutations: readonly Mutation[] = [
     to: 'doubt === null && this.#rows < 0',
   },
   {
-    ...{ of: 'parents', file: `${parents}/poller.ts` },
+    ...{ of: 'parents', file: `${parents}/settle.ts` },
     what: 'of objects answered together one is told',
     from: 'if (one.page) pages.push(one.page);',
     to: 'if (one.page && pages.length === 0) pages.push(one.page);',
@@ -211,20 +211,26 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
     what: 'what upstream refuses as a whole is told of each parent',
-    from: 'times > 1 && answeredAt > refused.since && now',
-    to: 'times > 1 && now',
+    from: 'if (isOwn && now',
+    to: 'if (now',
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
     what: 'a parent is told as lost each time that it is refused',
-    from: 'if (refused.told) {',
-    to: 'if (refused.told && times < 0) {',
+    from: 'if (told) {',
+    to: 'if (told && times < 0) {',
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
     what: 'nobody is told of a parent that is refused',
-    from: 'times > 1 && answeredAt > refused.since && now',
-    to: 'times > 1_000 && answeredAt > refused.since && now',
+    from: 'if (isOwn && now',
+    to: 'if (isOwn && times > 1_000 && now',
+  },
+  {
+    ...{ of: 'parents', file: `${parents}/poller.ts` },
+    what: 'upstream is blamed for one that is refused where no other is due',
+    from: 'settled.failure && (await',
+    to: 'settled.failure && null && (await',
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },

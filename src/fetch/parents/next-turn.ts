@@ -31,8 +31,9 @@ export interface Rules {
   readonly until: number;
   readonly parents: number;
   readonly sweepMs: number;
-  /** When any parent was answered last. */
+  /** When any parent was answered last, and when before those that are settled now. */
   readonly answeredAt: number;
+  readonly answeredBefore: number;
   /** All others are lost. */
   readonly isAlone: boolean;
 }
@@ -104,33 +105,34 @@ export function afterAnswer(
 /** After a refusal or failure; null where upstream is at fault and nothing is to be remembered. */
 export function afterRefusal(
   { row, known, outcome, status, cause }: Asked & Failure,
-  { now, until, sweepMs, answeredAt, isAlone }: Rules,
+  { now, until, sweepMs, answeredAt, answeredBefore, isAlone }: Rules,
 ): Turn | null {
-  const before = known.refused !== null && known.refused.since <= now ? known.refused : null;
-  const refused = before ?? { since: now, times: 0, told: known.refused?.told ?? false };
-  const times = refused.times + 1;
+  const isFailing = outcome === 'retry';
+  const { times: timesBefore = 0, told = false } = known.refused ?? {};
+  const goesOn = known.refused?.isFailing === isFailing && known.refused.since <= now;
+  const since = goesOn ? known.refused.since : now;
+  const times = timesBefore + 1;
   const again = (waitMs: number) => Math.max(until + 1, now + waitMs);
-  const state = { ...known, refused: { ...refused, times } };
-  if (outcome === 'retry') {
+  const state = { ...known, refused: { since, times, told, isFailing } };
+  if (isFailing) {
     const waitMs = Math.min(failedMs.most, failedMs.least * 2 ** Math.min(times, 16));
     return answeredAt < now ? null : { state, rank: row.rank, due: again(waitMs) };
   }
-  if (refused.told) {
+  if (told) {
     const waitMs = Math.min(lostMsMax, sweepMs * 2 ** Math.min(times, 16));
     return { state, rank: 2, due: again(waitMs) };
   }
-  const lastsMs = now - refused.since;
   // Where no other can be asked, a right or the path may be missing as well as the parent: what was
   // there once and is not found for a day is gone, whatever else holds.
   const isMissed = isAlone && known.askedAt > 0 && (status === 404 || status === 410);
-  const isOwn = answeredAt > refused.since || (isMissed && lastsMs >= aloneMs);
-  if (times > 1 && isOwn && lastsMs >= passingMsMax) {
-    const told = { ...state, refused: { ...state.refused, told: true } };
-    return { state: told, rank: 2, due: again(sweepMs), finding: lostFinding(row.id, cause) };
+  const isOwn = answeredBefore > since || (isMissed && now - since >= aloneMs);
+  if (isOwn && now - since >= passingMsMax) {
+    const lost = { ...state, refused: { ...state.refused, times: 0, told: true } };
+    return { state: lost, rank: 2, due: again(sweepMs), finding: lostFinding(row.id, cause) };
   }
-  if (now - answeredAt > answersMs || (times > 1 && answeredAt <= refused.since)) {
+  if (now - answeredAt > answersMs || (since < now && answeredAt <= since)) {
     const remembered = { state, rank: row.rank, due: row.due, isUpstreams: true } as const;
-    return isMissed && times === 1 ? remembered : null;
+    return isMissed && since === now ? remembered : null;
   }
   return { state, rank: row.rank, due: again(secondLookMs) };
 }

@@ -232,30 +232,32 @@ export class ParentsPoller {
    */
   async #settle(asked: readonly Asked[], signal: AbortSignal): Promise<Failure | null> {
     const { stream, random } = this.#means;
-    let settled = settle(stream, asked, this.#rules(asked), random);
-    if (settled.failure !== null) {
-      const other = await this.#askAnother(settled.failure, signal);
-      const all = other === null ? asked : [...asked, other];
-      if (other !== null) settled = settle(stream, all, this.#rules(all), random);
+    let rules = this.#rules(asked);
+    let settled = settle(stream, asked, rules, random);
+    const other = settled.failure && (await this.#askAnother(settled.failure, signal));
+    if (other !== null) {
+      rules = this.#rules([...asked, other]);
+      settled = settle(stream, [...asked, other], rules, random);
     }
+    this.#answeredAt = rules.answeredAt;
     const { changes, pages, failure, rotationMs } = settled;
     const findings = [...settled.findings];
     if (rotationMs !== null) this.#checkpoint = { ...this.#held, rotationMs };
-    if (this.#counts?.isFull && this.#isNews('source.parents_full'))
-      findings.push(fullFinding(stream));
+    const isFull = this.#counts?.isFull === true && this.#isNews('source.parents_full');
+    if (isFull) findings.push(fullFinding(stream));
     if (changes.length > 0 || findings.length > 0) await this.#commit(changes, pages, findings);
     return failure;
   }
 
   #rules(asked: readonly Asked[]): Rules {
-    const { clock, reading } = this.#means;
-    const now = clock.now();
+    const now = this.#means.clock.now();
+    const answeredBefore = Math.min(this.#answeredAt, now);
     const isAnswered = asked.some(({ outcome }) => outcome === 'done');
-    this.#answeredAt = isAnswered ? now : Math.min(this.#answeredAt, now);
+    const answered = { answeredAt: isAnswered ? now : answeredBefore, answeredBefore };
     const { parents = 0, lost = 0 } = this.#counts ?? {};
     const isAlone = parents - lost === 1;
-    const { sweepMs } = reading;
-    return { now, until: this.#until, parents, sweepMs, answeredAt: this.#answeredAt, isAlone };
+    const { sweepMs } = this.#means.reading;
+    return { now, until: this.#until, parents, sweepMs, ...answered, isAlone };
   }
 
   /**

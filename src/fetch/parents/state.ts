@@ -27,9 +27,17 @@ const parentState = z.object({
   /** When it was answered last, and when something new came of it last. */
   askedAt: z.number(),
   changedAt: z.number(),
-  /** It was refused or failed ever since; how often in a row, and whether it was told as lost. */
+  /**
+   * It was refused, or failed, ever since; how often it was either in a row, and whether it was
+   * told as lost.
+   */
   refused: z
-    .strictObject({ since: z.number(), times: z.int(), told: z.boolean() })
+    .strictObject({
+      since: z.number(),
+      isFailing: z.boolean().default(false),
+      times: z.int(),
+      told: z.boolean(),
+    })
     .nullable()
     .default(null),
   /** Of an object: the content told last, and how many were. */

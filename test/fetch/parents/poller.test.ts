@@ -297,6 +297,19 @@ test.each([
   expect(asked).not.toContain('c');
 });
 
+test('a passing 404 of one that has failed for long is looked at a second time', async () => {
+  const { served, poll, clock, held } = await aStream({ ids: ['a', 'b'] });
+  served.set('a', [entry('1')]);
+  const answers = [500, 500, 500, 404, 500, 500, 404];
+  for (const status of answers) {
+    served.set('b', status);
+    await clock.advance(hourMs);
+    await poll();
+  }
+
+  expect((await held()).conditions).toEqual([]);
+});
+
 test('where all others change no more, one that fails keeps its own waits, and no other', async () => {
   const object = { isFinal: ({ status }: { status?: unknown }) => status === 'DONE' };
   const { served, poll, clock } = await aStream({ ids: ['a', 'b'], object });
