@@ -4,11 +4,11 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { caFileFlaw, timeStamper } from '../../src/archive/anchors/stamper.ts';
-import { parseSigningKey, type Signer } from '../../src/archive/note.ts';
 import { checkArchive } from '../../src/archive/recovery.ts';
+import { signerOf, signingFlaw, signingKeys } from '../../src/archive/signing.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, errorCodeOf, errorText } from '../../src/contracts/errors.ts';
-import { duration, type Secret, secret } from '../../src/contracts/settings.ts';
+import { duration } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
@@ -31,14 +31,7 @@ export const archiveSink = defineSink({
       .min(1)
       .describe('a directory, relative to the working directory, or `s3://BUCKET/PREFIX`'),
     ...bucketKeys,
-    origin: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('the log’s name, which is the signing key’s; given, it must be that'),
-    signing_key: secret().describe(
-      'the key that `sluice archive keys new` has made, usually `${file:…}`',
-    ),
+    ...signingKeys,
     checkpoint_every: duration()
       .optional()
       .describe('what was archived is signed this often; left out: `10s`, in a bucket `5m`'),
@@ -85,9 +78,9 @@ export const archiveSink = defineSink({
   },
   carries: ['json'],
   usualFormat: 'json',
-  flaw: ({ location, object_lock: lock, tsa }) => {
+  flaw: ({ location, object_lock: lock, tsa, ...settings }) => {
     if (lock !== undefined && !isBucket(location)) return 'object_lock needs a bucket as location';
-    return tsa === undefined ? null : caFileFlaw(tsa.ca_file);
+    return (tsa === undefined ? null : caFileFlaw(tsa.ca_file)) ?? signingFlaw(settings);
   },
   companion: ({ lake, ...place }) =>
     lake === undefined
@@ -114,9 +107,9 @@ export const archiveSink = defineSink({
     key: 'location',
     name: isBucket(location) ? location : resolve(location),
   }),
-  advice: ({ signing_key: key }) => [
+  advice: ({ signing_key: key, signing_key_command: command }) => [
     'Whoever has the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',
-    ...(key.reference?.startsWith('${file:') !== true
+    ...(command === undefined && key?.reference?.startsWith('${file:') !== true
       ? ['Keep the signing key in a file that only sluice may read, as signing_key: ${file:…}.']
       : []),
   ],
@@ -140,7 +133,10 @@ export const archiveSink = defineSink({
     const store = await openStore(location, settings);
     try {
       if (lock !== undefined) await checkLocks(store);
-      await checkArchive(store, signerOf(settings));
+      const signer = signerOf(settings);
+      await checkArchive(store, signer);
+      // No checkpoint, and nothing that could be taken for one.
+      await signer.sign(Buffer.from('sluice asks whether this key signs\n'));
     } finally {
       store.close();
     }
@@ -169,24 +165,4 @@ function everyMs({
   readonly checkpoint_every?: number | undefined;
 }): number {
   return every ?? (isBucket(location) ? checkpointEveryMs.bucket : checkpointEveryMs.directory);
-}
-
-function signerOf({
-  signing_key: key,
-  origin,
-}: {
-  readonly signing_key: Secret;
-  readonly origin?: string | undefined;
-}): Signer {
-  try {
-    const signer = parseSigningKey(key.reveal());
-    const { name } = signer.verifier;
-    if (origin === undefined || origin === name) return signer;
-    throw new SyntaxError(`it is a key of ${name}, and origin is ${origin}`);
-  } catch (error) {
-    if (error instanceof ExportError) throw error;
-    throw new ExportError('sink_refused', `reading signing_key: ${errorText(error)}`, {
-      next: 'Make a key with `sluice archive keys new FILE`, and name it as signing_key: ${file:FILE}.',
-    });
-  }
 }

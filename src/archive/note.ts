@@ -105,6 +105,14 @@ export function parseSigningKey(text: string): Signer {
   return signer;
 }
 
+/** The key of which this is the public half, an Ed25519 key in PEM. Throws a SyntaxError. */
+export function verifierOfPem(name: string, pem: string): Verifier {
+  if (!isName(name)) throw new SyntaxError('a key’s name has no blanks and no +');
+  const key = createPublicKey(pem);
+  if (key.asymmetricKeyType !== 'ed25519') throw new SyntaxError('it is no Ed25519 key');
+  return verifierOf(name, rawOf(key));
+}
+
 /** The text form of the key with this seed, 32 secret bytes. */
 export function signingKeyText(name: string, seed: Uint8Array): string {
   if (!isName(name)) throw new SyntaxError('a key’s name has no blanks and no +');
@@ -116,8 +124,12 @@ export function signingKeyText(name: string, seed: Uint8Array): string {
 function signerOf(name: string, seed: Uint8Array): Signer {
   const der = Buffer.concat([privatePrefix, seed]);
   const key: KeyObject = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  const raw = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-rawKeyBytes);
-  return { verifier: verifierOf(name, raw), sign: async (text) => sign(null, text, key) };
+  const verifier = verifierOf(name, rawOf(createPublicKey(key)));
+  return { verifier, sign: async (text) => sign(null, text, key) };
+}
+
+function rawOf(key: KeyObject): Buffer {
+  return key.export({ format: 'der', type: 'spki' }).subarray(-rawKeyBytes);
 }
 
 /** The note: the text, which ends with a line end, and a signature of each signer. */

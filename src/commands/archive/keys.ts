@@ -3,8 +3,8 @@
 // sign with it as well; its name is the log's.
 
 import { randomBytes } from 'node:crypto';
-import { closeSync, fchmodSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { parseSigningKey, signingKeyText } from '../../archive/note.ts';
+import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { parseSigningKey, signingKeyText, verifierOfPem } from '../../archive/note.ts';
 import { errorCodeOf, errorText, UsageError } from '../../contracts/errors.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { signingKeyGiven } from './given.ts';
@@ -34,10 +34,18 @@ const newKey = defineCommand({
 
 const showKey = defineCommand({
   name: 'show',
-  about: 'print the public key of a signing key',
-  arguments: { file: { about: 'the signing key' } },
-  async run({ file }, { out }) {
-    out(signingKeyGiven(file).verifier.vkey);
+  about: 'print the public key of a signing key as a vkey',
+  arguments: { file: { about: 'the signing key, or the public key of one elsewhere in PEM' } },
+  options: {
+    origin: { value: 'name', about: 'the archive’s name, for a key in PEM', usual: 'sluice' },
+  },
+  async run({ file, origin }, { out }) {
+    const text = asUsage(file, () => readFileSync(file, 'utf8'));
+    const isPem = text.startsWith('-----BEGIN PUBLIC KEY-----');
+    const { vkey } = isPem
+      ? asUsage(file, () => verifierOfPem(origin, text))
+      : signingKeyGiven(file).verifier;
+    out(vkey);
     return 0;
   },
 });

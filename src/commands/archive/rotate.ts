@@ -3,8 +3,8 @@
 // about to be signed.
 
 import { z } from 'zod';
-import { parseSigningKey } from '../../archive/note.ts';
 import { rotateKey } from '../../archive/rotate.ts';
+import { type SigningSettings, signerOf } from '../../archive/signing.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { UsageError } from '../../contracts/errors.ts';
 import { Secret } from '../../contracts/settings.ts';
@@ -24,7 +24,9 @@ const staleMs = 30_000;
 /** What the sink's own reading of the config has parsed. */
 const settingsShape = z.object({
   location: z.string(),
-  signing_key: z.instanceof(Secret),
+  origin: z.string().optional(),
+  signing_key: z.instanceof(Secret).optional(),
+  signing_key_command: z.custom<SigningSettings['signing_key_command']>().optional(),
   region: z.string().optional(),
   endpoint: z.string().optional(),
   credentials: z.custom<BucketSettings['credentials']>().optional(),
@@ -39,15 +41,23 @@ export const rotateKeys = defineCommand({
   about: 'hand an archive on to another key, by an entry that both have signed',
   options: {
     config: configOption,
-    to: { value: 'file', about: 'the new key, as keys new has made it', needed: true },
+    to: {
+      value: 'file',
+      about: 'the new key, as keys new has made it, or a config that names it for this archive',
+      needed: true,
+    },
     sink: { value: 'name', about: 'whose archive; needed where the config has several' },
   },
-  more: `Nothing may run with the config meanwhile. Afterwards the new key has to be its signing_key.
+  more: `Nothing may run with the config meanwhile. Afterwards the new key has to be its signing_key. A key that only a
+command signs with is given as a config (*.yaml) that differs in that alone.
 Where it was broken off, run it again with both keys as they were: it finishes what was begun.`,
   async run({ config: file, to, sink: wanted }, { env, out, err }) {
     const config = readConfig(file, { env });
     const { name, settings } = archiveOf(config, wanted);
-    const next = signingKeyGiven(to);
+    const isConfig = /\.ya?ml$/.test(to);
+    const next = isConfig
+      ? signerOf(archiveOf(readConfig(to, { env }), wanted).settings)
+      : signingKeyGiven(to);
     const { dir } = config.state;
     if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
     const lock = takeLock(dir);
@@ -56,7 +66,7 @@ Where it was broken off, run it again with both keys as they were: it finishes w
       const size = await rotateKey(
         {
           store: await openStore(settings.location, settings),
-          ...{ clock, staleMs, signer: parseSigningKey(settings.signing_key.reveal()) },
+          ...{ clock, staleMs, signer: signerOf(settings) },
           spool: lookInto(dir, '', (store) => store.id),
           mark: lookInto(dir, null, (store) => store.progress(name).mark),
           async remember(mark) {
@@ -67,7 +77,9 @@ Where it was broken off, run it again with both keys as they were: it finishes w
         next,
       );
       err(`${name}: its ${size} entries are signed by both keys, and what follows by the new one`);
-      err(`now name it in the config: signing_key: \${file:${to}}`);
+      err(
+        `now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`,
+      );
       out(next.verifier.vkey);
       return 0;
     } finally {

@@ -1,0 +1,78 @@
+// The key that signs an archive, as a config names it: its text, or a command that signs for who
+// must not have it. What must stay true: no message shows a key.
+
+import { z } from 'zod';
+import { ExportError, errorText } from '../contracts/errors.ts';
+import { duration, type Secret, secret } from '../contracts/settings.ts';
+import { parseSigningKey, parseVkey, type Signer } from './note.ts';
+import { commandSigner } from './signing-command.ts';
+
+/** The keys of the config's block. */
+export const signingKeys = {
+  origin: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the log’s name, which is the signing key’s; given, it must be that'),
+  signing_key: secret()
+    .optional()
+    .describe('the key that `sluice archive keys new` has made, usually `${file:…}`'),
+  signing_key_command: z
+    .strictObject({
+      run: z
+        .array(secret())
+        .min(1)
+        .describe(
+          'program and arguments, run without a shell: gets the text to sign on stdin, and writes its Ed25519 signature to stdout, 64 bytes or base64',
+        ),
+      public_key: z
+        .string()
+        .describe('the vkey of its key; a signature that is not of it is not taken'),
+      timeout: duration().prefault('10s').describe('bound on one signature'),
+    })
+    .optional()
+    .describe('in place of `signing_key`: a command that signs, such as one that asks an HSM'),
+};
+
+/** The settings by which a signer is made. */
+export interface SigningSettings {
+  readonly origin?: string | undefined;
+  readonly signing_key?: Secret | undefined;
+  readonly signing_key_command?:
+    | { readonly run: readonly Secret[]; readonly public_key: string; readonly timeout: number }
+    | undefined;
+}
+
+/** What is wrong with them though each is right; null: nothing. */
+export function signingFlaw(settings: SigningSettings): string | null {
+  const isKey = settings.signing_key !== undefined;
+  if (isKey !== (settings.signing_key_command !== undefined)) return null;
+  return isKey
+    ? 'signing_key and signing_key_command are both given: take one out'
+    : 'it has no signing_key (nor signing_key_command): make one with `sluice archive keys new FILE`, and name it as signing_key: ${file:FILE}';
+}
+
+/** The signer that they name. Throws an ExportError, which shows no key. */
+export function signerOf(settings: SigningSettings): Signer {
+  const { origin, signing_key_command: command } = settings;
+  const key = command === undefined ? 'signing_key' : 'signing_key_command.public_key';
+  try {
+    const signer = signerBy(settings);
+    const { name } = signer.verifier;
+    if (origin === undefined || origin === name) return signer;
+    throw new SyntaxError(`it is a key of ${name}, and origin is ${origin}`);
+  } catch (error) {
+    if (error instanceof ExportError) throw error;
+    throw new ExportError('sink_refused', `reading ${key}: ${errorText(error)}`, {
+      next:
+        command === undefined
+          ? 'Make a key with `sluice archive keys new FILE`, and name it as signing_key: ${file:FILE}.'
+          : 'Name the vkey of the key that the command signs with; `sluice archive keys show PUBLIC.pem --origin NAME` prints it.',
+    });
+  }
+}
+
+function signerBy({ signing_key: key, signing_key_command: command }: SigningSettings): Signer {
+  if (command !== undefined) return commandSigner(command, parseVkey(command.public_key.trim()));
+  return parseSigningKey(key?.reveal() ?? '');
+}
