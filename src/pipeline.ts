@@ -25,6 +25,8 @@ export interface Plan {
   readonly sources: readonly PlannedSource[];
   readonly sinks: readonly PlannedSink[];
   readonly routes: readonly Route[];
+  /** SHA-256 of the config, without its secrets; left out: it is of none. */
+  readonly config?: string;
   /** What is watched against which trail; null or left out: nothing. */
   readonly drift?: DriftSettings | null;
 }

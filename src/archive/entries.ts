@@ -157,6 +157,9 @@ const anyEntry = z.discriminatedUnion('t', [
   prunedEntry,
 ]);
 
+/** As entries of any version are. */
+const someEntry = z.looseObject({ t: z.string().regex(/^[a-z_]{1,32}$/) });
+
 /** An entry of the log. */
 export type Entry = z.output<typeof anyEntry>;
 /** An entry that tells of a page. */
@@ -167,6 +170,11 @@ export function encodeEntry(entry: Entry): Buffer {
   const bytes = Buffer.from(JSON.stringify(entry));
   invariant(bytes.length <= entryBytesMax, `an entry is at most ${entryBytesMax} bytes long`);
   return bytes;
+}
+
+/** An entry as entries are, which says what this version does not know. */
+export class NewerEntryError extends SyntaxError {
+  override readonly name = 'NewerEntryError';
 }
 
 /**
@@ -181,8 +189,12 @@ export function parseEntry(bytes: Uint8Array): Entry {
   }
   const parsed = anyEntry.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new SyntaxError(`not an entry: ${issue?.path.join('.') || 't'}: ${issue?.message ?? ''}`);
+  const { data } = someEntry.safeParse(value);
+  if (data === undefined) throw new SyntaxError('not an entry: it says in no t what it tells');
+  const place = parsed.error.issues[0]?.path.join('.') || 't';
+  throw new NewerEntryError(
+    `an entry of the kind ${data.t} says what this version does not know (${place}): a newer version of sluice has written it`,
+  );
 }
 
 /** What was known of the page's records when they were held. */

@@ -21,6 +21,8 @@ export interface WriterSettings
   extends Omit<LogSettings, 'spool' | 'staleMs'>,
     Pick<RetentionSettings, 'bodiesMs' | 'log'> {
   readonly numbering: Numbering;
+  /** SHA-256 of the config that runs now; null: of none. */
+  config(): string | null;
   /** A page waits at most so long for its checkpoint, milliseconds. */
   readonly checkpointEveryMs: number;
   /** Told of each checkpoint that covers new pages, before they count as archived. */
@@ -75,6 +77,8 @@ export class ArchiveWriter {
   #dueAt: number | null = null;
   #room = Promise.withResolvers<void>();
   #isStarted = false;
+  /** The config that was entered last. */
+  #config: string | null = null;
   #place: Place | null;
   #failure: unknown = null;
 
@@ -216,11 +220,17 @@ export class ArchiveWriter {
 
   /** Said with a process's first page, so that one that has none leaves no trace. */
   #start(now: number): void {
-    if (this.#isStarted) return;
+    const at = timeText(now);
+    if (!this.#isStarted) {
+      const { spool } = this.#settings.numbering;
+      const { archive } = this.#log.means;
+      this.#log.append({ t: 'start', at, archive, spool, version: version() });
+    }
     this.#isStarted = true;
-    const { spool } = this.#settings.numbering;
-    const { archive } = this.#log.means;
-    this.#log.append({ t: 'start', at: timeText(now), archive, spool, version: version() });
+    // Pages that were read before it changed may follow: they wait for this checkpoint, too.
+    const sha256 = this.#settings.config();
+    if (sha256 !== null && sha256 !== this.#config) this.#log.append({ t: 'config', at, sha256 });
+    this.#config = sha256;
   }
 
   /** Adds the entries of pages, and gives the segment that they name. */

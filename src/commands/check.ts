@@ -99,6 +99,9 @@ function summaryLines(config: Config, plan: WholePlan): readonly string[] {
   return [
     `${painted('ok', 'good')}    ${config.file}: ${counted(plan.sources.length, 'source')} with ${counted(streams, 'stream')}, ${counted(plan.sinks.length, 'sink')}`,
     `      state in ${config.state.dir}`,
+    ...(plan.sinks.some(({ definition }) => definition.takes === 'pages')
+      ? [`      config SHA-256 ${plan.config}, as the archive enters it`]
+      : []),
     ...plan.sources.map(
       (source) =>
         `      source ${source.name}: ${counted(source.streams.length, 'stream')}, ${scheduleText(source)}`,

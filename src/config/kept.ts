@@ -3,7 +3,8 @@
 // config, and no secret that unlocks anything but the status is in it. That one stays: who may read
 // the state directory may read all that the status tells.
 
-import type { Json } from '../contracts/json.ts';
+import { hash } from 'node:crypto';
+import { isObject, type Json } from '../contracts/json.ts';
 import type { Reference, Template } from './references.ts';
 import type { Written } from './written.ts';
 
@@ -13,6 +14,19 @@ const standIn = 'not-kept-here';
 /** What is written, as plain values. */
 export function keptOf(top: Written): Json {
   return kept(top, false);
+}
+
+/**
+ * SHA-256 of it, by which an archive says what config was in force, in hex: of its JSON, the keys of
+ * each object in order. Comments, the order of keys and secrets make no difference.
+ */
+export function keptSha256(kept: Json): string {
+  return hash('sha256', JSON.stringify(kept, inOrder), 'hex');
+}
+
+function inOrder(_: string, value: Json): Json {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function kept(written: Written, isOfStatus: boolean): Json {

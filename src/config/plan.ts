@@ -17,6 +17,7 @@ import { UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
 import type { Tokens } from '../upstream/tokens.ts';
 import type { Config } from './config.ts';
+import { keptSha256 } from './kept.ts';
 import { plannedParents } from './parents.ts';
 
 /** Answers that say the same are held so seldom where a sink does not say. */
@@ -55,6 +56,7 @@ export function planFrom(
     sources: plannedSources(config, clients),
     sinks: plannedSinks(config),
     routes: config.routes,
+    config: keptSha256(config.kept),
     drift: config.watch.drift,
     upstreams: clients,
   };

@@ -102,6 +102,8 @@ export interface SinkOpening {
   readonly format: Format;
   /** What offsets stand for; each state directory has its own, and each start an epoch. */
   readonly numbering: Numbering;
+  /** SHA-256 in hex of the config that runs now, without its secrets; null: of none. */
+  config(): string | null;
   /** The offset this sink has reached, and the mark that it handed in with a delivery. */
   readonly position: Offset;
   readonly mark: Json | null;

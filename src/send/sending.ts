@@ -37,6 +37,7 @@ export interface PlannedSink {
 export interface Ways {
   readonly sources: readonly ReadSource[];
   readonly routes: readonly Route[];
+  readonly config?: string;
 }
 
 /** What sinks are sent to with. */
@@ -70,6 +71,7 @@ export class Sending {
   /** The sources as they were last in the config, with the routes of then. */
   readonly #sources = new Map<string, ReadSource & { readonly routes: readonly Route[] }>();
   #routes: readonly Route[] = [];
+  #config: string | null = null;
   /** By sink and source. */
   readonly #selections = new Map<string, Selection | null>();
 
@@ -102,8 +104,9 @@ export class Sending {
    * From now on events are read and routed like this. What is still held of a source that has left
    * goes out as it would have before.
    */
-  follow({ sources, routes }: Ways): void {
+  follow({ sources, routes, config }: Ways): void {
     this.#routes = routes;
+    this.#config = config ?? null;
     for (const source of sources) this.#sources.set(source.name, { ...source, routes });
     this.#selections.clear();
     this.#encoder.decodeWith(new PageDecoder(normalisersOf([...this.#sources.values()])));
@@ -178,6 +181,7 @@ export class Sending {
       name,
       format,
       numbering: spool.numbering,
+      config: () => this.#config,
       position,
       mark,
       // A position never goes back.

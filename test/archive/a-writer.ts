@@ -48,6 +48,7 @@ export interface WriterWishes {
   readonly signer?: Signer;
   readonly checkpointEveryMs?: number;
   readonly bodiesMs?: number;
+  readonly config?: () => string;
   /** Epoch milliseconds, in place of the machine's. */
   readonly now?: () => number;
   readonly remember?: (mark: Json) => Promise<void>;
@@ -60,6 +61,7 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     clock: { ...systemClock(), ...(wishes.now && { now: wishes.now }) },
     signer: wishes.signer ?? aSigner(),
     numbering: { spool: wishes.spool ?? 'spool-1', epochs: [{ id: 1, until: null }] },
+    config: wishes.config ?? (() => null),
     checkpointEveryMs: wishes.checkpointEveryMs ?? 60_000,
     mark: state.mark,
     signed: async () => undefined,

@@ -93,6 +93,7 @@ export async function openSink(
       spool: wishes.spoolId ?? 'spool-1',
       epochs: wishes.epochs ?? [{ id: 1, until: null }],
     },
+    config: () => null,
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
     remember: wishes.remember ?? (async () => undefined),

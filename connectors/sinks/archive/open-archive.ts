@@ -127,7 +127,7 @@ export class OpenArchive implements Sink {
   }
 
   async #open(): Promise<ArchiveWriter> {
-    const { numbering, tools, remember } = this.#opening;
+    const { config, numbering, tools, remember } = this.#opening;
     const { signer, anchors: _, ...settings } = this.#settings;
     return await openWriter({
       ...settings,
@@ -136,6 +136,7 @@ export class OpenArchive implements Sink {
       clock: tools.clock,
       log: tools.log,
       numbering,
+      config,
       mark: this.#mark,
       remember: async (mark) => {
         await remember(mark);

@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
-import { type Entry, type PageEntry, parseEntry } from '../entries.ts';
+import { type Entry, NewerEntryError, type PageEntry, parseEntry } from '../entries.ts';
 import { isHeld } from '../holds.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { parseVkey } from '../note.ts';
@@ -14,7 +14,7 @@ import { pageRange } from '../segments.ts';
 import type { StreamAccounts } from './accounts.ts';
 import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
-import type { Break } from './findings.ts';
+import type { Break, ConfigChange } from './findings.ts';
 import { checkedPage, SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
 import type { LogKeys } from './signatures.ts';
@@ -55,6 +55,8 @@ interface Missing {
 
 /** So many of these are remembered, and the first of each segment. */
 const missingMax = 10_000;
+/** Changes of the config that are told. */
+const configsMax = 10_000;
 
 /** Checks entry by entry. */
 export class EntryChecks {
@@ -71,6 +73,9 @@ export class EntryChecks {
   records = 0;
   bodyBytes = 0;
   checkpoints = 0;
+  readonly configs: ConfigChange[] = [];
+  /** The first entry of which this version does not know what it says. */
+  newer: { readonly index: number; readonly what: string } | null = null;
   /** Object of the checkpoint that an entry named last. */
   lastKept: string | null = null;
 
@@ -84,8 +89,12 @@ export class EntryChecks {
     if (leaf !== null && !isProven) this.#lose(index, leaf, bytes);
     if (leaf === null || bytes === null || !isProven) return;
     const entry = parsed(bytes);
+    if (entry instanceof NewerEntryError) {
+      this.newer ??= { index, what: entry.message };
+      return;
+    }
     if (entry === null) {
-      this.#break(index, 'the entry is none that this version knows');
+      this.#break(index, 'the entry is none');
       return;
     }
     switch (entry.t) {
@@ -113,8 +122,10 @@ export class EntryChecks {
       case 'pruned':
         this.#pruned(index, entry);
         return;
-      case 'stop':
       case 'config':
+        this.#config(index, entry);
+        return;
+      case 'stop':
         return;
     }
   }
@@ -150,6 +161,11 @@ export class EntryChecks {
     this.#missingListed += 1;
   }
 
+  #config(index: number, { at, sha256 }: EntryOf<'config'>): void {
+    if (this.configs.at(-1)?.sha256 === sha256 || this.configs.length >= configsMax) return;
+    this.configs.push({ index, at, sha256 });
+  }
+
   #pruned(index: number, { object, first, last }: EntryOf<'pruned'>): void {
     const { listed = [], pages = 0 } = this.#missing.get(object) ?? {};
     this.#prunedPages += pages;
@@ -170,7 +186,8 @@ export class EntryChecks {
   #lose(index: number, leaf: Buffer, bytes: Buffer | null): void {
     const { found } = this.#means;
     const damaged = bytes === null ? null : parsed(bytes);
-    const page = damaged?.t === 'page' ? damaged : null;
+    const isEntry = damaged !== null && !(damaged instanceof NewerEntryError);
+    const page = isEntry && damaged.t === 'page' ? damaged : null;
     const what = 'the entry is not the one that the signed tree has there';
     const at = { index, object: null, what, stream: page?.stream ?? null, seq: page?.seq ?? null };
     const told = bytes === null ? null : found(at);
@@ -249,10 +266,11 @@ export class EntryChecks {
   }
 }
 
-function parsed(bytes: Buffer): Entry | null {
+function parsed(bytes: Buffer): Entry | NewerEntryError | null {
   try {
     return parseEntry(bytes);
   } catch (error) {
+    if (error instanceof NewerEntryError) return error;
     if (error instanceof SyntaxError) return null;
     throw error;
   }

@@ -61,6 +61,14 @@ export interface Seen {
   readonly until: number;
 }
 
+/** A config that was in force from then on. */
+export interface ConfigChange {
+  readonly index: number;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly sha256: string;
+}
+
 /** What was found of an archive. */
 export interface Report {
   readonly place: string;
@@ -82,6 +90,8 @@ export interface Report {
   readonly bodyBytes: number;
   readonly streams: readonly StreamReport[];
   readonly gaps: readonly Gap[];
+  /** The first one, and each that differs from the one before. */
+  readonly configs: readonly ConfigChange[];
   /** In the order of the log. */
   readonly breaks: readonly Break[];
   /** Found beyond as many as are listed. */

@@ -77,7 +77,8 @@ class Verification {
       isAsked: (at) => this.#isAsked(at),
     });
     await this.#walk(log, checks, checkpoint.size);
-    this.#checkSignatures(head, keys);
+    const isSigned = this.#checkSignatures(head, keys);
+    if (checks.newer !== null) this.#tellNewer(checks.newer, isSigned);
     await this.#checkNewer(head, keys, { after: checks.lastKept, anchors });
     await this.#checkBeyond(checkpoint.size);
     return this.#report(head, checks, anchors);
@@ -171,8 +172,17 @@ class Verification {
     this.#break(what, checkpointPath);
   }
 
-  /** Who has signed the root: known only when the walk has found the log's keys. */
-  #checkSignatures({ bytes }: Head, keys: LogKeys): void {
+  /** What nobody trusted has signed is no newer format, but a break. */
+  #tellNewer({ index, what }: { index: number; what: string }, isSigned: boolean): void {
+    if (isSigned) throw unreadable(this.#reader, `entry ${index}: ${what}; so there is no verdict`);
+    this.#found({ index, stream: null, seq: null, object: null, what });
+  }
+
+  /**
+   * Who has signed the root: known only when the walk has found the log's keys. True where a trusted
+   * key leads to who has.
+   */
+  #checkSignatures({ bytes }: Head, keys: LogKeys): boolean {
     const { since, trusted } = this.#options;
     const told = (object: string | null, doing: () => unknown) => {
       try {
@@ -193,6 +203,7 @@ class Verification {
     if (since !== undefined) told(null, () => keys.open(since));
     const why = keys.whyUntrusted(trusted);
     if (why !== null) this.#break(why, checkpointPath);
+    return why === null && this.#signedBy.length > 0;
   }
 
   /** Kept checkpoints that no entry names, of this size and of more, and what is beside them. */
@@ -260,12 +271,13 @@ class Verification {
 
   #report({ checkpoint }: Head, checks: EntryChecks, anchors: AnchorChecks): Report {
     const { origin, size, root } = checkpoint;
-    const { pages, records, bodyBytes, checkpoints } = checks;
+    const { pages, records, bodyBytes, checkpoints, configs } = checks;
     const { streams, gaps } = this.#accounts;
     const { remarks, ...seen } = anchors.end();
     return {
       ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
+      configs,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       remarks: [...this.#remarks, ...remarks],
       signedBy: this.#signedBy,

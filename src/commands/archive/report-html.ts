@@ -5,7 +5,7 @@
 import type { Report, StreamDay, StreamReport } from '../../archive/verify/findings.ts';
 import { visibleText } from '../../contracts/text.ts';
 import { verdictOf } from './report-json.ts';
-import { factTexts, gapText, placeText, verdictText } from './report-lines.ts';
+import { configText, factTexts, gapText, placeText, verdictText } from './report-lines.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Wider timelines have several days in a cell. */
@@ -26,7 +26,7 @@ small { color: #555 }
 
 /** The page. */
 export function reportHtml(report: Report): string {
-  const { breaks, breaksOmitted, gaps, streams, remarks } = report;
+  const { breaks, breaksOmitted, gaps, configs, streams, remarks } = report;
   const omitted = breaksOmitted === 0 ? [] : [`and ${breaksOmitted} more`];
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -36,6 +36,7 @@ export function reportHtml(report: Report): string {
     list('', factTexts(report)),
     list('What is broken', [...breaks.map((one) => `${placeText(one)}: ${one.what}`), ...omitted]),
     list('Gaps that sluice has told of', gaps.map(gapText)),
+    list('Configs that were in force', configs.map(configText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
     ...timelines(streams),
     list('What to know besides', remarks),

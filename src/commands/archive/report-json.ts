@@ -21,6 +21,7 @@ export function reportJson(report: Report): object {
     breaks: report.breaks,
     breaks_omitted: report.breaksOmitted,
     gaps: report.gaps.map(({ isOpen, ...gap }) => ({ ...gap, open: isOpen })),
+    configs: report.configs,
     streams: report.streams.map(({ days, ...stream }) => ({
       ...stream,
       days: [...days].map(([day, counts]) => ({ day, ...counts })),

@@ -1,7 +1,7 @@
 // A verification for a person at a terminal: the verdict first, then every break with its place,
 // the gaps, what each stream holds, and what an auditor has to know besides.
 
-import type { Break, Gap, Report } from '../../archive/verify/findings.ts';
+import type { Break, ConfigChange, Gap, Report } from '../../archive/verify/findings.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
@@ -11,7 +11,7 @@ const lengthMax = 500;
 
 /** The report in lines. */
 export function reportLines(report: Report): readonly string[] {
-  const { breaks, breaksOmitted, gaps, streams, remarks } = report;
+  const { breaks, breaksOmitted, gaps, configs, streams, remarks } = report;
   return [
     painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
@@ -20,6 +20,8 @@ export function reportLines(report: Report): readonly string[] {
     ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
     ...heading('gaps that sluice has told of', gaps),
     ...gaps.map((gap) => `  ${cleanText(gapText(gap), lengthMax)}`),
+    ...heading('configs that were in force', configs),
+    ...configs.map((config) => `  ${configText(config)}`),
     ...heading('streams', streams),
     ...streamLines(report).map((line) => `  ${line}`),
     ...heading('what to know besides', remarks),
@@ -76,6 +78,11 @@ export function placeText({ index, through, stream, seq, object }: Break): strin
 /** What a gap is, and whether it has ended. */
 export function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
   return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
+}
+
+/** Which config was in force, and from when on. */
+export function configText({ index, at, sha256 }: ConfigChange): string {
+  return `from ${at}, entry ${index}: ${sha256}`;
 }
 
 function heading(text: string, list: readonly unknown[]): readonly string[] {

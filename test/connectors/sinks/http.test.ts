@@ -96,6 +96,7 @@ test('http takes up a secret header that changed', async () => {
     name: 'post',
     format,
     numbering,
+    config: () => null,
     position: 0,
     mark: null,
     remember: nothing,

@@ -119,6 +119,7 @@ test('otlp sends what OTLPLogExporter sends', async () => {
     name: 'otel',
     format,
     numbering,
+    config: () => null,
     position: 0,
     mark: null,
     remember: nothing,
