@@ -17,6 +17,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   schema: async () => (await import('../commands/schema.ts')).schema,
   status: async () => (await import('../commands/status.ts')).status,
   top: async () => (await import('../commands/top.ts')).top,
+  receipt: async () => (await import('../commands/receipt.ts')).receipt,
   explain: async () => (await import('../commands/explain.ts')).explain,
   retry: async () => (await import('../commands/retry.ts')).retry,
   checkpoint: async () => (await import('../commands/checkpoint.ts')).checkpoint,

@@ -129,11 +129,7 @@ const drop = defineCommand({
       out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
       return 1;
     }
-    changing(config, (store) =>
-      store.transaction(() => {
-        for (const { id } of letters) store.letters.remove(id);
-      }),
-    );
+    changing(config, (store) => store.transaction(() => store.dropLetters(letters, Date.now())));
     for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
     return 0;
   },

@@ -105,16 +105,19 @@ function nextPollText({ waits_for: what, next_poll_at: at }: StoredStream): stri
 
 function sinkTable({ sinks }: StoredStanding): readonly string[] {
   return tableLines(
-    ['SINK', 'TYPE', 'POSITION', 'BACKLOG', 'DEAD LETTERS', 'STATE', 'LAST ERROR'],
-    urgentFirst(sinks).map(({ name, type, position, backlog, dead_letters, state, error }) => [
-      name,
-      type,
-      String(position),
-      String(backlog),
-      dead_letters === 0 ? '0' : { text: String(dead_letters), mood: 'warn' },
-      stateCell(state, error),
-      errorCell(error),
-    ]),
+    ['SINK', 'TYPE', 'POSITION', 'BACKLOG', 'ALL UP TO', 'DEAD LETTERS', 'STATE', 'LAST ERROR'],
+    urgentFirst(sinks).map(
+      ({ name, type, position, backlog, up_to, dead_letters, state, error }) => [
+        name,
+        type,
+        String(position),
+        String(backlog),
+        up_to ?? '-',
+        dead_letters === 0 ? '0' : { text: String(dead_letters), mood: 'warn' },
+        stateCell(state, error),
+        errorCell(error),
+      ],
+    ),
   );
 }
 

@@ -208,8 +208,11 @@ export interface Spool {
   trail(stream: string): Promise<readonly TrailEntry[]>;
   /** Bodies by key. */
   entities(stream: string, which: EntityChoice): Promise<ReadonlyMap<string, string>>;
-  /** What `status` shows of a stream or sink beside its position: last error, lag and the like. */
-  note(kind: 'stream' | 'sink', name: string, facts: Json): void;
+  /**
+   * What `status` shows of a stream or sink beside its position: last error, lag and the like; or,
+   * as `reached`, epoch milliseconds up to which all that a stream's upstream shows is held.
+   */
+  note(kind: 'stream' | 'sink' | 'reached', name: string, facts: Json): void;
   close(): Promise<void>;
 }
 

@@ -242,6 +242,9 @@ export class Polling {
       note: (facts) => {
         if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
+      reached: (at) => {
+        if (source.past === undefined) spool.note('reached', stream.name, at);
+      },
       besides() {
         const { counts: deliveries, parents } = poller();
         return { ...(deliveries && { deliveries }), ...(parents && { parents }) };

@@ -52,6 +52,8 @@ export interface RunnerSettings {
   readonly jitterMs: number;
   /** Told after each poll, for status. */
   readonly note: (facts: JsonObject) => void;
+  /** Told where all that upstream showed by then, epoch milliseconds, is held. */
+  readonly reached: (at: number) => void;
   /** What there is to show of some kinds only. */
   readonly besides?: () => Besides;
 }
@@ -227,6 +229,7 @@ export class StreamRunner {
     this.#isPolling = true;
     this.#nextPollAt = null;
     this.#nudged = Promise.withResolvers();
+    const askedAt = clock.now();
     try {
       const result = await poll(signal).catch((error): PollResult => {
         signal.throwIfAborted();
@@ -236,6 +239,8 @@ export class StreamRunner {
       this.#isAtRest = result.outcome === 'done' && !result.more && result.againMs === undefined;
       const wait = this.#health.observe(result, begunAt);
       this.#note(wait.ms);
+      const isWhole = result.outcome === 'done' && !result.more && !result.doubt;
+      if (isWhole) this.#settings.reached(askedAt);
       return { result, wait };
     } finally {
       this.#isPolling = false;

@@ -201,7 +201,10 @@ const operations = {
     leaveBackfill(store, backfill, last);
   },
   note(kind: string, name: string, facts: string): void {
-    notes.set(`${kind} ${name}`, (now) => store.note(kind, name, facts, now));
+    notes.set(`${kind} ${name}`, (now) => {
+      if (kind === 'reached') store.receipts.reached(name, Number(facts), now);
+      else store.note(kind, name, facts, now);
+    });
   },
   read: (from: Offset, bytesMax: number) => store.read(from, bytesMax),
   progress: (sink: string) => store.progress(sink),

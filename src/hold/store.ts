@@ -20,9 +20,11 @@ import type {
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { type HeldLetter, Letters } from './letters.ts';
+import { notesOf, writeNote } from './notes.ts';
 import { type PageRetention, Pages } from './pages.ts';
 import { Parents } from './parents.ts';
-import { parsedObject, Requests } from './requests.ts';
+import { Receipts } from './receipts.ts';
+import { Requests } from './requests.ts';
 import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
 
@@ -49,6 +51,7 @@ export class Store {
   readonly streams: Streams;
   readonly parents: Parents;
   readonly letters: Letters;
+  readonly receipts: Receipts;
   readonly requests: Requests;
   #sinks: readonly string[] | null = null;
 
@@ -58,6 +61,7 @@ export class Store {
     this.streams = new Streams(this.#statements);
     this.parents = new Parents(this.#statements);
     this.letters = new Letters(this.#statements);
+    this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new Requests(this.#statements);
     try {
       this.#pages = new Pages(this.#statements, settings);
@@ -139,6 +143,7 @@ export class Store {
 
   /** Moves a sink forward; a smaller position than the one held is kept out. */
   acknowledge(sink: string, step: Acknowledgement, now: number): void {
+    this.receipts.begin(sink, now);
     this.#statements.run(
       `INSERT INTO position (sink, next, mark, updated_at) VALUES (?1, ?2, ?3, ?4)
        ON CONFLICT (sink) DO UPDATE SET next = max(next, ?2), mark = coalesce(?3, mark), updated_at = ?4`,
@@ -148,6 +153,13 @@ export class Store {
       now,
     );
     for (const letter of step.deadLetters ?? []) this.letters.add(sink, letter, now);
+  }
+
+  /** Deletes dead letters for good, and remembers how many. */
+  dropLetters(letters: readonly HeldLetter[], now: number): void {
+    for (const { id } of letters) this.letters.remove(id);
+    for (const [sink, { length }] of Map.groupBy(letters, (letter) => letter.sink))
+      this.receipts.dropped(sink, length, now);
   }
 
   /** Deletes what all sinks have passed and `keep` does not want. True: there may be more. */
@@ -250,19 +262,12 @@ export class Store {
 
   /** Notes facts, which come as JSON. */
   note(kind: string, name: string, facts: string, now: number): void {
-    this.#statements.run(
-      'INSERT OR REPLACE INTO note (kind, name, facts, at) VALUES (?, ?, ?, ?)',
-      kind,
-      name,
-      facts,
-      now,
-    );
+    writeNote(this.#statements, { kind, name, facts, now });
   }
 
   /** The facts noted of streams, or of sinks, by their names. */
   noted(kind: 'stream' | 'sink'): ReadonlyMap<string, JsonObject> {
-    const rows = this.#statements.rows('SELECT name, facts FROM note WHERE kind = ?', kind);
-    return new Map(rows.map(({ name, facts }) => [String(name), parsedObject(facts) ?? {}]));
+    return notesOf(this.#statements, kind);
   }
 
   close(): void {

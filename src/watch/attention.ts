@@ -17,7 +17,7 @@ export interface AttentionFacts
     Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
     Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
-  readonly sinks: readonly (Omit<Standing['sinks'][number], 'type' | 'position'> &
+  readonly sinks: readonly (Omit<Standing['sinks'][number], 'type' | 'position' | 'up_to'> &
     Partial<Pick<LiveStanding['sinks'][number], 'dead_letter_reasons'>>)[];
   readonly upstreams?: readonly Pick<LiveStanding['upstreams'][number], 'name' | 'end_of_life'>[];
 }

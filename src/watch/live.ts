@@ -16,6 +16,7 @@ import type { Findings, FoundCount } from './findings.ts';
 import type { LiveError, LiveSink, LiveStanding, LiveStream, PathLimit, Sum } from './standing.ts';
 import { type CheckpointFacts, readState, type State } from './state.ts';
 import { lookupsOf } from './stored.ts';
+import { settledUpTo } from './up-to.ts';
 
 /** Where the facts come from. */
 export interface Sights {
@@ -100,6 +101,7 @@ export function watching(sights: Sights): () => Moment {
       sinks: sinks.map((sink) => ({
         ...sinkOf(sink, types.get(sink.name) ?? ''),
         backlog: backlog(spool.gauge, sink.position),
+        up_to: textOf(settledUpTo(durable, { plan, sink: sink.name, position: sink.position })),
         dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
         dead_letter_reasons: letterReasons.get(sink.name) ?? [],
       })),
@@ -188,6 +190,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
     well: true,
     position: sink.position,
     backlog: 0,
+    up_to: null,
     drained_in_ms: null,
     events_per_s: 0,
     delivered: sink.delivered,

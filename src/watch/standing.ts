@@ -70,6 +70,11 @@ const sink = z.object({
   position: count,
   /** Events that it has yet to pass. */
   backlog: count,
+  /**
+   * All that upstream showed by then of what is routed here was settled here: it is there, or was
+   * filtered out by its route, or is among the dead letters. Null: that cannot be said yet.
+   */
+  up_to: time.default(null),
   /** Those that wait for an operator, also of earlier runs. */
   dead_letters: count,
   error: lastError.nullable(),

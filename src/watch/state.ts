@@ -12,6 +12,7 @@ import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/chec
 import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
+import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
 import { lookInto, type Store } from '../hold/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { lastError, notice, parents } from './standing.ts';
@@ -32,6 +33,8 @@ const sinkNote = z.object({ ...noted, notice: notice.nullable().catch(null) });
 /** What is known of a stream. Times are epoch milliseconds. */
 export interface StreamState extends z.output<typeof streamNote> {
   readonly checkpoint: CheckpointFacts | null;
+  /** Moments by which all that upstream showed was held, oldest first. */
+  readonly reached: readonly ReachedMoment[];
   /** Its silence was told and is not over. */
   readonly silent_since: number | null;
 }
@@ -50,7 +53,7 @@ export interface CheckpointFacts {
 }
 
 /** What is known of a sink. */
-interface SinkState extends z.output<typeof sinkNote> {
+interface SinkState extends z.output<typeof sinkNote>, SinkHistory {
   /** Null: nothing was ever acknowledged. */
   readonly position: Offset | null;
   readonly deadLetters: number;
@@ -113,6 +116,7 @@ const ofNoStream = /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|lookups|drift
 
 function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
   const notes = store.noted('stream');
+  const moments = store.receipts.moments();
   const held = store.streams.checkpoints();
   const bodies = new Map(held.map(({ stream, checkpoint }) => [stream, checkpoint]));
   const checkpoints = new Map(
@@ -128,7 +132,8 @@ function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
     Array.from(names, (name) => {
       const note = streamNote.parse(notes.get(name) ?? {});
       const silent_since = silentSince(bodies.get(silenceKey(name)));
-      return [name, { ...note, silent_since, checkpoint: checkpoints.get(name) ?? null }];
+      const [checkpoint, reached] = [checkpoints.get(name) ?? null, moments.get(name) ?? []];
+      return [name, { ...note, silent_since, checkpoint, reached }];
     }),
   );
   return { streams, lookups: new Map(lookups) };
@@ -144,7 +149,8 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
     Array.from(names, (name) => {
       const note = sinkNote.parse(notes.get(name) ?? {});
       const position = positions.get(name) ?? null;
-      return [name, { ...note, position, deadLetters: letters.get(name) ?? 0 }];
+      const history = store.receipts.history(name, position ?? 0);
+      return [name, { ...note, ...history, position, deadLetters: letters.get(name) ?? 0 }];
     }),
   );
 }

@@ -5,10 +5,11 @@ import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type LastError, roomInSpool, type Standing, type StoredStanding } from './standing.ts';
 import type { State } from './state.ts';
+import { settledUpTo } from './up-to.ts';
 
 /** What the config says there is. */
 interface Configured {
-  readonly plan: Pick<Plan, 'sources' | 'sinks'>;
+  readonly plan: Pick<Plan, 'sources' | 'sinks' | 'routes'>;
   readonly state: { readonly dir: string; readonly maxBytes: number };
   /** Why its file does not run; `at` is in epoch milliseconds. */
   readonly refused: (LastError & { readonly at: number }) | null;
@@ -72,6 +73,7 @@ export function storedStanding(
         type,
         position: held?.position ?? 0,
         backlog: backlog(spool, held?.position ?? 0),
+        up_to: timeText(settledUpTo(stored, { plan, sink: name, position: held?.position ?? 0 })),
         dead_letters: held?.deadLetters ?? 0,
         state: stateNow(held?.state),
         error: held?.error ?? null,

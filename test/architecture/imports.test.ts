@@ -65,6 +65,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/upstream',
     'src/hold',
     'src/pipeline.ts',
+    // A sink's standing is of the streams that are routed there.
+    'src/send/route.ts',
     // Streams are shown by what their checkpoints say.
     'src/fetch/list/checkpoint.ts',
     'src/fetch/silence.ts',

@@ -13,6 +13,9 @@ export function unknownIn(words: readonly string[]): readonly string[] {
     command = inside;
     depth += 1;
   }
+  const usual = Reflect.get(command, '_defaultCommandName');
+  const alone = command.commands.find((candidate) => candidate.name() === usual);
+  if (alone !== undefined && words[depth]?.startsWith('-')) command = alone;
   if (command.commands.length > 0) return words.slice(0, depth + 1);
   const known = new Set(['--help', ...command.options.flatMap(({ short, long }) => [short, long])]);
   return words

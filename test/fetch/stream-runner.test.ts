@@ -40,6 +40,7 @@ function runnerWith(
   const write: Log['warn'] = (_, fields) => lines.push(fields);
   const polledAt: number[] = [];
   const notes: Json[] = [];
+  const reached: number[] = [];
   const runner = new StreamRunner({
     name: 'audit',
     source: 'audit',
@@ -54,6 +55,7 @@ function runnerWith(
     random: () => 1,
     jitterMs: more.jitterMs ?? 0,
     note: (facts) => notes.push(facts),
+    reached: (at) => reached.push(at),
   });
   const stop = new AbortController();
   const start = () => {
@@ -64,7 +66,7 @@ function runnerWith(
     });
     return running;
   };
-  return { runner, clock, polledAt, notes, lines, stop, start };
+  return { runner, clock, polledAt, notes, reached, lines, stop, start };
 }
 
 test('StreamRunner polls at its interval, counted from the beginning of a poll, after its jitter', async () => {
@@ -512,3 +514,24 @@ test.for([
     expect((await collection.changes()).map(({ change }) => change)).toEqual(told);
   },
 );
+
+test('StreamRunner says that all is held up to when a poll began that read to the end without a doubt', async () => {
+  const doubt = new ExportError('paging_suspected', 'a part', { next: 'Look.' });
+  const answers: PollResult[] = [
+    { outcome: 'done', fresh: 1, more: true },
+    { outcome: 'done', fresh: 1, more: false, doubt },
+    { outcome: 'retry', cause: doubt },
+    { outcome: 'done', fresh: 0, more: false },
+  ];
+  const { clock, reached, start } = runnerWith((n) => answers[n - 1] ?? done);
+  const begunAt: number[] = [];
+  void start();
+
+  await clock.advance(29_000);
+  begunAt.push(...reached);
+  await clock.advance(91_000);
+
+  expect(begunAt).toEqual([]);
+  expect(reached.length).toBeGreaterThan(0);
+  expect(reached.every((at) => at <= clock.now())).toBe(true);
+});

@@ -62,7 +62,7 @@ export function aStream(parts: Partial<LiveStream> = {}): LiveStream {
 export function aSink(parts: Partial<LiveSink> = {}): LiveSink {
   return {
     ...{ name: 'siem', type: 'syslog', state: 'idle', well: true },
-    ...{ position: 100, backlog: 0, delivered: 100, retries: 0 },
+    ...{ position: 100, backlog: 0, up_to: null, delivered: 100, retries: 0 },
     ...{ drained_in_ms: null, due_in_ms: null, events_per_s: 0 },
     ...{ dead_letters: 0, dead_letter_reasons: [], error: null, notice: null },
     ...parts,

@@ -1,0 +1,94 @@
+// `sluice receipt`: what may be said of a sink to somebody who was not there: up to when everything
+// is at it, and what is not. It is read from the state directory, also while another process runs.
+// Where the config has an archive, its key signs what is said, as a signed note
+// (https://c2sp.org/signed-note), which whoever has the public key checks with nothing else at hand.
+// What must stay true: the text says no more than watch/up-to.ts knows, and its first line is no
+// archive's name, so that no receipt can pass for a checkpoint.
+
+import { openNote, parseSigningKey, type Signer, signNote } from '../archive/note.ts';
+import type { Config } from '../config/config.ts';
+import { errorText } from '../contracts/errors.ts';
+import { Secret } from '../contracts/settings.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { notHere, readState } from '../watch/state.ts';
+import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
+import { readConfigAtWork } from './shared/at-work.ts';
+import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
+import { planToLook } from './shared/looking.ts';
+import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
+import { refuseUnknown } from './shared/typed.ts';
+
+const lengthMax = 500;
+
+const print = defineCommand({
+  name: 'print',
+  about: 'say up to when everything is at a sink, and what is not',
+  options: {
+    config: configOption,
+    sink: { value: 'name', about: 'whose receipt', needed: true },
+    json: { about: 'as JSON, with the signed note in it' },
+  },
+  async run({ config: file, sink, json }, means) {
+    const { out, err } = means;
+    const { config } = readConfigAtWork(file, means);
+    refuseUnknown('sink', sink, Object.keys(config.sinks));
+    const told = receiptOf(sink, {
+      ...{ config, plan: await planToLook(config), state: readState(config.state.dir) },
+      now: Date.now(),
+    });
+    const text = receiptText(told);
+    const signers = signersOf(config, err);
+    const note = signers.length === 0 ? null : await signNote(text, signers);
+    if (json) out(JSON.stringify({ ...told, note }, null, 2));
+    else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
+    if (note === null) err('not signed: the config has no archive whose key can be read here');
+    const missing = notHere(config);
+    if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
+    return told.whole ? 0 : 1;
+  },
+});
+
+const check = defineCommand({
+  name: 'check',
+  about: 'check a receipt that was printed, with nothing but a key',
+  arguments: { file: { about: 'the receipt, as it was printed' } },
+  options: { key: keyOption },
+  async run({ file, key }, { out, err }) {
+    try {
+      const { text, by } = openNote(bytesGiven('file', file), keysGiven(key));
+      if (!isReceipt(text)) throw new SyntaxError('it is signed, and is no receipt');
+      out(`true: signed by ${by.map(({ vkey }) => vkey).join(', ')}`);
+      for (const line of text.trimEnd().split('\n')) out(`  ${cleanText(line, lengthMax)}`);
+      return 0;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      err(`FALSE: ${cleanText(error.message, lengthMax)}`);
+      return 1;
+    }
+  },
+});
+
+/** Prints a receipt, or checks one. */
+export const receipt: CommandGroup = {
+  name: 'receipt',
+  about:
+    'say up to when everything is at a sink, and what is not; signed where there is an archive',
+  commands: [check],
+  alone: print,
+  more: `Exits 0 where nothing waits, and 1 where something does, was refused, or nothing can be said yet.`,
+};
+
+/** A signer for each archive of the config whose key can be read here. */
+function signersOf({ sinks }: Config, err: Means['err']): readonly Signer[] {
+  return Object.entries(sinks).flatMap(([name, { settings }]) => {
+    if (settings.type !== 'archive' || !(settings.signing_key instanceof Secret)) return [];
+    try {
+      return [parseSigningKey(settings.signing_key.reveal())];
+    } catch (error) {
+      err(
+        cleanText(`the key of the archive ${name} does not sign: ${errorText(error)}`, lengthMax),
+      );
+      return [];
+    }
+  });
+}

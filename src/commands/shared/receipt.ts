@@ -1,0 +1,137 @@
+// What a receipt says of a sink, as facts and as text. It is for somebody who believes nothing that
+// is not written there: each thing that may be missing at the sink is named, also where it is not.
+
+import type { Config } from '../../config/config.ts';
+import type { Assurance } from '../../contracts/sink.ts';
+import { backlog } from '../../contracts/spool.ts';
+import type { Plan } from '../../pipeline.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { timeText } from '../../tools/time-text.ts';
+import type { State } from '../../watch/state.ts';
+import { settledStreams, settledUpTo } from '../../watch/up-to.ts';
+
+/** The facts, as `--json` prints them. Times are RFC 3339. */
+export interface Receipt {
+  readonly sink: string;
+  readonly type: string;
+  /** When it was made. */
+  readonly at: string;
+  /** All that upstream showed by then is there, but for what the other facts name. */
+  readonly up_to: string | null;
+  /** Nothing waits, nothing was refused, and all streams have been read to their end. */
+  readonly whole: boolean;
+  /** Events that are held and on their way there. */
+  readonly waiting: number;
+  /** Dead letters that are held; those dropped by an operator; those on their way again. */
+  readonly refused: number;
+  readonly dropped: number;
+  readonly again: number;
+  readonly assurance: Assurance;
+  /** What began before has not all come here; null: not known. */
+  readonly begun_at: string | null;
+  readonly first_event: number | null;
+  /** Number of the first event that is not settled. */
+  readonly position: number;
+  readonly streams: readonly {
+    readonly name: string;
+    readonly source: string;
+    readonly up_to: string | null;
+  }[];
+  /** Sources that no route leads here. */
+  readonly elsewhere: readonly string[];
+  /** Filters of its routes: what they leave out is not here. */
+  readonly filters: readonly string[];
+  /** Fields that its routes take out. */
+  readonly redacted: readonly string[];
+}
+
+const assurances: Readonly<Record<Assurance, string>> = {
+  once: 'each event stands there once',
+  answered:
+    'the receiver has answered for each event; one may stand there twice, under the same uid',
+  settled: 'written to a connection that stayed healthy; the receiver answers nothing',
+  none: 'sent; nobody can know whether it arrived',
+};
+
+/** Part of no archive's name: a name has no blanks. */
+const firstLine = 'sluice receipt 1';
+const lengthMax = 400;
+
+/** The facts about a sink of the config. */
+export function receiptOf(
+  sink: string,
+  known: {
+    readonly config: Pick<Config, 'sinks' | 'routes'>;
+    readonly plan: Pick<Plan, 'sources' | 'routes'>;
+    readonly state: State;
+    /** Epoch milliseconds. */
+    readonly now: number;
+  },
+): Receipt {
+  const { config, plan, state, now } = known;
+  const { definition, settings } = config.sinks[sink] ?? {};
+  const held = state.sinks.get(sink);
+  const position = held?.position ?? 0;
+  const at = { plan, sink, position };
+  const streams = settledStreams(state, at);
+  const routed = new Set(streams.map(({ source }) => source));
+  const ways = config.routes.filter(({ to }) => to.includes(sink));
+  const upTo = settledUpTo(state, at);
+  const [waiting, refused] = [backlog(state.spool, position), held?.deadLetters ?? 0];
+  return {
+    sink,
+    type: settings?.type ?? '',
+    at: timeText(now),
+    up_to: timeText(upTo),
+    whole: upTo !== null && waiting === 0 && refused === 0,
+    ...{ waiting, refused, dropped: held?.dropped ?? 0, again: held?.again ?? 0 },
+    assurance: (settings && definition?.assurance(settings)) ?? 'none',
+    begun_at: timeText(held?.begun?.at ?? null),
+    first_event: held?.begun?.first ?? null,
+    position,
+    streams: streams.map(({ name, source, upTo }) => ({ name, source, up_to: timeText(upTo) })),
+    elsewhere: plan.sources.map(({ name }) => name).filter((name) => !routed.has(name)),
+    filters: ways.flatMap(({ from, where }) =>
+      where === undefined ? [] : [`${from.join(', ')}: ${where}`],
+    ),
+    redacted: [...new Set(ways.flatMap(({ redact }) => redact ?? []))],
+  };
+}
+
+/** The text that is signed, one fact a line. */
+export function receiptText(receipt: Receipt): string {
+  const { sink, type, at, up_to, waiting, refused, dropped, again, assurance } = receipt;
+  const { begun_at, first_event, position, streams, elsewhere, filters, redacted } = receipt;
+  const facts: readonly (readonly [string, string])[] = [
+    ['sink', `${sink} (${type})`],
+    ['made at', at],
+    ['everything up to', up_to ?? 'cannot be said yet'],
+    ['meaning', meaning],
+    ['waiting', String(waiting)],
+    ['refused, and not there (dead letters)', String(refused)],
+    ['refused, and dropped by an operator', String(dropped)],
+    ['refused, and on their way again', String(again)],
+    ['promise', `${assurance}: ${assurances[assurance]}`],
+    [
+      'began',
+      begun_at === null ? 'not known' : `${begun_at}, with event ${first_event ?? 0} of the spool`,
+    ],
+    ['position', String(position)],
+    ...streams.map(
+      ({ name, up_to }) => [`stream ${name}`, up_to ?? 'not read to its end yet'] as const,
+    ),
+    ...elsewhere.map((name) => [`source ${name}`, 'not routed here'] as const),
+    ...filters.map((filter) => ['only where', filter] as const),
+    ...redacted.map((path) => ['without the field', path] as const),
+  ];
+  const lines = facts.map(([name, value]) => cleanText(`${name}: ${value}`, lengthMax));
+  return `${[firstLine, ...lines].join('\n')}\n`;
+}
+
+const meaning =
+  'all that upstream showed sluice by that time, of what is routed here, is there, but for what the lines below name; what upstream shows later is not meant, however old it is';
+
+/** True of a text that `receiptText` has written. */
+export function isReceipt(text: string): boolean {
+  return text.startsWith(`${firstLine}\n`);
+}

@@ -1,0 +1,106 @@
+// What has to be remembered so that it can be said up to when everything is at a sink: for each
+// stream, moments by which all that upstream showed was held, each with the number of the event
+// after the last one held by then; for each sink, where it began and what an operator has dropped.
+// What must stay true: a moment is never later than what its number stands for, so a note that is
+// lost or thinned out makes the answer older and never wrong.
+
+import type { Offset } from '../contracts/event.ts';
+import { notesOf, writeNote } from './notes.ts';
+import { parsedObject } from './requests.ts';
+import type { Statements } from './statements.ts';
+
+/** All that a stream's upstream showed by `at`, epoch milliseconds, has a number before `end`. */
+export interface ReachedMoment {
+  readonly at: number;
+  readonly end: Offset;
+}
+
+/** Where a sink began, and what was taken from it. */
+export interface SinkHistory {
+  /** Its first event, and when it began, epoch milliseconds; null: a state of before this was kept. */
+  readonly begun: { readonly at: number; readonly first: Offset } | null;
+  /** Dead letters that an operator has dropped: they are nowhere. */
+  readonly dropped: number;
+  /** Events that were refused once and wait to be sent again. */
+  readonly again: number;
+}
+
+/** Enough for a sink that lags by days to have one near its place. */
+const momentsMax = 24;
+
+/** Those notes. */
+export class Receipts {
+  readonly #statements: Statements;
+  readonly #end: () => Offset;
+  readonly #known = new Set<string>();
+
+  constructor(statements: Statements, end: () => Offset) {
+    this.#statements = statements;
+    this.#end = end;
+  }
+
+  /** All that a stream's upstream showed by `at` is held now. */
+  reached(stream: string, at: number, now: number): void {
+    const end = this.#end();
+    const before = momentsOf(this.#facts('reached', stream)).filter((one) => one.end < end);
+    const facts = JSON.stringify({ moments: thinned([...before, { at, end }]) });
+    writeNote(this.#statements, { kind: 'reached', name: stream, facts, now });
+  }
+
+  /** Remembers where a sink begins, once. Before its first position is written. */
+  begin(sink: string, now: number): void {
+    if (this.#known.has(sink)) return;
+    this.#known.add(sink);
+    if (this.#statements.row('SELECT 1 AS n FROM position WHERE sink = ?', sink)) return;
+    const oldest = this.#statements.row('SELECT min(first) AS n FROM page')?.n;
+    const first = typeof oldest === 'number' ? oldest : this.#end();
+    const facts = JSON.stringify({ at: now, first });
+    writeNote(this.#statements, { kind: 'begun', name: sink, facts, now });
+  }
+
+  /** Dead letters of a sink were dropped. */
+  dropped(sink: string, count: number, now: number): void {
+    const before = Number(this.#facts('dropped', sink)?.count ?? 0);
+    const facts = JSON.stringify({ count: before + count });
+    writeNote(this.#statements, { kind: 'dropped', name: sink, facts, now });
+  }
+
+  /** The moments of all streams, oldest first. */
+  moments(): ReadonlyMap<string, readonly ReachedMoment[]> {
+    const noted = notesOf(this.#statements, 'reached');
+    return new Map(Array.from(noted, ([stream, facts]) => [stream, momentsOf(facts)]));
+  }
+
+  history(sink: string, position: Offset): SinkHistory {
+    const begun = this.#facts('begun', sink);
+    const again = this.#statements.row(
+      `SELECT coalesce(sum(first + count - max(first, ?2)), 0) AS n FROM page
+       WHERE only_sink = ?1 AND first + count > ?2`,
+      sink,
+      position,
+    )?.n;
+    return {
+      begun: begun && { at: Number(begun.at), first: Number(begun.first) },
+      dropped: Number(this.#facts('dropped', sink)?.count ?? 0),
+      again: Number(again ?? 0),
+    };
+  }
+
+  #facts(kind: string, name: string) {
+    const find = 'SELECT facts FROM note WHERE kind = ? AND name = ?';
+    return parsedObject(this.#statements.row(find, kind, name)?.facts) ?? null;
+  }
+}
+
+function momentsOf(facts: { readonly [name: string]: unknown } | null): readonly ReachedMoment[] {
+  const moments = facts?.moments;
+  return Array.isArray(moments)
+    ? moments.filter(({ at, end }) => Number.isFinite(at) && Number.isSafeInteger(end))
+    : [];
+}
+
+/** Of too many, every second of the older half goes. */
+function thinned(moments: readonly ReachedMoment[]): readonly ReachedMoment[] {
+  if (moments.length <= momentsMax) return moments;
+  return moments.filter((_, index) => index >= momentsMax / 2 || index % 2 === 0);
+}
