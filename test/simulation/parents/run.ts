@@ -107,11 +107,14 @@ class ParentsWorld implements World {
     let isWell = false;
     let waitMs = 0;
     const { sweepMs, everyMs } = this.traits;
-    for (const until = this.course.now + 2 * sweepMs + 3 * hourMs; this.course.now < until; ) {
+    const [begun, until] = [this.course.now, this.course.now + 2 * sweepMs + 3 * hourMs];
+    while (this.course.now < until) {
       const result = await this.course.poll();
       if (this.oracle.findings.length > 0) return;
       isWell = result !== 'killed' && result.outcome === 'done';
-      waitMs = isWell ? everyMs : Math.min(everyMs, waitMs + 5_000);
+      // Little comes of most polls by then.
+      const restMs = this.course.now - begun < hourMs ? everyMs : 4 * everyMs;
+      waitMs = isWell ? restMs : Math.min(everyMs, waitMs + 5_000);
       this.course.now += waitMs;
     }
     const hasOther = [...this.#upstream.parents.values()].some(({ status }) => status === null);
