@@ -123,9 +123,7 @@ async function closed(spool: OwnSpool): Promise<void> {
   await spool.close();
 }
 
-test('every answer of lists, collections, parents and objects is held, once, and told to nobody else', {
-  timeout: 60_000,
-}, async () => {
+test('every answer of lists, collections, parents and objects is held, once, and told to nobody else', async () => {
   const sandbox = await startSandbox({ rate: 0, events: 450, companies: [company] });
   afterThisTest(() => sandbox.close());
   const ids = (path: string) =>
@@ -152,9 +150,7 @@ test('every answer of lists, collections, parents and objects is held, once, and
   await closed(spool);
 });
 
-test('the answers of a list are a chain: each asks for what the one before has named', {
-  timeout: 60_000,
-}, async () => {
+test('the answers of a list are a chain: each asks for what the one before has named', async () => {
   const sandbox = await startSandbox({ rate: 0, events: 730, companies: [company] });
   afterThisTest(() => sandbox.close());
   const { proof, spool, pipeline } = await journey(
@@ -182,9 +178,7 @@ test('the answers of a list are a chain: each asks for what the one before has n
   await closed(spool);
 });
 
-test('what says the same is held once in a while, and a failure once with what it says', {
-  timeout: 60_000,
-}, async () => {
+test('what says the same is held once in a while, and a failure once with what it says', async () => {
   const sandbox = await startSandbox({ rate: 0, events: 120, companies: [company] });
   afterThisTest(() => sandbox.close());
   const { proof, spool, pipeline } = await journey(

@@ -62,9 +62,7 @@ function answeredPaths(sandbox: Sandbox): readonly string[] {
   });
 }
 
-test('an archive has every answer and every record once, whenever the program is killed', {
-  timeout: 180_000,
-}, async () => {
+test('an archive has every answer and every record once, whenever the program is killed', async () => {
   const dir = tempDir();
   const sandbox = await startSandbox({ rate: 0, events: 400, companies: [company] });
   afterThisTest(() => sandbox.close());
@@ -112,9 +110,7 @@ test('an archive has every answer and every record once, whenever the program is
   expect(archive.entries.filter(({ t }) => t === 'stop')).toHaveLength(1);
 });
 
-test('an archive proves the silence of an idle stream, and no cursor stands in it or in the log', {
-  timeout: 120_000,
-}, async () => {
+test('an archive proves the silence of an idle stream, and no cursor stands in it or in the log', async () => {
   const dir = tempDir();
   const sandbox = await startSandbox({ rate: 0, events: 120, companies: [company] });
   afterThisTest(() => sandbox.close());

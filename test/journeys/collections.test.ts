@@ -106,9 +106,7 @@ function changeAll(sandbox: Sandbox): readonly Change[] {
   );
 }
 
-test('every entity and every change of every resource is once in the file and in Kafka', {
-  timeout: 180_000,
-}, async () => {
+test('every entity and every change of every resource is once in the file and in Kafka', async () => {
   const dir = tempDir();
   const sandbox = await startSandbox({ rate: 0, events: 1, companies });
   afterThisTest(() => sandbox.close());

@@ -96,9 +96,7 @@ function timelines(sandbox: Sandbox, path: string, ids: readonly string[]): read
     .toSorted();
 }
 
-test('timelines and objects come out whole and once, whenever the program is killed', {
-  timeout: 180_000,
-}, async () => {
+test('timelines and objects come out whole and once, whenever the program is killed', async () => {
   const dir = tempDir();
   const sandbox = await startSandbox({ rate: 0, events: 300, companies: ['c-1'] });
   afterThisTest(() => sandbox.close());

@@ -25,7 +25,7 @@ function idsIn(dir: string): readonly string[] {
 }
 
 test('a damaged state repeats nothing in a file and leaves nothing out', {
-  timeout: 30_000 + runs * 10_000,
+  timeout: 300_000 + runs * 30_000,
 }, async () => {
   const { config, dir, stateDir, sandbox } = await aSetup({
     sinks: ['  disk: { type: file, path: ./out/events.ndjson, rotate: { bytes: 200KiB } }'],

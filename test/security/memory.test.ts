@@ -35,7 +35,6 @@ function residentMost(pid: number): number {
 
 test.skipIf(!existsSync('/proc/self/status'))(
   'twelve companies with packed pages of 24 MB are read within 512 MB',
-  { timeout: 240_000 },
   async () => {
     const page = hugePage(24 * MB);
     const url = await upstreamOf(gzipSync(page), { 'content-encoding': 'gzip' });

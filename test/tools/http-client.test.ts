@@ -245,6 +245,7 @@ describe('openHttpClient: no whole answer', () => {
     const { url, asked } = await serve((_, response) => held.push(() => json(response, 200, {})));
     const client = open({ connectionsMax: 1 });
     const first = client.request(get(url), never());
+    await expect.poll(() => held.length).toBe(1);
 
     const second = client.request(get(`${url}/second`, { timeoutMs: 100 }), never());
     await expect(second).rejects.toMatchObject({ reason: 'timeout' });
