@@ -10,6 +10,7 @@ import { httpSink } from './sinks/http.ts';
 import { kafkaSink } from './sinks/kafka.ts';
 import { otlpSink } from './sinks/otlp.ts';
 import { s3Sink } from './sinks/s3.ts';
+import { splunkHecSink } from './sinks/splunk-hec.ts';
 import { stdoutSink } from './sinks/stdout.ts';
 import { syslogSink } from './sinks/syslog.ts';
 
@@ -19,6 +20,7 @@ export const sinks: readonly SinkDefinition[] = [
   kafkaSink,
   otlpSink,
   elasticsearchSink,
+  splunkHecSink,
   httpSink,
   archiveSink,
   fileSink,

@@ -15,7 +15,7 @@ export interface Range {
 }
 
 /** What became of one part: a Delivery, or that it was more than the receiver takes. */
-export type PartAnswer = Delivery | TooLarge;
+export type PartAnswer = Delivery | TooLarge | Spoiled;
 
 /** The receiver takes less at a time. */
 export interface TooLarge {
@@ -23,9 +23,18 @@ export interface TooLarge {
   readonly cause: ExportError;
 }
 
+/** The receiver takes none of it for the sake of one event, and says which. */
+export interface Spoiled {
+  readonly outcome: 'spoiled';
+  /** Its place in the part, from 0. */
+  readonly by: number;
+  readonly cause: ExportError;
+}
+
 /**
- * Sends the whole batch, then halves of what is too large, oldest first and one after the other. A
- * single event that is too large is refused. The first part that has to wait or is refused ends it:
+ * Sends the whole batch, then halves of what is too large, oldest first and one after the other; what
+ * is before and behind an event that spoils a part, and that event by itself. A single event that
+ * is too large, or spoils itself, is refused. The first part that has to wait or is refused ends it:
  * if nothing was answered before, its answer stands for the batch; otherwise it and all parts
  * behind it are to be sent again, and the engine, sending them, hears the answer again.
  */
@@ -51,9 +60,9 @@ export async function sendInHalves(
         settled += size - answer.again.length;
         break;
       case 'too_large':
+      case 'spoiled':
         if (size > 1) {
-          const middle = range.from + Math.floor(size / 2);
-          waiting.push({ from: middle, to: range.to }, { from: range.from, to: middle });
+          waiting.push(...partsOf(range, answer));
         } else {
           refused.push(...refusalsOf(batch, range, answer.cause.message));
           settled += 1;
@@ -70,6 +79,15 @@ export async function sendInHalves(
   return refused.length + again.length === 0
     ? { outcome: 'delivered' }
     : { outcome: 'partly', refused, again };
+}
+
+/** What is sent in place of a part, the oldest last. */
+function partsOf({ from, to }: Range, answer: TooLarge | Spoiled): readonly Range[] {
+  const at = answer.outcome === 'spoiled' ? from + answer.by : to;
+  const middle = from + Math.floor((to - from) / 2);
+  const borders = at < to ? [from, at, at + 1, to] : [from, middle, to];
+  const parts = borders.slice(1).map((end, i) => ({ from: borders[i] ?? from, to: end }));
+  return parts.filter((part) => part.to > part.from).reverse();
 }
 
 /** The same refusal for each event of a part. */

@@ -16,7 +16,7 @@ import {
   type Tools,
 } from '../../src/contracts/tools.ts';
 import { type Compression, compressed } from './compression.ts';
-import type { TooLarge } from './halves.ts';
+import type { Spoiled, TooLarge } from './halves.ts';
 import { blotted, receiverWords } from './receiver-words.ts';
 import { retryAfterMs } from './retry-after.ts';
 
@@ -58,8 +58,13 @@ export type PostAnswer =
       /** What is told of it, without our own secrets: before it is cut, which would leave a part. */
       blot(said: Uint8Array): Uint8Array;
     }
+  | FailedAnswer;
+
+/** What came of a post that was not taken. */
+export type FailedAnswer =
   | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
-  | TooLarge;
+  | TooLarge
+  | Spoiled;
 
 /** The setting `url` of a sink that posts. Credentials belong into headers: URLs are shown. */
 export function postUrl() {
@@ -86,9 +91,18 @@ export interface PostContext {
   readonly signal: AbortSignal;
   /** What a failed answer says of itself, where its receiver has a place for it; one short line. */
   readonly explain?: (response: HttpResponse) => string;
+  /**
+   * What a failed answer means where its receiver says more than the status does; undefined: what
+   * the status says. `failure` is the error of it, in the receiver's words.
+   */
+  readonly judge?: (response: HttpResponse, failure: Failure) => FailedAnswer | undefined;
 }
 
-const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
+/** Makes the error that a failed answer is told as. */
+export type Failure = (code: ErrorCode, next: string) => ExportError;
+
+/** The end of what an operator is told where waiting will do. */
+export const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
 
 /** Posts once. Rejects only when `signal` aborts. */
 export async function postOnce(
@@ -174,17 +188,15 @@ function revealed(headers: HttpReceiver['headers']): Record<string, string> {
  * tried again. 409 is what a receiver says that still works on the same Idempotency-Key
  * (draft-ietf-httpapi-idempotency-key-header, section 2.6).
  */
-function failureAnswer(
-  response: HttpResponse,
-  at: string,
-  context: PostContext,
-): Exclude<PostAnswer, { readonly outcome: 'accepted' }> {
+function failureAnswer(response: HttpResponse, at: string, context: PostContext): FailedAnswer {
   const { status } = response;
-  const failure = (code: ErrorCode, next: string) => {
+  const failure: Failure = (code, next) => {
     const said = context.explain?.(response) || receiverWords(response);
     const message = `${at} answered ${status}${said === '' ? '' : `: ${said}`}`;
     return new ExportError(code, message, { next, details: { status } });
   };
+  const judged = context.judge?.(response, failure);
+  if (judged !== undefined) return judged;
   if (status === 413) {
     const next = 'It was sent in halves; a smaller batch.bytes saves the second request.';
     return { outcome: 'too_large', cause: failure('record_refused', next) };

@@ -51,6 +51,7 @@ test('config/ holds an example of each use', () => {
       'kafka.yaml',
       'otel.yaml',
       's3.yaml',
+      'splunk.yaml',
       'quickstart.yaml',
     ]),
   );

@@ -54,6 +54,37 @@ test('sendInHalves sends parts oldest first, cut at the same places on every att
   expect(second.asked).toEqual(first.asked);
 });
 
+test.each([0, 5, 7])(
+  'sendInHalves asks after event %d by itself, which spoils a part, with what is before and behind',
+  async (guilty) => {
+    const batch = batchOf(8);
+    const asked: Range[] = [];
+
+    const delivery = await sendInHalves(batch, async (range) => {
+      asked.push(range);
+      const by = guilty - range.from;
+      return by >= 0 && guilty < range.to
+        ? { outcome: 'spoiled', by, cause }
+        : { outcome: 'delivered' };
+    });
+
+    const alone = { from: guilty, to: guilty + 1 };
+    const others = [{ from: 0, to: guilty }, alone, { from: guilty + 1, to: 8 }];
+    expect(asked).toEqual([{ from: 0, to: 8 }, ...others.filter(({ from, to }) => to > from)]);
+    expect(fates(delivery, batch).refused).toEqual([batch.events[guilty]?.uid]);
+  },
+);
+
+test('sendInHalves halves a part that an event spoils which is not in it', async () => {
+  const batch = batchOf(2);
+
+  const delivery = await sendInHalves(batch, async ({ from, to }) =>
+    to - from > 1 ? { outcome: 'spoiled', by: 9, cause } : { outcome: 'delivered' },
+  );
+
+  expect(delivery).toEqual({ outcome: 'delivered' });
+});
+
 test('sendInHalves refuses the event that alone is too large, and delivers the rest', async () => {
   const batch = batchOf(8);
   const guilty = batch.events[5]?.uid ?? '';

@@ -1,0 +1,149 @@
+// Sends events to Splunk's HTTP Event Collector (HEC), each with its uid as an indexed field. With
+// `ack: required` an event is delivered when an indexer says that it is written (indexer
+// acknowledgement), else when one has received it; Splunk keeps no uid apart, so a repeat stands
+// there twice under one `sluice_uid`. What must stay true: a token that does not acknowledge stops
+// the sink where acknowledgement is required (splunk-hec/collector.ts has the rest).
+
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import {
+  duration,
+  headers as moreHeaders,
+  proxy,
+  Secret,
+  secret,
+  tls,
+} from '../../src/contracts/settings.ts';
+import { compression } from '../shared/compression.ts';
+import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { noCollector, readAcks } from './splunk-hec/answer.ts';
+import { Collector } from './splunk-hec/collector.ts';
+import { Cookies } from './splunk-hec/cookies.ts';
+import { envelopeForm, nameFor } from './splunk-hec/envelope.ts';
+import { askCollector } from './splunk-hec/wire.ts';
+
+const name = () => z.string().min(1);
+const indexName = () =>
+  z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, 'expected lower-case letters, digits, "_" and "-"');
+
+const fields = {
+  url: postUrl().describe('address of the collector, or of the balancer before it'),
+  token: secret().describe('token of the HTTP Event Collector'),
+  ack: z
+    .enum(['required', 'off'])
+    .default('required')
+    .describe(
+      '`required`: delivered when an indexer says that it is written, for which the token must have indexer acknowledgement; `off`: when one has received it',
+    ),
+  ack_timeout: duration()
+    .prefault('5m')
+    .describe('what an indexer has not acknowledged in this time is sent again'),
+  index: z
+    .union([indexName(), z.record(name(), indexName())])
+    .optional()
+    .describe('index, or one per source of the config; left out: the token’s'),
+  sourcetype: z
+    .union([name(), z.record(name(), name())])
+    .optional()
+    .describe(
+      'source type, or one per source of the config; left out: `sluice:` and the format, such as `sluice:ocsf`',
+    ),
+  source: name().optional().describe('Splunk’s field `source`; left out: the stream'),
+  host: name().optional().describe('Splunk’s field `host`; left out: the collector’s'),
+  channel: z
+    .guid()
+    .optional()
+    .describe('channel, a GUID; left out: a random one per connection, as it should be'),
+  headers: moreHeaders().describe('further headers of each request'),
+  compression: compression('gzip').describe('compression of request bodies'),
+  timeout: duration().prefault('60s').describe('bound on one request'),
+  tls: tls().describe('TLS of https:// addresses'),
+  proxy: proxy(),
+};
+
+type HecSettings = z.output<z.ZodObject<typeof fields>>;
+
+/** `type: splunk_hec`. */
+export const splunkHecSink = defineSink({
+  type: 'splunk_hec',
+  summary: 'Sends events to Splunk’s HTTP Event Collector, with indexer acknowledgement.',
+  fields,
+  carries: ['json', 'lines'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the address of the collector', usual: 'https://splunk.example:8088' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'token: "${env:SPLUNK_HEC_TOKEN}"',
+      'ack: required # off for Splunk Cloud, which does not acknowledge',
+      '# index: security',
+    ],
+  },
+  documents: true,
+  // An indexer takes its time, seconds as a rule, until it acknowledges: what can be sent meanwhile
+  // must fit. A batch is in memory only until it is posted (`ready`).
+  inFlightMax: 256,
+  batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
+  document: envelopeForm,
+  flaw: receiverFlaw,
+  assurance: () => 'answered',
+  advice: ({ ack, channel }) => [
+    ...(ack === 'required'
+      ? []
+      : ['ack: off: what an indexer has received and not yet written is lost where it fails']),
+    ...(channel === undefined
+      ? []
+      : ['channel is set: behind a load balancer, and for a second sluice, leave it out']),
+  ],
+
+  async open(settings, { name, tools }) {
+    const collector = new Collector({
+      events: receiverAt(settings, 'event'),
+      acks: { ...receiverAt(settings, 'ack'), compression: 'none' },
+      ack: settings.ack,
+      ackTimeoutMs: settings.ack_timeout,
+      channel: settings.channel ?? null,
+      indexOf: (source) => {
+        const index = nameFor(source, settings.index);
+        return index === undefined ? 'the token’s index' : `the index ${index}`;
+      },
+      doing: `sending to ${name}`,
+      tools,
+    });
+    return {
+      send: (batch, signal) => collector.send(batch, signal),
+      ready: (signal) => collector.ready(signal),
+      notice: () => collector.notice,
+      close: () => collector.close(),
+    };
+  },
+
+  async probe(settings, tools, signal) {
+    const isRequired = settings.ack === 'required';
+    // Without an event: whoever has a valid token is told that there is none.
+    const receiver = receiverAt(settings, isRequired ? 'ack' : 'event');
+    const doing = 'connecting';
+    const { answer, said } = await askCollector({
+      ...{ receiver: { ...receiver, compression: 'none' }, doing, tools, signal },
+      body: Buffer.from(isRequired ? '{"acks":[0]}' : ''),
+      channel: settings.channel ?? randomUUID(),
+      cookies: new Cookies(),
+    });
+    if (!isRequired && said?.code === 5) return;
+    if (answer.outcome !== 'accepted') throw answer.cause;
+    if (isRequired && readAcks(answer.response.body, []) !== null) return;
+    throw noCollector(answer.response, doing);
+  },
+});
+
+function receiverAt(settings: HecSettings, path: 'event' | 'ack'): HttpReceiver {
+  const { url, token, headers, compression, timeout, tls, proxy } = settings;
+  const root = url.replace(/\/+(services\/collector(\/event)?\/*)?$/, '');
+  const authorization = new Secret(() => `Splunk ${token.reveal()}`);
+  return {
+    ...{ compression, timeout, tls, proxy },
+    url: `${root}/services/collector/${path}`,
+    headers: { authorization, ...headers },
+  };
+}

@@ -1,0 +1,121 @@
+// What the HTTP Event Collector says. Its `code` says more than the status
+// (https://help.splunk.com, "Troubleshoot HTTP Event Collector", possible error codes). What must
+// stay true: dead letters come only from a code that speaks of an event; whatever is no answer of a
+// collector, or speaks of the token, index or channel, leaves every event held.
+
+import { ExportError } from '../../../src/contracts/errors.ts';
+import { isObject, type Json } from '../../../src/contracts/json.ts';
+import type { HttpResponse } from '../../../src/contracts/tools.ts';
+import { type FailedAnswer, type Failure, heldNext } from '../../shared/http-post.ts';
+import { plainLine } from '../../shared/receiver-words.ts';
+
+/** An answer of a collector. */
+export interface HecAnswer {
+  readonly code: number;
+  /** By which the batch is asked for; null: it gives none. */
+  readonly ackId: number | null;
+  /** The place of the event that is wrong in the request, from 0; null: it does not say. */
+  readonly invalidEvent: number | null;
+}
+
+/** Null where this is no answer of a collector. */
+export function readHecAnswer(body: Uint8Array): HecAnswer | null {
+  const said = parsed(body);
+  if (!isObject(said) || typeof said.code !== 'number') return null;
+  return {
+    code: said.code,
+    ackId: countOf(said.ackId),
+    invalidEvent: countOf(said['invalid-event-number']),
+  };
+}
+
+/** Which of the batches that were asked for are indexed; null where this is no answer to that. */
+export function readAcks(body: Uint8Array, asked: readonly number[]): readonly number[] | null {
+  const said = parsed(body);
+  if (!isObject(said) || !isObject(said.acks)) return null;
+  const { acks } = said;
+  return asked.filter((id) => acks[id] === true);
+}
+
+/** What a failed answer means. `indexOf` names the index that an event of the request is for. */
+export function judgeHec(
+  response: HttpResponse,
+  failure: Failure,
+  indexOf: (place: number) => string = () => 'the index',
+): FailedAnswer | undefined {
+  const said = readHecAnswer(response.body);
+  const ofSink = (next: string): FailedAnswer => ({
+    outcome: 'refused',
+    scope: 'sink',
+    cause: failure('sink_refused', next),
+  });
+  // What stands in between has its own reasons to call a request bad; no event is the cause.
+  if (said === null) return response.status === 400 ? ofSink(noCollectorNext) : undefined;
+  switch (said.code) {
+    case 1:
+    case 2:
+    case 3:
+    case 4:
+    case 16:
+    case 21:
+    case 22:
+      return ofSink('Check the sink’s token, and in Splunk that it is enabled; nothing was lost.');
+    case 6:
+    case 12:
+    case 13:
+    case 15: {
+      const next = 'It is kept as a dead letter; see there why, then retry it.';
+      const cause = failure('record_refused', next);
+      const { invalidEvent: by } = said;
+      return by === null ? { outcome: 'too_large', cause } : { outcome: 'spoiled', by, cause };
+    }
+    case 7:
+      return ofSink(
+        `Create ${indexOf(said.invalidEvent ?? 0)} in Splunk and allow it to the token, or set the sink’s index; nothing was lost.`,
+      );
+    case 9: {
+      const next = `Its queues are full: it is left alone for a while. ${heldNext}`;
+      return { outcome: 'retry', cause: failure('sink_throttled', next) };
+    }
+    case 10:
+      return ofSink(
+        'What stands between removes the header X-Splunk-Request-Channel: let it through. Nothing was lost.',
+      );
+    case 11: {
+      const next = `The channel is begun anew. ${heldNext}`;
+      return { outcome: 'retry', cause: failure('sink_unreachable', next) };
+    }
+    case 14:
+      return ofSink(noAckNext);
+  }
+  // A code that is new here: only the status is known, and it need not be about an event.
+  return response.status === 400 || response.status === 422 ? ofSink(noCollectorNext) : undefined;
+}
+
+/** What to do where the token does not acknowledge though `ack: required` says so. */
+export const noAckNext =
+  'Enable indexer acknowledgement for the token in Splunk, which Splunk Cloud does not offer; or set ack: off, and what an indexer has received counts as delivered. Nothing was lost.';
+
+const noCollectorNext =
+  'Check that the sink’s url is that of the HTTP Event Collector (port 8088, as a rule), and what stands between; nothing was lost.';
+
+/** A login page, a proxy’s words, half an answer: nothing follows from it. */
+export function noCollector(
+  { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
+  doing: string,
+): ExportError {
+  const message = `${doing}: the receiver answered ${status} with what is no answer of an HTTP Event Collector (${plainLine(type)})`;
+  return new ExportError('sink_refused', message, { next: noCollectorNext, details: { status } });
+}
+
+function countOf(value: Json | undefined): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+function parsed(body: Uint8Array): Json | undefined {
+  try {
+    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,281 @@
+// The connection to an HTTP Event Collector. Batches are posted one after the other, in spool order,
+// and each waits by itself until an indexer says that it is written; meanwhile the next ones go out.
+// The connection has a channel of its own. Where another indexer answers, what waits is sent again.
+// Where nobody knows whether a post arrived, a new channel is begun: what waits on the one before is
+// asked for further if cookies say who is asked, and else sent again. What must stay true:
+//
+//   - one request at a time, and no post on a channel behind one that was not answered: each id of it
+//     is known before the next question, so that no `true` is taken for another batch's;
+//   - nothing is posted behind a batch that has to be sent again, until all before are settled;
+//   - a batch is let go of once it is posted: many wait, and only their ids are kept.
+
+import { randomUUID } from 'node:crypto';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Batch, Delivery, Notice } from '../../../src/contracts/sink.ts';
+import { HttpFailure, type Tools } from '../../../src/contracts/tools.ts';
+import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
+import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
+import { linesOf } from '../../shared/lines.ts';
+import { untilAborted } from '../../shared/until-aborted.ts';
+import { Acks } from './acks.ts';
+import { noAckNext, noCollector, readAcks } from './answer.ts';
+import { Cookies } from './cookies.ts';
+import { ofTarget, type Part, type Posted, settled, uidsOf } from './posted.ts';
+import { askCollector } from './wire.ts';
+
+/** How a collector is spoken to. */
+export interface CollectorMeans {
+  readonly events: HttpReceiver;
+  readonly acks: HttpReceiver;
+  readonly ack: 'required' | 'off';
+  readonly ackTimeoutMs: number;
+  /** Null: a random one. */
+  readonly channel: string | null;
+  /** Names the index of a source's events in the words of an error. */
+  indexOf(source: string): string;
+  /** Begins every error message. */
+  readonly doing: string;
+  readonly tools: Tools;
+}
+
+/** Batches that are posted or wait for it: the next one is encoded while one is on its way. */
+const postingMax = 2;
+/** How often is asked: as long again as half of what it has taken so far, within bounds. */
+const askMsMin = 200;
+const askMsMax = 10_000;
+const closingMsMax = 1_000;
+
+/** One connection; see above. */
+export class Collector {
+  readonly #means: CollectorMeans;
+  readonly #cookies = new Cookies();
+  #acks: Acks;
+  /** Of channels on which nothing is posted any more. */
+  #earlier: readonly Acks[] = [];
+  /** Settles when no request is under way. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #posting = 0;
+  #unsettled = 0;
+  /** Why something has to be sent again; null once all is settled that was sent before. */
+  #broken: ExportError | null = null;
+  #takenBefore = false;
+  /** Why it cannot be asked what is indexed. */
+  #unheard: ExportError | null = null;
+  #asking: Promise<void> | null = null;
+  /** Ends the wait before a question; and the question. */
+  #pause = new AbortController();
+  #question = new AbortController();
+  #isClosing = false;
+
+  constructor(means: CollectorMeans) {
+    this.#means = means;
+    this.#acks = this.#begun();
+  }
+
+  get notice(): Notice | null {
+    if (this.#unheard === null || this.#waiting.length === 0) return null;
+    const { message, next } = this.#unheard;
+    return { what: `whether events are indexed cannot be asked: ${message}`, next };
+  }
+
+  send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+    this.#posting += 1;
+    this.#unsettled += 1;
+    const posted = this.#inTurn(() => this.#post(batch, signal)).finally(this.#posted);
+    // Not in a function that knows the batch, which would be kept until all of it is indexed.
+    return untilAborted(posted.then(settled), signal, this.#giveUp).finally(this.#settled);
+  }
+
+  async ready(signal: AbortSignal): Promise<void> {
+    while (this.#posting >= postingMax) await untilAborted(this.#turn, signal);
+  }
+
+  /** Asks on until nothing waits any more; the signal of `send` bounds that. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#pause.abort();
+    await this.#asking;
+  }
+
+  readonly #posted = (): void => {
+    this.#posting -= 1;
+  };
+
+  readonly #settled = (): void => {
+    this.#unsettled -= 1;
+    if (this.#unsettled === 0) this.#broken = null;
+  };
+
+  readonly #giveUp = (): void => {
+    for (const acks of this.#waiting) acks.forgetAborted();
+    if (this.#waiting.length > 0) return;
+    this.#pause.abort();
+    this.#question.abort();
+  };
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => undefined);
+    return done;
+  }
+
+  async #post(batch: Batch, signal: AbortSignal): Promise<Posted> {
+    signal.throwIfAborted();
+    if (this.#broken !== null) {
+      return { answer: { outcome: 'retry', cause: this.#broken }, parts: [] };
+    }
+    const parts: Part[] = [];
+    const answer = await sendInHalves(batch, (range) =>
+      this.#postPart(batch, { range, signal, parts }),
+    );
+    if (answer.outcome === 'retry' || answer.outcome === 'refused') this.#broken = answer.cause;
+    if (answer.outcome === 'partly' && answer.again.length > 0) {
+      this.#broken ??= this.#failure('a part of a batch was not taken');
+    }
+    return { answer: this.#takenBefore ? answer : ofTarget(answer, batch.events.length), parts };
+  }
+
+  async #postPart(
+    batch: Batch,
+    about: { readonly range: Range; readonly signal: AbortSignal; readonly parts: Part[] },
+  ): Promise<PartAnswer> {
+    const { doing, events: receiver, ack, tools } = this.#means;
+    const { range, signal, parts } = about;
+    const { channel } = this.#acks;
+    const indexOf = (place: number) =>
+      this.#means.indexOf(batch.events[range.from + place]?.source ?? '');
+    const body = linesOf(batch.lines, range);
+    const { answer, said, cookies } = await askCollector({
+      ...{ receiver, body, channel, cookies: this.#cookies, doing, tools, signal, indexOf },
+    });
+    if (said !== null && this.#cookies.take(cookies)) this.#lose(this.#moved);
+    if (answer.outcome !== 'accepted') {
+      if (said?.code === 11) this.#renew(answer.cause);
+      else if (said === null && mayHaveArrived(answer)) this.#leave(answer.cause);
+      return answer;
+    }
+    if (said?.code !== 0) {
+      const cause = noCollector(answer.response, doing);
+      this.#leave(cause);
+      return { outcome: 'refused', scope: 'sink', cause };
+    }
+    if (ack === 'required' && said.ackId === null) {
+      return { outcome: 'refused', scope: 'sink', cause: noAck(doing) };
+    }
+    this.#takenBefore = true;
+    if (ack === 'off' || said.ackId === null) return { outcome: 'delivered' };
+    if (this.#acks.has(said.ackId)) {
+      const cause = this.#failure('an id of what was sent was given out a second time');
+      this.#renew(cause);
+      return { outcome: 'retry', cause };
+    }
+    const end = this.#acks.add(said.ackId, { sinceMs: tools.clock.monotonic(), signal });
+    parts.push({ end, uids: uidsOf(batch, range) });
+    this.#asking ??= this.#askOn();
+    return { outcome: 'delivered' };
+  }
+
+  async #askOn(): Promise<void> {
+    const { clock } = this.#means.tools;
+    while (this.#waiting.length > 0) {
+      this.#pause = new AbortController();
+      this.#question = new AbortController();
+      const { signal } = this.#question;
+      await clock.sleep(this.#askAfterMs, this.#pause.signal).catch(() => undefined);
+      for (const acks of this.#waiting) {
+        await this.#inTurn(() => this.#askWhatIsIndexed(acks, signal)).catch((error) => {
+          if (!signal.aborted) throw error;
+        });
+      }
+      this.#giveUpLate();
+      this.#earlier = this.#earlier.filter(({ size }) => size > 0);
+    }
+    this.#asking = null;
+  }
+
+  /** The channels on which something waits. */
+  get #waiting(): readonly Acks[] {
+    return [...this.#earlier, this.#acks].filter(({ size }) => size > 0);
+  }
+
+  get #askAfterMs(): number {
+    const sinceMs = Math.min(...this.#waiting.map((acks) => acks.sinceMs));
+    const lastedMs = this.#means.tools.clock.monotonic() - sinceMs;
+    return Math.max(askMsMin, Math.min(lastedMs / 2, this.#isClosing ? closingMsMax : askMsMax));
+  }
+
+  async #askWhatIsIndexed(acks: Acks, signal: AbortSignal): Promise<void> {
+    const { ids, channel } = acks;
+    if (ids.length === 0) return;
+    const { acks: receiver, tools } = this.#means;
+    const doing = `${this.#means.doing}: asking what is indexed`;
+    const body = Buffer.from(JSON.stringify({ acks: ids }));
+    const { answer, said, cookies } = await askCollector({
+      ...{ receiver, body, channel, cookies: this.#cookies, doing, tools, signal },
+    });
+    if (answer.outcome !== 'accepted') {
+      this.#unheard = answer.cause;
+      // Of a channel that is unknown, or a token that does not acknowledge, no word will come.
+      if (said?.code === 11 || said?.code === 14) this.#renew(answer.cause);
+      return;
+    }
+    const indexed = readAcks(answer.response.body, ids);
+    if (indexed === null) {
+      this.#unheard = noCollector(answer.response, doing);
+      return;
+    }
+    this.#unheard = null;
+    acks.confirm(indexed);
+    const isHers = indexed.length > 0;
+    if (this.#cookies.take(cookies, isHers)) this.#renew(this.#moved);
+    if (isHers) this.#cookies.settle();
+  }
+
+  #giveUpLate(): void {
+    const { tools, ackTimeoutMs } = this.#means;
+    const why = this.#unheard === null ? '' : `; ${this.#unheard.message}`;
+    const word = `no word in ${ackTimeoutMs / 1000} s that what was sent is indexed${why}`;
+    this.#lose(this.#failure(word), tools.clock.monotonic() - ackTimeoutMs);
+  }
+
+  /** What waits, and was posted before, is sent again. */
+  #lose(cause: ExportError, untilMs?: number): void {
+    for (const acks of this.#waiting) if (acks.lose(cause, untilMs)) this.#broken ??= cause;
+  }
+
+  /** What waits is sent again, on a channel of which nobody has heard. */
+  #renew(cause: ExportError): void {
+    this.#lose(cause);
+    this.#acks = this.#begun();
+  }
+
+  /** Nothing is posted on the channel any more. */
+  #leave(cause: ExportError): void {
+    if (this.#cookies.size === 0) this.#lose(cause);
+    this.#earlier = this.#waiting;
+    this.#acks = this.#begun();
+  }
+
+  #begun(): Acks {
+    return new Acks(this.#means.channel ?? randomUUID());
+  }
+
+  get #moved(): ExportError {
+    return this.#failure('another indexer answers, which knows nothing of what was sent');
+  }
+
+  #failure(what: string): ExportError {
+    const next = `Look at the indexer’s health, and whether the load balancer keeps to one. ${heldNext}`;
+    return new ExportError('sink_unreachable', `${this.#means.doing}: ${what}`, { next });
+  }
+}
+
+/** False only where the request cannot have left this machine. */
+function mayHaveArrived({ cause }: { readonly cause: ExportError }): boolean {
+  return !(cause.cause instanceof HttpFailure && cause.cause.reason === 'unreachable');
+}
+
+function noAck(doing: string): ExportError {
+  const message = `${doing}: ack is required, and the token does not acknowledge`;
+  return new ExportError('sink_refused', message, { next: noAckNext });
+}

@@ -1,0 +1,71 @@
+// One event as the HTTP Event Collector takes it at `/services/collector/event`: an envelope with
+// its time, where it belongs, and its uid as an indexed field, around the event as the format writes
+// it. What must stay true: the envelope follows from the event alone, so that a repeat is told by
+// its uid and stands at the same time; no hostile time puts an event where nobody searches.
+
+import type { Event } from '../../../src/contracts/event.ts';
+import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
+import { linesOf } from '../../shared/lines.ts';
+
+const dayMs = 86_400_000;
+const timeMsMin = Date.UTC(2000, 0, 1);
+
+/** A name for all events, or one per source of the config; null and what is left out: Splunk's. */
+export type PerSource = string | Readonly<Record<string, string>> | undefined;
+
+/** Where events belong in Splunk. */
+export interface Belonging {
+  readonly index?: PerSource;
+  readonly sourcetype?: PerSource;
+  readonly source?: string | undefined;
+  readonly host?: string | undefined;
+}
+
+/** Requests of this format's events. */
+export function envelopeForm(belonging: Belonging, format: Format): DocumentForm {
+  const isJson = format.contentType.startsWith('application/json');
+  let context: Event['context'] | undefined;
+  let opening = '';
+  return {
+    contentType: 'application/json',
+    encode(event) {
+      if (event.context !== context) {
+        context = event.context;
+        opening = openingOf(event, belonging, format);
+      }
+      const head = `{"time":${secondsOf(event)},${opening}"fields":{"sluice_uid":"${event.uid}"},"event":`;
+      const said = format.encode(event);
+      if (typeof said === 'string') return `${head}${isJson ? said : JSON.stringify(said)}}`;
+      const text = isJson ? said : Buffer.from(JSON.stringify(Buffer.from(said).toString('utf8')));
+      return Buffer.concat([Buffer.from(head), text, Buffer.from('}')]);
+    },
+    join: linesOf,
+  };
+}
+
+/** The name that events of a source get. */
+export function nameFor(source: string, names: PerSource): string | undefined {
+  if (typeof names !== 'object') return names;
+  return Object.hasOwn(names, source) ? names[source] : undefined;
+}
+
+function openingOf(event: Event, belonging: Belonging, format: Format): string {
+  const members = {
+    host: belonging.host,
+    source: belonging.source ?? event.stream,
+    sourcetype: nameFor(event.source, belonging.sourcetype) ?? usualSourcetype(format),
+    index: nameFor(event.source, belonging.index),
+  };
+  return `${JSON.stringify(members).slice(1, -1)},`;
+}
+
+function usualSourcetype({ name, verbatim }: Format): string {
+  if (name !== 'json') return `sluice:${name}`;
+  return verbatim ? 'sluice:original' : 'sluice:ocsf';
+}
+
+/** Epoch seconds; when it was read, where the event's own time is before 2000 or after tomorrow. */
+function secondsOf({ ocsf: { time }, context: { fetchedAt } }: Event): string {
+  const isSane = time >= timeMsMin && time < fetchedAt + dayMs;
+  return ((isSane ? time : fetchedAt) / 1000).toFixed(3);
+}

@@ -1,0 +1,48 @@
+// What becomes of a batch once it was posted. What must stay true: an event counts as delivered only
+// where the part that it went with is indexed; the others of that part are sent again, and no more.
+
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Uid } from '../../../src/contracts/event.ts';
+import type { Batch, Delivery } from '../../../src/contracts/sink.ts';
+import type { Range } from '../../shared/halves.ts';
+import type { Acknowledged } from './acks.ts';
+
+/** Of a batch: what became of it when it was posted, and what is to be waited for. */
+export interface Posted {
+  readonly answer: Delivery;
+  readonly parts: readonly Part[];
+}
+
+/** A part of a batch that was taken. */
+export interface Part {
+  readonly end: Promise<Acknowledged>;
+  /** None where it is the whole batch. */
+  readonly uids: readonly Uid[];
+}
+
+/** What became of a batch, once it is known of each part that was taken whether it is indexed. */
+export async function settled({ answer, parts }: Posted): Promise<Delivery> {
+  const ends = await Promise.all(parts.map(({ end }) => end));
+  const cause = ends.find((end) => end !== null);
+  if (cause === undefined) return answer;
+  const again = parts.flatMap(({ uids }, i) => (ends[i] === null ? [] : uids));
+  if (answer.outcome === 'partly') return { ...answer, again: [...answer.again, ...again] };
+  if (answer.outcome !== 'delivered' || again.length === 0) return { outcome: 'retry', cause };
+  return { outcome: 'partly', refused: [], again };
+}
+
+/** The events of a part; none where it is the whole batch. */
+export function uidsOf({ events }: Batch, { from, to }: Range): readonly Uid[] {
+  return to - from === events.length ? [] : events.slice(from, to).map(({ uid }) => uid);
+}
+
+/** Where nothing was ever taken it is the target that is wrong, and not the events. */
+export function ofTarget(answer: Delivery, count: number): Delivery {
+  const [first] = answer.outcome === 'partly' ? answer.refused : [];
+  if (first === undefined || answer.outcome !== 'partly' || answer.refused.length < count) {
+    return answer;
+  }
+  const next = 'See in the dead letters why; mend what is wrong, then retry them.';
+  const cause = new ExportError('record_refused', first.reason, { next });
+  return { outcome: 'refused', scope: 'batch', cause };
+}
