@@ -4,6 +4,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { caFileFlaw, timeStamper } from '../../src/archive/anchors/stamper.ts';
+import { witnessFlaw, witnessing } from '../../src/archive/anchors/witnesses.ts';
 import { checkArchive } from '../../src/archive/recovery.ts';
 import { signerOf, signingFlaw, signingKeys } from '../../src/archive/signing.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
@@ -69,6 +70,20 @@ export const archiveSink = defineSink({
       })
       .optional()
       .describe('has checkpoints stamped by a time-stamp authority (RFC 3161); left out: by none'),
+    witnesses: z
+      .array(
+        z.strictObject({
+          url: z
+            .url({ protocol: /^https?$/, error: 'expected a URL such as https://witness.example' })
+            .describe('its submission prefix'),
+          key: z.string().min(1).describe('its public key, a vkey'),
+        }),
+      )
+      .min(1)
+      .optional()
+      .describe(
+        'who cosigns checkpoints ([C2SP tlog-witness](https://c2sp.org/tlog-witness)); left out: nobody',
+      ),
     keep: z
       .strictObject({
         bodies: duration().describe('what upstream sent goes after so long; its proofs stay'),
@@ -78,9 +93,10 @@ export const archiveSink = defineSink({
   },
   carries: ['json'],
   usualFormat: 'json',
-  flaw: ({ location, object_lock: lock, tsa, ...settings }) => {
+  flaw: ({ location, object_lock: lock, tsa, witnesses = [], ...settings }) => {
     if (lock !== undefined && !isBucket(location)) return 'object_lock needs a bucket as location';
-    return (tsa === undefined ? null : caFileFlaw(tsa.ca_file)) ?? signingFlaw(settings);
+    const flaws = [tsa && caFileFlaw(tsa.ca_file), ...witnesses.map(({ key }) => witnessFlaw(key))];
+    return flaws.find((flaw) => flaw) ?? signingFlaw(settings);
   },
   companion: ({ lake, ...place }) =>
     lake === undefined
@@ -115,14 +131,17 @@ export const archiveSink = defineSink({
   ],
 
   async open(settings, opening) {
-    const { location, object_lock: lock, proxy, tsa } = settings;
+    const { location, object_lock: lock, proxy, tsa, witnesses } = settings;
     const found = await openStore(location, settings);
     const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);
     const signer = () => signerOf(settings);
     const checkpointEveryMs = everyMs(settings);
     const bodiesMs = settings.keep?.bodies ?? null;
     const { http } = opening.tools;
-    const anchors = tsa === undefined ? [] : [timeStamper({ ...tsa, proxy }, http)];
+    const anchors = [
+      ...(tsa === undefined ? [] : [timeStamper({ ...tsa, proxy }, http)]),
+      ...(witnesses === undefined ? [] : [witnessing(witnesses, { store, http, proxy })]),
+    ];
     return new OpenArchive({ store, signer, checkpointEveryMs, bodiesMs, anchors }, opening);
   },
 

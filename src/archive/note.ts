@@ -1,11 +1,15 @@
 // Signed notes (c2sp.org/signed-note) as checkpoints are: a text, a blank line, and signature lines
-// that each name a key. Keys are Ed25519; signatures of other kinds and of keys that are not asked
+// that each name a key. Keys are Ed25519, those of witnesses as c2sp.org/tlog-cosignature has them,
+// with the time at which they have seen the text; signatures of other kinds and of keys that are not asked
 // for are passed over, as the standard says, while one wrong signature of a known key rejects the
 // note. What must stay true: text is believed only where `openNote` has given it back.
 
 import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
 
 const ed25519 = 1;
+const cosignature = 4;
+/** Before a cosignature: when it was made, seconds as a big-endian number. */
+const timeBytes = 8;
 const keyIdBytes = 4;
 const rawKeyBytes = 32;
 const signatureBytes = 64;
@@ -57,34 +61,69 @@ function keyIdOf(name: string, typed: Uint8Array): Buffer {
 }
 
 function verifierOf(name: string, raw: Uint8Array): Verifier {
-  const typed = Buffer.concat([Buffer.of(ed25519), raw]);
-  const keyId = keyIdOf(name, typed);
-  const der = Buffer.concat([publicPrefix, raw]);
-  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  const key = publicKey(raw);
   return {
-    name,
-    keyId,
-    vkey: `${name}+${keyId.toString('hex')}+${typed.toString('base64')}`,
+    ...named(name, ed25519, raw),
     check: (text, signature) =>
       signature.length === signatureBytes && verify(null, text, key, signature),
   };
 }
 
+function publicKey(raw: Uint8Array): KeyObject {
+  const der = Buffer.concat([publicPrefix, raw]);
+  return createPublicKey({ key: der, format: 'der', type: 'spki' });
+}
+
+function named(name: string, type: number, raw: Uint8Array): Omit<Verifier, 'check'> {
+  const typed = Buffer.concat([Buffer.of(type), raw]);
+  const keyId = keyIdOf(name, typed);
+  return { name, keyId, vkey: `${name}+${keyId.toString('hex')}+${typed.toString('base64')}` };
+}
+
 /** Parses a vkey. Throws a SyntaxError that says what is wrong with it. */
 export function parseVkey(vkey: string): Verifier {
+  const { name, raw } = vkeyParts(vkey, [ed25519]);
+  return verifierOf(name, raw);
+}
+
+/** Parses the vkey of a witness, of which either type of Ed25519 key is in use. Throws a SyntaxError. */
+export function parseWitnessKey(vkey: string): Verifier {
+  const { name, raw } = vkeyParts(vkey, [ed25519, cosignature]);
+  const key = publicKey(raw);
+  return {
+    ...named(name, cosignature, raw),
+    check(text, signature) {
+      if (signature.length !== timeBytes + signatureBytes) return false;
+      const head = `cosignature/v1\ntime ${secondsOf(signature)}\n`;
+      const signed = Buffer.concat([Buffer.from(head), text]);
+      return verify(null, signed, key, signature.subarray(timeBytes));
+    },
+  };
+}
+
+function secondsOf(signature: Uint8Array): bigint {
+  return Buffer.from(signature.subarray(0, timeBytes)).readBigUInt64BE();
+}
+
+/** When a cosignature was made, as it says; epoch milliseconds. */
+export function cosignedAt(signature: Uint8Array): number {
+  return Number(secondsOf(signature)) * 1_000;
+}
+
+function vkeyParts(vkey: string, types: readonly number[]) {
   const [, name = '', id = '', data = ''] = /^([^+]*)\+([0-9a-f]{8})\+(.*)$/.exec(vkey) ?? [];
   const typed = base64(data);
   if (!isName(name) || typed === null) {
     throw new SyntaxError('not a public key of a note: expected NAME+8 hex digits+base64');
   }
-  if (typed[0] !== ed25519 || typed.length !== 1 + rawKeyBytes) {
+  const [type = 0] = typed;
+  if (!types.includes(type) || typed.length !== 1 + rawKeyBytes) {
     throw new SyntaxError(`the key ${name}+${id} is no Ed25519 key`);
   }
-  const verifier = verifierOf(name, typed.subarray(1));
-  if (verifier.keyId.toString('hex') !== id) {
+  if (keyIdOf(name, typed).toString('hex') !== id) {
     throw new SyntaxError(`the key ${name}+${id} is damaged: its id does not fit`);
   }
-  return verifier;
+  return { name, raw: typed.subarray(1) };
 }
 
 /**

@@ -1,13 +1,15 @@
 // What others have said of an archive's checkpoints, judged by whom the reader trusts: time stamps
-// show that what a checkpoint covers existed at a time. Entries name them by their hashes; what was
+// and cosignatures of witnesses show that what a checkpoint covers existed at a time. Entries name them by their hashes; what was
 // kept for the newest checkpoint no entry names yet. What must stay true: who trusts nobody outside
 // is told only what can be told without; who does gets a break where nothing of it stands.
 
 import { hash, type X509Certificate } from 'node:crypto';
+import { timeText } from '../../tools/time-text.ts';
 import { checkStamp } from '../anchors/time-stamp.ts';
 import type { Entry } from '../entries.ts';
 import { checkpointSizeOf } from '../layout.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
+import { cosignedAt, type NoteSignature, openNote, parseNote, type Verifier } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
 import type { Break, Seen } from './findings.ts';
 import type { LogKeys } from './signatures.ts';
@@ -16,6 +18,8 @@ import type { LogKeys } from './signatures.ts';
 export interface Outside {
   /** Authorities behind time stamps; left out: stamps are not judged. */
   readonly authorities?: readonly X509Certificate[];
+  /** Witnesses, and how many of them have to have cosigned a checkpoint; left out: none is judged. */
+  readonly witnesses?: { readonly keys: readonly Verifier[]; readonly quorum: number };
   /** Somebody outside has seen the archive since then, epoch milliseconds. */
   readonly seenSince?: number;
 }
@@ -37,9 +41,11 @@ export class AnchorChecks {
   readonly #means: AnchorMeans;
   /** Of the checkpoint that an entry named last: objects that entries name. */
   readonly #named = new Set<string>();
-  #unjudged = 0;
+  readonly #unjudged = { tsr: 0, cosig: 0 };
   #stamps = 0;
   #stamp: Seen | null = null;
+  #cosigned = 0;
+  #cosignature: Seen | null = null;
 
   constructor(means: AnchorMeans) {
     this.#means = means;
@@ -69,26 +75,41 @@ export class AnchorChecks {
 
   /** What it came to, and what is to be said besides; tells where nothing shows what was asked. */
   end() {
-    const { authorities, seenSince } = this.#means.outside;
+    const { authorities, seenSince, witnesses } = this.#means.outside;
     const none = (what: string) =>
       this.#means.found({ index: null, stream: null, seq: null, object: null, what });
     if (authorities !== undefined && this.#stamp === null) {
       none('no time stamp of an authority that was given stands in the archive');
     }
-    const seenAt = this.#stamp?.at ?? 0;
+    if (witnesses !== undefined && this.#cosignature === null) {
+      none(`no checkpoint is cosigned by ${witnesses.quorum} of the witnesses that were given`);
+    }
+    const seenAt = Math.max(this.#stamp?.at ?? 0, this.#cosignature?.at ?? 0);
     if (seenSince !== undefined && seenAt < seenSince) {
-      const last = seenAt === 0 ? 'never' : `last at ${new Date(seenAt).toISOString()}`;
+      const last = seenAt === 0 ? 'never' : `last at ${timeText(seenAt)}`;
       none(
         `the archive was seen outside ${last}: an older state was put back, or nobody has seen it since`,
       );
     }
-    const remarks =
-      this.#unjudged === 0
+    return {
+      ...{ stamps: this.#stamps, stamp: this.#stamp },
+      ...{ cosigned: this.#cosigned, cosignature: this.#cosignature },
+      remarks: this.#remarks(),
+    };
+  }
+
+  #remarks(): readonly string[] {
+    const { tsr, cosig } = this.#unjudged;
+    return [
+      ...(tsr === 0
+        ? []
+        : [`${tsr} time stamps were kept, and not judged: give their authority to --tsa`]),
+      ...(cosig === 0
         ? []
         : [
-            `${this.#unjudged} time stamps were kept, and not judged: give their authority to --tsa`,
-          ];
-    return { stamps: this.#stamps, stamp: this.#stamp, remarks };
+            `${cosig} checkpoints with cosignatures were kept, and not judged: give witnesses to --witness`,
+          ]),
+    ];
   }
 
   async #told(
@@ -105,21 +126,55 @@ export class AnchorChecks {
   }
 
   async #judge(object: string, bytes: Uint8Array): Promise<void> {
-    const { hashes, keys, outside, reader } = this.#means;
-    const { authorities } = outside;
-    if (authorities === undefined) {
-      this.#unjudged += 1;
-      return;
-    }
-    const note = await reader.named('checkpoint', object.replace(/[^.]+$/, 'note'));
+    const { authorities, witnesses } = this.#means.outside;
+    if (object.endsWith('.tsr')) {
+      if (authorities === undefined) this.#unjudged.tsr += 1;
+      else await this.#judgeStamp(object, bytes, authorities);
+    } else if (witnesses === undefined) this.#unjudged.cosig += 1;
+    else await this.#judgeCosignatures(object, bytes, witnesses);
+  }
+
+  async #judgeStamp(
+    object: string,
+    bytes: Uint8Array,
+    authorities: readonly X509Certificate[],
+  ): Promise<void> {
+    const note = await this.#means.reader.named('checkpoint', object.replace(/[^.]+$/, 'note'));
     if (note === null) throw new SyntaxError('the checkpoint is missing');
-    const { size, root } = keys.open(note);
-    if (size !== checkpointSizeOf(object) || !(await rootAt(size, hashes)).equals(root)) {
-      throw new SyntaxError('the checkpoint is of another tree');
-    }
+    const size = await this.#sizeUnder(object, note);
     const { at, by, until } = checkStamp(bytes, note, { authorities });
     this.#stamps += 1;
     if (at > (this.#stamp?.at ?? 0)) this.#stamp = { size, at, by: [by], until };
+  }
+
+  async #judgeCosignatures(
+    object: string,
+    bytes: Uint8Array,
+    { keys, quorum }: NonNullable<Outside['witnesses']>,
+  ): Promise<void> {
+    const size = await this.#sizeUnder(object, bytes);
+    const isOf =
+      ({ name, keyId }: NoteSignature) =>
+      (key: Verifier) =>
+        key.name === name && key.keyId.equals(keyId);
+    const lines = parseNote(bytes).signatures.filter((line) => keys.some(isOf(line)));
+    if (lines.length > 0) openNote(bytes, keys);
+    const byName = new Map(lines.map((line) => [keys.findIndex(isOf(line)), line]));
+    const times = Array.from(byName.values(), ({ signature }) => cosignedAt(signature));
+    // So many of them say that they have seen it then.
+    const at = times.toSorted((a, b) => b - a)[quorum - 1];
+    if (at === undefined) return;
+    this.#cosigned += 1;
+    if (size < (this.#cosignature?.size ?? 0)) return;
+    this.#cosignature = { size, at, by: Array.from(byName.values(), ({ name }) => name) };
+  }
+
+  /** Of the checkpoint that the log has signed, and that is of this tree. */
+  async #sizeUnder(object: string, note: Uint8Array): Promise<number> {
+    const { hashes, keys } = this.#means;
+    const { size, root } = keys.open(note);
+    if (size === checkpointSizeOf(object) && (await rootAt(size, hashes)).equals(root)) return size;
+    throw new SyntaxError('the checkpoint is of another tree');
   }
 }
 

@@ -57,8 +57,8 @@ export interface Seen {
   readonly at: number;
   /** Who says so. */
   readonly by: readonly string[];
-  /** Until when the certificates behind it are valid, epoch milliseconds. */
-  readonly until: number;
+  /** Until when the certificates behind a stamp are valid, epoch milliseconds. */
+  readonly until?: number;
 }
 
 /** A config that was in force from then on. */
@@ -84,6 +84,9 @@ export interface Report {
   /** Time stamps that stand, and the newest of them. */
   readonly stamps: number;
   readonly stamp: Seen | null;
+  /** Checkpoints that as many witnesses as were asked for have cosigned, and the newest of them. */
+  readonly cosigned: number;
+  readonly cosignature: Seen | null;
   readonly pages: number;
   readonly records: number;
   /** Bodies of pages that were read, in bytes as upstream sent them. */

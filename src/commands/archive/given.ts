@@ -10,6 +10,7 @@ import {
   parseNote,
   parseSigningKey,
   parseVkey,
+  parseWitnessKey,
   type Signer,
   type Verifier,
 } from '../../archive/note.ts';
@@ -43,11 +44,31 @@ export async function openArchive(location: string, env: Means['env']): Promise<
 
 /** The keys that `--key` gives: each a vkey, or a file with one a line. Throws a UsageError. */
 export function keysGiven(given: readonly string[]): readonly Verifier[] {
+  return keysOf('key', given, parseVkey);
+}
+
+/** The witnesses that `--witness` gives, and how many of them it takes. Throws a UsageError. */
+export function witnessesGiven(given: readonly string[], asked: string | undefined) {
+  const keys = keysOf('witness', given, parseWitnessKey);
+  const quorum = asked === undefined ? keys.length : Number(asked);
+  if (Number.isInteger(quorum) && quorum >= 1 && quorum <= keys.length) return { keys, quorum };
+  throw new UsageError(
+    `--quorum: expected a number from 1 to ${keys.length}, as many as witnesses`,
+  );
+}
+
+function keysOf(
+  option: string,
+  given: readonly string[],
+  parse: (vkey: string) => Verifier,
+): readonly Verifier[] {
   return given.flatMap((one) => {
     const lines = /^[^+]+\+[0-9a-f]{8}\+/.test(one)
       ? [one]
-      : bytesGiven('key', one).toString('utf8').split('\n');
-    return lines.filter((line) => line.trim() !== '').map((line) => keyOf(line.trim()));
+      : bytesGiven(option, one).toString('utf8').split('\n');
+    return lines
+      .filter((line) => line.trim() !== '')
+      .map((line) => keyOf(line.trim(), option, parse));
   });
 }
 
@@ -79,11 +100,11 @@ export function bytesGiven(option: string, file: string): Buffer {
   }
 }
 
-function keyOf(line: string): Verifier {
+function keyOf(line: string, option: string, parse: (vkey: string) => Verifier): Verifier {
   try {
-    return parseVkey(line);
+    return parse(line);
   } catch (error) {
-    throw new UsageError(`--key: ${cleanText(errorText(error), shownMax)}`);
+    throw new UsageError(`--${option}: ${cleanText(errorText(error), shownMax)}`);
   }
 }
 

@@ -16,7 +16,8 @@ export function reportJson(report: Report): object {
     verdict: verdictOf(report),
     ...{ location: place, origin, size, root },
     signed_by: report.signedBy.map(({ vkey }) => vkey),
-    ...{ checkpoints, stamps: report.stamps, stamp: seenJson(report.stamp), pages, records },
+    ...{ checkpoints, stamps: report.stamps, stamp: seenJson(report.stamp) },
+    ...{ cosigned: report.cosigned, cosignature: seenJson(report.cosignature), pages, records },
     body_bytes: report.bodyBytes,
     breaks: report.breaks,
     breaks_omitted: report.breaksOmitted,
@@ -33,5 +34,5 @@ export function reportJson(report: Report): object {
 function seenJson(seen: Seen | null): object | null {
   if (seen === null) return null;
   const { size, at, by, until } = seen;
-  return { size, at: timeText(at), by, valid_until: timeText(until) };
+  return { size, at: timeText(at), by, ...(until && { valid_until: timeText(until) }) };
 }

@@ -1,7 +1,7 @@
 // A verification for a person at a terminal: the verdict first, then every break with its place,
 // the gaps, what each stream holds, and what an auditor has to know besides.
 
-import type { Break, ConfigChange, Gap, Report } from '../../archive/verify/findings.ts';
+import type { Break, ConfigChange, Gap, Report, Seen } from '../../archive/verify/findings.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
@@ -52,16 +52,18 @@ export function factTexts(report: Report): readonly string[] {
     keys === '' ? 'signed by no key of the log' : `signed by ${keys}`,
     `${counted(pages, 'page')} with ${counted(records, 'record')} of ${counted(streams.length, 'stream')} read again, ${sizeText(bodyBytes)}`,
     `${counted(report.checkpoints, 'older checkpoint')} found to be of the same tree`,
-    ...stampTexts(report),
+    ...seenTexts(report),
   ];
 }
 
-function stampTexts({ stamps, stamp }: Report): readonly string[] {
-  if (stamp === null) return [];
-  const { at, by, size, until } = stamp;
-  const ended = until < Date.now() ? ' (its certificate has ended since)' : '';
+function seenTexts({ stamps, stamp, cosigned, cosignature }: Report): readonly string[] {
+  const text = ({ size, at, by, until = Number.POSITIVE_INFINITY }: Seen, kind: string) => {
+    const ended = until < Date.now() ? ' (a certificate of it has ended since)' : '';
+    return `its first ${size} entries existed at ${timeText(at)}, as ${by.join(', ')} says${ended}; ${kind} in all`;
+  };
   return [
-    `its first ${size} entries existed at ${timeText(at)}, as ${by.join(', ')} says${ended}; ${counted(stamps, 'time stamp')} in all`,
+    ...(stamp === null ? [] : [text(stamp, counted(stamps, 'time stamp'))]),
+    ...(cosignature === null ? [] : [text(cosignature, counted(cosigned, 'cosigned checkpoint'))]),
   ];
 }
 

@@ -17,6 +17,7 @@ import {
   keysGiven,
   locationArgument,
   openArchive,
+  witnessesGiven,
 } from './given.ts';
 import { reportHtml } from './report-html.ts';
 import { reportJson } from './report-json.ts';
@@ -38,9 +39,16 @@ export const verify = defineCommand({
       value: 'file',
       about: 'certificates of authorities (PEM) by which time stamps are judged; one has to stand',
     },
+    witness: {
+      value: 'vkey',
+      about: 'a witness that you trust, or a file of them, by which cosignatures are judged',
+      several: true,
+    },
+    quorum: { value: 'number', about: 'so many of them have to have cosigned; left out: all' },
     seenWithin: {
       value: 'duration',
-      about: 'a time stamp has to be so new, such as 26h: else an older state may be there',
+      about:
+        'a time stamp or cosignature has to be so new, such as 26h: else an older state may be there',
     },
     from: { value: 'time', about: 'bodies of pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'bodies of pages read before this time only' },
@@ -51,11 +59,12 @@ export const verify = defineCommand({
   more: `Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
 The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
   async run({ location, key, json, html, metrics, ...asked }, { out, err, env }) {
-    const { from, to, since, seenWithin, tsa } = asked;
+    const { from, to, since, seenWithin, tsa, witness, quorum } = asked;
     const options = {
       trusted: keysGiven(key),
       ...(since === undefined ? {} : { since: noteIn(bytesGiven('since', since)) }),
       ...(tsa === undefined ? {} : { authorities: authoritiesGiven(tsa) }),
+      ...(witness === undefined ? {} : { witnesses: witnessesGiven(witness, quorum) }),
       ...(seenWithin === undefined
         ? {}
         : { seenSince: Date.now() - durationTyped('seen-within', seenWithin) }),

@@ -1,16 +1,17 @@
-// Readers of archives that share no code with sluice: Tessera's `fsck`, and a small program over
-// Go's x/mod/sumdb/tlog and note (oracle/). Go builds both once, and they stay in the cache. Where
-// that cannot be, tests are skipped and say so. `fsck` tries for ever where a log is damaged, so it
+// Readers of archives that share no code with sluice: Tessera's `fsck`, a small program over Go's
+// x/mod/sumdb/tlog and note (oracle/), and a witness of transparency-dev (witness/). Go builds them
+// once, and they stay in the cache. Where that cannot be, tests are skipped and say so. `fsck` tries for ever where a log is damaged, so it
 // is only asked for a yes, and not for long.
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { TestContext } from 'vitest';
 import { cached, lastLine } from '../cache.ts';
-import { type ProgramResult, runProgram } from '../children.ts';
-import { tempDir } from '../temp.ts';
+import { endChild, type ProgramResult, runProgram, spawnChild } from '../children.ts';
+import { afterThisTest, tempDir } from '../temp.ts';
 
-const source = join(import.meta.dirname, 'oracle');
 const fsckPackage = 'github.com/transparency-dev/tessera/cmd/fsck@v1.0.4';
 const fsckSecondsMax = 60;
 
@@ -41,17 +42,47 @@ export async function oraclesFor({ skip }: TestContext): Promise<Oracles> {
   };
 }
 
+/** A running witness; it ends with the test. */
+export interface RunningWitness {
+  readonly url: string;
+  readonly vkey: string;
+}
+
+/** Starts the witness of transparency-dev (witness/) for one log; skips the test where it cannot be built. */
+export async function startWitness(
+  { skip }: TestContext,
+  { name = 'witness.test', log }: { readonly name?: string; readonly log: string },
+): Promise<RunningWitness> {
+  const dir = await goProgram('witness').catch((error: unknown): never =>
+    skip(`no real witness: ${error instanceof Error ? error.message : error}`),
+  );
+  const child = spawnChild(join(dir, 'witness'), [name, log], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  afterThisTest(() => endChild(child));
+  const lines = createInterface({ input: child.stdout ?? process.stdin });
+  const [line] = (await once(lines, 'line')) as [string];
+  const [vkey = '', url = ''] = line.split(' ');
+  return { url, vkey };
+}
+
 async function build(): Promise<{ readonly oracle: string; readonly fsck: string }> {
-  const files = ['main.go', 'go.mod', 'go.sum'].map((name) => readFileSync(join(source, name)));
-  const version = hash('sha256', Buffer.concat(files)).slice(0, 12);
   return {
-    oracle: await cached(`archive-oracle-${version}`, async (dir) => {
-      const work = tempDir();
-      cpSync(source, work, { recursive: true });
-      await go(['-C', work, 'build', '-o', join(dir, 'oracle'), '.']);
-    }),
+    oracle: await goProgram('oracle'),
     fsck: await cached('tessera-fsck-1.0.4', (dir) => go(['install', fsckPackage], { GOBIN: dir })),
   };
+}
+
+/** The directory of a program that stands beside this file, built. */
+async function goProgram(name: 'oracle' | 'witness'): Promise<string> {
+  const source = join(import.meta.dirname, name);
+  const files = ['main.go', 'go.mod', 'go.sum'].map((file) => readFileSync(join(source, file)));
+  const version = hash('sha256', Buffer.concat(files)).slice(0, 12);
+  return await cached(`archive-${name}-${version}`, async (dir) => {
+    const work = tempDir();
+    cpSync(source, work, { recursive: true });
+    await go(['-C', work, 'build', '-o', join(dir, name), '.']);
+  });
 }
 
 async function go(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
