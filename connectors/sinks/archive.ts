@@ -118,6 +118,7 @@ export const archiveSink = defineSink({
   inFlightMax: 10_000,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',
+  testSettings: () => null,
   answersEveryMs: everyMs,
   own: ({ location }) => ({
     key: 'location',

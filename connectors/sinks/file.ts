@@ -57,6 +57,7 @@ export const fileSink = defineSink({
   inFlightMax: 1,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',
+  testSettings: () => null,
   own: ({ path }) => ({ key: 'path', name: resolve(path) }),
 
   async open(settings, { name, numbering, mark, tools }) {

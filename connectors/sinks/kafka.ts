@@ -41,6 +41,8 @@ export const kafkaSink = defineSink({
   inFlightMax: 1,
   batch: { events: 1000, bytes: 896 * 1024, waitMs: 50 },
   assurance: ({ exactly_once }) => (exactly_once ? 'once' : 'answered'),
+  // A second producer under the transactional id would end the one that runs.
+  testSettings: (settings) => ({ ...settings, exactly_once: false }),
 
   flaw: ({ exactly_once, transactional_id }) =>
     transactional_id !== undefined && !exactly_once

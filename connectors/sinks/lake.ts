@@ -31,6 +31,7 @@ export const lakeSink = defineSink({
   inFlightMax: 1_000,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
   assurance: () => 'once',
+  testSettings: () => null,
 
   async open(settings, opening) {
     const store = await openStore(settings.location, settings);

@@ -76,6 +76,7 @@ export const s3Sink = defineSink({
   inFlightMax: 1_000,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
   assurance: () => 'once',
+  testSettings: () => null,
   own: ({ bucket, prefix = '', endpoint = '' }) => ({
     key: 'prefix',
     name: `${endpoint} s3://${bucket}/${prefix.replace(/^\/+|\/+$/g, '')}`.trim(),

@@ -1,7 +1,7 @@
 // `sluice check`: whether a config is right, what it makes, and what its author should know about
 // it. With --connect also whether the world answers: each upstream is asked for a token, each
 // source for one record of its first stream, each sink for a connection. Nothing is read into the
-// spool and no event is sent.
+// spool, and no event is sent but the one that --send-test asks for.
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
@@ -10,6 +10,7 @@ import { asExportError, ExportError } from '../contracts/errors.ts';
 import { hostPortText } from '../contracts/settings.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
+import type { PlannedSink } from '../send/sending.ts';
 import { counted, painted } from '../terminal/table.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { askParents, askStream } from './shared/ask-upstream.ts';
@@ -22,6 +23,7 @@ import {
 } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
 import { planToLook } from './shared/looking.ts';
+import { refuseUnknown } from './shared/typed.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */
 const answerWithinMs = 30_000;
@@ -35,11 +37,17 @@ export const check = defineCommand({
     why: { about: 'also run the newest held events through every filter and redaction' },
     setup: { about: 'as --connect, and makes what sinks need there, such as index templates' },
     connect: { about: 'also ask each upstream for one record and each sink for a connection' },
+    sendTest: {
+      about: 'as --connect, and sends each sink one marked event and waits for its word',
+    },
+    sink: { value: 'name', about: 'of all that is asked or sent, only what concerns this sink' },
     logLevel: logLevelOption,
   },
-  async run({ config: file, why, connect, setup, logLevel = 'error' }, means) {
+  async run(given, means) {
+    const { config: file, why, connect, setup, sendTest, sink, logLevel = 'error' } = given;
     const config = readConfig(file, { env: means.env });
-    if (!connect && !setup) {
+    refuseUnknown('sink', sink, Object.keys(config.sinks));
+    if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
       await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
@@ -51,13 +59,15 @@ export const check = defineCommand({
       await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
-      for await (const [what, cause] of answersOf(config, plan, { tools, setup })) {
+      for await (const [what, cause] of answersOf(config, plan, { tools, setup, sendTest, sink })) {
         isWell &&= cause === null;
         if (cause === null) means.out(`${painted('ok', 'good')}    ${what}`);
         else means.out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
       }
-      for await (const note of descriptionNotes(plan)) {
-        means.out(`${painted('note', 'warn')}  ${note}`);
+      if (sink === undefined) {
+        for await (const note of descriptionNotes(plan)) {
+          means.out(`${painted('note', 'warn')}  ${note}`);
+        }
       }
       return isWell ? 0 : 3;
     } finally {
@@ -164,11 +174,31 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
   }
 }
 
+/** What is asked beside the config, and of whom. */
+interface Wishes {
+  readonly tools: BootTools;
+  readonly setup?: boolean | undefined;
+  readonly sendTest?: boolean | undefined;
+  readonly sink?: string | undefined;
+}
+
 /** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
 async function* answersOf(
   config: Config,
   plan: WholePlan,
-  { tools, setup = false }: { readonly tools: BootTools; readonly setup?: boolean | undefined },
+  wishes: Wishes,
+): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
+  if (wishes.sink === undefined) yield* otherAnswers(config, plan);
+  for (const planned of plan.sinks) {
+    if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
+    yield* sinkAnswers(planned, plan, wishes);
+  }
+}
+
+/** This machine, upstreams and sources. */
+async function* otherAnswers(
+  config: Config,
+  plan: WholePlan,
 ): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
   const { checkStateDir, checkListen } = await import('./shared/check-here.ts');
   const { whereItRuns } = await import('./shared/at-work.ts');
@@ -200,16 +230,27 @@ async function* answersOf(
     );
     yield [`source ${name}: ${first.name}`, await asked];
   }
-  for (const { name, definition, settings, format } of plan.sinks) {
-    const asked = within((signal) => definition.probe(settings, tools, signal));
-    yield [`sink ${name}: connection`, await asked];
-    if (!setup || definition.setup === undefined) continue;
+}
+
+async function* sinkAnswers(
+  planned: PlannedSink,
+  plan: WholePlan,
+  { tools, setup = false, sendTest = false }: Wishes,
+): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
+  const { name, definition, settings, format } = planned;
+  const asked = within((signal) => definition.probe(settings, tools, signal));
+  yield [`sink ${name}: connection`, await asked];
+  if (setup && definition.setup !== undefined) {
     let made = 'setup';
     const cause = await within(async (signal) => {
       made = (await definition.setup?.(settings, format, { tools, signal })) ?? made;
     });
     yield [`sink ${name}: ${made}`, cause];
   }
+  if (!sendTest) return;
+  const { sendTestEvent } = await import('./shared/send-test.ts');
+  const { told, cause } = await sendTestEvent(planned, plan, tools);
+  yield [`sink ${name}: ${told}`, cause];
 }
 
 /** What each upstream's own description says of what is asked there; nothing hangs on it. */

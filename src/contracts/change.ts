@@ -50,6 +50,7 @@ export type Condition =
   | 'change.unseen'
   | 'drift.unmatchable'
   | 'archive.checkpoint'
+  | 'sink.test'
   | 'integrity_violation'
   | 'schema_drift';
 

@@ -105,6 +105,11 @@ export interface SinkSpec<F extends Fields> {
   readonly batch?: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   /** Opens without waiting for the far side: what is unreachable shows as `retry` when sending. */
   open(settings: Settings<F>, opening: SinkOpening): Promise<Sink>;
+  /**
+   * What a test event is sent with, beside whatever runs (`check --send-test`); null: none is sent,
+   * since a run goes on from what stands at the far side. Left out: the settings as they are.
+   */
+  testSettings?(settings: Settings<F>): Settings<F> | null;
   /** For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. */
   probe(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<void>;
   /**
@@ -138,6 +143,7 @@ export type SinkDefinition = Omit<
   | 'own'
   | 'assurance'
   | 'advice'
+  | 'testSettings'
   | 'open'
   | 'probe'
   | 'setup'
@@ -150,6 +156,7 @@ export type SinkDefinition = Omit<
   companion?(settings: SinkSettings): Companion | null;
   assurance(settings: SinkSettings): Assurance;
   advice?(settings: SinkSettings): readonly string[];
+  testSettings?(settings: SinkSettings): SinkSettings | null;
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
   probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;
   setup?(settings: SinkSettings, format: Format, means: SetupMeans): Promise<string>;

@@ -29,6 +29,7 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'change.unseen': 3,
   'drift.unmatchable': 3,
   'archive.checkpoint': 1,
+  'sink.test': 1,
   integrity_violation: 5,
   schema_drift: 2,
 };

@@ -1,0 +1,123 @@
+// One event that is marked as a test, sent to a sink as a run would send it, and the receiver's word
+// for it. What must stay true: nothing of a run is touched by it: neither positions nor what a sink
+// remembers nor what it goes on from at its far side; and no more is said of the receiver than what
+// it has answered.
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { asExportError, ExportError } from '../../contracts/errors.ts';
+import type { Event } from '../../contracts/event.ts';
+import type { Assurance, Batch, Delivery, Sink } from '../../contracts/sink.ts';
+import type { Tools } from '../../contracts/tools.ts';
+import type { Plan } from '../../pipeline.ts';
+import { encodeLines } from '../../send/encode.ts';
+import { DecodedPage } from '../../send/held-event.ts';
+import { normalisersOf } from '../../send/normalisers.ts';
+import { leadsTo } from '../../send/route.ts';
+import type { PlannedSink } from '../../send/sending.ts';
+import { toldPage } from '../../send/told.ts';
+
+/** Long enough for an indexer to have written it; short enough to wait for. */
+const wordWithinMs = 60_000;
+const againMs = 1_000;
+const againMsMax = 5_000;
+
+/** What came of it; `cause`: the receiver has not got it, or not as far as anybody knows. */
+export interface TestOutcome {
+  readonly told: string;
+  readonly cause: ExportError | null;
+}
+
+/** Sends the event, again where the receiver asks for that, and closes the sink. */
+export async function sendTestEvent(
+  { name, definition, settings, format }: PlannedSink,
+  { sources, routes }: Pick<Plan, 'sources' | 'routes'>,
+  tools: Tools,
+): Promise<TestOutcome> {
+  const used = definition.testSettings === undefined ? settings : definition.testSettings(settings);
+  if (used === null) {
+    return { told: 'no test event: a run goes on from what stands there', cause: null };
+  }
+  const routed = sources.find((one) => leadsTo(routes, { source: one.name, sink: name }));
+  if (routed === undefined) return { told: 'no test event: no route leads there', cause: null };
+  const event = testEvent(name, routed.name, tools.clock.now());
+  const sent = `test event with uid ${event.uid}`;
+  const over = AbortSignal.timeout(wordWithinMs);
+  let sink: Sink | null = null;
+  try {
+    sink = await definition.open(used, {
+      ...{ name, format, position: 0, mark: null, config: () => null },
+      numbering: { spool: randomUUID(), epochs: [{ id: tools.clock.now(), until: null }] },
+      remember: async () => undefined,
+      tell: async () => undefined,
+      tools,
+    });
+    const encoding = definition.documents === true ? (format.document ?? format) : format;
+    const lines = encodeLines([event], encoding);
+    const id = `test-${event.uid.slice(0, 16)}`;
+    await untilTaken(sink, { id, events: [event], pages: [], lines, start: 0, end: 1 }, over);
+    return { told: `${sent}: ${words[definition.assurance(used)]}`, cause: null };
+  } catch (error) {
+    return { told: sent, cause: asExportError(error, `sending ${name} a test event`) };
+  } finally {
+    await sink?.close().catch(() => undefined);
+  }
+}
+
+const words: Readonly<Record<Assurance, string>> = {
+  once: 'the receiver says that it has it',
+  answered: 'the receiver says that it has it',
+  settled:
+    'written, and the connection stayed; this receiver answers nothing, so look for it there',
+  none: 'sent; nobody can know whether it arrived, so look for it there',
+};
+
+/** Throws what stands in the way of it. */
+async function untilTaken(sink: Sink, batch: Batch, over: AbortSignal): Promise<void> {
+  let last: ExportError | null = null;
+  while (!over.aborted) {
+    const answering = sink.send(batch, over);
+    sink.flush?.();
+    const answer: Delivery | null = await answering.catch((error) => {
+      if (over.aborted) return null;
+      throw error;
+    });
+    if (answer === null) break;
+    if (answer.outcome === 'delivered') return;
+    if (answer.outcome === 'refused') throw answer.cause;
+    if (answer.outcome === 'partly') {
+      const [refused] = answer.refused;
+      if (refused === undefined && answer.again.length === 0) return;
+      if (refused !== undefined) throw refusedText(refused.reason);
+    }
+    if (answer.outcome === 'retry') last = answer.cause;
+    const asked = answer.outcome === 'retry' ? answer.afterMs : undefined;
+    await delay(Math.min(againMsMax, Math.max(againMs, asked ?? 0)), null, { signal: over }).catch(
+      () => undefined,
+    );
+  }
+  throw last ?? silent();
+}
+
+function refusedText(reason: string): ExportError {
+  return new ExportError('record_refused', `the receiver refused the event: ${reason}`, {
+    next: 'Mend what it names there or in the config; a run would make every such event a dead letter.',
+  });
+}
+
+function silent(): ExportError {
+  return new ExportError('sink_unreachable', `no word within ${wordWithinMs / 1_000} s`, {
+    next: 'Look at the receiver: it may have the event, and it has not said so.',
+  });
+}
+
+/** Marked by its class, its code `sink.test` and its message; of a source that is routed there. */
+function testEvent(sink: string, source: string, now: number): Event {
+  const message = `sluice test event for ${sink}: it stands for nothing that has happened`;
+  const page = toldPage(sink, { condition: 'sink.test', message, about: randomUUID() }, now);
+  const context = { ...page.context, source };
+  const held = { ...page, context, first: 0, count: 1 };
+  const [event] = new DecodedPage(held, normalisersOf([])(context)).events;
+  if (event === undefined) throw new Error('a page of one record has one event');
+  return event;
+}
