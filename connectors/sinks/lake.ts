@@ -4,12 +4,15 @@
 // first line of its object here, whatever the place.
 
 import { z } from 'zod';
+import { cutsPrefix, encodeLakeMade } from '../../src/archive/lake-cuts.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
-import { cutsPrefix, encodeLakeObjects, lakeName } from '../../src/parquet/lake.ts';
+import { lakeName } from '../../src/parquet/lake.ts';
+import { onlyEvents } from '../shared/known-events.ts';
 import { stemIn } from './s3/cut.ts';
+import type { Body } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
 import { parquetBody, parquetBytesMax, type TableNames } from './s3/parquet-body.ts';
 import type { CutStore } from './s3/standing.ts';
@@ -39,7 +42,7 @@ export const lakeSink = defineSink({
       store: storeOfCuts(store),
       opening,
       rotate: { bytes: parquetBytesMax, every: settings.every },
-      body: () => parquetBody(lakeNames(settings.region ?? 'local')),
+      body: () => bodyOfPages(parquetBody(lakeNames(settings.region ?? 'local'))),
     });
   },
 
@@ -48,12 +51,23 @@ export const lakeSink = defineSink({
   },
 });
 
+/** What sinks tell of themselves stands in no page of the archive, and so in no object here. */
+function bodyOfPages(body: Body): Body {
+  return {
+    get bytes() {
+      return body.bytes;
+    },
+    add: (batch) => body.add(onlyEvents(batch, ({ context }) => context.isOfSink !== true)),
+    finish: (cut) => body.finish(cut),
+  };
+}
+
 function lakeNames(region: string): TableNames {
   return {
     nameOf: (object) => lakeName(object, region),
-    list: (objects, uids) => ({
+    list: (made, uids) => ({
       ending: 'cut',
-      body: [encodeLakeObjects(objects), uidList(uids, 'gzip')],
+      body: [encodeLakeMade(made), uidList(uids, 'gzip')],
     }),
   };
 }

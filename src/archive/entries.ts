@@ -144,6 +144,41 @@ const prunedEntry = z.object({
   why: z.enum(['retention', 'asked']),
 });
 
+/** A cut of the lake (lake-cuts.ts); the entries of its objects follow. */
+const lakeCutEntry = z.object({
+  t: z.literal('lake_cut'),
+  at: time,
+  object: z.string(),
+  bytes: count,
+  sha256,
+  objects: count,
+  /** How many events its objects have, and the numbers that these had: from, up to but not including. */
+  events: count,
+  numbers: z.tuple([count, count]),
+  /**
+   * Indexes of the first and last page whose events have such numbers; null: not all of its events
+   * are of pages in that place, as when they were sent once more.
+   */
+  entries: z.tuple([count, count]).nullable(),
+  /** Events of those pages that it does not have: the lake had them by then, or not yet begun. */
+  absent: count,
+  /** When the first and the last of the pages were read. */
+  first: time,
+  last: time,
+});
+
+/** An object of the cut before. */
+const lakeEntry = z.object({
+  t: z.literal('lake'),
+  object: z.string(),
+  bytes: count,
+  sha256,
+  rows: count,
+  /** Times of its first and last event, epoch milliseconds. */
+  first: z.int(),
+  last: z.int(),
+});
+
 const anyEntry = z.discriminatedUnion('t', [
   pageEntry,
   startEntry,
@@ -155,6 +190,8 @@ const anyEntry = z.discriminatedUnion('t', [
   segmentEntry,
   holdEntry,
   prunedEntry,
+  lakeCutEntry,
+  lakeEntry,
 ]);
 
 /** As entries of any version are. */
@@ -162,6 +199,8 @@ const someEntry = z.looseObject({ t: z.string().regex(/^[a-z_]{1,32}$/) });
 
 /** An entry of the log. */
 export type Entry = z.output<typeof anyEntry>;
+/** An entry of one kind. */
+export type EntryOf<T extends Entry['t']> = Extract<Entry, { readonly t: T }>;
 /** An entry that tells of a page. */
 export type PageEntry = z.output<typeof pageEntry>;
 

@@ -1,6 +1,7 @@
 // Copies the part of an archive that was read in a span of time, for somebody who is to have no more
 // of it. The copy is an archive itself, with the whole tree and all entries, which are small, so
-// that everything proves there as it does here; of bodies it has the segments of that span only.
+// that everything proves there as it does here; of bodies it has the segments of that span only, and
+// of the lake the cuts with events of it.
 
 import type { ObjectStore } from '../objects/store.ts';
 import { checkpointPath, manifestPath } from './layout.ts';
@@ -24,6 +25,9 @@ export interface Exported {
   readonly bytes: number;
 }
 
+/** A segment may be longer than what is read whole otherwise. */
+const whole = { from: 0, length: 2 ** 40 };
+
 /** Copies it. Throws a SyntaxError where the archive is damaged, or something stands in the place. */
 export async function exportRange(
   reader: ArchiveReader,
@@ -42,20 +46,27 @@ export async function exportRange(
     if (body === null) throw new SyntaxError(`${name} is missing`);
     await write(name, body);
   };
-  const named = (kind: NamedObject, name: string) => copy(name, reader.named(kind, name));
+  const named = (kind: NamedObject, name: string) => copy(name, reader.named(kind, name, whole));
   await copy(manifestPath, reader.read(manifestPath));
   await copyTree(reader, size, write);
   const segments = new Set<string>();
   let pages = 0;
+  let isCut = false;
   for await (const { entry } of loggedEntries(reader, size)) {
     if (entry.t === 'checkpoint' || entry.t === 'anchor') await named(entry.t, entry.object);
+    if (entry.t === 'lake_cut') {
+      const isAsked = Date.parse(entry.first) < to && Date.parse(entry.last) >= from;
+      isCut = isAsked && !(await isPruned(reader, entry.object));
+      if (isCut) await named('cut', entry.object);
+    }
+    if (entry.t === 'lake' && isCut) await named('lake', entry.object);
     if (entry.t !== 'page') continue;
     const at = Date.parse(entry.fetched_at);
     if (at < from || at >= to) continue;
     pages += 1;
     const { segment } = entry.body;
     if (segments.has(segment)) continue;
-    const body = await reader.named('segment', segment);
+    const body = await reader.named('segment', segment, whole);
     if (body === null && (await isPruned(reader, segment))) continue;
     await copy(segment, Promise.resolve(body));
     segments.add(segment);

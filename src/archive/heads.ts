@@ -26,6 +26,11 @@ const headsShape = z.object({
       }),
     )
     .default({}),
+  /** The lake's newest cut that is entered, the last page that it has events of, and whose numbers. */
+  lake: z
+    .object({ cut: z.string(), index: z.int(), spool: z.string().nullable() })
+    .nullable()
+    .default(null),
 });
 
 /** The log's ends; changed in place by `follow`. */
@@ -33,7 +38,7 @@ export type Heads = z.output<typeof headsShape>;
 
 /** Those of a log without entries. */
 export function noHeads(key: string): Heads {
-  return { streams: {}, spool: null, place: null, key, holds: {} };
+  return { streams: {}, spool: null, place: null, key, holds: {}, lake: null };
 }
 
 /** Takes another entry in. */
@@ -52,6 +57,12 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
       return;
     case 'hold':
       heads.holds[entry.id] = { from: entry.from, to: entry.to, released_at: entry.released_at };
+      return;
+    case 'lake_cut':
+      heads.lake =
+        entry.entries === null
+          ? { index: 0, spool: null, ...heads.lake, cut: entry.object }
+          : { cut: entry.object, index: entry.entries[1], spool: heads.spool };
       return;
     default:
   }

@@ -18,6 +18,8 @@ const namePatterns = {
   segment: /^segments\/\d{4}\/\d\d\/\d\d\/\d{20}\.zst$/,
   checkpoint: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.note$/,
   anchor: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.(tsr|cosig)$/,
+  cut: /^lake\/cuts\/\d{4}\/\d\d\/\d\d\/\d{13}-\d{16}\.cut$/,
+  lake: /^lake\/\d+\/(?:[^/]+\/)+[^/]+\.parquet$/,
 } as const;
 
 const wholeRange: ObjectRange = { from: 0, length: bundleBytesMax + 1 };

@@ -82,6 +82,11 @@ export function pageRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
   return { from: body.at, length: body.length + headerBytes + uids.bytes };
 }
 
+/** The bytes of a segment that are the uids behind one page's body, and which records they are of. */
+export function uidsRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
+  return { from: body.at + body.length + headerBytes, length: uids.bytes };
+}
+
 /** A page's body, and which of its records were kept. */
 export interface ArchivedPage extends KeptRecords {
   readonly body: Buffer;

@@ -10,6 +10,7 @@ import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import type { Anchors } from './anchors/anchors.ts';
 import type { Heads } from './heads.ts';
+import { LakeEntries } from './lake-entries.ts';
 import { segmentPath } from './layout.ts';
 import type { Log, NewObject, Published } from './log.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
@@ -62,6 +63,7 @@ export class ArchiveWriter {
   readonly #settings: WriterSettings;
   readonly #log: Log;
   readonly #retention: Retention;
+  readonly #lake: LakeEntries;
   #waiting: Waiting[] = [];
   /** Of all pages that no checkpoint covers yet. */
   #bytes = 0;
@@ -87,6 +89,7 @@ export class ArchiveWriter {
     this.#log = log;
     this.#place = placeOf(log.heads);
     this.#retention = new Retention(settings);
+    this.#lake = new LakeEntries(settings);
   }
 
   /** How far checkpoints cover pages, of which spool; null: none does. */
@@ -134,11 +137,13 @@ export class ArchiveWriter {
   async close(): Promise<void> {
     await this.flush();
     if (this.#failure !== null) throw this.#failure;
-    const { now } = this.#settings.clock;
-    if (this.#isStarted) {
+    const now = this.#settings.clock.now();
+    if (this.#isStarted || (await this.#lake.isBehind(this.#log))) {
       this.#tell();
-      this.#log.append({ t: 'stop', at: timeText(now()) });
-      await this.#sign([], now());
+      this.#start(now);
+      await this.#lake.enter(this.#log, now);
+      this.#log.append({ t: 'stop', at: timeText(now) });
+      await this.#sign([], now);
     }
     await this.#log.means.claim.renew(true);
   }
@@ -189,6 +194,7 @@ export class ArchiveWriter {
       const now = this.#settings.clock.now();
       this.#tell();
       this.#start(now);
+      await this.#lake.enter(this.#log, now);
       const gone = await this.#retention.enter(this.#log, now);
       const published = await this.#sign([this.#append(pages, now)], now);
       this.#place = placeOf(this.#log.heads);

@@ -1,36 +1,12 @@
-// The lake of an archive: its events as Parquet, for whoever asks questions of them. It is derived,
-// and may be made again from the pages. Below `lake/` of the archive's place:
-//
-//   <class_uid>/region=R/accountId=A/eventDay=YYYYMMDD/<first>-<last>-<12 hex>.parquet
-//                                     times of the first and last event in milliseconds, SHA-256
-//   cuts/YYYY/MM/DD/<epoch>-<first>.cut
-//                                     written behind the objects that it lists
-//
-// The first line of a cut says how far it reaches in the spool, the second which objects it made,
-// each a line of JSON; behind them is the list of its events' uids (connectors/sinks/s3/uid-list.ts).
+// The objects of an archive's lake (src/archive/lake-cuts.ts) by their names, and the events in them.
 
-import { z } from 'zod';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
 import { type ObjectBytes, readParquet, type Wanted } from './read.ts';
 
 /** What names in a lake begin with. */
-export const lakePrefix = 'lake/';
-/** What names of its cuts begin with. */
-export const cutsPrefix = `${lakePrefix}cuts/`;
-
-const objectShape = z.object({
-  /** Its name, from the archive's place on. */
-  object: z.string(),
-  sha256: z.string(),
-  /** Times of its first and last event, epoch milliseconds. */
-  first: z.int(),
-  last: z.int(),
-});
-
-/** An object of a lake. */
-export type LakeObject = Readonly<z.output<typeof objectShape>>;
+const lakePrefix = 'lake/';
 
 const digitsOfTime = 13;
 const digitsOfHash = 12;
@@ -51,34 +27,6 @@ export function lakeNameParts(name: string) {
   const [, classUid, first, last] = namePattern.exec(name) ?? [];
   if (classUid === undefined) return null;
   return { classUid: Number(classUid), first: Number(first), last: Number(last) };
-}
-
-/** The line of a cut that lists its objects. */
-export function encodeLakeObjects(objects: readonly LakeObject[]): Buffer {
-  return Buffer.from(`${JSON.stringify(objects)}\n`);
-}
-
-const cutShape = z.object({
-  'sluice-epoch': z.coerce.number(),
-  'sluice-next': z.coerce.number(),
-});
-
-/** How far a cut reaches in the spool, and the objects that it lists. Throws a SyntaxError. */
-export function parseLakeCut(bytes: Uint8Array) {
-  const [facts = '', line = ''] = Buffer.from(bytes).toString('latin1').split('\n', 2);
-  const place = cutShape.safeParse(JSON.parse(facts));
-  const objects = z.array(objectShape).safeParse(JSON.parse(line));
-  if (!place.success || !objects.success) throw new SyntaxError('it is no cut of a lake');
-  const { 'sluice-epoch': epoch, 'sluice-next': next } = place.data;
-  return { place: [epoch, next] as const, objects: objects.data as readonly LakeObject[] };
-}
-
-/** How far a lake reaches in the spool; null: there is none. Throws a SyntaxError. */
-export async function lakePlace(store: ObjectStore): Promise<readonly [number, number] | null> {
-  let last: string | null = null;
-  for await (const { name } of store.list(cutsPrefix)) last = name;
-  const found = last === null ? null : await store.read(last);
-  return found === null ? null : parseLakeCut(found.body).place;
 }
 
 /** The events of a lake that have what is wanted, object by object, each in the order of time. */

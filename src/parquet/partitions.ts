@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import type { Event } from '../contracts/event.ts';
 import { Rows } from './rows.ts';
 import { tableOf } from './schema.ts';
-import { writeParquet } from './write.ts';
+import { type Facts, writeParquet } from './write.ts';
 
 /** Where an object's events belong. */
 export interface Partition {
@@ -75,10 +75,13 @@ export class Partitions {
     open.last = Math.max(open.last, time);
   }
 
-  /** The objects, one after the other, so that only one's bytes need to be here at a time. */
-  async *objects(): AsyncGenerator<ParquetObject> {
+  /**
+   * The objects with these facts in their footers, one after the other, so that only one's bytes
+   * need to be here at a time.
+   */
+  async *objects(facts: Facts = {}): AsyncGenerator<ParquetObject> {
     for (const [key, { rows, ...about }] of this.#open) {
-      const body = await writeParquet(rows);
+      const body = await writeParquet(rows, facts);
       this.#open.delete(key);
       yield { ...about, className: rows.table.name, body, sha256: hash('sha256', body) };
     }

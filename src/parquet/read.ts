@@ -7,6 +7,7 @@ import {
   type AsyncBuffer,
   type FileMetaData,
   type ParquetQueryFilter,
+  parquetMetadata,
   parquetMetadataAsync,
   parquetReadObjects,
   type SchemaElement,
@@ -45,13 +46,31 @@ export async function readParquet(file: ObjectBytes, wanted: Wanted = {}): Promi
   return rows.map(eventOf);
 }
 
-/** The file as if it had no columns but those with values: few of them have any. */
-function withoutNulls(metadata: FileMetaData): FileMetaData {
+/** In an object's footer: what its events were cut by. */
+export const cutFact = 'sluice.cut';
+
+/** The uids of an object's events, in the order of their time. Throws where it is no such object. */
+export async function readUids(body: Uint8Array): Promise<readonly string[]> {
+  const file = Uint8Array.from(body).buffer;
+  const metadata = withoutNulls(await parquetMetadataAsync(file), 'metadata.uid');
+  const rows = await parquetReadObjects({ file, metadata, compressors });
+  return rows.map(({ metadata: about }) => String(about?.uid));
+}
+
+/** The cut that an object is of, by its footer; null where that names none. Throws likewise. */
+export function cutOf(body: Uint8Array): string | null {
+  const { key_value_metadata: facts } = parquetMetadata(Uint8Array.from(body).buffer);
+  return facts?.find(({ key }) => key === cutFact)?.value ?? null;
+}
+
+/** The file as if it had no columns but those with values, few of which have any; or but one. */
+function withoutNulls(metadata: FileMetaData, only?: string): FileMetaData {
   const used = new Set<string>();
   for (const { columns } of metadata.row_groups) {
     for (const { meta_data: facts } of columns) {
       if (facts?.statistics?.null_count === facts?.num_values) continue;
       const path = facts?.path_in_schema ?? [];
+      if (only !== undefined && path.join('.') !== only) continue;
       for (let depth = 1; depth <= path.length; depth++) used.add(path.slice(0, depth).join('.'));
     }
   }

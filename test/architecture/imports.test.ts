@@ -41,9 +41,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/upstream': ['src/contracts', 'src/tools'],
   'src/hold': ['src/contracts'],
   'src/objects': ['src/contracts', 'src/tools', 'src/hold/lock.ts'],
-  'src/archive': ['src/contracts', 'src/tools', 'src/objects'],
   'src/normalise': ['src/contracts'],
   'src/parquet': ['src/contracts', 'src/normalise/schema.ts', 'src/objects/store.ts'],
+  'src/archive': ['src/contracts', 'src/tools', 'src/objects', 'src/parquet'],
   formats: ['src/contracts'],
   'connectors/shared': ['src/contracts'],
   'connectors/sinks': [

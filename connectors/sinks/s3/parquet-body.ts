@@ -3,8 +3,9 @@
 // That one has the cut's name; the others are named for whoever reads tables.
 
 import { setImmediate } from 'node:timers/promises';
-import type { LakeObject } from '../../../src/parquet/lake.ts';
+import type { LakeMade, LakeObject } from '../../../src/archive/lake-cuts.ts';
 import { type ParquetObject, Partitions, partitionPath } from '../../../src/parquet/partitions.ts';
+import { cutFact } from '../../../src/parquet/read.ts';
 import { keptUid } from '../../shared/known-events.ts';
 import type { Cut, Part } from './cut.ts';
 import type { Body } from './lines-body.ts';
@@ -23,7 +24,7 @@ export interface ParquetLayout {
 export interface TableNames {
   nameOf(object: ParquetObject, cut: Cut): string;
   list(
-    objects: readonly LakeObject[],
+    made: LakeMade,
     uids: Uint8Array,
   ): { readonly ending: string; readonly body: readonly Uint8Array[] };
 }
@@ -38,29 +39,38 @@ const turnEvery = 256;
 export function parquetBody(names: TableNames): Body {
   const partitions = new Partitions();
   const uids: string[] = [];
+  let events: [number, number] | null = null;
+  let read: [number, number] | null = null;
   return {
     get bytes() {
       return partitions.isScattered ? Number.POSITIVE_INFINITY : partitions.bytes;
     },
-    async add({ events }) {
-      for (const [at, event] of events.entries()) {
+    async add(batch) {
+      for (const [at, event] of batch.events.entries()) {
         if (at % turnEvery === turnEvery - 1) await setImmediate();
         partitions.add(event);
         uids.push(event.uid);
+        const { offset, context } = event;
+        events = [events?.[0] ?? offset, offset + 1];
+        read = [
+          Math.min(read?.[0] ?? context.fetchedAt, context.fetchedAt),
+          Math.max(read?.[1] ?? context.fetchedAt, context.fetchedAt),
+        ];
       }
     },
     async finish(cut) {
       const parts: Part[] = [];
-      const facts: LakeObject[] = [];
-      for await (const object of partitions.objects()) {
+      const objects: LakeObject[] = [];
+      for await (const object of partitions.objects({ [cutFact]: cut.stem })) {
         const { body, sha256, first, last } = object;
         const name = names.nameOf(object, cut);
         const kept = keptOf(object.uids);
         parts.push(partOf(name, [body], kept));
-        facts.push({ object: name, sha256, first, last });
+        const [bytes, rows] = [body.length, object.uids.length];
+        objects.push({ object: name, bytes, sha256, rows, first, last });
       }
       const all = keptOf(uids);
-      const { ending, body } = names.list(facts, all);
+      const { ending, body } = names.list({ objects, events, read }, all);
       return [...parts, partOf(`${cut.day}/${cut.stem}.${ending}`, body, all)];
     },
   };

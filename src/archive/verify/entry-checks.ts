@@ -5,7 +5,13 @@
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
-import { type Entry, NewerEntryError, type PageEntry, parseEntry } from '../entries.ts';
+import {
+  type Entry,
+  type EntryOf,
+  NewerEntryError,
+  type PageEntry,
+  parseEntry,
+} from '../entries.ts';
 import { isHeld } from '../holds.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { parseVkey } from '../note.ts';
@@ -15,6 +21,7 @@ import type { StreamAccounts } from './accounts.ts';
 import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
 import type { Break, ConfigChange } from './findings.ts';
+import type { LakeChecks } from './lake-checks.ts';
 import { checkedPage, SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
 import type { LogKeys } from './signatures.ts';
@@ -29,13 +36,12 @@ export interface EntryMeans {
   readonly manifestSha256: string;
   readonly accounts: StreamAccounts;
   readonly anchors: AnchorChecks;
+  readonly lake: LakeChecks;
   /** True for pages read at a time that was asked for: bodies of others are not looked at. */
   readonly isAsked: (at: string) => boolean;
   /** `at`: when its page was read, where it is known by then. */
   readonly found: (one: Break, at?: string) => Break;
 }
-
-type EntryOf<T extends Entry['t']> = Extract<Entry, { readonly t: T }>;
 
 /** The segment that pages are read from, and what is known of it. */
 interface OpenSegment {
@@ -122,6 +128,10 @@ export class EntryChecks {
       case 'pruned':
         this.#pruned(index, entry);
         return;
+      case 'lake_cut':
+        return await this.#means.lake.cut(index, entry);
+      case 'lake':
+        return await this.#means.lake.object(index, entry);
       case 'config':
         this.#config(index, entry);
         return;
@@ -167,6 +177,7 @@ export class EntryChecks {
   }
 
   #pruned(index: number, { object, first, last }: EntryOf<'pruned'>): void {
+    this.#means.lake.pruned(object);
     const { listed = [], pages = 0 } = this.#missing.get(object) ?? {};
     this.#prunedPages += pages;
     this.#missingListed -= listed.length;

@@ -18,6 +18,7 @@ import { AnchorChecks, type Outside } from './anchor-checks.ts';
 import { EntryChecks } from './entry-checks.ts';
 import type { Break, Report } from './findings.ts';
 import { type Head, headOf, keptObjects, newestKept } from './kept-checkpoints.ts';
+import { LakeChecks } from './lake-checks.ts';
 import { ProvenLog } from './proven-log.ts';
 import { LogKeys, vkeysIn } from './signatures.ts';
 import { splitBundle } from './split-bundle.ts';
@@ -69,14 +70,16 @@ class Verification {
     const log = new ProvenLog(this.#reader, checkpoint, (damage) =>
       found({ ...damage, stream: null, seq: null }),
     );
-    const means = { reader: this.#reader, hashes: log.hashes, keys, found };
+    const isAsked = (first: string, last = first) => this.#isAsked(first, last);
+    const means = { reader: this.#reader, hashes: log.hashes, keys, isAsked, found };
     const anchors = new AnchorChecks({ ...means, outside: this.#options });
+    const lake = new LakeChecks(means);
     const checks = new EntryChecks({
-      ...{ ...means, anchors, accounts: this.#accounts },
+      ...{ ...means, anchors, lake, accounts: this.#accounts },
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
-      isAsked: (at) => this.#isAsked(at),
     });
     await this.#walk(log, checks, checkpoint.size);
+    this.#remarks.push(...(await lake.finish()));
     const isSigned = this.#checkSignatures(head, keys);
     if (checks.newer !== null) this.#tellNewer(checks.newer, isSigned);
     await this.#checkNewer(head, keys, { after: checks.lastKept, anchors });
@@ -252,10 +255,9 @@ class Verification {
     }
   }
 
-  #isAsked(at: string): boolean {
+  #isAsked(first: string, last: string): boolean {
     const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = this.#options;
-    const time = Date.parse(at);
-    return time >= from && time < to;
+    return Date.parse(last) >= from && Date.parse(first) < to;
   }
 
   #break(what: string, object: string | null): void {

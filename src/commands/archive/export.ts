@@ -20,7 +20,7 @@ export const exportCommand = defineCommand({
     out: { value: 'directory', about: 'where to; a directory that is not there yet', needed: true },
   },
   more: `The tree and all entries come along, so that everything is proven there as here; an entry tells of a page
-what was asked, how much came and when, and nothing of what stood in it. Bodies come in whole segments.`,
+what was asked, how much came and when, and nothing of what stood in it. Bodies come in whole segments, a lake's events in whole cuts.`,
   async run({ location, from, to, out: directory }, { out, env }) {
     const span = { from: timeTyped('from', from), to: timeTyped('to', to) };
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');

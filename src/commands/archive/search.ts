@@ -6,13 +6,14 @@
 import { once } from 'node:events';
 import { formats } from '../../../formats/index.ts';
 import type { PageEntry } from '../../archive/entries.ts';
+import { lakePlace } from '../../archive/lake-cuts.ts';
 import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
 import { archivedPage, indexBehind } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../contracts/event.ts';
 import { visibleLines } from '../../contracts/text.ts';
-import { lakeEvents, lakePlace } from '../../parquet/lake.ts';
+import { lakeEvents } from '../../parquet/lake.ts';
 import { textFormat, usualChoice } from '../../run/tap-forms.ts';
 import { type Filter, textsNeeded } from '../../send/filter.ts';
 import { DecodedPage } from '../../send/held-event.ts';

@@ -1,0 +1,141 @@
+// Enters into the log what the lake has written: each cut, and each object of it, with the pages that
+// its events came from. The lake writes by itself and at its own pace; whoever writes the archive
+// looks with each checkpoint for cuts that no entry tells of yet, also for those of a process that
+// was killed before they were entered. What must stay true: a cut is entered when the pages of its
+// events are under a signed checkpoint, and in the order of names; and nothing of a lake, damaged or
+// unreachable, keeps a page from being archived.
+
+import { hash } from 'node:crypto';
+import { ExportError, errorText } from '../contracts/errors.ts';
+import { type Numbering, type Place, reachOf } from '../contracts/numbering.ts';
+import type { Log as Lines } from '../contracts/tools.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { timeText } from '../tools/time-text.ts';
+import { type PageEntry, parseEntry } from './entries.ts';
+import { readEntries } from './growing-tree.ts';
+import { cutsPrefix, parseLakeCut } from './lake-cuts.ts';
+import type { Log } from './log.ts';
+import { indexBehind } from './pages.ts';
+import { ArchiveReader } from './reader.ts';
+
+/** What is looked at. */
+export interface LakeSettings {
+  readonly store: ObjectStore;
+  readonly numbering: Numbering;
+  readonly log: Lines;
+}
+
+/** So many cuts are entered with one checkpoint. */
+const cutsMax = 64;
+
+/** Enters cuts of one archive's lake. */
+export class LakeEntries {
+  readonly #settings: LakeSettings;
+  /** Those that are damaged, and were told. */
+  readonly #damaged = new Set<string>();
+
+  constructor(settings: LakeSettings) {
+    this.#settings = settings;
+  }
+
+  /** True where a cut is there that no entry tells of. */
+  async isBehind({ heads }: Log): Promise<boolean> {
+    for await (const { name } of this.#settings.store.list(cutsPrefix, heads.lake?.cut)) {
+      if (!this.#damaged.has(name)) return true;
+    }
+    return false;
+  }
+
+  /** Adds entries for the cuts whose pages are signed. */
+  async enter(log: Log, now: number): Promise<void> {
+    const names: string[] = [];
+    for await (const { name } of this.#settings.store.list(cutsPrefix, log.heads.lake?.cut)) {
+      if (!this.#damaged.has(name)) names.push(name);
+      if (names.length >= cutsMax) break;
+    }
+    for (const name of names) {
+      try {
+        if (!(await this.#enter(name, log, now))) return;
+      } catch (error) {
+        if (!(error instanceof SyntaxError || error instanceof ExportError)) throw error;
+        if (error instanceof ExportError) return;
+        this.#damaged.add(name);
+        const facts = { object: name, error: errorText(error) };
+        this.#settings.log.warn('a cut of the lake cannot be entered into the archive', facts);
+      }
+    }
+  }
+
+  /** False where the log has not come as far yet. */
+  async #enter(object: string, log: Log, now: number): Promise<boolean> {
+    const found = await this.#settings.store.read(object);
+    if (found === null) return true;
+    const { place, objects, events: numbers, read } = parseLakeCut(found.body);
+    const pages = numbers === null ? null : await this.#pagesOf(numbers, place, log);
+    const { spool, epochs } = this.#settings.numbering;
+    // Of a state that was lost since: its numbers lead to no page any more.
+    const isLost = place.spool !== spool || reachOf(place, { spool, epochs }).ahead;
+    if (pages !== null && !pages.isWhole && !isLost) return false;
+    const events = objects.reduce((sum, { rows }) => sum + rows, 0);
+    const isProven = pages?.entries != null && pages.forked === 0 && pages.events >= events;
+    const [first = now, last = now] = read ?? [];
+    log.append({
+      ...{ t: 'lake_cut', at: timeText(now), object, bytes: found.body.length },
+      ...{ sha256: hash('sha256', found.body), objects: objects.length, events },
+      numbers: numbers === null ? [0, 0] : [...numbers],
+      entries: isProven ? pages.entries : null,
+      absent: isProven ? pages.events - events : 0,
+      ...{ first: timeText(first), last: timeText(last) },
+    });
+    for (const one of objects) log.append({ t: 'lake', ...one });
+    return true;
+  }
+
+  /** The pages under the newest checkpoint that have events of these numbers. */
+  async #pagesOf(
+    numbers: readonly [number, number],
+    { spool, epoch }: Place,
+    { heads: { lake }, published }: Log,
+  ) {
+    const { store, numbering } = this.#settings;
+    const size = published?.size ?? 0;
+    const begin = () => indexBehind(new ArchiveReader(store), size, [epoch, numbers[0]]);
+    let index = lake?.index ?? (await begin());
+    let known = lake?.spool ?? null;
+    const none = { entries: null as [number, number] | null, events: 0, isWhole: false, forked: 0 };
+    let pages = { ...none };
+    for await (const bytes of readEntries(store, index, size)) {
+      const entry = parseEntry(bytes);
+      const at = index++;
+      if (entry.t === 'start') {
+        if (known !== null && known !== entry.spool) pages = { ...none };
+        known = entry.spool;
+      }
+      if (entry.t !== 'page' || (known !== null && known !== spool)) continue;
+      const [of, next] = entry.place;
+      const own = eventsWithin(entry, numbers);
+      // A state that was put back from a copy gives numbers once more: these were of the one before.
+      const isForked = reachOf({ spool, epoch: of, next }, numbering).ahead;
+      if (isForked) {
+        if (own.to > own.from) pages.forked += 1;
+        continue;
+      }
+      if (own.to > own.from) {
+        pages.entries = [pages.entries?.[0] ?? at, at];
+        pages.events += own.to - own.from;
+      }
+      pages.isWhole = next >= numbers[1];
+      if (pages.isWhole) break;
+    }
+    return pages;
+  }
+}
+
+/** Which of a page's events have numbers in a range: from one up to, not including, another. */
+export function eventsWithin(
+  { kept, place: [, until] }: Pick<PageEntry, 'kept' | 'place'>,
+  [from, to]: readonly [number, number],
+): { readonly from: number; readonly to: number } {
+  const first = until - kept;
+  return { from: Math.max(from - first, 0), to: Math.min(to, until) - first };
+}

@@ -1,0 +1,304 @@
+// The lake against the log: each cut and object against its entry, the events of a cut's objects
+// against those of the pages that it came from, and what stands there that no entry tells of. What
+// must stay true: memory is bounded by one cut; an object that waits for its entry, as after a crash
+// or beside a writer at work, is told and is no break; any other that is not entered is one.
+
+import { hash } from 'node:crypto';
+import { ExportError, errorText } from '../../contracts/errors.ts';
+import { uidBytes } from '../../contracts/spool.ts';
+import type { EntryOf } from '../entries.ts';
+import { cutsPrefix, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';
+import { eventsWithin } from '../lake-entries.ts';
+import { loggedEntries } from '../logged.ts';
+import type { ArchiveReader } from '../reader.ts';
+import { uidsRange } from '../segments.ts';
+import type { Break } from './findings.ts';
+import { SegmentReading } from './page-bodies.ts';
+
+/** What a lake is checked with. */
+export interface LakeMeans {
+  readonly reader: ArchiveReader;
+  /** True for what was read in a time that was asked for, as a whole or in part; RFC 3339. */
+  readonly isAsked: (first: string, last?: string) => boolean;
+  readonly found: (one: Break) => unknown;
+}
+
+/** A cut whose objects are looked at. */
+interface OpenCut {
+  readonly index: number;
+  readonly entry: EntryOf<'lake_cut'>;
+  readonly isAsked: boolean;
+  /** How often each uid stands in its objects, less how often in its pages. */
+  readonly uids: Map<string, { left: number; readonly index: number; readonly object: string }>;
+  objects: number;
+  isBroken: boolean;
+}
+
+/** What is missing of one cut until an entry says that it went. */
+type Missing = readonly Break[];
+
+const listedMax = 1_000;
+/** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
+const lakeBytesMax = 96 * 1024 * 1024;
+const nameDigits = 24;
+
+/** Checks the lake of one archive. */
+export class LakeChecks {
+  readonly #means: LakeMeans;
+  #cut: OpenCut | null = null;
+  #lastCut = '';
+  /** Hashes of the names of all that entries tell of: names themselves could be many megabytes. */
+  readonly #entered = new Set<string>();
+  /** By the cut's name. */
+  readonly #missing = new Map<string, Missing>();
+  #objects = 0;
+  #rows = 0;
+  #pruned = 0;
+  #absent = 0;
+  /** Events whose pages could not be named, or are gone. */
+  #uncompared = 0;
+
+  constructor(means: LakeMeans) {
+    this.#means = means;
+  }
+
+  /** The entry of a cut. */
+  async cut(index: number, entry: EntryOf<'lake_cut'>): Promise<void> {
+    await this.end();
+    const isAsked = this.#means.isAsked(entry.first, entry.last);
+    this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken: false };
+    this.#lastCut = entry.object;
+    this.#absent += entry.absent;
+    this.#entered.add(keyOf(entry.object));
+    if (isAsked) await this.#bytesOf('cut', this.#cut, { ...entry, index });
+  }
+
+  /** The entry of an object of the cut before. */
+  async object(index: number, entry: EntryOf<'lake'>): Promise<void> {
+    this.#entered.add(keyOf(entry.object));
+    const cut = this.#cut;
+    if (cut === null) return this.#break(index, 'no cut tells of the object', entry.object);
+    cut.objects += 1;
+    if (!cut.isAsked) return;
+    const body = await this.#bytesOf('lake', cut, { ...entry, index });
+    if (body === null) return;
+    this.#objects += 1;
+    try {
+      const uids = await (await tables()).readUids(body);
+      if (uids.length !== entry.rows) {
+        throw new SyntaxError(`it has ${uids.length} rows, not ${entry.rows}`);
+      }
+      this.#rows += uids.length;
+      for (const uid of uids) {
+        const known = cut.uids.get(uid);
+        if (known === undefined) cut.uids.set(uid, { left: 1, index, object: entry.object });
+        else known.left += 1;
+      }
+    } catch (error) {
+      if (error instanceof ExportError) throw error;
+      cut.isBroken = true;
+      this.#break(
+        index,
+        `the object is not what its entry says: ${errorText(error)}`,
+        entry.object,
+      );
+    }
+  }
+
+  /** A cut that went with its objects. */
+  pruned(object: string): void {
+    if (this.#missing.delete(object)) this.#pruned += 1;
+  }
+
+  /** Looks at what can only be judged when the last object of a cut was read. */
+  async end(): Promise<void> {
+    const cut = this.#cut;
+    this.#cut = null;
+    if (cut === null) return;
+    const { index, entry } = cut;
+    if (cut.objects !== entry.objects) {
+      this.#break(
+        index,
+        `the cut has ${cut.objects} entries of objects, not ${entry.objects}`,
+        entry.object,
+      );
+    }
+    if (!cut.isAsked || cut.isBroken || this.#missing.has(entry.object)) return;
+    if (entry.entries === null || !(await this.#compare(cut, entry.entries))) {
+      this.#uncompared += entry.events;
+    }
+  }
+
+  /** Compares a cut's events with those of its pages; false where these are not there. */
+  async #compare({ index, entry, uids }: OpenCut, [from, to]: readonly [number, number]) {
+    const { reader, found } = this.#means;
+    let absent = 0;
+    let firstAbsent: Break | null = null;
+    let reading: SegmentReading | null = null;
+    for await (const { index: at, entry: page } of loggedEntries(reader, to + 1, from)) {
+      if (page.t !== 'page') continue;
+      const own = eventsWithin(page, entry.numbers);
+      if (own.to <= own.from) continue;
+      if (!this.#means.isAsked(page.fetched_at)) return false;
+      const { stream, seq, body } = page;
+      if (reading?.object !== body.segment)
+        reading = new SegmentReading(reader, body.segment, null);
+      const kept = await uidsIn(reading, page);
+      // Whatever is wrong with the page itself is told where its body is read.
+      if (kept === null) return false;
+      for (let i = own.from; i < own.to; i += 1) {
+        const known = uids.get(kept.toString('hex', i * uidBytes, (i + 1) * uidBytes));
+        if (known !== undefined && known.left > 0) known.left -= 1;
+        else {
+          absent += 1;
+          const what = `an event of the page is in no object of the lake's cut ${entry.object}`;
+          firstAbsent ??= { index: at, stream, seq, object: null, what };
+        }
+      }
+    }
+    const extra = new Map<string, { index: number; rows: number; uid: string }>();
+    for (const [uid, { left, index: at, object }] of uids) {
+      if (left === 0) continue;
+      const known = extra.get(object) ?? { index: at, rows: 0, uid };
+      extra.set(object, { ...known, rows: known.rows + left });
+    }
+    for (const [object, { index: at, rows, uid }] of extra) {
+      const what = `${rows} of its rows are of no page between the entries ${from} and ${to}, such as ${uid}`;
+      this.#break(at, what, object);
+    }
+    if (absent !== entry.absent) {
+      const what = `${absent} events of the pages ${from} to ${to} are in none of its objects, not ${entry.absent}`;
+      this.#break(index, what, entry.object);
+      if (firstAbsent !== null) found(firstAbsent);
+    }
+    return true;
+  }
+
+  /** The bytes of what an entry tells of; null where they are not there, or others. */
+  async #bytesOf(
+    kind: 'cut' | 'lake',
+    cut: OpenCut,
+    about: {
+      readonly object: string;
+      readonly bytes: number;
+      readonly sha256: string;
+      index: number;
+    },
+  ): Promise<Uint8Array | null> {
+    const { object, index, bytes, sha256 } = about;
+    const what = kind === 'cut' ? 'the cut of the lake' : 'the object of the lake';
+    try {
+      const length = Math.min(bytes, lakeBytesMax) + 1;
+      const body = await this.#means.reader.named(kind, object, { from: 0, length });
+      if (body === null) {
+        const one = { index, stream: null, seq: null, object, what: `${what} is missing` };
+        const missing = this.#missing.get(cut.entry.object) ?? [];
+        if (missing.length < listedMax) this.#missing.set(cut.entry.object, [...missing, one]);
+        return null;
+      }
+      if (body.length === bytes && hash('sha256', body) === sha256) return body;
+      cut.isBroken = true;
+      this.#break(index, `${what} is not what its entry says`, object);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      this.#break(index, error.message, object);
+    }
+    return null;
+  }
+
+  /** Tells of what is missing though no entry says that it went, and of what was never entered. */
+  async finish(): Promise<readonly string[]> {
+    await this.end();
+    for (const one of [...this.#missing.values()].flat()) this.#means.found(one);
+    const waiting = await this.#others();
+    const told = (count: number, what: string) => (count === 0 ? [] : [what]);
+    return [
+      ...told(
+        this.#objects,
+        `the lake: ${this.#rows} events in ${this.#objects} objects, as entries say`,
+      ),
+      ...told(
+        this.#absent,
+        `the lake has ${this.#absent} events of pages not: it had them by then, or began later, as entries say`,
+      ),
+      ...told(
+        this.#uncompared,
+        `${this.#uncompared} events of the lake could not be compared with pages: these went, or the events were sent once more`,
+      ),
+      ...told(
+        this.#pruned,
+        `${this.#pruned} cuts of the lake went with their objects, as entries say`,
+      ),
+      ...told(
+        waiting.length,
+        `${waiting.length} objects of the lake are not entered yet, and not proven: ${waiting.slice(0, 3).join(', ')}${waiting.length > 3 ? ' …' : ''}`,
+      ),
+    ];
+  }
+
+  /** Tells of what no entry does; gives the names of those that wait for theirs. */
+  async #others(): Promise<readonly string[]> {
+    const { reader } = this.#means;
+    const others: string[] = [];
+    const waiting = new Set<string>();
+    for await (const { name } of reader.store.list(lakePrefix)) {
+      if (this.#entered.has(keyOf(name))) continue;
+      if (!name.startsWith(cutsPrefix)) others.push(name);
+      else if (name > this.#lastCut && (await this.#isCut(name, waiting))) waiting.add(name);
+      else this.#break(null, 'no entry tells of this cut of the lake', name);
+    }
+    for (const name of others) {
+      if (waiting.has(name) || (await this.#isWaiting(name))) waiting.add(name);
+      else this.#break(null, 'no entry tells of this object: it is none of the archive', name);
+    }
+    return others.filter((name) => waiting.has(name));
+  }
+
+  /** Adds what a cut lists. */
+  async #isCut(name: string, waiting: Set<string>): Promise<boolean> {
+    try {
+      const body = await this.#means.reader.named('cut', name);
+      for (const { object } of body === null ? [] : parseLakeCut(body).objects) waiting.add(object);
+      return true;
+    } catch (error) {
+      if (error instanceof SyntaxError) return false;
+      throw error;
+    }
+  }
+
+  /** True for an object of a cut that is being written, or was broken off. */
+  async #isWaiting(name: string): Promise<boolean> {
+    try {
+      const whole = { from: 0, length: lakeBytesMax };
+      const body = await this.#means.reader.named('lake', name, whole);
+      const cut = body === null ? null : (await tables()).cutOf(body);
+      return cut !== null && cut > stemOfCut(this.#lastCut);
+    } catch (error) {
+      if (error instanceof ExportError) throw error;
+      return false;
+    }
+  }
+
+  #break(index: number | null, what: string, object: string): void {
+    this.#means.found({ index, stream: null, seq: null, object, what });
+  }
+}
+
+async function uidsIn(reading: SegmentReading, page: EntryOf<'page'>): Promise<Buffer | null> {
+  try {
+    const frame = Buffer.from(await reading.take(uidsRange(page)));
+    return hash('sha256', frame) === page.uids.sha256 ? frame : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** Loaded where there is a lake: reading tables takes a large schema. */
+function tables() {
+  return import('../../parquet/read.ts');
+}
+
+function keyOf(name: string): string {
+  return hash('sha256', name).slice(0, nameDigits);
+}

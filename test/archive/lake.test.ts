@@ -1,0 +1,300 @@
+// The lake of an archive in its log: what an entry binds, what is found when somebody lays hands on it, and what a crash
+// between the two leaves.
+
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { lakeSink } from '../../connectors/sinks/lake.ts';
+import { exportRange } from '../../src/archive/export.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
+import { verifyArchive } from '../../src/archive/verify/verify.ts';
+import type { Event } from '../../src/contracts/event.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { openDirectory } from '../../src/objects/directory.ts';
+import { anEvent } from '../support/an-event.ts';
+import { memoryStore } from '../support/archive/memory-store.ts';
+import { openSink } from '../support/sink-opening.ts';
+import { tempDir } from '../support/temp.ts';
+import { archived, aSigner, aWriter, heldPages, readArchive, type State } from './a-writer.ts';
+
+const hour = 3_600_000;
+
+/** The events of pages, of two classes and two days. */
+function eventsOf(pages: readonly HeldPage[]): readonly Event[] {
+  return pages.flatMap(({ first, count, uids, context }) =>
+    Array.from({ length: count }, (_, i) => {
+      const offset = first + i;
+      const uid = Buffer.from(uids).toString('hex', i * 32, (i + 1) * 32);
+      const time = Date.UTC(2026, 2, 3 + (offset % 2), 12) + offset;
+      const class_uid = offset % 3 === 0 ? 3002 : 6003;
+      return { ...anEvent({ offset, uid, ocsf: { class_uid, time } }), context };
+    }),
+  );
+}
+
+/** Has the lake write a cut of these events. */
+async function cut(location: string, events: readonly Event[]): Promise<void> {
+  const { sink, batch } = await openSink(lakeSink, { location, every: hour });
+  const signal = new AbortController().signal;
+  await sink.committed?.(signal);
+  const sending = sink.send(batch(events), signal);
+  sink.flush?.();
+  expect((await sending).outcome).toBe('delivered');
+  await sink.close();
+}
+
+async function verified(location: string) {
+  const reader = new ArchiveReader(openDirectory(location));
+  return await verifyArchive(reader, { trusted: [aSigner().verifier] });
+}
+
+const entriesOf = async (location: string, t: string) =>
+  (await readArchive(location)).entries.filter((entry) => entry.t === t);
+
+function files(location: string): readonly string[] {
+  return readdirSync(location, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map((one) => join(one.parentPath, one.name).slice(location.length + 1))
+    .filter((name) => !name.startsWith('.'))
+    .toSorted();
+}
+
+/** An archive of two segments and two cuts that meet within a page. */
+async function anArchive(): Promise<string> {
+  const location = join(tempDir(), 'archive');
+  const writer = await aWriter({ store: openDirectory(location) });
+  const [first, second] = [heldPages(4), heldPages(3, 12)];
+  const events = eventsOf([...first, ...second]);
+  await archived(writer, first);
+  await cut(location, events.slice(0, 11));
+  await archived(writer, second);
+  await cut(location, events.slice(11));
+  await writer.close();
+  return location;
+}
+
+test('each object is entered with the pages that it came from, behind them', async () => {
+  const location = await anArchive();
+  const { entries } = await readArchive(location);
+  const pages = entries.flatMap((entry, index) => (entry.t === 'page' ? [index] : []));
+
+  const cuts = entries.filter((entry) => entry.t === 'lake_cut');
+  const objects = entries.filter((entry) => entry.t === 'lake');
+
+  expect(cuts).toMatchObject([
+    { events: 11, objects: 4, numbers: [0, 11], entries: [pages[0], pages[3]], absent: 0 },
+    { events: 10, objects: 4, numbers: [11, 21], entries: [pages[3], pages[6]], absent: 0 },
+  ]);
+  expect(objects.map(({ object }) => object).toSorted()).toEqual(
+    files(location).filter((name) => name.endsWith('.parquet')),
+  );
+  expect((await verified(location)).remarks).toContain(
+    'the lake: 21 events in 8 objects, as entries say',
+  );
+});
+
+describe('somebody lays hands on it', () => {
+  let whole = '';
+  let lake: readonly string[] = [];
+  beforeAll(async () => {
+    whole = await anArchive();
+    lake = files(whole).filter((name) => name.startsWith('lake/'));
+  });
+  const copied = () => {
+    const location = join(tempDir(), 'archive');
+    cpSync(whole, location, { recursive: true });
+    return location;
+  };
+  const brokenObjects = async (location: string) =>
+    (await verified(location)).breaks.map(({ object }) => object);
+
+  test('every flipped bit is found in its object, and nowhere else', {
+    timeout: 120_000,
+  }, async () => {
+    const all = new Map(files(whole).map((name) => [name, readFileSync(join(whole, name))]));
+    const missed: string[] = [];
+    for (const name of lake) {
+      const length = all.get(name)?.length ?? 0;
+      expect(length).toBeGreaterThan(0);
+      for (let at = 0; at < length; at += Math.ceil(length / 6)) {
+        const bytes = Buffer.from(all.get(name) ?? []);
+        bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
+        const reader = new ArchiveReader(memoryStore(new Map([...all, [name, bytes]])));
+        const { breaks } = await verifyArchive(reader, { trusted: [aSigner().verifier] });
+        const found = breaks.map(({ object, index }) => index !== null && object);
+        if (found.length !== 1 || found[0] !== name) missed.push(`${name} ${at}: ${found}`);
+      }
+    }
+    expect(missed).toEqual([]);
+  });
+
+  test('an object or a cut that is gone is told by its name, also all of them', async () => {
+    for (const gone of [...lake.map((name) => [name]), lake.slice(1, 3), lake]) {
+      const location = copied();
+      for (const name of gone) rmSync(join(location, name));
+      expect((await brokenObjects(location)).toSorted()).toEqual(gone.toSorted());
+    }
+  });
+
+  test('two objects in each other’s place are both told', async () => {
+    const location = copied();
+    const [one = '', other = ''] = lake;
+    renameSync(join(location, one), join(location, 'x'));
+    renameSync(join(location, other), join(location, one));
+    renameSync(join(location, 'x'), join(location, other));
+
+    expect((await brokenObjects(location)).toSorted()).toEqual([one, other].toSorted());
+  });
+
+  test('what was put in is told: a copy, a file of another kind, a cut among the entered', async () => {
+    const location = copied();
+    const [one = ''] = lake;
+    const copy = one.replace(/[^/]+$/, '0000000000001-0000000000002-0123456789ab.parquet');
+    const cutName = lake.find((name) => name.endsWith('.cut')) ?? '';
+    const earlier = cutName.replace(/\d{16}\.cut$/, '0000000000000001.cut');
+    cpSync(join(location, one), join(location, copy));
+    writeFileSync(join(location, 'lake/3002/notes.txt'), 'hello');
+    cpSync(join(location, cutName), join(location, earlier));
+
+    expect((await brokenObjects(location)).toSorted()).toEqual(
+      [copy, earlier, 'lake/3002/notes.txt'].toSorted(),
+    );
+  });
+});
+
+test('a lake that has an event too few, or one of another page, is told with its place', async () => {
+  const location = join(tempDir(), 'archive');
+  const writer = await aWriter({ store: openDirectory(location) });
+  const pages = heldPages(4);
+  await archived(writer, pages);
+  const events = eventsOf(pages).map((event) =>
+    event.offset === 5 ? anEvent({ offset: 5, uid: 'f'.repeat(64) }) : event,
+  );
+  await cut(location, events);
+  await writer.close();
+
+  const { breaks } = await verified(location);
+
+  expect(breaks).toMatchObject([
+    {
+      stream: 'audit',
+      seq: 1,
+      what: expect.stringContaining('an event of the page is in no object'),
+    },
+    {
+      object: expect.stringContaining('.cut'),
+      what: expect.stringContaining('1 events of the pages'),
+    },
+    {
+      object: expect.stringContaining('lake/6003/'),
+      what: expect.stringContaining('f'.repeat(64)),
+    },
+  ]);
+});
+
+describe('a crash', () => {
+  test('before a cut is entered is no break, and the next process enters it', async () => {
+    const location = join(tempDir(), 'archive');
+    const state: State = { mark: null };
+    const store = openDirectory(location);
+    const writer = await aWriter({ store, state });
+    const pages = heldPages(4);
+    await archived(writer, pages);
+    await cut(location, eventsOf(pages));
+
+    const before = await verified(location);
+    expect(before.breaks).toEqual([]);
+    expect(before.remarks.join()).toContain('4 objects of the lake are not entered yet');
+
+    await (await aWriter({ store, state })).close();
+    expect(await entriesOf(location, 'lake')).toHaveLength(4);
+    expect((await verified(location)).remarks.join()).not.toContain('not entered');
+  });
+
+  test('before the cut itself is written leaves objects that wait, and are no break', async () => {
+    const location = await anArchive();
+    const store = openDirectory(location);
+    const pages = heldPages(2, 21);
+    const writer = await aWriter({ store, state: { mark: null } });
+    await cut(location, eventsOf(pages));
+    const [newest = ''] = files(location)
+      .filter((name) => name.endsWith('.cut'))
+      .slice(-1);
+    rmSync(join(location, newest));
+
+    const { breaks, remarks } = await verified(location);
+
+    expect(breaks).toEqual([]);
+    expect(remarks.join()).toContain('objects of the lake are not entered yet');
+    await writer.close();
+  });
+});
+
+test('a cut whose pages are not signed yet waits for them, and holds nothing up', async () => {
+  const location = join(tempDir(), 'archive');
+  const writer = await aWriter({ store: openDirectory(location) });
+  const pages = heldPages(4);
+  await cut(location, eventsOf(pages));
+  await archived(writer, pages.slice(0, 2));
+  await archived(writer, pages.slice(2));
+  expect(await entriesOf(location, 'lake_cut')).toEqual([]);
+  await writer.close();
+
+  expect(await entriesOf(location, 'lake_cut')).toHaveLength(1);
+  expect((await verified(location)).breaks).toEqual([]);
+});
+
+test('a damaged cut is passed over, and told by verify', async () => {
+  const location = join(tempDir(), 'archive');
+  const writer = await aWriter({ store: openDirectory(location) });
+  const pages = heldPages(4);
+  await archived(writer, pages.slice(0, 2));
+  await cut(location, eventsOf(pages.slice(0, 2)));
+  const [damaged = ''] = files(location).filter((name) => name.endsWith('.cut'));
+  writeFileSync(join(location, damaged), 'no cut\n');
+  await archived(writer, pages.slice(2));
+  await writer.close();
+
+  expect(await verified(location)).toMatchObject({
+    breaks: expect.arrayContaining([expect.objectContaining({ object: damaged })]),
+  });
+});
+
+test('events that stand in the lake twice are entered without their pages', async () => {
+  const location = await anArchive();
+  const writer = await aWriter({ store: openDirectory(location), state: { mark: null } });
+  const pages = heldPages(2, 40);
+  await cut(
+    location,
+    eventsOf(heldPages(2)).map((event, i) => ({ ...event, offset: 21 + i })),
+  );
+  await archived(writer, pages);
+  await writer.close();
+
+  const cuts = await entriesOf(location, 'lake_cut');
+  expect(cuts.at(-1)).toMatchObject({ events: 6, entries: null });
+  const { breaks, remarks } = await verified(location);
+  expect(breaks).toEqual([]);
+  expect(remarks.join()).toContain('6 events of the lake could not be compared');
+});
+
+test('an export has the cuts of its span, and proves with them', async () => {
+  const location = await anArchive();
+  const out = join(tempDir(), 'export');
+  const reader = new ArchiveReader(openDirectory(location));
+  const [read = ''] = (await readArchive(location)).entries.flatMap((entry) =>
+    entry.t === 'page' ? [entry.fetched_at] : [],
+  );
+  const at = Date.parse(read);
+
+  await exportRange(reader, { from: at, to: at + 1, into: openDirectory(out) });
+  const none = join(tempDir(), 'none');
+  await exportRange(reader, { from: at + 1, to: at + 2, into: openDirectory(none) });
+
+  const lakeOf = (place: string) => files(place).filter((name) => name.startsWith('lake/'));
+  expect(lakeOf(out)).toEqual(lakeOf(location));
+  expect((await verified(out)).breaks).toEqual([]);
+  expect(lakeOf(none)).toEqual([]);
+  const asked = { trusted: [aSigner().verifier], from: at + 1, to: at + 2 };
+  expect((await verifyArchive(new ArchiveReader(openDirectory(none)), asked)).breaks).toEqual([]);
+});
