@@ -133,7 +133,10 @@ const holdEntry = z.object({
   released_at: time.nullable(),
 });
 
-/** A segment that goes from here on, and when its pages were read, from the first to the last. */
+/**
+ * A segment, or a cut of the lake with what it lists, that goes from here on, and when its pages
+ * were read, from the first to the last.
+ */
 const prunedEntry = z.object({
   t: z.literal('pruned'),
   at: time,

@@ -1,4 +1,4 @@
-// What goes out of an archive again: segments of bodies that are older than they are to be kept, or
+// What goes out of an archive again: segments of bodies, and cuts of the lake with what they list, that are older than they are to be kept, or
 // than an operator has asked for (`prune.json`), and that no hold keeps. The tree and its entries
 // stay, so every proof of what is left stays good, and an entry says of each segment that it went
 // and why. What must stay true: nothing goes before the entry that says so is under a signed
@@ -13,6 +13,7 @@ import { timeText } from '../tools/time-text.ts';
 import { type Entry, parseEntry } from './entries.ts';
 import { readEntries } from './growing-tree.ts';
 import { holdsIn, isHeld } from './holds.ts';
+import { cutsBefore, cutsPrefix, removeCut } from './lake-cuts.ts';
 import type { Log } from './log.ts';
 
 /** What an operator has asked to go. */
@@ -33,6 +34,7 @@ export interface RetentionSettings {
 export interface OldSegment {
   readonly object: string;
   readonly bytes: number;
+  /** Whose bodies it has. */
   readonly pages: number;
   readonly first: number;
   readonly last: number;
@@ -97,9 +99,9 @@ export class Retention {
     const gone: string[] = [];
     // What was added since is not in the store yet.
     const size = log.published?.size ?? 0;
-    for await (const segment of segmentsBefore(before, { store, size })) {
-      const { object, pages, first, last } = segment;
-      const isKept = Object.values(log.heads.holds).some((hold) => isHeld(hold, segment));
+    for await (const old of oldObjects(before, { store, size, cut: log.heads.lake?.cut })) {
+      const { object, pages, first, last } = old;
+      const isKept = Object.values(log.heads.holds).some((hold) => isHeld(hold, old));
       if (isKept || this.#stuck.has(object)) continue;
       const why = last < kept ? 'retention' : 'asked';
       const times = { first: timeText(first), last: timeText(last) };
@@ -119,15 +121,16 @@ export class Retention {
     const { store, log } = this.#settings;
     for (const object of gone) {
       try {
-        await store.remove(object);
+        if (object.startsWith(cutsPrefix)) await removeCut(store, object);
+        else await store.remove(object);
       } catch (error) {
         if (!(error instanceof ExportError)) throw error;
         this.#stuck.add(object);
         const { message, next } = error;
-        log.warn('a segment of the archive is due to go, and stays', { object, message, next });
+        log.warn('an object of the archive is due to go, and stays', { object, message, next });
       }
     }
-    if (gone.length > 0) log.info('bodies went out of the archive', { segments: gone.length });
+    if (gone.length > 0) log.info('bodies went out of the archive', { objects: gone.length });
     if (this.#isWished) await store.remove(prunePath);
     this.#isWished = false;
   }
@@ -137,6 +140,18 @@ export class Retention {
     if (found === null) return null;
     const wish = wishShape.safeParse(JSON.parse(Buffer.from(found.body).toString('utf8')));
     return wish.success ? Date.parse(wish.data.before) : null;
+  }
+}
+
+/** What is old enough of a log whose lake is entered up to a cut: segments, and cuts of the lake. */
+async function* oldObjects(
+  before: number,
+  { store, size, cut = '' }: { store: ObjectStore; size: number; cut: string | undefined },
+): AsyncGenerator<OldSegment> {
+  yield* segmentsBefore(before, { store, size });
+  for await (const old of cutsBefore(before, store)) {
+    if (old.object > cut) return;
+    yield { ...old, pages: 0 };
   }
 }
 

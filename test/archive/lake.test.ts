@@ -6,14 +6,16 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { lakeSink } from '../../connectors/sinks/lake.ts';
 import { exportRange } from '../../src/archive/export.ts';
+import { encodeHold } from '../../src/archive/holds.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import type { Event } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
+import { systemClock } from '../../src/tools/clock.ts';
 import { anEvent } from '../support/an-event.ts';
 import { memoryStore } from '../support/archive/memory-store.ts';
-import { openSink } from '../support/sink-opening.ts';
+import { openSink, testTools } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
 import { archived, aSigner, aWriter, heldPages, readArchive, type State } from './a-writer.ts';
 
@@ -33,8 +35,13 @@ function eventsOf(pages: readonly HeldPage[]): readonly Event[] {
 }
 
 /** Has the lake write a cut of these events. */
-async function cut(location: string, events: readonly Event[]): Promise<void> {
-  const { sink, batch } = await openSink(lakeSink, { location, every: hour });
+async function cut(
+  location: string,
+  events: readonly Event[],
+  now = () => Date.now(),
+): Promise<void> {
+  const tools = testTools({ ...systemClock(), now });
+  const { sink, batch } = await openSink(lakeSink, { location, every: hour }, { tools });
   const signal = new AbortController().signal;
   await sink.committed?.(signal);
   const sending = sink.send(batch(events), signal);
@@ -297,4 +304,52 @@ test('an export has the cuts of its span, and proves with them', async () => {
   expect(lakeOf(none)).toEqual([]);
   const asked = { trusted: [aSigner().verifier], from: at + 1, to: at + 2 };
   expect((await verifyArchive(new ArchiveReader(openDirectory(none)), asked)).breaks).toEqual([]);
+});
+
+describe('retention', () => {
+  const day = 86_400_000;
+  /** Pages that were read so many days ago, and what the lake made of them. */
+  async function readAgo(location: string, days: number, first: number) {
+    const fetchedAt = Date.now() - days * day;
+    const pages = heldPages(2, first).map((page) => ({
+      ...page,
+      context: { ...page.context, fetchedAt },
+    }));
+    return { pages, cut: () => cut(location, eventsOf(pages), () => fetchedAt) };
+  }
+
+  test('old cuts go with what they list, but for those that a hold keeps', async () => {
+    const location = join(tempDir(), 'archive');
+    const store = openDirectory(location);
+    const state: State = { mark: null };
+    let now = 0;
+    const writer = await aWriter({ store, state, now: () => now });
+    for (const [i, days] of [60, 40, 0].entries()) {
+      now = Date.now() - days * day;
+      const { pages, cut: made } = await readAgo(location, days, i * 6);
+      await archived(writer, pages);
+      await made();
+    }
+    await writer.close();
+    const before = files(location).filter((name) => name.startsWith('lake/'));
+    const held = { from: null, to: new Date(Date.now() - 50 * day).toISOString() };
+    const hold = { id: 'case-1', ...held, reason: 'a case', released_at: null };
+    const placed_at = new Date().toISOString();
+    await store.put('holds/case-1.json', [encodeHold({ ...hold, placed_at })]);
+
+    const next = await aWriter({ store, state, bodiesMs: 30 * day });
+    await archived(next, (await readAgo(location, 0, 18)).pages);
+    await next.close();
+
+    const left = files(location).filter((name) => name.startsWith('lake/'));
+    const cuts = left.filter((name) => name.endsWith('.cut'));
+    expect(cuts).toHaveLength(2);
+    expect(left.length).toBe((before.length / 3) * 2);
+    const { breaks, remarks } = await verified(location);
+    expect(breaks).toEqual([]);
+    expect(remarks.join()).toContain('1 cuts of the lake went with their objects');
+
+    rmSync(join(location, cuts[0] ?? ''));
+    expect((await verified(location)).breaks).toMatchObject([{ object: cuts[0] }]);
+  });
 });

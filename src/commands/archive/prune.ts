@@ -3,6 +3,7 @@
 // but by who can sign that it was.
 
 import { isHeld } from '../../archive/holds.ts';
+import { cutsBefore } from '../../archive/lake-cuts.ts';
 import { encodeWish, prunePath, segmentsBefore } from '../../archive/retention.ts';
 import { openStore } from '../../objects/open.ts';
 import { counted, sizeText } from '../../terminal/table.ts';
@@ -14,7 +15,7 @@ import { holdsAt, locationArgument, signedHead } from './given.ts';
 /** Lets bodies go. */
 export const prune = defineCommand({
   name: 'prune',
-  about: 'let the bodies of pages go that were read before a time; their proofs stay',
+  about: 'let bodies and the lake go of pages that were read before a time; their proofs stay',
   arguments: { location: locationArgument },
   options: {
     before: { value: 'time', about: 'RFC 3339; whole segments older than that', needed: true },
@@ -39,9 +40,16 @@ takes them away with its next checkpoint, or at its next start.`,
       gone.pages += segment.pages;
       gone.bytes += segment.bytes;
     }
+    let cuts = 0;
+    for await (const cut of cutsBefore(until, store)) {
+      if (holds.some((hold) => isHeld(hold, cut))) continue;
+      cuts += 1;
+      gone.bytes += cut.bytes;
+    }
     const kept = held === 0 ? '' : `; ${counted(held, 'segment')} stay under a hold`;
-    const told = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)}) would go${kept}`;
-    if (gone.segments === 0) {
+    const lake = cuts === 0 ? '' : ` and ${counted(cuts, 'cut')} of the lake`;
+    const told = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)})${lake} would go${kept}`;
+    if (gone.segments + cuts === 0) {
       out(told);
       return 0;
     }

@@ -6,7 +6,7 @@ import { counted, factLines, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
 import { holdsAt, locationArgument, signedHead } from './given.ts';
 
-const kinds = ['segments', 'tile', 'checkpoints'] as const;
+const kinds = ['segments', 'lake', 'tile', 'checkpoints'] as const;
 
 /** Sizes of an archive. */
 export const stats = defineCommand({
