@@ -1,6 +1,8 @@
 // Lines of JSON, a record each, as the array that they are the elements of. What is held has one
 // form then, and each record keeps the bytes that upstream sent. What must stay true: a record is a
-// whole line. Neither half of one that was cut, nor two that only together are JSON, is any.
+// whole line. Neither half of one that was cut, nor two that only together are JSON, is any. A line
+// that is no object is a record as an element of an array is, but where no line is one the body is
+// something else.
 
 import { skipSpace } from './json-tokens.ts';
 import { bomEnd } from './records.ts';
@@ -11,6 +13,8 @@ const space = 0x20;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const openBrace = 0x7b;
+/** What a JSON value may begin with. */
+const beginsValue: ReadonlySet<number | undefined> = new Set(Buffer.from('{["-0123456789tfn'));
 
 /** The lines as one array, and where in it each begins that is not blank. */
 export interface LineArray {
@@ -24,12 +28,12 @@ export class NoRecord extends SyntaxError {
   readonly line: number;
 
   constructor(line: number) {
-    super('a line is no JSON object');
+    super('a line is no record');
     this.line = line;
   }
 }
 
-/** Throws NoRecord for a line that begins no object. Whether it is one is the scan's to say. */
+/** Throws NoRecord for a line that begins no JSON. Whether it is any is the scan's to say. */
 export function arrayOfLines(lines: Uint8Array): LineArray {
   const from = bomEnd(lines);
   const body = Buffer.alloc(lines.length - from + 2, space);
@@ -37,17 +41,22 @@ export function arrayOfLines(lines: Uint8Array): LineArray {
   body[0] = openBracket;
   body[body.length - 1] = closeBracket;
   const starts: number[] = [];
+  let strange: number | null = null;
+  let hasObject = false;
   for (let at = 1, line = 1, last = body.length - 1; at < last; line += 1) {
     const found = body.indexOf(newline, at);
     const end = found < 0 ? last : found;
     const start = skipSpace(body, at);
     if (start < end) {
-      if (body[start] !== openBrace) throw new NoRecord(line);
+      if (!beginsValue.has(body[start])) throw new NoRecord(line);
+      if (body[start] === openBrace) hasObject = true;
+      else strange ??= line;
       // The line break before it stands between two records.
       if (starts.length > 0) body[at - 1] = comma;
       starts.push(start);
     }
     at = end + 1;
   }
+  if (strange !== null && !hasObject) throw new NoRecord(strange);
   return { body, starts };
 }

@@ -61,7 +61,7 @@ export function scanLines(
   const scanned = scanBody(body, '', id, ignore);
   const found = scanned.records?.slices.starts ?? [];
   const isWhole = found.length === starts.length && starts.every((at, i) => at === found[i]);
-  if (!isWhole) throw new SyntaxError('a line is no JSON object');
+  if (!isWhole) throw new SyntaxError('a line is no record');
   return { ...scanned, body };
 }
 

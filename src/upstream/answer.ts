@@ -105,9 +105,9 @@ function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body
   const { status, headers, body } = response;
   const first = firstByte(body);
   const good = { outcome: 'ok', url: asked.url, headers, body } as const;
-  // No lines are an empty list where upstream says that these are lines.
+  // Lines are judged one by one, and none are an empty list, where upstream says that they are.
   const type = headers['content-type'] ?? '';
-  if (asked.isLines && (first === -1 || first === 0x7b) && linesType.test(type)) return good;
+  if (asked.isLines && linesType.test(type)) return good;
   if (first !== 0x7b && first !== 0x5b) {
     const type = cleanText(headers['content-type'] ?? 'no content type', 80);
     const problem = readProblem(body, asked.hidden);

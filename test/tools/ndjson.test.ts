@@ -50,6 +50,8 @@ test.each([
   ['a record over several lines', '{\n"id":1\n}\n'],
   ['an array', '[{"id":1}]\n'],
   ['a number', '1\n'],
+  ['no object anywhere', 'null\n"overloaded"\n'],
+  ['an array over two lines beside a record', '{"id":1}\n[1\n2]\n'],
   ['the end of an array', '{"id":1}]\n[{"id":2}\n'],
   ['HTML', '<html>\n'],
   ['a line of something else', '{"id":1}\nerror: overloaded\n'],
@@ -60,7 +62,13 @@ test.each([
 });
 
 test('the line that is no record is named', () => {
-  expect(() => scan('{"id":1}\n\n{"id":2}\nnull\n')).toThrow(expect.objectContaining({ line: 4 }));
+  expect(() => scan('{"id":1}\n\n{"id":2}\noops\n')).toThrow(expect.objectContaining({ line: 4 }));
+});
+
+test('a line that is no object is a record beside others that are', () => {
+  const lines = ['null', '{"id":"a"}', '"text"', '-1.5', '[{"id":"b"},2]', 'true'];
+
+  expect(rawOf(lines.join('\n'))).toEqual(lines);
 });
 
 test('scanLines takes what looks like a line break and is none, a mark at the start, and nothing', () => {

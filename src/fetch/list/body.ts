@@ -67,7 +67,7 @@ function judged<T extends { readonly value: Json }>(doing: string, read: () => T
   try {
     body = read();
   } catch (error) {
-    if (error instanceof NoRecord) return bad(`line ${error.line} of the answer is no JSON object`);
+    if (error instanceof NoRecord) return bad(`line ${error.line} of the answer is no record`);
     return bad(error instanceof TooDeep ? tooDeep : 'the answer is not JSON, or not whole');
   }
   if (isDeeperThan(body.value, nestingMax)) return bad(tooDeep);

@@ -90,13 +90,14 @@ export class ModelParents {
     const id = decodeURIComponent(request.path.slice(1));
     const parent = this.parents.get(id);
     if (parent === undefined) return failure(404);
+    // Another that is refused is a reason to ask whether anything is answered at all.
+    const isAside = parent.isDone && this.#isRefusing;
     if (parent.status !== null) {
-      parent.refusedSince ??= now;
+      if (!isAside) parent.refusedSince ??= now;
       return failure(parent.status);
     }
     // One that was noticed and is refused is asked again, seldom: what it is by now nobody was told.
-    // Another that is refused is a reason to ask whether anything is answered at all.
-    if (parent.isDone && !this.#isRefusing) parent.asksWhenDone += 1;
+    if (parent.isDone && !isAside) parent.asksWhenDone += 1;
     if (this.#chance(0.3)) return failure(404);
     if (this.#chance(0.3)) return okOf('{"error":{"code":"later"}}');
     parent.refusedSince = null;
