@@ -11,8 +11,10 @@ import { timeText } from '../tools/time-text.ts';
 import { writerPath } from './layout.ts';
 
 const claimShape = z.object({
-  /** The spool whose pages are archived: a process of the same one takes over at once. */
+  /** The spool whose pages are archived: a process that began later with it takes over at once. */
   spool: z.string(),
+  /** Its present epoch; left out where no pages are archived. */
+  epoch: z.int().optional(),
   /** RFC 3339; null: it has ended. */
   renewed_at: z.iso.datetime().nullable(),
 });
@@ -22,6 +24,7 @@ interface Claimant {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly spool: string;
+  readonly epoch?: number;
   /** Another's claim counts for so long. */
   readonly staleMs: number;
 }
@@ -38,10 +41,10 @@ export class Claim {
 
   /** Claims the archive; throws `sink_unreachable` while another process holds it. */
   static async take(claimant: Claimant): Promise<Claim> {
-    const { store, clock, spool, staleMs } = claimant;
+    const { store, clock, staleMs } = claimant;
     const found = await store.read(writerPath);
     const other = found === null ? null : readClaim(found.body);
-    const renewed = other?.spool === spool ? null : (other?.renewed_at ?? null);
+    const renewed = isBefore(other, claimant) ? null : (other?.renewed_at ?? null);
     // A clock that is ahead of ours holds nobody off for longer.
     const ageMs = renewed === null ? staleMs : Math.abs(clock.now() - Date.parse(renewed));
     if (ageMs < staleMs) throw inUse(store, `was written to ${Math.round(ageMs / 1_000)}s ago`);
@@ -59,6 +62,14 @@ export class Claim {
   }
 }
 
+/**
+ * True for a claim of a process that this one comes after. Of two that go on from copies of one
+ * state the one that began first would else take the archive back again and again.
+ */
+function isBefore(claim: ReturnType<typeof readClaim>, { spool, epoch }: Claimant): boolean {
+  return claim?.spool === spool && (claim.epoch ?? 0) <= (epoch ?? Number.POSITIVE_INFINITY);
+}
+
 function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
   try {
     return claimShape.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
@@ -67,8 +78,8 @@ function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
   }
 }
 
-function claimBytes({ clock, spool }: Claimant, isHeld: boolean): readonly Uint8Array[] {
-  const claim = { spool, renewed_at: isHeld ? timeText(clock.now()) : null };
+function claimBytes({ clock, spool, epoch }: Claimant, isHeld: boolean): readonly Uint8Array[] {
+  const claim = { spool, epoch, renewed_at: isHeld ? timeText(clock.now()) : null };
   return [Buffer.from(`${JSON.stringify(claim)}\n`)];
 }
 

@@ -11,14 +11,14 @@ import type { Clock } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
-import { Claim } from './claim.ts';
+import { Claim, takenOver } from './claim.ts';
 import { parseEntry } from './entries.ts';
 import { GrowingTree, readEntries, readHashes } from './growing-tree.ts';
 import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
 import { checkpointPath, encodeManifest, manifestPath, parseManifest } from './layout.ts';
 import { Log, type LogMeans } from './log.ts';
 import { leafHash, rootAt } from './merkle.ts';
-import { openNote, type Signer } from './note.ts';
+import { openNote, parseNote, type Signer } from './note.ts';
 import { tileHashes } from './tiles.ts';
 
 /** How an archive is opened for writing. */
@@ -30,6 +30,8 @@ export interface LogSettings {
   readonly next?: Signer;
   /** The spool whose pages are archived. */
   readonly spool: string;
+  /** Its present epoch. */
+  readonly epoch?: number;
   /** Another's claim counts for so long without being renewed. */
   readonly staleMs: number;
   /** What was remembered last; null: nothing is known. */
@@ -72,24 +74,29 @@ async function told<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
 /** What stands there, as far as that says what is wrong with it. */
 async function look(store: ObjectStore, signer: Signer) {
   const found = await store.read(manifestPath);
+  if (found !== null) checkedManifest(found.body, signer);
   const standing = await readStanding(store, signer);
   if (found === null && standing !== null) {
     throw new SyntaxError(
       'a checkpoint is there, and no archive.json: it is none of sluice, or damaged',
     );
   }
-  if (found !== null) checkedManifest(found.body, signer);
   return { manifest: found?.body ?? null, standing };
 }
 
 async function opened(settings: LogSettings): Promise<Log> {
   const { store, signer, clock } = settings;
   const mark = settings.mark === null ? null : parseMark(settings.mark);
-  const { manifest, standing } = await look(store, signer);
+  const { manifest, standing: found } = await look(store, signer);
   if (manifest === null && mark?.location === store.place) {
     throw new SyntaxError('it is gone: archive.json is not where it was');
   }
+  const isOther = manifest !== null && mark?.archive !== hash('sha256', manifest, 'hex');
+  if (isOther && mark?.location === store.place) {
+    throw new SyntaxError('it is another archive than the one that this state has written there');
+  }
   const claim = await Claim.take(settings);
+  const standing = found && (await fenced(store, found));
   const bytes = manifest ?? newManifest(signer, clock.now());
   if (manifest === null) await store.create(manifestPath, [bytes]);
   const { key, salt } = checkedManifest(bytes, signer);
@@ -104,6 +111,17 @@ async function opened(settings: LogSettings): Promise<Log> {
   };
   const known = mark?.archive === means.archive ? mark : null;
   return await resumed(means, { standing, known, key, clock });
+}
+
+/**
+ * The checkpoint as another version of itself. Whoever had the claim before and is still at work
+ * signs none any more: its objects, which no checkpoint covers, are about to be written over. In a
+ * bucket versions are told apart by what they hold, so there only the claim keeps two apart.
+ */
+async function fenced(store: ObjectStore, standing: Standing): Promise<Standing> {
+  const tag = await store.replace(checkpointPath, [standing.note], standing.tag);
+  if (tag === null) throw takenOver(store);
+  return { ...standing, tag };
 }
 
 function newManifest({ verifier }: Signer, now: number): Uint8Array {
@@ -125,6 +143,12 @@ function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {
 async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<Standing | null> {
   const found = await store.read(checkpointPath);
   if (found === null) return null;
+  const { keyId, name } = verifier;
+  if (!parseNote(found.body).signatures.some((one) => one.keyId.equals(keyId))) {
+    throw new SyntaxError(
+      `no known key has signed its checkpoint: signing_key is ${name}+${keyId.toString('hex')}`,
+    );
+  }
   const { text } = openNote(found.body, [verifier]);
   return { ...parseCheckpoint(text), tag: found.tag, note: found.body };
 }
@@ -141,6 +165,11 @@ interface Known {
 async function resumed(means: LogMeans, { standing, known, key, clock }: Known): Promise<Log> {
   const { store, signers } = means;
   const size = standing?.size ?? 0;
+  if (known !== null && known.size > size && (await isCut(store, size, known.size))) {
+    throw new SyntaxError(
+      `it ends at entry ${size}, and ${known.size} were signed: an older copy was put back, or its end is gone`,
+    );
+  }
   const tree = await GrowingTree.read(store, size);
   if (standing !== null && !tree.root.equals(standing.root)) {
     throw new SyntaxError(`its tiles are not those of its checkpoint of size ${size}`);
@@ -171,6 +200,17 @@ async function resumed(means: LogMeans, { standing, known, key, clock }: Known):
   if (known !== null && known.size > size) await log.sign(known.at);
   else if (published !== null) await log.keep(published);
   return log;
+}
+
+/** Whether entries are gone that were durable before the mark told of them. */
+async function isCut(store: ObjectStore, from: number, size: number): Promise<boolean> {
+  try {
+    for await (const _ of readEntries(store, from, size));
+    return false;
+  } catch (error) {
+    if (error instanceof SyntaxError) return true;
+    throw error;
+  }
 }
 
 /** What the log comes to, from the mark as far as that is of this log, and from its entries. */

@@ -19,7 +19,7 @@ import { Retention, type RetentionSettings } from './retention.ts';
 
 /** How an archive is written. */
 export interface WriterSettings
-  extends Omit<LogSettings, 'spool' | 'staleMs'>,
+  extends Omit<LogSettings, 'spool' | 'epoch' | 'staleMs'>,
     Pick<RetentionSettings, 'bodiesMs' | 'log'> {
   readonly numbering: Numbering;
   /** SHA-256 of the config that runs now; null: of none. */
@@ -46,7 +46,8 @@ const waitingPagesMax = 2 * segmentPagesMax;
 export async function openWriter(settings: WriterSettings): Promise<ArchiveWriter> {
   const { anchors, numbering, checkpointEveryMs } = settings;
   const staleMs = Math.max(staleMsMin, staleCheckpoints * checkpointEveryMs);
-  const log = await openLog({ ...settings, spool: numbering.spool, staleMs });
+  const of = { spool: numbering.spool, epoch: presentEpoch(numbering) };
+  const log = await openLog({ ...settings, ...of, staleMs });
   if (log.published !== null) await anchors?.resume(log.published);
   return new ArchiveWriter(settings, log);
 }

@@ -38,11 +38,14 @@ export interface Reach {
 
 /**
  * How far a place reaches in this numbering. Of an epoch that the state has not come through it
- * holds as much as of the one before: there the two have parted.
+ * holds as much as of the one before: there the two have parted. Of one that began behind the
+ * present one (another process goes on from a copy, or the clock has gone back) nobody knows where
+ * that was, so nothing is believed.
  */
-export function reachOf(place: Place, { spool, epochs }: Numbering): Reach {
-  const shared = epochs.findLast(({ id }) => id <= place.epoch);
-  const until = place.spool !== spool || shared === undefined ? 0 : (shared.until ?? place.next);
+export function reachOf(place: Place, numbering: Numbering): Reach {
+  const isKnown = place.spool === numbering.spool && place.epoch <= presentEpoch(numbering);
+  const shared = numbering.epochs.findLast(({ id }) => id <= place.epoch);
+  const until = !isKnown || shared === undefined ? 0 : (shared.until ?? place.next);
   return { position: Math.min(place.next, until), ahead: place.next > until };
 }
 

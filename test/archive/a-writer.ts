@@ -45,6 +45,8 @@ export interface WriterWishes {
   readonly store: ObjectStore;
   readonly state?: State;
   readonly spool?: string;
+  /** The spool's present epoch. Default: 1. */
+  readonly epoch?: number;
   readonly signer?: Signer;
   readonly checkpointEveryMs?: number;
   readonly bodiesMs?: number;
@@ -60,7 +62,10 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     store,
     clock: { ...systemClock(), ...(wishes.now && { now: wishes.now }) },
     signer: wishes.signer ?? aSigner(),
-    numbering: { spool: wishes.spool ?? 'spool-1', epochs: [{ id: 1, until: null }] },
+    numbering: {
+      spool: wishes.spool ?? 'spool-1',
+      epochs: [{ id: wishes.epoch ?? 1, until: null }],
+    },
     config: wishes.config ?? (() => null),
     checkpointEveryMs: wishes.checkpointEveryMs ?? 60_000,
     mark: state.mark,

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
@@ -274,6 +274,59 @@ describe('a second writer', () => {
 
     expect((await readArchive(dir)).uids).toEqual(uidsOfPages(heldPages(5)));
   });
+
+  test('from whom another has taken over signs no more, however late its checkpoint arrives', async () => {
+    const dir = tempDir();
+    const store = openDirectory(dir);
+    const state: State = { mark: null };
+    await archived(await aWriter({ store, state }), heldPages(2));
+    const onItsWay = Promise.withResolvers<() => Promise<unknown>>();
+    let isSlow = false;
+    const slow: ObjectStore = {
+      ...store,
+      replace: (name, ...by) =>
+        isSlow && name === 'checkpoint'
+          ? new Promise(() => onItsWay.resolve(() => store.replace(name, ...by)))
+          : store.replace(name, ...by),
+    };
+    const first = await aWriter({ store: slow, state: { ...state } });
+    isSlow = true;
+    void archived(first, heldPages(1, 6));
+    const arrive = await onItsWay.promise;
+    let isLate = false;
+    const overtaken: ObjectStore = {
+      ...store,
+      async replace(name, ...by) {
+        if (isLate && name === 'checkpoint') await arrive();
+        return await store.replace(name, ...by);
+      },
+    };
+    const second = await aWriter({ store: overtaken, state });
+    isLate = true;
+    await archived(second, heldPages(3, 6));
+
+    expect((await readArchive(dir)).uids).toEqual(uidsOfPages(heldPages(5)));
+  });
+
+  test('of a copy of the state, which began first, is refused while the other renews its claim', async () => {
+    const dir = tempDir();
+    const store = openDirectory(dir);
+    const state: State = { mark: null };
+    const first = await aWriter({ store, state, epoch: 5 });
+    await archived(first, heldPages(2));
+    const copy = { ...state };
+    const second = await aWriter({ store, state: copy, epoch: 7 });
+    await archived(second, heldPages(1, 6));
+
+    const back = aWriter({ store, state, epoch: 5 });
+
+    await expect(back).rejects.toMatchObject({
+      code: 'sink_unreachable',
+      message: expect.stringContaining('another process writes to it'),
+    });
+    await archived(second, heldPages(1, 9));
+    expect((await readArchive(dir)).uids).toEqual(uidsOfPages(heldPages(4)));
+  });
 });
 
 describe('an archive is refused before anything is written', () => {
@@ -313,7 +366,21 @@ describe('an archive is refused before anything is written', () => {
   });
 
   test('where it has another name', async () => {
-    await openingIsRefused(await anArchive(), /no known key/, aSigner('other.test'));
+    await openingIsRefused(
+      await anArchive(),
+      /archive archive\.test, and the signing key is one of other\.test/,
+      aSigner('other.test'),
+    );
+  });
+
+  test('where another archive has come in the place of the one that this state has written', async () => {
+    const { dir, state } = await anArchive();
+    const other = await anArchive();
+    await rm(dir, { recursive: true });
+    await rename(other.dir, dir);
+
+    await openingIsRefused({ dir, state }, /another archive than the one that this state/);
+    await expect(aWriter({ store: openDirectory(dir) })).resolves.toBeDefined();
   });
 
   test('where it is of a newer format', async () => {

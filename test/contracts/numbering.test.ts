@@ -24,6 +24,7 @@ test.each([
   { epoch: 8, next: 280, position: 280, ahead: false },
   { epoch: 6, next: 150, position: 100, ahead: true },
   { epoch: 3, next: 10, position: 0, ahead: true },
+  { epoch: 12, next: 350, position: 0, ahead: true },
 ])('reachOf believes $next of epoch $epoch up to $position', ({ epoch, next, ...reach }) => {
   expect(reachOf({ spool, epoch, next }, numbering)).toEqual(reach);
 });

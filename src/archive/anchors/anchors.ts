@@ -67,7 +67,8 @@ export class Anchors {
     const { store } = this.#means;
     const note = keptCheckpointPath(size, at);
     for await (const { name } of store.list('checkpoints/', note.replace(/note$/, ''))) {
-      if (name === note || checkpointSizeOf(name) !== size) continue;
+      // By a clock that has gone back the checkpoint may be kept on another day as well.
+      if (name.endsWith('.note') || checkpointSizeOf(name) !== size) continue;
       const found = await store.read(name);
       if (found !== null) this.#pending.set(name, entryOf(name, found.body, { size, at }));
     }

@@ -1,0 +1,251 @@
+// An archive beside a state that is older, lost, or another's, and a state beside an archive that is gone, moved or
+// another's: the real program, killed as it comes. Nothing is lost, the archive proves itself, and what is wrong is told
+// before anything is written.
+
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { signingKeyText } from '../../src/archive/note.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { readArchive } from '../archive/a-writer.ts';
+import { endChild, spawnChild } from '../support/children.ts';
+import { runSluice, startSluice } from '../support/cli.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+
+const firstEvents = 200;
+const mainFile = new URL('../../src/boot/sluice.js', import.meta.url).pathname;
+
+async function aJourney() {
+  const dir = tempDir();
+  const sandbox = await startSandbox({ events: firstEvents, logs: 0, rate: 0, firewallEveryS: 0 });
+  afterThisTest(() => sandbox.close());
+  const { clientId, clientSecret } = sandbox.credentials;
+  const at = (name: string) => join(dir, name);
+  const configure = ({ archive = 'archive', state = 'state', origin = 'archive.test' } = {}) => {
+    const config = at(`${archive}-${state}-${origin}.yaml`.replaceAll('/', '-'));
+    writeFileSync(at(origin), signingKeyText(origin, Buffer.alloc(32, 1)));
+    writeFileSync(
+      config,
+      `state: { dir: ${at(state)} }
+upstreams:
+  edge:
+    api: unified
+    base_url: ${sandbox.unifiedBaseUrl}
+    allow_http: true
+    auth: { client_id: ${clientId}, client_secret: "${clientSecret}", scope: events:read }
+sources:
+  audit: { type: audit_events, upstream: edge, every: 200ms, page_limit: 20 }
+sinks:
+  proof:
+    type: archive
+    location: ${at(archive)}
+    signing_key: "\${file:${at(origin)}}"
+    checkpoint_every: 100ms
+    retry: { min: 50ms, max: 1s }
+`,
+    );
+    return config;
+  };
+  /** Of upstream's records; throws where the archive does not prove itself. */
+  const archived = async (archive = 'archive') => new Set((await readArchive(at(archive))).uids);
+  const once = (config: string, env = {}) => runSluice(['run', '-c', config, '--once'], { env });
+  return {
+    ...{ at, configure, archived, once },
+    grow: (count: number) => sandbox.control.grow('/v1/audit/events', count),
+    /** Runs until the archive has so many events, and ends it by SIGKILL. */
+    async killedAt(count: number, config: string) {
+      const sluice = startSluice(['run', '-c', config]);
+      const has = async () => (await archived().catch(() => new Set())).size >= count;
+      const what = () => `${count} events archived; ${sluice.stderr.slice(-5).join('\n')}`;
+      await waitUntil(has, { what });
+      await sluice.kill('SIGKILL');
+    },
+    /** Runs into what it refuses. */
+    async refusal(config: string) {
+      const { exitCode, stderr } = await runSluice([
+        'run',
+        '-c',
+        config,
+        '--once',
+        '--timeout',
+        '5s',
+      ]);
+      expect(exitCode).toBe(1);
+      return stderr;
+    },
+    putBack(copy: string, state = 'state') {
+      rmSync(at(state), { recursive: true });
+      renameSync(at(copy), at(state));
+    },
+    copy: (to: string, from = 'state') => cpSync(at(from), at(to), { recursive: true }),
+  };
+}
+
+test('a state that is older, by a copy or a lost log of its database, or lost: it goes on behind', {
+  timeout: 180_000,
+}, async () => {
+  const { at, configure, archived, once, grow, killedAt, putBack, copy } = await aJourney();
+  const config = configure();
+  await killedAt(firstEvents, config);
+  copy('older');
+  grow(100);
+  await killedAt(firstEvents + 100, config);
+  grow(50);
+  putBack('older');
+  const restored = await once(config);
+  const afterRestore = await archived();
+  grow(50);
+  await killedAt(firstEvents + 200, config);
+  rmSync(at('state/sluice.db-wal'), { force: true });
+  const cut = await once(config);
+  rmSync(at('state'), { recursive: true });
+  const lost = await once(config);
+
+  for (const { exitCode, stderr } of [restored, cut, lost]) {
+    expect([exitCode, stderr.includes('state_older')]).toEqual([0, true]);
+  }
+  expect(afterRestore.size).toBe(firstEvents + 150);
+  // What sluice tells of itself, that the state is older, is held as well.
+  expect((await archived()).size).toBeGreaterThanOrEqual(firstEvents + 200);
+});
+
+test('a clock that goes back over midnight, beside a copy of the state from before', {
+  timeout: 180_000,
+}, async () => {
+  const { at, configure, archived, once, grow, killedAt, putBack, copy } = await aJourney();
+  const config = configure();
+  const clock = at('clock.mjs');
+  writeFileSync(
+    clock,
+    `const now = Date.now.bind(Date);
+globalThis.Date = class extends Date {
+  constructor(...given) { if (given.length === 0) super(Date.now()); else super(...given); }
+  static now() { return now() - 26 * 60 * 60 * 1000; }
+};`,
+  );
+  const env = { NODE_OPTIONS: `--import=${clock}` };
+  await killedAt(firstEvents, config);
+  grow(50);
+  const back = await once(config, env);
+  copy('older');
+  grow(50);
+  const right = await once(config);
+  putBack('older');
+  grow(50);
+  const again = await once(config, env);
+
+  expect([back, right, again].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  expect(again.stderr).toContain('state_older');
+  expect((await archived()).size).toBe(firstEvents + 150);
+  expect(readdirSync(at('archive/checkpoints/2026/11')).length).toBeGreaterThan(0);
+});
+
+test('an archive that is gone, cut, or another’s is refused unchanged, and goes on where it is back', {
+  timeout: 180_000,
+}, async () => {
+  const { at, configure, archived, once, grow, killedAt, refusal, copy } = await aJourney();
+  const config = configure();
+  await killedAt(firstEvents, config);
+  copy('cut', 'archive');
+  grow(50);
+  await once(config);
+  grow(50);
+
+  renameSync(at('archive'), at('away'));
+  mkdirSync(at('archive'));
+  const gone = await refusal(config);
+  expect(readdirSync(at('archive'))).toEqual([]);
+  rmSync(at('archive'), { recursive: true });
+  renameSync(at('cut'), at('archive'));
+  const cut = await refusal(config);
+  rmSync(at('archive'), { recursive: true });
+  await once(configure({ state: 'other' }));
+  const other = await refusal(config);
+  const foreign = await refusal(configure({ state: 'third', origin: 'other.test' }));
+  rmSync(at('archive'), { recursive: true });
+  renameSync(at('away'), at('archive'));
+  const moved = await once(configure({ archive: 'second' }));
+  const back = await once(config);
+
+  expect(gone).toContain('it is gone');
+  expect(cut).toContain('an older copy was put back');
+  expect(other).toContain('it is another archive than the one that this state has written there');
+  expect(foreign).toContain(
+    'it is the archive archive.test, and the signing key is one of other.test',
+  );
+  expect([moved.exitCode, back.exitCode]).toEqual([0, 0]);
+  const [first, second] = [await archived(), await archived('second')];
+  expect([first.size, second.size]).toEqual([firstEvents + 50, 50]);
+  expect(new Set([...first, ...second]).size).toBe(firstEvents + 100);
+});
+
+test('of two processes that go on from copies of one state, the archive has one, and whole', {
+  timeout: 180_000,
+}, async () => {
+  const { configure, archived, grow, copy } = await aJourney();
+  const first = startSluice(['run', '-c', configure()]);
+  const has = (count: number, what: string) =>
+    waitUntil(async () => (await archived().catch(() => new Set())).size >= count, { what });
+  await has(firstEvents, 'the first');
+  copy('twin');
+  const second = startSluice(['run', '-c', configure({ state: 'twin' })]);
+  grow(50);
+  await second.waitForLine('another process writes to it').catch(() => '');
+  await first.waitForLine('another process writes to it');
+  grow(50);
+  await has(firstEvents + 100, 'the second');
+  const told = (lines: readonly string[]) =>
+    lines.filter((line) => line.includes('refuses everything')).length;
+
+  await first.kill('SIGKILL');
+  await second.kill('SIGKILL');
+
+  expect([told(first.stderr) <= 1, told(second.stderr)]).toEqual([true, 0]);
+  expect((await archived()).size).toBe(firstEvents + 100);
+});
+
+const canMount =
+  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+if (!canMount) console.log('skipped: an archive on a full disk: unshare cannot mount a tmpfs here');
+
+test.skipIf(!canMount)(
+  'a disk that is full, and one that is read-only: it is told, and nothing is lost',
+  {
+    timeout: 180_000,
+  },
+  async () => {
+    const { at, configure, archived, once, grow } = await aJourney();
+    const config = configure();
+    mkdirSync(at('archive'));
+    /** The program with its archive on a disk of its own, copied away as it is in the end. */
+    const onDisk = async (options: string, until: string) => {
+      const script = `mount -t tmpfs -o size=200k tmpfs ${at('archive')}
+cp -r ${at('kept')}/. ${at('archive')}/ 2>/dev/null
+mount -o remount,${options} ${at('archive')}
+"$0" ${mainFile} run -c ${config} --once --timeout 8s 2>&1
+cp -r ${at('archive')}/. ${at('kept')}/`;
+      mkdirSync(at('kept'), { recursive: true });
+      const child = spawnChild('unshare', ['-rm', 'sh', '-c', script, process.execPath], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { PATH: process.env.PATH },
+      });
+      afterThisTest(() => endChild(child, 'SIGKILL'));
+      let said = '';
+      child.stdout?.on('data', (text: Buffer) => {
+        said += text.toString();
+      });
+      await new Promise((done) => child.once('close', done));
+      expect(said).toContain(until);
+    };
+    grow(1_500);
+    await onDisk('rw,size=200k', 'Free space on that disk');
+    await onDisk('ro,size=8m', 'EROFS');
+
+    rmSync(at('archive'), { recursive: true });
+    renameSync(at('kept'), at('archive'));
+    const { exitCode } = await once(config);
+
+    expect([exitCode, (await archived()).size]).toEqual([0, firstEvents + 1_500]);
+  },
+);
