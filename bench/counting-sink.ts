@@ -1,5 +1,6 @@
-// Usage: counting-sink.ts tcp|lines|http|bulk [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
-// octet-counted frames on a stream. `lines`: lines on a stream. `http`: requests, each answered with an empty success. `bulk`: requests of
+// Usage: counting-sink.ts tcp|lines|relp|http|bulk [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
+// octet-counted frames on a stream. `lines`: lines on a stream. `relp`: RELP, each
+// message of one line answered. `http`: requests, each answered with an empty success. `bulk`: requests of
 // Elasticsearch's `_bulk`, each event of which is answered as created. Prints
 // its port, then the count whenever its input asks with a line.
 
@@ -45,6 +46,26 @@ function countLines(socket: Socket): void {
   socket.on('error', () => undefined);
 }
 
+/** Answers all frames that have come; no message has an LF in it. */
+function answerRelp(socket: Socket): void {
+  let rest = '';
+  socket.on('data', (chunk: Buffer) => {
+    const lines = (rest + chunk.toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    let answers = '';
+    for (const line of lines) {
+      const [txnr, command] = line.split(' ', 2);
+      if (command === 'open') answers += `${txnr} rsp 22 200 OK\ncommands=syslog\n`;
+      else if (command === 'syslog') {
+        counted += 1;
+        answers += `${txnr} rsp 6 200 OK\n`;
+      }
+    }
+    if (answers !== '') socket.write(answers);
+  });
+  socket.on('error', () => undefined);
+}
+
 /** Says of each event of a bulk request that it was created. */
 function answerBulk(request: IncomingMessage, response: ServerResponse): void {
   const chunks: Buffer[] = [];
@@ -61,6 +82,10 @@ function answerBulk(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+const ways: Readonly<Record<string, (socket: Socket) => void>> = {
+  lines: countLines,
+  relp: answerRelp,
+};
 const server =
   process.argv[2] === 'bulk'
     ? createHttpServer(answerBulk)
@@ -72,7 +97,7 @@ const server =
             response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
           });
         })
-      : createServer(process.argv[2] === 'lines' ? countLines : countFrames);
+      : createServer(ways[process.argv[2] ?? ''] ?? countFrames);
 server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });

@@ -1,6 +1,7 @@
-// The syslog sink: complete syslog messages over UDP, TCP or TLS. It stands at the end of the
-// journey; formats/syslog.ts has made the messages, here they are framed and sent. Syslog has no
-// acknowledgement, so over TCP and TLS delivery is settled (see syslog/connection.ts): what a
+// The syslog sink: complete syslog messages over UDP, TCP, TLS or RELP. It stands at the end of the
+// journey; formats/syslog.ts has made the messages, here they are framed and sent. Over RELP the
+// receiver answers each message (syslog/relp.ts). Plain syslog has no acknowledgement, so over TCP
+// and TLS delivery is settled (see syslog/connection.ts): what a
 // receiver has read to the end of a connection that we ended, or, with one that never ends its
 // side, what was on a connection that stayed healthy for `resend_window`. Whatever is younger when
 // a connection breaks goes again with the same uid. Over UDP nothing can be known. What must stay
@@ -14,12 +15,13 @@ import type { EncodedLines } from '../../src/contracts/format.ts';
 import { count, duration, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Tools } from '../../src/contracts/tools.ts';
-import { type Address, parseAddress } from './syslog/address.ts';
+import { type Address, isAnswered, isSecure, parseAddress } from './syslog/address.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
 import type { SyslogReceiver } from './syslog/dial.ts';
 import { connectFailure } from './syslog/failures.ts';
 import { type Framer, type Frames, framerFor } from './syslog/framing.ts';
 import { Habit } from './syslog/habit.ts';
+import type { RelpWindow } from './syslog/relp-session.ts';
 import type { Waiter } from './syslog/unsettled.ts';
 
 const facilities = [
@@ -39,6 +41,8 @@ function headerName(lengthMax: number) {
 
 const windowMsDefault = 2_000;
 const framingDefault = 'octet_counting';
+/** What librelp has. */
+const relpWindowDefault = 128;
 
 const framingAdvice = {
   octet_counting:
@@ -48,6 +52,10 @@ const framingAdvice = {
 } as const;
 const confirmAdvice =
   'what was sent counts as delivered when the far side closes the connection after sluice has. A load balancer or proxy in between that answers by itself proves nothing of the receiver: send to the receiver itself where events matter';
+/** What a message may have at rsyslog unless it is told otherwise. */
+const relpMessageUsual = 8_096;
+const relpAdvice =
+  'max_message is more than rsyslog’s imrelp takes unless its maxDataSize is raised: it cuts a longer message and answers that it has it';
 
 const fields = {
   address: z
@@ -58,7 +66,9 @@ const fields = {
       context.addIssue({ code: 'custom', message: address });
       return z.NEVER;
     })
-    .describe('the receiver: udp://host:port, tcp://host:port or tls://host:port'),
+    .describe(
+      'the receiver: udp://, tcp://, tls://, relp:// or relps:// (RELP over TLS), then host:port',
+    ),
   protocol: z
     .enum(['rfc5424', 'rfc3164'])
     .default('rfc5424')
@@ -93,16 +103,19 @@ const fields = {
     .describe(
       'what makes a message delivered over TCP and TLS. close: the receiver ends its side of the connection after sluice has ended its own. window: the connection stayed healthy for resend_window. auto (unless set): close, and window only with a receiver that never ends its side',
     ),
+  window: count(1, 1000)
+    .optional()
+    .describe('over RELP, messages that may be unanswered at a time; 128 unless set'),
   connect_timeout: duration()
     .prefault('10s')
-    .describe('bound on connecting over TCP and TLS, handshake included'),
+    .describe('bound on connecting, handshake included, and over RELP on opening a session'),
   stall_timeout: duration()
     .prefault('30s')
     .describe(
       'a connection on which nothing moves for so long, though something should, is made anew',
     ),
   tls: tls().describe(
-    'for tls:// addresses; TLS 1.2 or newer, the receiver’s certificate is always verified',
+    'for tls:// and relps:// addresses; TLS 1.2 or newer, the receiver’s certificate is always verified',
   ),
 };
 
@@ -111,14 +124,14 @@ type SyslogSettings = z.output<z.ZodObject<typeof fields>>;
 /** `type: syslog`. */
 export const syslogSink = defineSink({
   type: 'syslog',
-  summary: 'Sends events to a SIEM or log server as syslog, over UDP, TCP or TLS.',
+  summary: 'Sends events to a SIEM or log server as syslog, over UDP, TCP, TLS or RELP.',
   fields,
   carries: ['lines', 'json'],
   usualFormat: 'syslog',
   sample: {
     to: { what: 'the receiver', usual: 'tls://siem.example:6514' },
     lines: (to) => [
-      `address: ${JSON.stringify(to)} # tls://, tcp:// or udp://; over udp:// nobody can know what arrived`,
+      `address: ${JSON.stringify(to)} # relps:// and relp:// (RELP) where the receiver has them, tls://, tcp:// or udp://; over udp:// nobody can know what arrived`,
       'format: cef # or syslog, or json',
       '# format: { type: cef, vendor: Acme, product: Edge }',
       '# tls: { ca_file: /etc/ssl/siem-ca.pem }',
@@ -126,25 +139,35 @@ export const syslogSink = defineSink({
   },
   // A batch stays unresolved for the resend window, so what can be sent in that time must fit. It
   // is in memory only until it is written: `ready` keeps those from piling up in front of a
-  // receiver that takes nothing.
-  inFlightMax: 4096,
+  // receiver that takes nothing. Over RELP each message has its answer soon.
+  inFlightMax: ({ address }) => (isAnswered(address) ? 1 : 4096),
   batch: { events: 1000, bytes: 512 * 1024, waitMs: 20 },
   format: wrapFormat,
   flaw,
-  assurance: (settings) => (settings.address.transport === 'udp' ? 'none' : 'settled'),
-  advice: ({ address, framing, confirm }) =>
-    address.transport === 'udp'
-      ? []
-      : [
-          framingAdvice[framing ?? framingDefault],
-          ...(confirm === 'window' ? [] : [confirmAdvice]),
-        ],
+  assurance: ({ address }) =>
+    address.transport === 'udp' ? 'none' : isAnswered(address) ? 'answered' : 'settled',
+  advice({ address, framing, confirm, max_message }) {
+    if (address.transport === 'udp') return [];
+    if (isAnswered(address)) return max_message > relpMessageUsual ? [relpAdvice] : [];
+    return [
+      framingAdvice[framing ?? framingDefault],
+      ...(confirm === 'window' ? [] : [confirmAdvice]),
+    ];
+  },
   async open(settings, { tools }) {
-    return settings.address.transport === 'udp'
-      ? openDatagrams(settings.address)
-      : await openStream(settings, tools);
+    const { address } = settings;
+    if (address.transport === 'udp') return openDatagrams(address);
+    if (!isAnswered(address)) return await openStream(settings, tools);
+    const { RelpSender } = await import('./syslog/relp.ts');
+    return new RelpSender(receiver(settings), relpWindow(settings), tools.clock);
   },
   async probe(settings, tools, signal) {
+    if (isAnswered(settings.address)) {
+      const { RelpSession } = await import('./syslog/relp-session.ts');
+      const world = { clock: tools.clock, signal };
+      const session = await RelpSession.open(receiver(settings), relpWindow(settings), world);
+      return await session.close();
+    }
     if (settings.address.transport !== 'udp') {
       const { tryOut } = await import('./syslog/dial.ts');
       await tryOut(receiver(settings), tools.clock, signal);
@@ -173,20 +196,31 @@ function wrapFormat(settings: SyslogSettings, chosen: FormatChoice): FormatChoic
 
 function flaw(settings: SyslogSettings): string | null {
   const { address, tls: secure, max_message } = settings;
-  if (secure && address.transport !== 'tls') {
-    return `tls is set, but ${address.text} is not encrypted: write tls:// or leave tls out`;
+  if (secure && !isSecure(address)) {
+    const scheme = isAnswered(address) ? 'relps' : 'tls';
+    return `tls is set, but ${address.text} is not encrypted: write ${scheme}:// or leave tls out`;
   }
   if ((secure?.cert_file === undefined) !== (secure?.key_file === undefined)) {
     return 'tls.cert_file and tls.key_file belong together: set both or neither';
   }
-  if (address.transport !== 'udp') return null;
+  if (settings.window !== undefined && !isAnswered(address)) {
+    return 'window is of RELP: leave it out, or use relp:// or relps://';
+  }
+  const isPlain = address.transport === 'tcp' || address.transport === 'tls';
   const idle = (['framing', 'resend_window', 'confirm'] as const).find(
-    (key) => settings[key] !== undefined,
+    (key) => settings[key] !== undefined && !isPlain,
   );
-  if (idle) return `${idle} has no meaning over UDP: leave it out, or use tcp:// or tls://`;
-  return max_message > datagramBytesMax
+  if (idle) {
+    const name = address.transport === 'udp' ? 'UDP' : 'RELP';
+    return `${idle} has no meaning over ${name}: leave it out, or use tcp:// or tls://`;
+  }
+  return address.transport === 'udp' && max_message > datagramBytesMax
     ? `max_message is ${max_message}, and a datagram holds ${datagramBytesMax} bytes: lower it, or use tcp:// or tls://`
     : null;
+}
+
+function relpWindow({ window, stall_timeout }: SyslogSettings): RelpWindow {
+  return { messages: window ?? relpWindowDefault, stallMs: stall_timeout };
 }
 
 function receiver(settings: SyslogSettings): SyslogReceiver {

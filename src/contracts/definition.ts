@@ -87,7 +87,7 @@ export interface SinkSpec<F extends Fields> {
   /** True where `send` wants whole documents and not lines (OTLP). */
   readonly documents?: boolean;
   /** Unresolved sends at a time. More than one only where an answer takes its time (settling). */
-  readonly inFlightMax: number;
+  readonly inFlightMax: number | ((settings: Settings<F>) => number);
   /** How an event stands in this sink's own documents, where no format knows (`_bulk`). */
   document?(settings: Settings<F>, format: Format): DocumentForm;
   /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
@@ -138,6 +138,7 @@ export type SinkDefinition = Omit<
   | 'answersEveryMs'
   | 'document'
   | 'companion'
+  | 'inFlightMax'
   | 'format'
   | 'flaw'
   | 'own'
@@ -148,6 +149,7 @@ export type SinkDefinition = Omit<
   | 'probe'
   | 'setup'
 > & {
+  readonly inFlightMax: number | ((settings: SinkSettings) => number);
   answersEveryMs?(settings: SinkSettings): number;
   document?(settings: SinkSettings, format: Format): DocumentForm;
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;

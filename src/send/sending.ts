@@ -175,6 +175,7 @@ export class Sending {
   async #open(planned: PlannedSink): Promise<OpenSink> {
     const { spool, tools, random } = this.#means;
     const { name, definition, format, settings } = planned;
+    const { inFlightMax } = definition;
     const { position, mark } = await spool.progress(name);
     const log = tools.log.with({ sink: name });
     const sink = await definition.open(settings, {
@@ -203,7 +204,7 @@ export class Sending {
       clock: tools.clock,
       log,
       position,
-      inFlightMax: definition.inFlightMax,
+      inFlightMax: typeof inFlightMax === 'number' ? inFlightMax : inFlightMax(settings),
       waitMs: planned.waitMs,
       backOff: backOff({ ...planned.retry, random }),
       fingerprint: () => fingerprintOf(settings),

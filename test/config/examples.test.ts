@@ -53,6 +53,7 @@ test('config/ holds an example of each use', () => {
       's3.yaml',
       'splunk.yaml',
       'quickstart.yaml',
+      'relp.yaml',
     ]),
   );
 });

@@ -10,9 +10,12 @@ export interface RsyslogConfigOptions {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number;
+  readonly relpPort: number;
+  readonly relpsPort: number;
   readonly certificates: Certificates;
   readonly clientCertificates: boolean;
   readonly maxMessage: string;
+  readonly oversizeMode: 'truncate' | 'abort';
 }
 
 // Name in the JSON line, and rsyslog's name for the property.
@@ -47,6 +50,7 @@ global(workDirectory="${dir}" maxMessageSize="${maxMessage}" net.enableDNS="off"
   defaultNetstreamDriverKeyFile="${certificates.server.keyFile}")
 module(load="imudp")
 module(load="imtcp" maxSessions="500")
+module(load="imrelp" tls.tlslib="openssl")
 module(load="mmpstrucdata")
 module(load="mmnormalize")
 
@@ -61,6 +65,9 @@ ${decodeCef(quoted('cef.rulebase'))}
   action(type="omfile" file=${quoted('records.ndjson')} template="json_line"
     asyncWriting="off" flushOnTXEnd="on")
 }
+
+# imrelp answers once a message is in the queue of its ruleset: without one, once it is written.
+ruleset(name="answered" queue.type="Direct") { call record }
 
 ${inputs(options)}
 
@@ -92,10 +99,18 @@ const cefHeader = String.raw`^CEF:(([^|\\]|\\\\.)*\\|){7}`;
 
 function inputs(options: RsyslogConfigOptions): string {
   const authMode = options.clientCertificates ? 'x509/certvalid' : 'anon';
-  const common = 'address="127.0.0.1" ruleset="record"';
+  const local = 'address="127.0.0.1"';
+  const common = `${local} ruleset="record"`;
+  const { caFile, server } = options.certificates;
+  const relp = `maxDataSize="${options.maxMessage}" oversizeMode="${options.oversizeMode}"`;
   return `input(type="imudp" ${common} port="${options.udpPort}" name="udp")
 input(type="imtcp" ${common} port="${options.tcpPort}" name="tcp"
   streamDriver.name="ptcp" streamDriver.mode="0")
 input(type="imtcp" ${common} port="${options.tlsPort}" name="tls"
-  streamDriver.name="ossl" streamDriver.mode="1" streamDriver.authMode="${authMode}")`;
+  streamDriver.name="ossl" streamDriver.mode="1" streamDriver.authMode="${authMode}")
+input(type="imrelp" ${local} ruleset="answered" ${relp} port="${options.relpPort}" name="relp")
+input(type="imrelp" ${local} ruleset="answered" ${relp} port="${options.relpsPort}" name="relps" tls="on"
+  tls.caCert="${caFile}" tls.myCert="${server.certFile}" tls.myPrivKey="${server.keyFile}"${
+    options.clientCertificates ? ' tls.authMode="certvalid"' : ''
+  })`;
 }

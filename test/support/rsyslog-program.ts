@@ -1,5 +1,5 @@
 // Finds rsyslogd, the syslog server that most sites run, for use as a receiver in tests. If the system
-// has it with TLS and CEF decoding, that one is used. If not, Debian's packages are downloaded and
+// has it with TLS, RELP and CEF decoding, that one is used. If not, Debian's packages are downloaded and
 // unpacked into the cache, not installed: no service starts, nothing outside the cache changes,
 // and neither root nor a clash with another syslog package matters.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
@@ -17,6 +17,7 @@ export interface RsyslogProgram {
 }
 
 const neededModules = [
+  'imrelp.so',
   'imtcp.so',
   'imudp.so',
   'lmnsd_ossl.so',
@@ -24,14 +25,14 @@ const neededModules = [
   'mmpstrucdata.so',
 ];
 const hint =
-  'The syslog tests run a real rsyslogd: install it with TLS and CEF support ' +
-  '(Debian: apt-get install rsyslog rsyslog-openssl), or give this machine access to a Debian mirror.';
+  'The syslog tests run a real rsyslogd: install it with TLS, RELP and CEF support ' +
+  '(Debian: apt-get install rsyslog rsyslog-openssl rsyslog-relp), or give this machine access to a Debian mirror.';
 
 /** Looks on the system first, then in the cache, then at Debian; rejects with what to do. */
 export async function findRsyslog(): Promise<RsyslogProgram> {
   const installed = programUnder(['/']);
   if (installed !== undefined) return installed;
-  const unpacked = await cached('rsyslog', fetchPackages);
+  const unpacked = await cached('rsyslog-relp', fetchPackages);
   const fetched = programUnder([unpacked, '/']);
   if (fetched !== undefined) return fetched;
   throw new Error(`rsyslogd or one of ${neededModules.join(', ')} is missing. ${hint}`);
@@ -90,6 +91,7 @@ async function downloadPackages(archives: string): Promise<string> {
       ...wanted,
       'rsyslog',
       'rsyslog-openssl',
+      'rsyslog-relp',
     ]);
   const first = await download();
   if (first.exitCode === 0) return '';

@@ -17,6 +17,11 @@ export type DecodedCef =
   /** It begins like CEF and is not: the part that could not be parsed. */
   | { readonly decoded: false; readonly unparsed: string };
 
+const inputs = ['udp', 'tcp', 'tls', 'relp', 'relps'] as const;
+
+/** By which of its inputs it came. */
+export type RsyslogInput = (typeof inputs)[number];
+
 export interface SyslogRecord {
   readonly pri: number;
   readonly facility: number;
@@ -36,7 +41,7 @@ export interface SyslogRecord {
   readonly msg: string;
   /** The whole frame, without its framing. */
   readonly rawmsg: string;
-  readonly input: 'udp' | 'tcp' | 'tls';
+  readonly input: RsyslogInput;
   /** For messages that begin with `CEF:`, else null. */
   readonly cef: DecodedCef | null;
 }
@@ -46,9 +51,10 @@ type Line = Readonly<Record<string, unknown>>;
 /** Parses a line of rsyslogd's output; throws on anything that `rsyslog-config.ts` does not produce. */
 export function parseRsyslogRecord(text: string): SyslogRecord {
   const line = asObject(JSON.parse(text));
-  const input = asText(line.input);
-  if (input !== 'udp' && input !== 'tcp' && input !== 'tls') {
-    throw new Error(`rsyslog names an input that its configuration does not have: ${input}`);
+  const named = asText(line.input);
+  const input = inputs.find((one) => one === named);
+  if (input === undefined) {
+    throw new Error(`rsyslog names an input that its configuration does not have: ${named}`);
   }
   return {
     pri: Number(line.pri),

@@ -1,5 +1,5 @@
 // A real rsyslogd as the receiver in syslog and CEF tests: UDP, plain TCP (octet counting and LF, told
-// apart frame by frame) and TLS on loopback. What it understood of each message comes back parsed,
+// apart frame by frame), TLS, and RELP with and without TLS on loopback. What it understood of each message comes back parsed,
 // structured data through mmpstrucdata and CEF through liblognorm, both written by other people than
 // our formatter, so agreement means something. imtcp, never imptcp: the latter can write gigabytes
 // for one oversized frame; a file size limit stands behind that.
@@ -24,6 +24,8 @@ export interface RsyslogOptions {
   readonly clientCertificates?: boolean;
   /** rsyslog's maxMessageSize; what is longer becomes several records. Default `64k`; its own default is `8k`. */
   readonly maxMessage?: string;
+  /** What its RELP inputs do with what is longer: cut it, or end the session. Default `abort`; its own is `truncate`. */
+  readonly oversizeMode?: 'truncate' | 'abort';
   /** Where it is stopped from writing on, should it run wild. Default half a gibibyte, which a long run outgrows. */
   readonly fileBytesMax?: number;
 }
@@ -33,6 +35,8 @@ export interface Rsyslog {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number;
+  readonly relpPort: number;
+  readonly relpsPort: number;
   /** Changes with every start; undefined while it does not run. */
   readonly pid: number | undefined;
   /** The file it appends a line to for each message (`parseRsyslogRecord`), for a run whose records outgrow memory. */
@@ -60,14 +64,15 @@ export interface Rsyslog {
   log(): string;
 }
 
-/** Starts an rsyslogd; resolves when all three ports listen. */
+/** Starts an rsyslogd; resolves when all of its ports listen. */
 export async function startRsyslog(options: RsyslogOptions = {}): Promise<Rsyslog> {
   const program = await oncePerRun('rsyslog', findRsyslog);
   const certificates = options.tls ?? (await makeCa());
-  const [udpPort, tcpPort, tlsPort] = await freePorts(3);
-  if (!udpPort || !tcpPort || !tlsPort) throw new Error('starting rsyslog: too few free ports');
+  const [udpPort, tcpPort, tlsPort, relpPort, relpsPort] = await freePorts(5);
+  if (!udpPort || !tcpPort || !tlsPort || !relpPort || !relpsPort)
+    throw new Error('starting rsyslog: too few free ports');
   const dir = tempDir('rsyslog-');
-  const ports = { udpPort, tcpPort, tlsPort };
+  const ports = { udpPort, tcpPort, tlsPort, relpPort, relpsPort };
   writeFileSync(join(dir, 'cef.rulebase'), 'version=2\nrule=:%cef:cef%\n');
   const configure = (shown: Certificates) =>
     writeFileSync(
@@ -76,6 +81,7 @@ export async function startRsyslog(options: RsyslogOptions = {}): Promise<Rsyslo
         ...{ dir, ...ports, certificates: shown },
         clientCertificates: options.clientCertificates ?? false,
         maxMessage: options.maxMessage ?? '64k',
+        oversizeMode: options.oversizeMode ?? 'abort',
       }),
     );
   configure(certificates);
@@ -94,11 +100,7 @@ interface Setup {
   readonly fileBytesMax: number;
 }
 
-interface Ports {
-  readonly udpPort: number;
-  readonly tcpPort: number;
-  readonly tlsPort: number;
-}
+type Ports = Pick<Rsyslog, 'udpPort' | 'tcpPort' | 'tlsPort' | 'relpPort' | 'relpsPort'>;
 
 // POSIX, `ulimit`.
 const ulimitBlockBytes = 512;
@@ -107,6 +109,8 @@ class RsyslogProcess implements Rsyslog {
   readonly udpPort: number;
   readonly tcpPort: number;
   readonly tlsPort: number;
+  readonly relpPort: number;
+  readonly relpsPort: number;
   readonly file: string;
   readonly #setup: Setup;
   readonly #output: LinesFile<SyslogRecord>;
@@ -119,6 +123,8 @@ class RsyslogProcess implements Rsyslog {
     this.udpPort = ports.udpPort;
     this.tcpPort = ports.tcpPort;
     this.tlsPort = ports.tlsPort;
+    this.relpPort = ports.relpPort;
+    this.relpsPort = ports.relpsPort;
   }
 
   get pid(): number | undefined {
@@ -159,9 +165,8 @@ class RsyslogProcess implements Rsyslog {
     this.#child = child;
     const listening = () => {
       if (!isRunning(child)) throw new Error(`rsyslogd ended while starting: ${this.log()}`);
-      return (
-        listens('udp', this.udpPort) && listens('tcp', this.tcpPort) && listens('tcp', this.tlsPort)
-      );
+      const streams = [this.tcpPort, this.tlsPort, this.relpPort, this.relpsPort];
+      return listens('udp', this.udpPort) && streams.every((port) => listens('tcp', port));
     };
     await waitUntil(listening, { what: () => `rsyslogd to listen; its log: ${this.log()}` });
   }

@@ -1,12 +1,14 @@
-// Where a syslog sink sends: `udp://host:port`, `tcp://host:port` or `tls://host:port`. Read once
-// from the config, so that what follows works with parts and not with text. No port is assumed: 514
-// and 6514 are conventions that many sites do not follow, and a wrong guess would be found out only
-// when events are due.
+// Where a syslog sink sends: `udp://`, `tcp://`, `tls://`, `relp://` or `relps://` and `host:port`. Read
+// once from the config, so that what follows works with parts and not with text. No port is assumed:
+// 514, 6514 and 2514 are conventions that many sites do not follow, and a wrong guess would be found
+// out only when events are due.
 
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 
-/** How messages travel. */
-type Transport = 'udp' | 'tcp' | 'tls';
+/** How messages travel, and the port that is usual for it. */
+const usualPorts = { udp: 514, tcp: 514, tls: 6514, relp: 2514, relps: 2514 } as const;
+
+type Transport = keyof typeof usualPorts;
 
 /** A receiver. `text` is the address as configured, for messages. */
 export interface Address {
@@ -16,18 +18,32 @@ export interface Address {
   readonly text: string;
 }
 
+/** Whether TLS lies under it. */
+export function isSecure({ transport }: Address): boolean {
+  return transport === 'tls' || transport === 'relps';
+}
+
+/** Whether the receiver answers each message (RELP). */
+export function isAnswered({ transport }: Address): boolean {
+  return transport === 'relp' || transport === 'relps';
+}
+
 /** The address, or what is wrong with it as a sentence for the author of the config. */
 export function parseAddress(text: string): Address | string {
   const match = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/i.exec(text);
-  if (!match) return 'expected udp://host:port, tcp://host:port or tls://host:port';
-  const transport = transportOf(match[1] ?? '');
-  if (transport === null) return `expected udp://, tcp:// or tls://, not ${match[1]}://`;
+  if (!match) {
+    return 'expected udp://host:port, tcp://host:port, tls://host:port, relp://host:port or relps://host:port';
+  }
+  const scheme = match[1] ?? '';
+  if (!isTransport(scheme)) {
+    return `expected udp://, tcp://, tls://, relp:// or relps://, not ${scheme}://`;
+  }
   const target = parseHostPort(match[2] ?? '');
-  if (target) return { transport, ...target, text };
-  const usual = transport === 'tls' ? 6514 : 514;
-  return `expected a host and a port from 1 to 65535, such as ${transport}://siem.example:${usual} or ${transport}://[2001:db8::1]:${usual}`;
+  if (target) return { transport: scheme, ...target, text };
+  const usual = usualPorts[scheme];
+  return `expected a host and a port from 1 to 65535, such as ${scheme}://siem.example:${usual} or ${scheme}://[2001:db8::1]:${usual}`;
 }
 
-function transportOf(scheme: string): Transport | null {
-  return scheme === 'udp' || scheme === 'tcp' || scheme === 'tls' ? scheme : null;
+function isTransport(scheme: string): scheme is Transport {
+  return Object.hasOwn(usualPorts, scheme);
 }

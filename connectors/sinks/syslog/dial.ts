@@ -1,4 +1,4 @@
-// Opens one connection to a syslog receiver, TCP or TLS, bounded in time. For TLS the handshake is
+// Opens one connection to a syslog receiver, plain or over TLS, bounded in time. For TLS the handshake is
 // done and the receiver's certificate verified before anything else happens; certificates are read
 // from their files at each attempt, so that a rotated one is taken up without a restart. Every
 // failure comes out as an ExportError with its next step.
@@ -13,7 +13,7 @@ import {
   createSecureContext,
 } from 'node:tls';
 import type { Clock, TlsSettings } from '../../../src/contracts/tools.ts';
-import type { Address } from './address.ts';
+import { type Address, isSecure } from './address.ts';
 import { connectFailure, tlsFileFailure, turnedAway } from './failures.ts';
 
 /** Whom to connect to, and how. */
@@ -30,7 +30,7 @@ const keepAliveIdleMs = 30_000;
 /** An open connection. Rejects with an ExportError, or with the signal's reason when aborted. */
 export async function dial(to: SyslogReceiver, clock: Clock, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
-  const secure = to.address.transport === 'tls' ? await tlsOptions(to) : null;
+  const secure = isSecure(to.address) ? await tlsOptions(to) : null;
   signal.throwIfAborted();
   const options = {
     host: to.address.host,
@@ -77,7 +77,7 @@ export async function tryOut(to: SyslogReceiver, clock: Clock, signal: AbortSign
   const over = new AbortController();
   const both = AbortSignal.any([over.signal, signal]);
   try {
-    if (to.address.transport !== 'tls') return;
+    if (!isSecure(to.address)) return;
     socket.resume();
     const verdict = await Promise.race([
       once(socket, 'session', { signal: both }).then(() => 'kept'),

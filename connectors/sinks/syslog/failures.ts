@@ -4,7 +4,7 @@
 // stays held and is sent again.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Address } from './address.ts';
+import { type Address, isSecure } from './address.ts';
 
 const heldNext = 'Nothing was lost: what is not known to be delivered is sent again.';
 
@@ -13,7 +13,7 @@ export function connectFailure(address: Address, error: unknown): ExportError {
   if (error instanceof ExportError) return error;
   const code = codeOf(error);
   const doing = `connecting to ${address.text}`;
-  if (address.transport === 'tls' && isTlsCode(code)) {
+  if (isSecure(address) && isTlsCode(code)) {
     const { what, next } = tlsFailure(code);
     return new ExportError('sink_refused', `${doing}: ${what} (${code})`, {
       next: `${next} The files are read again at each attempt; events stay held until then.`,
@@ -31,7 +31,7 @@ export function connectFailure(address: Address, error: unknown): ExportError {
 /** An open connection ended with an error. TLS 1.3 refuses client certificates only here. */
 export function brokenConnection(address: Address, error: unknown): ExportError {
   const code = codeOf(error);
-  if (address.transport === 'tls' && isTlsCode(code)) return connectFailure(address, error);
+  if (isSecure(address) && isTlsCode(code)) return connectFailure(address, error);
   return broken(address, systemReasons[code] ?? code, { cause: error });
 }
 
@@ -41,10 +41,9 @@ export function broken(
   what: string,
   { cause, hint = '' }: { readonly cause?: unknown; readonly hint?: string } = {},
 ): ExportError {
-  const tlsHint =
-    address.transport === 'tls'
-      ? 'A receiver that ends every connection at once may want a client certificate that it trusts.'
-      : '';
+  const tlsHint = isSecure(address)
+    ? 'A receiver that ends every connection at once may want a client certificate that it trusts.'
+    : '';
   return new ExportError('sink_unreachable', `sending to ${address.text}: ${what}`, {
     next: `Check that the receiver runs, and its log. ${heldNext} ${hint || tlsHint}`.trim(),
     details: { address: address.text },
@@ -133,7 +132,7 @@ const tlsFailures: readonly (readonly [RegExp, TlsFailure])[] = [
     /^(ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)|EPROTO$)/,
     {
       what: 'what listens there does not speak TLS',
-      next: 'Use the receiver’s TLS port, often 6514, or tcp:// if it has none.',
+      next: 'Use the receiver’s TLS port, often 6514, or tcp:// (relp:// for RELP) if it has none.',
     },
   ],
   [

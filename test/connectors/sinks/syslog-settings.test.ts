@@ -8,15 +8,22 @@ import { parseSettings } from '../../support/sink-opening.ts';
 const udp = { address: 'udp://siem.example:514' };
 const tcp = { address: 'tcp://siem.example:514' };
 const secure = { address: 'tls://siem.example:6514' };
+const relp = { address: 'relp://siem.example:2514' };
+const relps = { address: 'relps://siem.example:2514' };
 
 test.each([
-  ['siem.example:514', 'expected udp://host:port, tcp://host:port or tls://host:port'],
-  ['http://siem.example:80', 'expected udp://, tcp:// or tls://, not http://'],
+  [
+    'siem.example:514',
+    'expected udp://host:port, tcp://host:port, tls://host:port, relp://host:port or relps://',
+  ],
+  ['http://siem.example:80', 'expected udp://, tcp://, tls://, relp:// or relps://, not http://'],
   ['tls://siem.example', 'such as tls://siem.example:6514'],
   ['tcp://siem.example:0', 'a port from 1 to 65535'],
   ['tcp://siem.example:65536', 'a port from 1 to 65535'],
   ['udp://2001:db8::1:514', 'udp://[2001:db8::1]:514'],
   ['tcp://siem.example:514/path', 'a host and a port'],
+  ['relps://siem.example', 'such as relps://siem.example:2514'],
+  ['toString://siem.example:1', 'not toString://'],
 ])('syslogSink refuses the address %s and says what it expects', (address, message) => {
   const parsed = z.object(syslogSink.fields).safeParse({ address });
 
@@ -46,6 +53,13 @@ test.each([
   [{ ...udp, framing: 'newline' }, 'framing has no meaning over UDP'],
   [{ ...udp, resend_window: '2s' }, 'resend_window has no meaning over UDP'],
   [{ ...udp, confirm: 'close' }, 'confirm has no meaning over UDP'],
+  [{ ...relp, tls: { ca_file: 'ca.pem' } }, 'write relps://'],
+  [{ ...relp, framing: 'newline' }, 'framing has no meaning over RELP'],
+  [{ ...relps, confirm: 'close' }, 'confirm has no meaning over RELP'],
+  [{ ...relps, resend_window: '2s' }, 'resend_window has no meaning over RELP'],
+  [{ ...tcp, window: 128 }, 'window is of RELP'],
+  [{ ...udp, window: 128 }, 'window is of RELP'],
+  [{ ...relps, window: 1000, tls: { ca_file: 'ca.pem' } }, null],
   [{ ...udp, max_message: 65_508 }, 'a datagram holds 65507 bytes'],
   [tcp, null],
   [{ ...tcp, max_message: 1_000_000 }, null],
@@ -66,12 +80,12 @@ test.each([{ app_name: 'two words' }, { hostname: 'host\n<0>1 forged' }, { max_m
   },
 );
 
-test('syslogSink promises settled delivery over TCP and TLS, and nothing over UDP', () => {
-  const assurances = [udp, tcp, secure].map((config) =>
+test('syslogSink promises an answer over RELP, settled delivery over TCP and TLS, and nothing over UDP', () => {
+  const assurances = [udp, tcp, secure, relp, relps].map((config) =>
     syslogSink.assurance(parseSettings(syslogSink, config)),
   );
 
-  expect(assurances).toEqual(['none', 'settled', 'settled']);
+  expect(assurances).toEqual(['none', 'settled', 'settled', 'answered', 'answered']);
 });
 
 test('syslogSink advises about framing and what confirms over TCP and TLS, and about neither over UDP', () => {
@@ -82,6 +96,8 @@ test('syslogSink advises about framing and what confirms over TCP and TLS, and a
   expect(adviceOf({ ...secure, framing: 'newline' })).toMatch(/framing is newline:/);
   expect(adviceOf({ ...tcp, confirm: 'window' })).not.toContain('load balancer');
   expect(adviceOf(udp)).toBe('');
+  expect(adviceOf(relp)).toBe('');
+  expect(adviceOf({ ...relp, max_message: 64_000 })).toContain('maxDataSize');
 });
 
 test('syslogSink.format puts the chosen format into a syslog message of its own settings', () => {
