@@ -10,6 +10,7 @@ import { httpSink } from './sinks/http.ts';
 import { kafkaSink } from './sinks/kafka.ts';
 import { otlpSink } from './sinks/otlp.ts';
 import { s3Sink } from './sinks/s3.ts';
+import { sentinelSink } from './sinks/sentinel.ts';
 import { splunkHecSink } from './sinks/splunk-hec.ts';
 import { stdoutSink } from './sinks/stdout.ts';
 import { syslogSink } from './sinks/syslog.ts';
@@ -21,6 +22,7 @@ export const sinks: readonly SinkDefinition[] = [
   otlpSink,
   elasticsearchSink,
   splunkHecSink,
+  sentinelSink,
   httpSink,
   archiveSink,
   fileSink,

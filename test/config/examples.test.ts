@@ -24,9 +24,10 @@ const env = {
   SANDBOX_CLIENT_SECRET: 'sandbox-secret',
   SANDBOX_ARCHIVE_KEY: 'none',
   ...Object.fromEntries(
-    ['EDGE_ID', 'EDGE_SECRET', 'EDGE_API_KEY', 'OPS_ID', 'OPS_SECRET', 'HOOK_SECRET'].map(
-      (name) => [name, name],
-    ),
+    [
+      ...['EDGE_ID', 'EDGE_SECRET', 'EDGE_API_KEY', 'OPS_ID', 'OPS_SECRET', 'HOOK_SECRET'],
+      ...['AZURE_TENANT_ID', 'AZURE_CLIENT_ID', 'AZURE_CLIENT_SECRET'],
+    ].map((name) => [name, name]),
   ),
   ...{ KAFKA_USER: 'sluice', KAFKA_PASSWORD: 'p', INGEST_TOKEN: 't' },
 };
@@ -54,6 +55,7 @@ test('config/ holds an example of each use', () => {
       'splunk.yaml',
       'quickstart.yaml',
       'relp.yaml',
+      'sentinel.yaml',
     ]),
   );
 });

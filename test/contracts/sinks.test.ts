@@ -21,6 +21,7 @@ import { fileKind, stdoutKind } from './receivers/local.ts';
 import { type Mood, type Receiver, type ReceiverKind, refusedText } from './receivers/receiver.ts';
 import { relpKind } from './receivers/relp.ts';
 import { s3Kind } from './receivers/s3.ts';
+import { sentinelKind } from './receivers/sentinel.ts';
 import { splunkKind } from './receivers/splunk.ts';
 import { syslogKind } from './receivers/syslog.ts';
 
@@ -36,6 +37,7 @@ const kinds: readonly ReceiverKind[] = [
   httpKind('lines'),
   httpKind('array'),
   elasticsearchKind,
+  sentinelKind,
   archiveKind,
   fileKind,
   s3Kind('json'),

@@ -35,7 +35,7 @@ const told = pages()
     blocksOf(page)
       .filter(isConfig)
       .flatMap(({ text }) => Object.values<SinkBlock>(parse(text).sinks ?? {}))
-      .filter(({ type, address }) => type === 'syslog' && !address.startsWith('udp:'))
+      .filter(({ type, address }) => type === 'syslog' && /^(tcp|tls):/.test(address))
       .map((sink) => ({ recipe: /\/(.*)\.md$/.exec(page.path)?.[1] ?? '', sink })),
   );
 

@@ -1,0 +1,138 @@
+// The token that Azure Monitor wants: asked for with a client secret at Microsoft Entra (OAuth 2.0
+// client credentials), or at the metadata service of the machine for its managed identity. Kept
+// until shortly before it ends, for all requests of the sink. What must stay true: one that was
+// refused is never used again, and neither secret nor token stands in a message.
+
+import { ExportError } from '../../../src/contracts/errors.ts';
+import { isObject } from '../../../src/contracts/json.ts';
+import { Secret } from '../../../src/contracts/settings.ts';
+import type { HttpResponse, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
+import { getOnce, postOnce } from '../../shared/http-post.ts';
+import { plainLine, receiverWords } from '../../shared/receiver-words.ts';
+
+/** Who asks, and where. */
+export interface Identity {
+  readonly authority: string;
+  readonly auth:
+    | { readonly tenant_id: string; readonly client_id: string; readonly client_secret: Secret }
+    | { readonly managed_identity: { readonly client_id?: string | undefined; url: string } };
+  readonly timeout: number;
+  readonly tls?: TlsSettings | undefined;
+  readonly proxy?: Secret | undefined;
+}
+
+/** Of a token's life: how much of it is left when it is renewed, and at most. */
+const renewShare = 0.1;
+const renewMsMax = 300_000;
+
+/** Azure Monitor in the cloud that the authority belongs to. */
+export function audienceOf(authority: string): string {
+  const { hostname } = new URL(authority);
+  const domain = ['us', 'cn'].find((one) => hostname.endsWith(`.${one}`)) ?? 'com';
+  return `https://monitor.azure.${domain}`;
+}
+
+/** The token of one sink. */
+export class AzureToken {
+  readonly #identity: Identity;
+  readonly #tools: Tools;
+  readonly #doing: string;
+  #kept: { readonly text: string; readonly renewAt: number } | null = null;
+
+  constructor(identity: Identity, tools: Tools, doing: string) {
+    this.#identity = identity;
+    this.#tools = tools;
+    this.#doing = `${doing}: asking for a token`;
+  }
+
+  /** The token as it is now. Throws an ExportError, or the signal's reason. */
+  async current(signal: AbortSignal): Promise<string> {
+    const { clock } = this.#tools;
+    if (this.#kept !== null && clock.monotonic() < this.#kept.renewAt) return this.#kept.text;
+    this.#kept = null;
+    const askedAt = clock.monotonic();
+    const response = await this.#ask(signal);
+    const { text, lifeMs } = tokenIn(response) ?? this.#noToken(response.status);
+    const renewAt = askedAt + lifeMs - Math.min(lifeMs * renewShare, renewMsMax);
+    this.#kept = { text, renewAt };
+    return text;
+  }
+
+  /** It was refused. */
+  forget(): void {
+    this.#kept = null;
+  }
+
+  async #ask(signal: AbortSignal): Promise<HttpResponse> {
+    const { authority, auth, timeout, tls, proxy } = this.#identity;
+    const context = { doing: this.#doing, tools: this.#tools, signal };
+    if ('managed_identity' in auth) {
+      const { client_id, url } = auth.managed_identity;
+      const query = new URLSearchParams({
+        'api-version': '2018-02-01',
+        resource: audienceOf(authority),
+        ...(client_id !== undefined && { client_id }),
+      });
+      const headers = { metadata: new Secret(() => 'true') };
+      const service = { url: `${url}?${query}`, headers, timeout, compression: 'none' } as const;
+      const response = await getOnce(service, context);
+      if (response.status === 200) return response;
+      throw this.#refused(response.status, receiverWords(response));
+    }
+    const secret = auth.client_secret.reveal();
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: auth.client_id,
+      client_secret: secret,
+      scope: `${audienceOf(authority)}//.default`,
+    });
+    const url = `${authority.replace(/\/+$/, '')}/${encodeURIComponent(auth.tenant_id)}/oauth2/v2.0/token`;
+    const post = {
+      body: Buffer.from(form.toString()),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    };
+    let [status, words] = [0, ''];
+    const explain = (response: HttpResponse) => {
+      status = response.status;
+      words = plainLine(receiverWords(response).replaceAll(secret, '***'));
+      return words || 'no reason';
+    };
+    const entra = { url, timeout, tls, proxy, compression: 'none' } as const;
+    const answer = await postOnce(entra, post, { ...context, explain });
+    if (answer.outcome === 'accepted') return answer.response;
+    throw status === 400 || status === 401 ? this.#refused(status, words) : answer.cause;
+  }
+
+  #refused(status: number, words: string): ExportError {
+    const managed = 'managed_identity' in this.#identity.auth;
+    const next = managed
+      ? 'Give this machine a managed identity, or name the one it has by client_id.'
+      : 'Check tenant_id, client_id and client_secret, whether the secret has run out, and authority.';
+    const message = `${this.#doing}: answered ${status}${words && `: ${words}`}`;
+    return new ExportError('sink_refused', message, {
+      next: `${next} Nothing was lost; a corrected secret is taken up without a restart.`,
+      details: { status },
+    });
+  }
+
+  #noToken(status: number): never {
+    throw new ExportError('sink_refused', `${this.#doing}: answered ${status} without a token`, {
+      next: 'Check authority, and whether a proxy in between answers by itself. Nothing was lost.',
+      details: { status },
+    });
+  }
+}
+
+/** What an answer gives; `expires_in` is a number from Entra and a text from a machine. */
+function tokenIn({ body }: HttpResponse): { text: string; lifeMs: number } | null {
+  try {
+    const said: unknown = JSON.parse(Buffer.from(body).toString());
+    if (!isObject(said)) return null;
+    const { access_token: text, expires_in: life } = said;
+    const lifeMs = Number(life) * 1000;
+    const isToken = typeof text === 'string' && /^[\x21-\x7e]+$/.test(text);
+    return isToken && lifeMs > 0 ? { text, lifeMs } : null;
+  } catch {
+    return null;
+  }
+}
