@@ -31,10 +31,12 @@ export function lakeNameParts(name: string) {
 
 /** The events of a lake that have what is wanted, object by object, each in the order of time. */
 export async function* lakeEvents(store: ObjectStore, wanted: Wanted): AsyncGenerator<OcsfEvent> {
-  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = wanted;
+  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, values } = wanted;
+  const classes = values?.class_uid;
   for await (const { name, bytes } of store.list(lakePrefix)) {
     const parts = lakeNameParts(name);
     if (parts === null || parts.first >= to || parts.last < from) continue;
+    if (classes?.includes(parts.classUid) === false) continue;
     yield* await readParquet(objectOf(store, name, bytes), wanted);
   }
 }

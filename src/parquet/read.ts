@@ -15,7 +15,7 @@ import {
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import { restKey } from './rows.ts';
-import { type Column, type Group, tableOf } from './schema.ts';
+import { type Column, type ColumnType, type Group, tableOf } from './schema.ts';
 
 /** Bytes of an object, read as they are needed. */
 export type ObjectBytes = AsyncBuffer;
@@ -25,8 +25,8 @@ export interface Wanted {
   /** Epoch milliseconds: from, and up to but not including. */
   readonly from?: number;
   readonly to?: number;
-  /** Texts by their dotted path, of which one each must stand there. */
-  readonly texts?: Readonly<Record<string, readonly string[]>>;
+  /** Texts or numbers by their dotted path, of which one each must stand there. */
+  readonly values?: Readonly<Record<string, readonly (string | number)[]>>;
 }
 
 const compressors = { ZSTD: (bytes: Uint8Array) => zstdDecompressSync(bytes) };
@@ -102,9 +102,9 @@ function withoutNulls(metadata: FileMetaData, only?: string): FileMetaData {
   };
 }
 
-/** undefined: all may match; null: none can, since a text is wanted where there is none. */
+/** undefined: all may match; null: none can, since a value is wanted where there is none. */
 function filterOf(
-  { from, to, texts = {} }: Wanted,
+  { from, to, values: wanted = {} }: Wanted,
   whole: FileMetaData,
   used: FileMetaData,
 ): ParquetQueryFilter | undefined | null {
@@ -113,9 +113,12 @@ function filterOf(
   if (to !== undefined) all.push({ time: { $lt: BigInt(to) } });
   const paths = chunkPaths(used);
   const { event } = tableOf(classIn(whole));
-  for (const [path, values] of Object.entries(texts)) {
+  for (const [path, values] of Object.entries(wanted)) {
     // What has no column, or one of another type, may stand in `unmapped`.
-    if (!isTextAt(event, path.split('.')) || !chunkPaths(whole).has(path)) continue;
+    const type = typeAt(event, path.split('.'));
+    const isFit = (value: string | number) =>
+      type === (typeof value === 'string' ? 'text' : 'int') && isStored(value);
+    if (!values.every(isFit) || !chunkPaths(whole).has(path)) continue;
     if (!paths.has(path)) return null;
     all.push({ [path]: { $in: [...values] } });
   }
@@ -138,11 +141,16 @@ function classIn({ row_groups: [group] }: FileMetaData): number {
   return Number(chunk?.meta_data?.statistics?.min_value ?? 0);
 }
 
-function isTextAt(group: Group, [name = '', ...below]: readonly string[]): boolean {
+/** What a column can hold: what it cannot stands elsewhere. */
+function isStored(value: string | number): boolean {
+  return typeof value === 'string' ? value.isWellFormed() : (value | 0) === value;
+}
+
+function typeAt(group: Group, [name = '', ...below]: readonly string[]): ColumnType | null {
   const attribute = group.attributes.get(name);
-  if (attribute === undefined || attribute.list) return false;
-  if ('type' in attribute) return below.length === 0 && attribute.type === 'text';
-  return isTextAt(attribute, below);
+  if (attribute === undefined || attribute.list) return null;
+  if ('type' in attribute) return below.length === 0 ? attribute.type : null;
+  return typeAt(attribute, below);
 }
 
 function eventOf(row: Record<string, unknown>): OcsfEvent {

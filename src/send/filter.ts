@@ -80,11 +80,13 @@ export function filterParts(expression: string): FilterParts {
 }
 
 /**
- * Texts of which one has to stand at a path for the expression to be true, by dotted path; of what
- * else it asks for nothing is said. Throws as `compileFilter` does.
+ * Texts or numbers of which one has to stand at a path for the expression to be true, by dotted path;
+ * of what else it asks for nothing is said. Throws as `compileFilter` does.
  */
-export function textsNeeded(expression: string): Readonly<Record<string, readonly string[]>> {
-  const needed: Record<string, readonly string[]> = {};
+export function valuesNeeded(
+  expression: string,
+): Readonly<Record<string, readonly (string | number)[]>> {
+  const needed: Record<string, readonly (string | number)[]> = {};
   const scope = new Map([['event', []]]);
   const walk = (node: ASTNode) => {
     if (node.op === '&&') for (const inner of nodesIn(node.args)) walk(inner);
@@ -100,15 +102,21 @@ export function textsNeeded(expression: string): Readonly<Record<string, readonl
     for (const [one, other] of sides as [ASTNode, ASTNode][]) {
       const place = placeOf(one, scope, { paths: [], flags: [], comparisons: [] });
       const values = nodesIn(other.op === 'list' ? other.args : [other]).map((value) =>
-        value.op === 'value' ? value.args : null,
+        value.op === 'value' ? scalarOf(value.args) : null,
       );
       const isWhole = node.op === '==' || other.op === 'list';
       if (!isWhole || place === null || place.includes(null)) continue;
-      if (values.every((value) => typeof value === 'string')) needed[place.join('.')] = values;
+      if (values.every((value) => value !== null)) needed[place.join('.')] = values;
     }
   };
   walk(parsed(expression).ast);
   return needed;
+}
+
+/** CEL's whole numbers are bigints. */
+function scalarOf(value: unknown): string | number | null {
+  const given = typeof value === 'bigint' ? Number(value) : value;
+  return typeof given === 'string' || typeof given === 'number' ? given : null;
 }
 
 interface Parts extends FilterParts {

@@ -180,10 +180,10 @@ test('rows that match are found, and objects that have none are not read', async
   const uid = some?.metadata.uid ?? '';
   const from = some?.time ?? 0;
 
-  expect((await back(bytes, { texts: { 'metadata.uid': [uid] } })).length).toBe(1);
+  expect((await back(bytes, { values: { 'metadata.uid': [uid] } })).length).toBe(1);
   expect((await back(bytes, { from, to: from + 1 }))[0]).toEqual(plain(some as OcsfEvent));
-  expect(await back(bytes, { texts: { 'metadata.uid': [uidOf(1e9)] } })).toEqual([]);
-  expect(await back(bytes, { texts: { 'device.hostname': ['nobody'] } })).toEqual([]);
+  expect(await back(bytes, { values: { 'metadata.uid': [uidOf(1e9)] } })).toEqual([]);
+  expect(await back(bytes, { values: { 'device.hostname': ['nobody'] } })).toEqual([]);
   expect(await back(bytes, { to: 1 })).toEqual([]);
 });
 
@@ -251,11 +251,11 @@ test('bloom filters of every length of text hold each of their values', async ()
   const bytes = await parquetOf(events);
 
   for (const name of texts) {
-    expect((await back(bytes, { texts: { 'user.name': [name] } })).length).toBe(1);
+    expect((await back(bytes, { values: { 'user.name': [name] } })).length).toBe(1);
   }
   const missed = await Promise.all(
     Array.from({ length: 200 }, (_, at) =>
-      back(bytes, { texts: { 'user.name': [`nobody ${at}`] } }),
+      back(bytes, { values: { 'user.name': [`nobody ${at}`] } }),
     ),
   );
   expect(missed.flat()).toEqual([]);

@@ -15,7 +15,7 @@ import type { Event, OcsfEvent } from '../../contracts/event.ts';
 import { visibleLines } from '../../contracts/text.ts';
 import { lakeEvents } from '../../parquet/lake.ts';
 import { textFormat, usualChoice } from '../../run/tap-forms.ts';
-import { type Filter, textsNeeded } from '../../send/filter.ts';
+import { type Filter, valuesNeeded } from '../../send/filter.ts';
 import { DecodedPage } from '../../send/held-event.ts';
 import { normalisersOf } from '../../send/normalisers.ts';
 import { counted } from '../../terminal/table.ts';
@@ -54,8 +54,8 @@ Events on which the filter fails are not shown. They come object by object, and 
     const reader = await openArchive(location, means.env);
     const show = shower(format, means);
     try {
-      const texts = where === undefined ? {} : textsNeeded(where);
-      for await (const event of lakeEvents(reader.store, { ...asked, texts })) {
+      const values = where === undefined ? {} : valuesNeeded(where);
+      for await (const event of lakeEvents(reader.store, { ...asked, values })) {
         await show(eventOf(event), passes);
         if (means.unread.aborted) return 0;
       }
