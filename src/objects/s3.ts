@@ -76,11 +76,12 @@ export class Bucket implements ObjectStore {
     if (range?.length === 0) return await this.#nothingOf(name);
     return await this.#told(`reading ${name}`, async (options) => {
       try {
-        const { Body, ETag = '' } = await this.#client.send(
+        const { Body, ETag } = await this.#client.send(
           new this.#sdk.GetObjectCommand(place),
           options,
         );
-        return { body: (await Body?.transformToByteArray()) ?? new Uint8Array(0), tag: ETag };
+        const body = (await Body?.transformToByteArray()) ?? new Uint8Array(0);
+        return { body, tag: given(ETag) };
       } catch (error) {
         if (statusOf(error) === 416) return await this.#nothingOf(name);
         return nullIfAbsent(error);
@@ -95,8 +96,8 @@ export class Bucket implements ObjectStore {
           new this.#sdk.HeadObjectCommand(this.#at(name)),
           options,
         );
-        const { ContentLength: bytes = 0, ETag: tag = '', Metadata: metadata = {} } = found;
-        return { bytes, tag, metadata };
+        const { ContentLength: bytes = 0, ETag, Metadata: metadata = {} } = found;
+        return { bytes, tag: given(ETag), metadata };
       } catch (error) {
         return nullIfAbsent(error);
       }
@@ -117,6 +118,7 @@ export class Bucket implements ObjectStore {
           options,
         ),
       );
+      given(page.Name);
       for (const { Key = '', Size: bytes = 0 } of page.Contents ?? []) {
         // Some services show directories, and one that is a prefix of its own.
         if (!Key.endsWith('/')) yield { name: Key.slice(this.#prefix.length), bytes };
@@ -163,11 +165,8 @@ export class Bucket implements ObjectStore {
       try {
         if (bytes > partBytes) return await this.#writeParts(place, { body, bytes, when });
         const input = { ...place, ...when, Body: Buffer.concat(body), ContentLength: bytes };
-        const { ETag = '' } = await this.#client.send(
-          new this.#sdk.PutObjectCommand(input),
-          options,
-        );
-        return ETag;
+        const { ETag } = await this.#client.send(new this.#sdk.PutObjectCommand(input), options);
+        return given(ETag);
       } catch (error) {
         if (statusOf(error) === 412) return null;
         // There is nothing whose tag could match.
@@ -189,7 +188,7 @@ export class Bucket implements ObjectStore {
       new this.#sdk.CreateMultipartUploadCommand({ ...place, ChecksumAlgorithm: 'CRC32' }),
       options,
     );
-    const upload = { Bucket: place.Bucket, Key: place.Key, UploadId };
+    const upload = { Bucket: place.Bucket, Key: place.Key, UploadId: given(UploadId) };
     try {
       const parts: CompletedPart[] = [];
       const size = Math.max(partBytes, Math.ceil(bytes / partsMax));
@@ -207,7 +206,7 @@ export class Bucket implements ObjectStore {
         );
         parts.push({ PartNumber, ETag, ChecksumCRC32 });
       }
-      const { ETag = '' } = await this.#client.send(
+      const { ETag } = await this.#client.send(
         new this.#sdk.CompleteMultipartUploadCommand({
           ...upload,
           ...when,
@@ -215,7 +214,7 @@ export class Bucket implements ObjectStore {
         }),
         options,
       );
-      return ETag;
+      return given(ETag);
     } catch (error) {
       // Parts that nobody completes are paid for until they are taken away.
       await this.#client
@@ -245,6 +244,18 @@ export class Bucket implements ObjectStore {
       throw bucketFailure(`${doing} in ${this.place}`, error);
     }
   }
+}
+
+/** What S3 says in every answer of that kind. A proxy's page, with status 200 as well, does not. */
+function given(said: string | undefined): string {
+  if (said !== undefined && said !== '') return said;
+  throw new ExportError(
+    'sink_unreachable',
+    'something else than S3 has answered, with status 200',
+    {
+      next: 'Look what lies between here and the endpoint (a proxy, a login page), and check the endpoint; it is tried again by itself, and nothing was lost, the events stay held.',
+    },
+  );
 }
 
 interface Condition {

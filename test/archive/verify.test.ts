@@ -2,7 +2,7 @@
 // and their rotation, older checkpoints, spans of time, gaps. What was tampered with has a file of
 // its own.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseVkey } from '../../src/archive/note.ts';
@@ -263,6 +263,22 @@ describe('sluice archive verify', () => {
       verdict: 'broken',
       breaks: [{ index: 2, stream: 'logs/0', seq: 0, object: segment }],
     });
+  });
+
+  test('what is the same of many pages is told as one, and in JSON of each', async () => {
+    const archive = naiveArchive(commits(30));
+    const { dir, key } = inDirectory(archive);
+    const segment = [...archive.files.keys()].find((name) => /^segments/.test(name)) ?? '';
+    rmSync(join(dir, segment));
+    const html = join(dir, 'report.html');
+
+    const { stdout } = await runHere(['archive', 'verify', dir, ...key, '--html', html]);
+    const json = await runHere(['archive', 'verify', dir, ...key, '--json']);
+
+    const told = `entries 2 to 31 (30 breaks in 3 streams), ${segment}: the segment is missing`;
+    expect(stdout.split('\n').filter((line) => line.includes(segment))).toEqual([`  ${told}`]);
+    expect(readFileSync(html, 'utf8')).toContain(`<details><summary>${told}</summary>`);
+    expect(JSON.parse(json.stdout).breaks).toHaveLength(30);
   });
 
   test('what is no archive is 2, and a key that is none is wrong use', async () => {

@@ -6,6 +6,7 @@ import { Secret } from '../../src/contracts/settings.ts';
 import { openBucket } from '../../src/objects/s3.ts';
 import { bucketFailure } from '../../src/objects/s3-failure.ts';
 import { aProxy } from '../support/http-proxy.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
 import { textOf } from './reading.ts';
@@ -165,6 +166,28 @@ describe(`objects in a bucket of ${name}`, () => {
       message: expect.stringMatching(/ECONNREFUSED/),
     });
   });
+});
+
+test('the page of a proxy in the place of an answer is none, whatever was asked', async () => {
+  const front = await startHttpReceiver({ keep: false });
+  const headers = { 'content-type': 'text/html' };
+  const page = Buffer.from('<!doctype html><html><body><p>Log in to go on.</p></body></html>');
+  front.answer(() => ({ answer: 'reply', status: 200, headers, body: page }));
+  const place = { ...reached(), endpoint: front.url, bucket: 'b-1', prefix: '' };
+  const store = await openBucket(place);
+  const long = [randomBytes(9_000_000)];
+
+  for (const ask of [
+    () => store.create('x', [page]),
+    () => store.create('x', long),
+    () => store.replace('x', [page], '"a"'),
+    () => store.put('x', [page]),
+    () => store.read('x'),
+    () => store.facts('x'),
+    () => store.list('').next(),
+  ]) {
+    await expect(ask()).rejects.toMatchObject({ code: 'sink_unreachable' });
+  }
 });
 
 afterEach(() => {

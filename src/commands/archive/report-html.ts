@@ -2,21 +2,32 @@
 // per stream. What must stay true: everything in it comes from an archive that may be forged, so
 // all text is escaped, and the page runs no script and asks for nothing.
 
-import type { Report, StreamDay, StreamReport } from '../../archive/verify/findings.ts';
+import type { Break, Report, StreamDay, StreamReport } from '../../archive/verify/findings.ts';
 import { visibleText } from '../../contracts/text.ts';
 import { verdictOf } from './report-json.ts';
-import { configText, factTexts, gapText, placeText, verdictText } from './report-lines.ts';
+import {
+  configText,
+  factTexts,
+  gapText,
+  groupedBreaks,
+  groupText,
+  placeText,
+  verdictText,
+} from './report-lines.ts';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Wider timelines have several days in a cell. */
 const cellsMax = 120;
+/** Fewer streams than this are not worth a fold. */
+const restMin = 20;
 
 const style = `
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1a1a1a }
 h1 { font-size: 1.3rem; padding: .6rem .8rem; border-radius: .3rem; color: #fff }
 h2 { font-size: 1rem; margin-top: 2rem }
 .whole { background: #1b7f3b } .broken { background: #b3261e } .open_gaps { background: #9a6700 }
-li { overflow-wrap: anywhere }
+li, b, summary { overflow-wrap: anywhere }
+summary { cursor: pointer }
 .days { display: flex; gap: 1px; margin: .1rem 0 .8rem }
 .days i { flex: 1; height: 1.4rem; min-width: 2px; background: #e4e4e4 }
 .days .read, .read { background: #4caf6d } .days .gap, .gap { background: #e0a100 } .days .break, .break { background: #d33a2f }
@@ -26,19 +37,18 @@ small { color: #555 }
 
 /** The page. */
 export function reportHtml(report: Report): string {
-  const { breaks, breaksOmitted, gaps, configs, streams, remarks } = report;
-  const omitted = breaksOmitted === 0 ? [] : [`and ${breaksOmitted} more`];
+  const { breaks, gaps, configs, streams, remarks } = report;
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
     `<title>${escaped(report.origin)}: ${escaped(verdictText(report))}</title><style>${style}</style></head><body>`,
     `<h1 class="${verdictOf(report)}">${escaped(verdictText(report))}</h1>`,
     list('', factTexts(report)),
-    list('What is broken', [...breaks.map((one) => `${placeText(one)}: ${one.what}`), ...omitted]),
+    breaks.length === 0 ? '' : breakList(report),
     list('Gaps that sluice has told of', gaps.map(gapText)),
     list('Configs that were in force', configs.map(configText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
-    ...timelines(streams),
+    ...inTwoParts(streams, timelines(streams)),
     list('What to know besides', remarks),
     '</body></html>\n',
   ].join('\n');
@@ -51,6 +61,38 @@ function list(title: string, items: readonly string[]): string {
   if (items.length === 0) return '';
   const head = title === '' ? '' : `<h2>${escaped(title)}</h2>`;
   return `${head}<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join('')}</ul>`;
+}
+
+/** What is the same of many pages folds up. */
+function breakList({ breaks, breaksOmitted }: Report): string {
+  const items = groupedBreaks(breaks).map((group) => {
+    const text = escaped(groupText(group));
+    return group.length === 1
+      ? `<li>${text}</li>`
+      : `<li>${folded(text, group.map(placeItem))}</li>`;
+  });
+  const omitted = breaksOmitted === 0 ? '' : `<li>and ${breaksOmitted} more</li>`;
+  return `<h2>What is broken</h2><ul>${items.join('')}${omitted}</ul>`;
+}
+
+function placeItem(one: Break): string {
+  return `<li>${escaped(placeText(one))}</li>`;
+}
+
+function folded(summary: string, items: readonly string[]): string {
+  return `<details><summary>${summary}</summary><ul>${items.join('')}</ul></details>`;
+}
+
+/** Streams where something is to be looked at come first; many others fold up behind them. */
+function inTwoParts(streams: readonly StreamReport[], shown: readonly string[]): readonly string[] {
+  const isMarked = streams.map(({ days }) =>
+    [...days.values()].some(({ gaps, breaks }) => gaps + breaks > 0),
+  );
+  const first = shown.filter((_, i) => isMarked[i]);
+  const rest = shown.filter((_, i) => !isMarked[i]);
+  if (first.length === 0 || rest.length < restMin) return [...first, ...rest];
+  const what = `${rest.length} more streams without a gap or a break`;
+  return [...first, `<details><summary>${what}</summary>${rest.join('\n')}</details>`];
 }
 
 function timelines(streams: readonly StreamReport[]): readonly string[] {

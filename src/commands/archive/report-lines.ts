@@ -16,7 +16,7 @@ export function reportLines(report: Report): readonly string[] {
     painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('what is broken', breaks),
-    ...breaks.map((one) => `  ${cleanText(`${placeText(one)}: ${one.what}`, lengthMax)}`),
+    ...groupedBreaks(breaks).map((group) => `  ${cleanText(groupText(group), lengthMax)}`),
     ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
     ...heading('gaps that sluice has told of', gaps),
     ...gaps.map((gap) => `  ${cleanText(gapText(gap), lengthMax)}`),
@@ -65,6 +65,29 @@ function seenTexts({ stamps, stamp, cosigned, cosignature }: Report): readonly s
     ...(stamp === null ? [] : [text(stamp, counted(stamps, 'time stamp'))]),
     ...(cosignature === null ? [] : [text(cosignature, counted(cosigned, 'cosigned checkpoint'))]),
   ];
+}
+
+/** What is the same of one object is told as one: it may be that of thousands of pages. */
+export function groupedBreaks(breaks: readonly Break[]): readonly (readonly Break[])[] {
+  const groups: Break[][] = [];
+  for (const one of breaks) {
+    const group = groups.at(-1);
+    const like = group?.[0];
+    const isLike = one.object !== null && one.object === like?.object && one.what === like.what;
+    if (isLike) group?.push(one);
+    else groups.push([one]);
+  }
+  return groups;
+}
+
+/** Where and what such breaks are. */
+export function groupText(group: readonly Break[]): string {
+  const [first, last] = [group[0], group.at(-1)];
+  if (first === undefined || last === undefined) return '';
+  if (group.length === 1) return `${placeText(first)}: ${first.what}`;
+  const streams = counted(new Set(group.map(({ stream }) => stream)).size, 'stream');
+  const entries = `entries ${first.index} to ${last.through ?? last.index}`;
+  return `${entries} (${group.length} breaks in ${streams}), ${first.object}: ${first.what}`;
 }
 
 /** Where a break is. */
