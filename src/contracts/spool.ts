@@ -108,8 +108,8 @@ export interface HeldParents {
    */
   due(stream: string, until: number, max: number, latest?: number): Promise<readonly ParentRow[]>;
   /**
-   * Some that are due after a time, or never, and were answered when they were asked last, the
-   * latest first.
+   * Some that are due after a time, or never, and were answered when they were asked last: of
+   * these the latest, about, and the latest first.
    */
   answered(stream: string, until: number, max: number): Promise<readonly ParentRow[]>;
   counts(stream: string, until: number): Promise<ParentCounts>;

@@ -1,6 +1,6 @@
 // What the state database holds of the parents whose lists or objects a stream reads
 // (fetch/parents): a row each, with its place in the order of asking, what is known of it, and its
-// list's checkpoint. There may be very many, so little reads all of them: a count, now and then. What must
+// list's checkpoint. There may be very many, so nothing reads all of them but a count. What must
 // stay true: a parent that is noticed while it is being asked is asked once more, and beyond the
 // bound one is forgotten only where nothing is to be had of it any more.
 
@@ -86,16 +86,22 @@ export class Parents {
     return [...rows, ...ofRank(2, 'due <=', [until, lostAtOnce])].map(parentRow);
   }
 
-  /** Looks at all of them, and is asked for where nothing else can be. */
+  /** Of those that are due last, and of those that ended the ones that were met last. */
   answered(stream: string, until: number, max: number): readonly ParentRow[] {
-    return this.#statements
-      .rows(
+    const ofRank = (rank: number, after: number) =>
+      this.#statements.rows(
         `SELECT id, rank, due, state FROM parent
-         WHERE stream = ? AND due > ? AND state ->> 'askedAt' > 0 AND state ->> 'refused' IS NULL
-         ORDER BY state ->> 'askedAt' DESC, id LIMIT ?`,
-        ...[stream, until, max],
-      )
-      .map(parentRow);
+         WHERE stream = ? AND rank = ? AND due > ?
+         AND state ->> 'askedAt' > 0 AND state ->> 'refused' IS NULL
+         ORDER BY due DESC, rowid DESC LIMIT ?`,
+        ...[stream, rank, after, max],
+      );
+    const rows = [...ofRank(0, until), ...ofRank(1, until), ...ofRank(2, neverDue - 1)];
+    const askedAt = ({ state }: ParentRow) => Number(state?.askedAt);
+    return rows
+      .map(parentRow)
+      .toSorted((a, b) => askedAt(b) - askedAt(a))
+      .slice(0, max);
   }
 
   counts(stream: string, until: number): ParentCounts {
