@@ -32,6 +32,9 @@ export interface Parent {
   isNoticed: boolean;
 }
 
+/** An error in a good answer's clothing. */
+const nonsense = okOf('{"error":{"code":"later"}}');
+
 /** All parents, and the server. */
 export class ModelParents {
   readonly parents = new Map<string, Parent>();
@@ -79,7 +82,7 @@ export class ModelParents {
   /** The answer to one request at a moment. */
   answer(request: UpstreamRequest, now: number): Answer<Body> {
     const answer = this.#answer(request, now);
-    this.#isRefusing = answer.outcome !== 'ok';
+    this.#isRefusing = answer.outcome !== 'ok' || answer === nonsense;
     return answer;
   }
 
@@ -99,7 +102,7 @@ export class ModelParents {
     // One that was noticed and is refused is asked again, seldom: what it is by now nobody was told.
     if (parent.isDone && !isAside) parent.asksWhenDone += 1;
     if (this.#chance(0.3)) return failure(404);
-    if (this.#chance(0.3)) return okOf('{"error":{"code":"later"}}');
+    if (this.#chance(0.3)) return nonsense;
     parent.refusedSince = null;
     parent.isDone = parent.isFinal;
     return this.#traits.of === 'list' ? this.#page(parent, request, now) : this.#object(parent);
