@@ -1,7 +1,8 @@
-// Usage: counting-sink.ts tcp|lines|relp|http|bulk [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
+// Usage: counting-sink.ts tcp|lines|relp|http|bulk|hec [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
 // octet-counted frames on a stream. `lines`: lines on a stream. `relp`: RELP, each
 // message of one line answered. `http`: requests, each answered with an empty success. `bulk`: requests of
-// Elasticsearch's `_bulk`, each event of which is answered as created. Prints
+// Elasticsearch's `_bulk`, each event of which is answered as created. `hec`: requests of Splunk's HTTP
+// Event Collector, indexed at once. Prints
 // its port, then the count whenever its input asks with a line.
 
 import {
@@ -82,6 +83,23 @@ function answerBulk(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+/** Says of each request that it was taken, and of each that is asked for that it is indexed. */
+function answerHec(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.once('end', () => {
+    response.setHeader('content-type', 'application/json');
+    if (request.url?.endsWith('/ack')) {
+      const { acks } = JSON.parse(Buffer.concat(chunks).toString());
+      const said = Object.fromEntries(acks.map((id: number) => [id, true]));
+      response.end(JSON.stringify({ acks: said }));
+      return;
+    }
+    response.end(JSON.stringify({ text: 'Success', code: 0, ackId: counted }));
+    counted += 1;
+  });
+}
+
 const ways: Readonly<Record<string, (socket: Socket) => void>> = {
   lines: countLines,
   relp: answerRelp,
@@ -89,15 +107,17 @@ const ways: Readonly<Record<string, (socket: Socket) => void>> = {
 const server =
   process.argv[2] === 'bulk'
     ? createHttpServer(answerBulk)
-    : process.argv[2] === 'http'
-      ? createHttpServer((request, response) => {
-          request.resume().once('end', () => {
-            counted += 1;
-            response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
-            response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
-          });
-        })
-      : createServer(ways[process.argv[2] ?? ''] ?? countFrames);
+    : process.argv[2] === 'hec'
+      ? createHttpServer(answerHec)
+      : process.argv[2] === 'http'
+        ? createHttpServer((request, response) => {
+            request.resume().once('end', () => {
+              counted += 1;
+              response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
+              response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
+            });
+          })
+        : createServer(ways[process.argv[2] ?? ''] ?? countFrames);
 server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });

@@ -1,8 +1,9 @@
-// `npx node bench/elasticsearch.ts`: what the elasticsearch sink costs an event beyond its encoding, in CPU microseconds
-// of this process: the action lines, the request, gzip where it is on, and reading the answer for each event. The far side
-// is another process that says yes to everything.
+// `npx node bench/posts.ts elasticsearch|splunk_hec`: what a sink that posts costs an event beyond its encoding, in CPU
+// microseconds of this process: what it puts around an event, the request, gzip where it is on, and reading the answers.
+// The far side is another process that says yes to everything.
 
 import { elasticsearchSink } from '../connectors/sinks/elasticsearch.ts';
+import { splunkHecSink } from '../connectors/sinks/splunk-hec.ts';
 import { encodeLines } from '../src/send/encode.ts';
 import { openSink, someEvents } from '../test/support/sink-opening.ts';
 import { startHelper } from './program.ts';
@@ -11,10 +12,14 @@ const batchEvents = 1_000;
 const rounds = 60;
 const never = new AbortController().signal;
 
-const helper = await startHelper('./counting-sink.ts', 'bulk');
+const [definition, mode] =
+  process.argv[2] === 'splunk_hec' ? [splunkHecSink, 'hec'] : [elasticsearchSink, 'bulk'];
+
+const helper = await startHelper('./counting-sink.ts', mode);
 for (const compression of ['none', 'gzip']) {
-  const config = { url: `http://127.0.0.1:${helper.port}`, compression };
-  const { sink, batch, format } = await openSink(elasticsearchSink, config);
+  const token = mode === 'hec' ? { token: 'none' } : {};
+  const config = { url: `http://127.0.0.1:${helper.port}`, compression, ...token };
+  const { sink, batch, format } = await openSink(definition, config);
   const events = someEvents(batchEvents);
   const whole = batch(events);
   const costs = { plain: 0, documents: 0, sending: 0 };
@@ -34,7 +39,7 @@ for (const compression of ['none', 'gzip']) {
   console.table({
     [compression]: {
       'encoding us/event': perEvent(costs.plain),
-      'action lines us/event': perEvent(costs.documents - costs.plain),
+      'around it us/event': perEvent(costs.documents - costs.plain),
       'sending us/event': perEvent(costs.sending),
       'bytes/event': Math.round(whole.lines.bytes.length / batchEvents),
     },

@@ -1,0 +1,77 @@
+// Two scripted Splunk indexers behind a balancer, and sluice: both are killed again and again, cookies end, and at the end
+// each event is indexed, whatever was in an indexer's memory when it was killed.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { startSluice } from '../support/cli.ts';
+import { splunkTokens, startSplunk } from '../support/splunk-hec.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+
+const events = 30_000;
+const kills = 4;
+const step = events / (2 * kills + 2);
+
+test('sluice and indexers that are killed lose no event', async () => {
+  const dir = tempDir();
+  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
+  afterThisTest(() => sandbox.close());
+  const splunk = await startSplunk({ pollsInVain: 1, truncate: 0 });
+  const config = join(dir, 'sluice.yaml');
+  writeFileSync(
+    config,
+    `state: { dir: ${dir}/state }
+upstreams:
+  edge:
+    api: unified
+    base_url: ${sandbox.unifiedBaseUrl}
+    allow_http: true
+    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
+sinks:
+  splunk: { type: splunk_hec, url: "${splunk.url}", token: "\${env:TOKEN}", ack_timeout: 5s, batch: { events: 100 }, retry: { max: 2s } }
+`,
+  );
+  const env = { EDGE_SECRET: sandbox.credentials.clientSecret, TOKEN: splunkTokens.acked.token };
+  const start = () => startSluice(['run', '-c', config], { env });
+  const reached = (count: number) =>
+    waitUntil(() => splunk.indexed.length >= count, {
+      what: () => `${count} events; ${splunk.indexed.length} are indexed`,
+      timeoutMs: 120_000,
+    });
+
+  let sluice = start();
+  let lost = 0;
+  for (let kill = 0; kill < kills; kill += 1) {
+    await reached(splunk.indexed.length + step);
+    const indexer = splunk.indexers[kill % 2];
+    lost += indexer?.waiting ?? 0;
+    indexer?.kill();
+    if (kill % 2 === 1) splunk.expireCookies();
+    await reached(splunk.indexed.length + step);
+    indexer?.restart();
+    await sluice.kill('SIGKILL');
+    sluice = start();
+  }
+  const idsAtEnd = () => new Set(splunk.indexed.map(({ raw }) => idIn(raw)));
+  await waitUntil(() => splunk.indexed.length >= events && idsAtEnd().size >= events, {
+    what: () => `all events; ${idsAtEnd().size} came`,
+    timeoutMs: 240_000,
+    everyMs: 500,
+  });
+  const ended = await sluice.kill('SIGTERM');
+
+  expect([ended.exitCode, ended.stderr]).toEqual([0, ended.stderr]);
+  expect(idsAtEnd()).toEqual(new Set(sandbox.ledger().list('/v1/audit/events').ids()));
+  const uids = new Set(splunk.indexed.map(({ fields }) => fields.sluice_uid));
+  expect(uids.size).toBe(events);
+  console.log(
+    `splunk: ${kills} kills of each; ${lost} requests died with an indexer; ${splunk.indexed.length - events} repeats of ${events} events`,
+  );
+});
+
+function idIn(raw: string): string {
+  return JSON.parse(raw).metadata.original_event_uid;
+}
