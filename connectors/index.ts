@@ -4,8 +4,10 @@
 
 import type { SinkDefinition } from '../src/contracts/definition.ts';
 import { archiveSink } from './sinks/archive.ts';
+import { datadogSink } from './sinks/datadog.ts';
 import { elasticsearchSink } from './sinks/elasticsearch.ts';
 import { fileSink } from './sinks/file.ts';
+import { googleSecOpsSink } from './sinks/google-secops.ts';
 import { httpSink } from './sinks/http.ts';
 import { kafkaSink } from './sinks/kafka.ts';
 import { otlpSink } from './sinks/otlp.ts';
@@ -23,6 +25,8 @@ export const sinks: readonly SinkDefinition[] = [
   elasticsearchSink,
   splunkHecSink,
   sentinelSink,
+  googleSecOpsSink,
+  datadogSink,
   httpSink,
   archiveSink,
   fileSink,

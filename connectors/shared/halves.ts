@@ -4,7 +4,7 @@
 // ends up delivered, refused, or among those sent again, exactly one of these; and the parts are
 // cut at the same places on each attempt, so that a part can carry an id.
 
-import type { ExportError } from '../../src/contracts/errors.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
 import type { Uid } from '../../src/contracts/event.ts';
 import type { Batch, Delivery, Refusal } from '../../src/contracts/sink.ts';
 
@@ -97,4 +97,18 @@ export function refusalsOf(batch: Batch, range: Range, reason: string): readonly
 
 function uidsOf(batch: Batch, range: Range): readonly Uid[] {
   return batch.events.slice(range.from, range.to).map((event) => event.uid);
+}
+
+/**
+ * What an answer means where nothing was ever taken, of a batch of so many events: where each of them
+ * is refused it is the target that is wrong, and the engine is to come to them one by one.
+ */
+export function ofTarget(answer: Delivery, count: number): Delivery {
+  const [first] = answer.outcome === 'partly' ? answer.refused : [];
+  if (first === undefined || answer.outcome !== 'partly' || answer.refused.length < count) {
+    return answer;
+  }
+  const next = 'See in the dead letters why; mend what is wrong, then retry them.';
+  const cause = new ExportError('record_refused', first.reason, { next });
+  return { outcome: 'refused', scope: 'batch', cause };
 }

@@ -17,7 +17,7 @@ import {
 } from '../../src/contracts/tools.ts';
 import { type Compression, compressed } from './compression.ts';
 import type { Spoiled, TooLarge } from './halves.ts';
-import { blotted, receiverWords } from './receiver-words.ts';
+import { blotted, plainLine, receiverWords } from './receiver-words.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 // What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone
@@ -152,6 +152,18 @@ export async function getOnce(receiver: HttpReceiver, context: PostContext): Pro
     signal.throwIfAborted();
     throw failureMeaning(error, `${doing}: ${new URL(receiver.url).origin}`).cause;
   }
+}
+
+/**
+ * The error of an accepted post whose answer is none of the one that was meant: a login page, a
+ * proxy’s words, half an answer. Nothing follows from it.
+ */
+export function noAnswer(
+  { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
+  about: { readonly doing: string; readonly whose: string; readonly next: string },
+): ExportError {
+  const message = `${about.doing}: the receiver answered ${status} with what is no answer of ${about.whose} (${plainLine(type)})`;
+  return new ExportError('sink_refused', message, { next: about.next, details: { status } });
 }
 
 async function signedHeaders(

@@ -24,6 +24,21 @@ export function linesOf(lines: EncodedLines, range: Range): Uint8Array {
   return joined;
 }
 
+/** The events in `range`, each of which is JSON, as one JSON array. */
+export function arrayOfLines(lines: EncodedLines, range: Range): Uint8Array {
+  const joined = linesOf(lines, range);
+  const array = Buffer.allocUnsafe(Math.max(joined.length + 1, 2));
+  array[0] = 0x5b;
+  array.set(joined, 1);
+  let end = 0;
+  for (let i = range.from; i < range.to; i++) {
+    end += lineAt(lines, i).length + 1;
+    array[end] = 0x2c;
+  }
+  array[array.length - 1] = 0x5d;
+  return array;
+}
+
 /** One encoded event, without its LF. */
 export function lineAt(lines: EncodedLines, index: number): Uint8Array {
   return lines.bytes.subarray(at(lines.starts, index), at(lines.ends, index));

@@ -3,11 +3,11 @@
 // stay true: dead letters come only from a code that speaks of an event; whatever is no answer of a
 // collector, or speaks of the token, index or channel, leaves every event held.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
+import type { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json } from '../../../src/contracts/json.ts';
 import type { HttpResponse } from '../../../src/contracts/tools.ts';
-import { type FailedAnswer, type Failure, heldNext } from '../../shared/http-post.ts';
-import { plainLine } from '../../shared/receiver-words.ts';
+import { type FailedAnswer, type Failure, heldNext, noAnswer } from '../../shared/http-post.ts';
+import { parsedJson } from '../../shared/parsed-json.ts';
 
 /** An answer of a collector. */
 export interface HecAnswer {
@@ -20,7 +20,7 @@ export interface HecAnswer {
 
 /** Null where this is no answer of a collector. */
 export function readHecAnswer(body: Uint8Array): HecAnswer | null {
-  const said = parsed(body);
+  const said = parsedJson(body);
   if (!isObject(said) || typeof said.code !== 'number') return null;
   return {
     code: said.code,
@@ -31,7 +31,7 @@ export function readHecAnswer(body: Uint8Array): HecAnswer | null {
 
 /** Which of the batches that were asked for are indexed; null where this is no answer to that. */
 export function readAcks(body: Uint8Array, asked: readonly number[]): readonly number[] | null {
-  const said = parsed(body);
+  const said = parsedJson(body);
   if (!isObject(said) || !isObject(said.acks)) return null;
   const { acks } = said;
   return asked.filter((id) => acks[id] === true);
@@ -99,23 +99,11 @@ export const noAckNext =
 const noCollectorNext =
   'Check that the sink’s url is that of the HTTP Event Collector (port 8088, as a rule), and what stands between; nothing was lost.';
 
-/** A login page, a proxy’s words, half an answer: nothing follows from it. */
-export function noCollector(
-  { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
-  doing: string,
-): ExportError {
-  const message = `${doing}: the receiver answered ${status} with what is no answer of an HTTP Event Collector (${plainLine(type)})`;
-  return new ExportError('sink_refused', message, { next: noCollectorNext, details: { status } });
+/** A login page, a proxy’s words, half an answer. */
+export function noCollector(response: HttpResponse, doing: string): ExportError {
+  return noAnswer(response, { doing, whose: 'an HTTP Event Collector', next: noCollectorNext });
 }
 
 function countOf(value: Json | undefined): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
-}
-
-function parsed(body: Uint8Array): Json | undefined {
-  try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

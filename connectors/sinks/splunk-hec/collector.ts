@@ -13,14 +13,14 @@ import { randomUUID } from 'node:crypto';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Batch, Delivery, Notice } from '../../../src/contracts/sink.ts';
 import { HttpFailure, type Tools } from '../../../src/contracts/tools.ts';
-import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
+import { ofTarget, type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
 import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
 import { linesOf } from '../../shared/lines.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { Acks } from './acks.ts';
 import { noAckNext, noCollector, readAcks } from './answer.ts';
 import { Cookies } from './cookies.ts';
-import { ofTarget, type Part, type Posted, settled, uidsOf } from './posted.ts';
+import { type Part, type Posted, settled, uidsOf } from './posted.ts';
 import { askCollector } from './wire.ts';
 
 /** How a collector is spoken to. */

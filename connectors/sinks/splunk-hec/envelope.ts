@@ -6,9 +6,7 @@
 import type { Event } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
 import { linesOf } from '../../shared/lines.ts';
-
-const dayMs = 86_400_000;
-const timeMsMin = Date.UTC(2000, 0, 1);
+import { saneTimeMs } from '../../shared/sane-time.ts';
 
 /** A name for all events, or one per source of the config; null and what is left out: Splunk's. */
 export type PerSource = string | Readonly<Record<string, string>> | undefined;
@@ -33,7 +31,7 @@ export function envelopeForm(belonging: Belonging, format: Format): DocumentForm
         context = event.context;
         opening = openingOf(event, belonging, format);
       }
-      const head = `{"time":${secondsOf(event)},${opening}"fields":{"sluice_uid":"${event.uid}"},"event":`;
+      const head = `{"time":${(saneTimeMs(event) / 1000).toFixed(3)},${opening}"fields":{"sluice_uid":"${event.uid}"},"event":`;
       const said = format.encode(event);
       if (typeof said === 'string') return `${head}${isJson ? said : JSON.stringify(said)}}`;
       const text = isJson ? said : Buffer.from(JSON.stringify(Buffer.from(said).toString('utf8')));
@@ -62,10 +60,4 @@ function openingOf(event: Event, belonging: Belonging, format: Format): string {
 function usualSourcetype({ name, verbatim }: Format): string {
   if (name !== 'json') return `sluice:${name}`;
   return verbatim ? 'sluice:original' : 'sluice:ocsf';
-}
-
-/** Epoch seconds; when it was read, where the event's own time is before 2000 or after tomorrow. */
-function secondsOf({ ocsf: { time }, context: { fetchedAt } }: Event): string {
-  const isSane = time >= timeMsMin && time < fetchedAt + dayMs;
-  return ((isSane ? time : fetchedAt) / 1000).toFixed(3);
 }

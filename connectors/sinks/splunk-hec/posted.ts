@@ -1,7 +1,6 @@
 // What becomes of a batch once it was posted. What must stay true: an event counts as delivered only
 // where the part that it went with is indexed; the others of that part are sent again, and no more.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Uid } from '../../../src/contracts/event.ts';
 import type { Batch, Delivery } from '../../../src/contracts/sink.ts';
 import type { Range } from '../../shared/halves.ts';
@@ -34,15 +33,4 @@ export async function settled({ answer, parts }: Posted): Promise<Delivery> {
 /** The events of a part; none where it is the whole batch. */
 export function uidsOf({ events }: Batch, { from, to }: Range): readonly Uid[] {
   return to - from === events.length ? [] : events.slice(from, to).map(({ uid }) => uid);
-}
-
-/** Where nothing was ever taken it is the target that is wrong, and not the events. */
-export function ofTarget(answer: Delivery, count: number): Delivery {
-  const [first] = answer.outcome === 'partly' ? answer.refused : [];
-  if (first === undefined || answer.outcome !== 'partly' || answer.refused.length < count) {
-    return answer;
-  }
-  const next = 'See in the dead letters why; mend what is wrong, then retry them.';
-  const cause = new ExportError('record_refused', first.reason, { next });
-  return { outcome: 'refused', scope: 'batch', cause };
 }

@@ -1,0 +1,164 @@
+// Sends events to Datadog's log intake (https://docs.datadoghq.com/api/latest/logs, "Send logs"). Two
+// things the intake does without a word, answering 202: it cuts a log above 1 MB, and stamps one whose
+// time is more than 18 hours back with the time of its arrival. What must stay true: an event that
+// would be cut is not sent, and becomes a dead letter that says so; of late ones an operator is told.
+
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import { isObject } from '../../src/contracts/json.ts';
+import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
+import type { Batch } from '../../src/contracts/sink.ts';
+import { compression } from '../shared/compression.ts';
+import { ofTarget, type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
+import {
+  type HttpReceiver,
+  noAnswer,
+  postOnce,
+  postUrl,
+  receiverFlaw,
+} from '../shared/http-post.ts';
+import { arrayOfLines } from '../shared/lines.ts';
+import { parsedJson } from '../shared/parsed-json.ts';
+import { isStampedAnew, logForm } from './datadog/log.ts';
+
+/** The intake's bounds: of a log, which it cuts; and of a request, uncompressed. */
+const logBytesMax = 1_000_000;
+const requestBytesMax = 5_000_000;
+
+const name = () => z.string().min(1);
+const sites = 'such as datadoghq.com, us3.datadoghq.com, datadoghq.eu or ap1.datadoghq.com';
+
+const fields = {
+  api_key: secret().describe('API key'),
+  site: z
+    .string()
+    .regex(/^[a-z0-9.-]+$/, `expected a site, ${sites}`)
+    .default('datadoghq.com')
+    .describe(`site of the organisation, ${sites}`),
+  url: postUrl().optional().describe('address in place of the site’s intake, such as a proxy’s'),
+  service: name().optional().describe('`service`; left out: the source of the config'),
+  ddsource: name().default('sluice').describe('`ddsource`, by which Datadog chooses a pipeline'),
+  ddtags: name().optional().describe('`ddtags`, such as `env:prod,team:security`'),
+  hostname: name().optional().describe('`hostname`'),
+  compression: compression('gzip').describe('compression of request bodies'),
+  timeout: duration().prefault('30s').describe('bound on one request'),
+  tls: tls().describe('TLS of https:// addresses'),
+  proxy: proxy(),
+};
+
+type DatadogSettings = z.output<z.ZodObject<typeof fields>>;
+
+/** `type: datadog`. */
+export const datadogSink = defineSink({
+  type: 'datadog',
+  summary: 'Sends events to Datadog as logs.',
+  fields,
+  carries: ['json', 'lines'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the site', usual: 'datadoghq.com' },
+    lines: (to) => [`site: ${JSON.stringify(to)}`, 'api_key: "${env:DD_API_KEY}"'],
+  },
+  documents: true,
+  inFlightMax: 1,
+  batch: { events: 1000, bytes: 4 * 1024 * 1024, waitMs: 1000 },
+  document: logForm,
+  flaw: (settings) => receiverFlaw(receiverOf(settings)),
+  assurance: () => 'answered',
+  advice: () => [
+    'Datadog stamps a log of more than 18 hours ago with the time at which it arrives, as those of a first run or a backfill are; the event’s own time stands in it',
+  ],
+
+  async open(settings, { name, tools }) {
+    const receiver = receiverOf(settings);
+    const doing = `sending to ${name}`;
+    let takenBefore = false;
+    let late = 0;
+    return {
+      async send(batch, signal) {
+        const answer = await sendInHalves(batch, async (range) => {
+          const over = overBound(batch, range, doing);
+          if (over !== null) return over;
+          const body = arrayOfLines(batch.lines, range);
+          const post = { body, headers: { 'content-type': 'application/json' } };
+          const said = await postOnce(receiver, post, {
+            ...{ doing, tools, signal },
+            judge({ status, body }, failure) {
+              const isTheirs = isObject(parsedJson(body));
+              if (status !== 400 || isTheirs) return undefined;
+              const cause = failure('sink_refused', otherNext);
+              return { outcome: 'refused', scope: 'sink', cause };
+            },
+          });
+          if (said.outcome !== 'accepted') return said;
+          const { response } = said;
+          if (response.status !== 202 || !isObject(parsedJson(response.body))) {
+            const cause = noAnswer(response, { doing, whose: 'Datadog’s intake', next: otherNext });
+            return { outcome: 'refused', scope: 'sink', cause };
+          }
+          takenBefore = true;
+          return { outcome: 'delivered' };
+        });
+        const now = tools.clock.now();
+        const stamped = batch.events.filter((event) => isStampedAnew(event, now)).length;
+        if (stamped > 0 && late === 0) tools.log.warn(lateWarning, { events: stamped });
+        late = stamped;
+        return takenBefore ? answer : ofTarget(answer, batch.events.length);
+      },
+      notice: () =>
+        late === 0
+          ? null
+          : {
+              what: lateWarning,
+              next: 'Search them by the time in the event; make a pipeline with a date remapper for what comes in time.',
+            },
+      close: async () => {},
+    };
+  },
+
+  async probe(settings, tools, signal) {
+    // An array without a log: whoever has a valid key is told that it was taken, or that it is empty.
+    const post = { body: Buffer.from('[]'), headers: { 'content-type': 'application/json' } };
+    const doing = 'connecting';
+    const plain = { ...receiverOf(settings), compression: 'none' } as const;
+    const answer = await postOnce(plain, post, { doing, tools, signal });
+    if (answer.outcome === 'refused' && answer.scope === 'batch') return;
+    if (answer.outcome !== 'accepted') throw answer.cause;
+    if (answer.response.status === 202) return;
+    throw noAnswer(answer.response, { doing, whose: 'Datadog’s intake', next: otherNext });
+  },
+});
+
+const lateWarning =
+  'events are more than 18 hours old, and Datadog stamps them with the time at which they arrive';
+const otherNext = 'Check the sink’s site, url and proxy; nothing was lost.';
+
+function receiverOf(settings: DatadogSettings): HttpReceiver {
+  const { url, site, api_key: key, compression, timeout, tls, proxy } = settings;
+  const root = (url ?? `https://http-intake.logs.${site}`).replace(/\/+$/, '');
+  return {
+    ...{ compression, timeout, tls, proxy },
+    url: `${root}/api/v2/logs`,
+    headers: { 'dd-api-key': new Secret(() => key.reveal()) },
+  };
+}
+
+/** What the intake would cut or refuse is not sent. */
+function overBound({ lines }: Batch, { from, to }: Range, doing: string): PartAnswer | null {
+  let bytes = 2;
+  for (let i = from; i < to; i++) {
+    const length = (lines.ends[i] ?? 0) - (lines.starts[i] ?? 0);
+    if (length > logBytesMax) {
+      const message = `${doing}: a log of ${length} bytes, of which Datadog keeps ${logBytesMax}`;
+      const next = 'Send it elsewhere, or leave out what makes it long (redact); it is kept whole.';
+      const cause = new ExportError('record_refused', message, { next });
+      return { outcome: 'spoiled', by: i - from, cause };
+    }
+    bytes += length + 1;
+  }
+  if (bytes <= requestBytesMax) return null;
+  const message = `${doing}: a request of ${bytes} bytes is over Datadog’s bound`;
+  const next = 'It was sent in halves; a smaller batch.bytes saves the work.';
+  return { outcome: 'too_large', cause: new ExportError('record_refused', message, { next }) };
+}

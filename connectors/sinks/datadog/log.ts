@@ -1,0 +1,53 @@
+// One event as a log of Datadog: what Datadog has a name for at the top, and the event itself below a
+// name of its own, since some of OCSF's names (`status`, `time`) mean something else to Datadog.
+
+import type { Event } from '../../../src/contracts/event.ts';
+import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
+import { arrayOfLines } from '../../shared/lines.ts';
+import { saneTimeMs } from '../../shared/sane-time.ts';
+
+const hourMs = 3_600_000;
+/** What is older is stamped anew. */
+const ageMsMax = 18 * hourMs;
+
+/** Datadog's levels by OCSF's severity. */
+const levels = ['info', 'info', 'notice', 'warning', 'error', 'critical', 'emergency'];
+
+/** What all logs of a sink have. */
+export interface LogNames {
+  readonly service?: string | undefined;
+  readonly ddsource: string;
+  readonly ddtags?: string | undefined;
+  readonly hostname?: string | undefined;
+}
+
+/** True where Datadog gives it the time of its arrival. */
+export function isStampedAnew(event: Event, nowMs: number): boolean {
+  return saneTimeMs(event) < nowMs - ageMsMax;
+}
+
+/** Logs of this format's events. */
+export function logForm(names: LogNames, format: Format): DocumentForm {
+  const isJson = format.contentType.startsWith('application/json');
+  const key = format.name === 'json' ? (format.verbatim ? 'original' : 'ocsf') : format.name;
+  let context: Event['context'] | undefined;
+  let opening = '';
+  return {
+    contentType: 'application/json',
+    encode(event) {
+      if (event.context !== context) {
+        context = event.context;
+        const { ddsource, service = event.source, hostname, ddtags } = names;
+        const tags = [`stream:${event.stream}`, ddtags].filter(Boolean).join();
+        opening = JSON.stringify({ ddsource, service, hostname, ddtags: tags }).slice(0, -1);
+      }
+      const { severity_id: severity, message } = event.ocsf;
+      const head = `${opening},"timestamp":${saneTimeMs(event)},"status":"${levels[severity] ?? 'info'}","uid":"${event.uid}",`;
+      const said = format.encode(event);
+      const text = typeof said === 'string' ? said : Buffer.from(said).toString('utf8');
+      if (!isJson) return `${head}"message":${JSON.stringify(text)}}`;
+      return `${head}"message":${JSON.stringify(message ?? '')},"${key}":${text}}`;
+    },
+    join: arrayOfLines,
+  };
+}

@@ -1,0 +1,202 @@
+// Sends events to Google SecOps (Chronicle) by its API (https://docs.cloud.google.com/chronicle,
+// "Chronicle API ingestion methods"): as UDM events, or as raw logs of a log type. A request is taken
+// or refused in whole, and what a tenant takes at a time is written nowhere: it is learned. What must
+// stay true: an event becomes a dead letter only where it was refused by itself.
+
+import { z } from 'zod';
+import { defineSink } from '../../src/contracts/definition.ts';
+import type { ExportError } from '../../src/contracts/errors.ts';
+import { isObject } from '../../src/contracts/json.ts';
+import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
+import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
+import { compression } from '../shared/compression.ts';
+import { ofTarget, type PartAnswer, sendInHalves } from '../shared/halves.ts';
+import {
+  type FailedAnswer,
+  type Failure,
+  type HttpReceiver,
+  heldNext,
+  noAnswer,
+  type PostContext,
+  postOnce,
+  postUrl,
+  receiverFlaw,
+} from '../shared/http-post.ts';
+import { arrayOfLines } from '../shared/lines.ts';
+import { parsedJson } from '../shared/parsed-json.ts';
+import { Tokens } from './google-secops/token.ts';
+import { rawForm, udmForm } from './google-secops/udm.ts';
+
+const word = () =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'expected letters, digits, ".", "_", ":" and "-"');
+
+const fields = {
+  project: word().describe('Google Cloud project of the instance'),
+  location: word().describe('its region, such as `eu` or `us`'),
+  instance: word().describe('its customer id, a GUID'),
+  credentials: secret().describe(
+    'JSON key of a service account, as in `${file:/run/secrets/secops.json}`',
+  ),
+  log_type: z
+    .string()
+    .regex(/^[A-Z0-9_]+$/, 'expected a log type, such as OCSF')
+    .optional()
+    .describe('sends raw logs of this type, as `format` writes them; left out: UDM events'),
+  url: postUrl()
+    .optional()
+    .describe('address in place of `https://LOCATION-chronicle.googleapis.com`'),
+  compression: compression('none'),
+  timeout: duration().prefault('60s').describe('bound on one request'),
+  tls: tls().describe('TLS of https:// addresses'),
+  proxy: proxy(),
+};
+
+type SecOpsSettings = z.output<z.ZodObject<typeof fields>>;
+
+/** `type: google_secops`. */
+export const googleSecOpsSink = defineSink({
+  type: 'google_secops',
+  summary: 'Sends events to Google SecOps (Chronicle), as UDM events or raw logs.',
+  fields: { ...fields, compression: fields.compression.describe('compression of request bodies') },
+  carries: ['json', 'lines'],
+  usualFormat: 'json',
+  sample: {
+    to: { what: 'the customer id of the instance', usual: '00000000-0000-0000-0000-000000000000' },
+    lines: (to) => [
+      `instance: ${JSON.stringify(to)}`,
+      'project: your-project',
+      'location: eu',
+      'credentials: "${file:/run/secrets/secops.json}"',
+    ],
+  },
+  documents: true,
+  inFlightMax: 1,
+  batch: { events: 500, bytes: 1_000_000, waitMs: 1000 },
+  document: ({ log_type: type }, format) => (type === undefined ? udmForm : rawForm(format)),
+  flaw: (settings) => receiverFlaw(receiverOf(settings)),
+  assurance: () => 'answered',
+
+  async open(settings, { name, tools }) {
+    const service = new Service(settings, `sending to ${name}`, tools);
+    let takenBefore = false;
+    return {
+      async send(batch, signal) {
+        const answer = await sendInHalves(batch, async (range) => {
+          const items = arrayOfLines(batch.lines, range);
+          const said = await service.post(items, { count: range.to - range.from, signal });
+          takenBefore ||= said.outcome === 'delivered';
+          return said;
+        });
+        return takenBefore ? answer : ofTarget(answer, batch.events.length);
+      },
+      close: async () => {},
+    };
+  },
+
+  async probe(settings, tools, signal) {
+    const service = new Service(settings, 'connecting', tools);
+    // Without an event: it is refused, but only to whom it may be sent from.
+    const answer = await service.post(Buffer.from('[]'), { count: 0, signal });
+    if ('cause' in answer && answer.outcome !== 'too_large') throw answer.cause;
+  },
+});
+
+const otherNext = 'Check the sink’s location, url and proxy; nothing was lost.';
+
+class Service {
+  readonly #doing: string;
+  readonly #tools: Tools;
+  readonly #receiver: HttpReceiver;
+  readonly #opening: Buffer;
+  readonly #tokens: Tokens;
+  /** Bytes that were taken at once, and above which no more than an event is sent at a time. */
+  #taken = 0;
+  #bytesMax = Number.POSITIVE_INFINITY;
+
+  constructor(settings: SecOpsSettings, doing: string, tools: Tools) {
+    this.#doing = doing;
+    this.#tools = tools;
+    this.#receiver = receiverOf(settings);
+    this.#tokens = new Tokens(settings.credentials, this.#receiver);
+    this.#opening = Buffer.from(
+      settings.log_type === undefined ? '{"inlineSource":{"events":' : '{"inlineSource":{"logs":',
+    );
+  }
+
+  async post(
+    items: Uint8Array,
+    { count, signal }: { readonly count: number; readonly signal: AbortSignal },
+  ): Promise<PartAnswer> {
+    const context: PostContext = { doing: this.#doing, tools: this.#tools, signal };
+    const body = Buffer.concat([this.#opening, items, Buffer.from('}}')]);
+    const tooLarge = (cause: ExportError): FailedAnswer => {
+      if (count > 1) this.#bytesMax = Math.max(this.#taken, Math.floor(body.length / 2));
+      return { outcome: 'too_large', cause };
+    };
+    if (count > 1 && body.length > this.#bytesMax && this.#larger !== null) {
+      return { outcome: 'too_large', cause: this.#larger };
+    }
+    const authorization = await this.#tokens.header(context);
+    if (!(authorization instanceof Secret)) return authorization;
+    const receiver = { ...this.#receiver, headers: { authorization } };
+    const post = { body, headers: { 'content-type': 'application/json' } };
+    const answer = await postOnce(receiver, post, {
+      ...context,
+      judge: (response, failure) => this.#judge(response, failure, tooLarge),
+    });
+    if (answer.outcome !== 'accepted') return answer;
+    if (!isObject(parsedJson(answer.response.body))) {
+      const about = { doing: this.#doing, whose: 'Google SecOps', next: otherNext };
+      return { outcome: 'refused', scope: 'sink', cause: noAnswer(answer.response, about) };
+    }
+    this.#taken = Math.max(this.#taken, body.length);
+    return { outcome: 'delivered' };
+  }
+
+  /** What it said when it was sent too much. */
+  #larger: ExportError | null = null;
+
+  #judge(
+    { status, body }: HttpResponse,
+    failure: Failure,
+    tooLarge: (cause: ExportError) => FailedAnswer,
+  ): FailedAnswer | undefined {
+    const said = parsedJson(body);
+    const error = isObject(said) && isObject(said.error) ? said.error : null;
+    if (status === 401) {
+      this.#tokens.drop();
+      const next = `A token was not taken; another one is asked for. ${heldNext}`;
+      return { outcome: 'retry', cause: failure('sink_refused', next) };
+    }
+    if (status === 403) {
+      const next =
+        'Give the service account the role Chronicle API Editor (chronicle.events.import, chronicle.logs.import) on the instance, and check project, location and instance; nothing was lost.';
+      return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', next) };
+    }
+    const isSize = status === 413 || /size|too large|exceed/i.test(String(error?.message ?? ''));
+    if (isSize && (status === 413 || status === 400)) {
+      const next = 'It was sent in halves; a smaller batch.bytes saves the second request.';
+      this.#larger = failure('record_refused', next);
+      return tooLarge(this.#larger);
+    }
+    if (status !== 400) return undefined;
+    if (error?.status !== 'INVALID_ARGUMENT') {
+      return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', otherNext) };
+    }
+    // It does not say which event: halves of it find out.
+    const next = 'It is kept as a dead letter; see there why, then retry it.';
+    return { outcome: 'too_large', cause: failure('record_refused', next) };
+  }
+}
+
+function receiverOf(settings: SecOpsSettings): HttpReceiver {
+  const { url, project, location, instance, log_type: type, compression, timeout } = settings;
+  const root = (url ?? `https://${location}-chronicle.googleapis.com`).replace(/\/+$/, '');
+  const at = `${root}/v1/projects/${project}/locations/${location}/instances/${instance}`;
+  return {
+    ...{ compression, timeout, tls: settings.tls, proxy: settings.proxy },
+    url: type === undefined ? `${at}/events:import` : `${at}/logTypes/${type}/logs:import`,
+  };
+}

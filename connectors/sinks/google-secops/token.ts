@@ -1,0 +1,108 @@
+// Access tokens for a service account of Google (RFC 7523, as
+// https://developers.google.com/identity/protocols/oauth2/service-account has it): an assertion signed
+// with the account's key is given for a token that lasts an hour. What must stay true: the key is read
+// anew for each token, so that one that was rotated is taken up; neither is ever told.
+
+import { createPrivateKey, sign } from 'node:crypto';
+import { z } from 'zod';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import { isObject } from '../../../src/contracts/json.ts';
+import { Secret } from '../../../src/contracts/settings.ts';
+import type { HttpReceiver, PostContext } from '../../shared/http-post.ts';
+import { type FailedAnswer, noAnswer, postOnce } from '../../shared/http-post.ts';
+import { parsedJson } from '../../shared/parsed-json.ts';
+
+const scope = 'https://www.googleapis.com/auth/cloud-platform';
+const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const lifeS = 3600;
+/** A token is replaced so long before it ends. */
+const earlyMs = 60_000;
+
+const keyFile = z.object({
+  client_email: z.string().min(1),
+  private_key: z.string().min(1),
+  private_key_id: z.string().optional(),
+  token_uri: z.url({ protocol: /^https?$/ }).default('https://oauth2.googleapis.com/token'),
+});
+
+const next = 'Check the sink’s credentials: the JSON key of a service account. Nothing was lost.';
+
+/** The tokens of one account. */
+export class Tokens {
+  readonly #credentials: Secret;
+  readonly #receiver: Omit<HttpReceiver, 'url'>;
+  #token: { readonly secret: Secret; readonly untilMs: number } | null = null;
+
+  constructor(credentials: Secret, receiver: Omit<HttpReceiver, 'url'>) {
+    this.#credentials = credentials;
+    this.#receiver = receiver;
+  }
+
+  /** A token that lasts a while, as the header of a request; or why there is none. */
+  async header(context: PostContext): Promise<Secret | FailedAnswer> {
+    const nowMs = context.tools.clock.now();
+    if (this.#token !== null && nowMs < this.#token.untilMs) return this.#token.secret;
+    const doing = `${context.doing}: asking for a token`;
+    const asked = assertionFor(this.#credentials, nowMs, doing);
+    if (asked instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: asked };
+    const form = new URLSearchParams({ grant_type: grant, assertion: asked.assertion });
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const receiver = { ...this.#receiver, url: asked.url, compression: 'none' } as const;
+    const post = { body: Buffer.from(form.toString()), headers };
+    const answer = await postOnce(receiver, post, {
+      ...{ ...context, doing },
+      judge({ status }, failure) {
+        if (status !== 400 && status !== 401 && status !== 403) return undefined;
+        return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', next) };
+      },
+    });
+    if (answer.outcome !== 'accepted') return answer;
+    const said = parsedJson(answer.response.body);
+    const { access_token: token, expires_in: life } = isObject(said) ? said : {};
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
+      const cause = noAnswer(answer.response, { doing, whose: 'a token endpoint', next });
+      return { outcome: 'refused', scope: 'sink', cause };
+    }
+    const lastsMs = (typeof life === 'number' ? life : lifeS) * 1000;
+    const secret = new Secret(() => `Bearer ${token}`);
+    this.#token = { secret, untilMs: nowMs + lastsMs - earlyMs };
+    return secret;
+  }
+
+  /** The token is not taken any more. */
+  drop(): void {
+    this.#token = null;
+  }
+}
+
+function assertionFor(
+  credentials: Secret,
+  nowMs: number,
+  doing: string,
+): { readonly url: string; readonly assertion: string } | ExportError {
+  try {
+    const key = keyFile.parse(JSON.parse(credentials.reveal()));
+    const header = {
+      alg: 'RS256',
+      typ: 'JWT',
+      ...(key.private_key_id && { kid: key.private_key_id }),
+    };
+    const iat = Math.floor(nowMs / 1000);
+    const claims = { iss: key.client_email, scope, aud: key.token_uri, iat, exp: iat + lifeS };
+    const said = `${encoded(header)}.${encoded(claims)}`;
+    const signature = sign('RSA-SHA256', Buffer.from(said), createPrivateKey(key.private_key));
+    return { url: key.token_uri, assertion: `${said}.${signature.toString('base64url')}` };
+  } catch (error) {
+    // Not its words, which may repeat the key.
+    if (error instanceof ExportError) return error;
+    return new ExportError(
+      'sink_refused',
+      `${doing}: the credentials are no key of a service account`,
+      { next },
+    );
+  }
+}
+
+function encoded(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
+}
