@@ -8,7 +8,8 @@ import { commandLine } from '../commands/shared/command-line.ts';
 
 type Loaded = Promise<Command | CommandGroup>;
 
-const commands: Readonly<Record<string, () => Loaded>> = {
+/** Each is told the word behind its own, by which a group loads no more than that. */
+const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   run: async () => (await import('../commands/run.ts')).run,
   init: async () => (await import('../commands/init.ts')).init,
   check: async () => (await import('../commands/check.ts')).check,
@@ -23,7 +24,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   checkpoint: async () => (await import('../commands/checkpoint.ts')).checkpoint,
   backfill: async () => (await import('../commands/backfill.ts')).backfill,
   'dead-letters': async () => (await import('../commands/dead-letters.ts')).deadLetters,
-  archive: async () => (await import('../commands/archive.ts')).archive,
+  archive: async (below) => (await import('../commands/archive.ts')).archiveCommands(below),
   tap: async () => (await import('../commands/tap.ts')).tap,
   webhooks: async () => (await import('../commands/webhooks.ts')).webhooks,
   sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,
@@ -32,14 +33,16 @@ const commands: Readonly<Record<string, () => Loaded>> = {
     (await import('../commands/completion.ts')).shellCompletion(wholeCommandLine),
 };
 
-/** The command of that name; all, where there is none. */
-export async function commandsFor(name?: string): Promise<readonly (Command | CommandGroup)[]> {
+/** The command that the words of a command line begin with; all, where there is none. */
+export async function commandsFor([name, below]: readonly string[]): Promise<
+  readonly (Command | CommandGroup)[]
+> {
   const named = Object.entries(commands).filter(([known]) => known === name);
   const wanted = named.length > 0 ? named : Object.entries(commands);
-  return await Promise.all(wanted.map(([, load]) => load()));
+  return await Promise.all(wanted.map(([, load]) => load(below)));
 }
 
 /** The command line with all commands, for those who tell of it. */
 export async function wholeCommandLine(means: Means): Promise<commander.Command> {
-  return commandLine(await commandsFor(), { means, end: () => undefined });
+  return commandLine(await commandsFor([]), { means, end: () => undefined });
 }

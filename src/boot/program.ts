@@ -22,7 +22,7 @@ export async function runProgram(args: readonly string[], given: Means): Promise
     code = ended;
   };
   try {
-    const program = commandLine(await commandsFor(args[0]), { means, end });
+    const program = commandLine(await commandsFor(args), { means, end });
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {

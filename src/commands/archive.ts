@@ -1,30 +1,31 @@
-// `sluice archive`: what can be done with an archive, most of it without config and state.
+// `sluice archive`: what can be done with an archive, most of it without config and state. As in
+// boot/commands.ts a command's file is loaded only when it is named: to prove an archive nothing
+// is needed that reads a config, and memory is for the archive.
 
-import { exportCommand } from './archive/export.ts';
-import { hold } from './archive/hold.ts';
-import { keys } from './archive/keys.ts';
-import { checkProofFile, prove } from './archive/prove.ts';
-import { prune } from './archive/prune.ts';
-import { replay } from './archive/replay.ts';
-import { search } from './archive/search.ts';
-import { stats } from './archive/stats.ts';
-import { verify } from './archive/verify.ts';
-import type { CommandGroup } from './shared/command.ts';
+import type { Command, CommandGroup } from './shared/command.ts';
 
-/** The commands below `archive`. */
-export const archive: CommandGroup = {
-  name: 'archive',
-  about: 'prove, check and read an archive, without config or state',
-  commands: [
-    verify,
-    prove,
-    checkProofFile,
-    search,
-    replay,
-    exportCommand,
-    stats,
-    hold,
-    prune,
-    keys,
-  ],
+type Loaded = Promise<Command | CommandGroup>;
+
+const commands: Readonly<Record<string, () => Loaded>> = {
+  verify: async () => (await import('./archive/verify.ts')).verify,
+  prove: async () => (await import('./archive/prove.ts')).prove,
+  'check-proof': async () => (await import('./archive/prove.ts')).checkProofFile,
+  search: async () => (await import('./archive/search.ts')).search,
+  replay: async () => (await import('./archive/replay.ts')).replay,
+  export: async () => (await import('./archive/export.ts')).exportCommand,
+  stats: async () => (await import('./archive/stats.ts')).stats,
+  hold: async () => (await import('./archive/hold.ts')).hold,
+  prune: async () => (await import('./archive/prune.ts')).prune,
+  keys: async () => (await import('./archive/keys.ts')).keys,
 };
+
+/** The commands below `archive`: the one that is named, or all where there is none of that name. */
+export async function archiveCommands(name?: string): Promise<CommandGroup> {
+  const named = Object.entries(commands).filter(([known]) => known === name);
+  const wanted = named.length > 0 ? named : Object.entries(commands);
+  return {
+    name: 'archive',
+    about: 'prove, check and read an archive, without config or state',
+    commands: await Promise.all(wanted.map(([, load]) => load())),
+  };
+}
