@@ -48,7 +48,8 @@ async function look(copy: string, mutation: Mutation): Promise<string | null> {
   const file = join(copy, mutation.file);
   const whole = await readFile(file);
   await writeFile(file, await mutated(mutation));
-  const args = ['--of', mutation.of, '--seeds', String(seedsMax), '--first'];
+  const { of, firstSeed = 1 } = mutation;
+  const args = ['--of', of, '--from', `${firstSeed}`, '--seeds', `${seedsMax}`, '--first'];
   const child = spawn(process.execPath, ['test/simulation/main.ts', ...args], { cwd: copy });
   let said = '';
   child.stderr.on('data', (data: Buffer) => {

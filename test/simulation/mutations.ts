@@ -13,6 +13,8 @@ export interface Mutation {
   /** Stands once in the file. */
   readonly from: string;
   readonly to: string;
+  /** Few worlds show it: where to begin. Left out: with the first. */
+  readonly firstSeed?: number;
 }
 
 const collection = 'src/fetch/collection';
@@ -231,6 +233,7 @@ export const mutations: readonly Mutation[] = [
     what: 'upstream is blamed for one that is refused where no other is due',
     from: 'settled.failure && (await',
     to: 'settled.failure && null && (await',
+    firstSeed: 800,
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
