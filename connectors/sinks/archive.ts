@@ -84,6 +84,11 @@ export const archiveSink = defineSink({
       .describe(
         'who cosigns checkpoints ([C2SP tlog-witness](https://c2sp.org/tlog-witness)); left out: nobody',
       ),
+    compare_every: duration()
+      .optional()
+      .describe(
+        'what the archive has of each list is compared with what upstream serves now, this often; left out: never',
+      ),
     keep: z
       .strictObject({
         bodies: duration().describe('what upstream sent goes after so long; its proofs stay'),

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import { comparisonShape } from './comparison.ts';
 import { entryBytesMax } from './tiles.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -182,6 +183,15 @@ const lakeEntry = z.object({
   last: z.int(),
 });
 
+/** A comparison of a stream with what upstream served then (comparison.ts), told by that page. */
+const reconciledEntry = z.object({
+  t: z.literal('reconciled'),
+  at: time,
+  stream: z.string(),
+  seq: count,
+  ...comparisonShape.shape,
+});
+
 const anyEntry = z.discriminatedUnion('t', [
   pageEntry,
   startEntry,
@@ -195,6 +205,7 @@ const anyEntry = z.discriminatedUnion('t', [
   prunedEntry,
   lakeCutEntry,
   lakeEntry,
+  reconciledEntry,
 ]);
 
 /** As entries of any version are. */

@@ -9,6 +9,7 @@ import type { HeldPage } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { parseBody } from '../tools/records.ts';
 import { timeText } from '../tools/time-text.ts';
+import { type Comparison, comparisonIn } from './comparison.ts';
 import type { PageEntry } from './entries.ts';
 import { keptRecords, recordsRoot } from './records.ts';
 import { compressBody, encodeKept, skippableFrame } from './segments.ts';
@@ -22,6 +23,8 @@ export interface PreparedPage {
   /** The entry, with its place in the log still to come. */
   readonly entry: Omit<PageEntry, 'seq' | 'prev' | 'body'>;
   readonly body: { readonly sha256: string; readonly bytes: number };
+  /** What the page tells of a comparison with upstream; null: nothing. */
+  readonly comparison: Comparison | null;
 }
 
 /** Prepares a page. `epoch`: the spool's present one; `salt`: the archive's. */
@@ -54,6 +57,7 @@ export async function preparePage(
     frames: [await compressed, skippableFrame(kept)],
     entry,
     body: { sha256, bytes: body.length },
+    comparison: context.kind === 'condition' ? comparisonIn(body) : null,
   };
 }
 

@@ -9,6 +9,7 @@ import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import type { Anchors } from './anchors/anchors.ts';
+import type { Entry } from './entries.ts';
 import type { Heads } from './heads.ts';
 import { LakeEntries } from './lake-entries.ts';
 import { segmentPath } from './layout.ts';
@@ -255,12 +256,19 @@ export class ArchiveWriter {
       pages: pages.length,
     });
     let at = 0;
-    for (const { frames, entry, body } of pages) {
-      const [seq, prev] = log.heads.streams[entry.stream] ?? [0, null];
+    const compared: Entry[] = [];
+    for (const { frames, entry, body, comparison } of pages) {
+      const { stream, fetched_at: readAt } = entry;
+      const [seq, prev] = log.heads.streams[stream] ?? [0, null];
       const [{ length }, kept] = frames;
       log.append({ ...entry, seq, prev, body: { ...body, segment, at, length } });
       at += length + kept.length;
+      if (comparison !== null) {
+        compared.push({ t: 'reconciled', at: readAt, stream, seq, ...comparison });
+      }
     }
+    // Behind all pages: these stand together.
+    for (const entry of compared) log.append(entry);
     return { name: segment, parts };
   }
 

@@ -9,6 +9,7 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
+import { serveComparisons } from '../run/comparisons.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
@@ -208,6 +209,7 @@ async function runOn(
   const serving = Promise.all([
     serveReloads({ ...running, ...reloads, env: means.env, changed, refused }, ending),
     serveRequests({ ...journey, tools, made: () => current, reads: () => true }, ending),
+    serveComparisons({ ...journey, tools, made: () => current }, ending),
   ]);
   try {
     await pipeline.run(shutdown.stop, timeoutMs);

@@ -51,6 +51,8 @@ export type Condition =
   | 'drift.unmatchable'
   | 'archive.checkpoint'
   | 'sink.test'
+  | 'archive.compared'
+  | 'archive.differs'
   | 'integrity_violation'
   | 'schema_drift';
 

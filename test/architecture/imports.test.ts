@@ -93,6 +93,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/terminal',
     'src/upstream',
     'src/hold',
+    'src/objects',
+    'src/archive',
     'formats',
     'src/fetch',
     'src/send',

@@ -20,6 +20,7 @@ import { pageRange } from '../segments.ts';
 import type { StreamAccounts } from './accounts.ts';
 import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
+import { Comparisons } from './comparisons.ts';
 import type { Break, ConfigChange } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
 import { checkedPage, SegmentReading } from './page-bodies.ts';
@@ -80,6 +81,7 @@ export class EntryChecks {
   bodyBytes = 0;
   checkpoints = 0;
   readonly configs: ConfigChange[] = [];
+  readonly comparisons = new Comparisons();
   /** The first entry of which this version does not know what it says. */
   newer: { readonly index: number; readonly what: string } | null = null;
   /** Object of the checkpoint that an entry named last. */
@@ -132,6 +134,11 @@ export class EntryChecks {
         return await this.#means.lake.cut(index, entry);
       case 'lake':
         return await this.#means.lake.object(index, entry);
+      case 'reconciled': {
+        const { t: _, seq: __, ...compared } = entry;
+        this.comparisons.take({ index, ...compared });
+        return;
+      }
       case 'config':
         this.#config(index, entry);
         return;

@@ -1,5 +1,6 @@
 // What a verification finds, as everybody gets it: the command, its JSON and its page.
 
+import type { Comparison } from '../comparison.ts';
 import type { Verifier } from '../note.ts';
 
 /** Something that is not as the signed log says, and where. */
@@ -69,6 +70,14 @@ export interface ConfigChange {
   readonly sha256: string;
 }
 
+/** A comparison of a stream with what upstream served then, as the log tells of it. */
+export interface Compared extends Comparison {
+  readonly index: number;
+  readonly stream: string;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
 /** What was found of an archive. */
 export interface Report {
   readonly place: string;
@@ -95,6 +104,8 @@ export interface Report {
   readonly gaps: readonly Gap[];
   /** The first one, and each that differs from the one before. */
   readonly configs: readonly ConfigChange[];
+  /** The last comparison of each stream, and before it those that have found something. */
+  readonly compared: readonly Compared[];
   /** In the order of the log. */
   readonly breaks: readonly Break[];
   /** Found beyond as many as are listed. */

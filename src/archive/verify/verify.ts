@@ -280,6 +280,7 @@ class Verification {
       ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
       configs,
+      compared: checks.comparisons.told,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       remarks: [...this.#remarks, ...remarks],
       signedBy: this.#signedBy,

@@ -6,6 +6,7 @@ import type { Break, Report, StreamDay, StreamReport } from '../../archive/verif
 import { visibleText } from '../../contracts/text.ts';
 import { verdictOf } from './report-json.ts';
 import {
+  comparedText,
   configText,
   factTexts,
   gapText,
@@ -37,7 +38,7 @@ small { color: #555 }
 
 /** The page. */
 export function reportHtml(report: Report): string {
-  const { breaks, gaps, configs, streams, remarks } = report;
+  const { breaks, gaps, compared, configs, streams, remarks } = report;
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
@@ -46,6 +47,7 @@ export function reportHtml(report: Report): string {
     list('', factTexts(report)),
     breaks.length === 0 ? '' : breakList(report),
     list('Gaps that sluice has told of', gaps.map(gapText)),
+    list('Compared with what upstream served', compared.map(comparedText)),
     list('Configs that were in force', configs.map(configText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
     ...inTwoParts(streams, timelines(streams)),

@@ -23,6 +23,7 @@ export function reportJson(report: Report): object {
     breaks_omitted: report.breaksOmitted,
     gaps: report.gaps.map(({ isOpen, ...gap }) => ({ ...gap, open: isOpen })),
     configs: report.configs,
+    compared: report.compared,
     streams: report.streams.map(({ days, ...stream }) => ({
       ...stream,
       days: [...days].map(([day, counts]) => ({ day, ...counts })),

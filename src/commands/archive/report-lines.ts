@@ -1,7 +1,14 @@
 // A verification for a person at a terminal: the verdict first, then every break with its place,
 // the gaps, what each stream holds, and what an auditor has to know besides.
 
-import type { Break, ConfigChange, Gap, Report, Seen } from '../../archive/verify/findings.ts';
+import type {
+  Break,
+  Compared,
+  ConfigChange,
+  Gap,
+  Report,
+  Seen,
+} from '../../archive/verify/findings.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
@@ -11,7 +18,7 @@ const lengthMax = 500;
 
 /** The report in lines. */
 export function reportLines(report: Report): readonly string[] {
-  const { breaks, breaksOmitted, gaps, configs, streams, remarks } = report;
+  const { breaks, breaksOmitted, gaps, compared, configs, streams, remarks } = report;
   return [
     painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
@@ -20,6 +27,8 @@ export function reportLines(report: Report): readonly string[] {
     ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
     ...heading('gaps that sluice has told of', gaps),
     ...gaps.map((gap) => `  ${cleanText(gapText(gap), lengthMax)}`),
+    ...heading('compared with what upstream served', compared),
+    ...compared.map((one) => `  ${cleanText(comparedText(one), lengthMax)}`),
     ...heading('configs that were in force', configs),
     ...configs.map((config) => `  ${configText(config)}`),
     ...heading('streams', streams),
@@ -103,6 +112,16 @@ export function placeText({ index, through, stream, seq, object }: Break): strin
 /** What a gap is, and whether it has ended. */
 export function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
   return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
+}
+
+/** What a comparison with upstream has come to. */
+export function comparedText(one: Compared): string {
+  const { at, stream, from, to, upstream, archived, dropped, missing, changed } = one;
+  const found =
+    dropped + missing + changed === 0
+      ? 'no difference'
+      : `upstream has dropped ${dropped}, shows ${changed} changed, and ${missing} never came`;
+  return `${at}, ${stream}, records of ${from} to ${to}: ${found} (upstream ${upstream}, archive ${archived})`;
 }
 
 /** Which config was in force, and from when on. */

@@ -1,0 +1,27 @@
+// What the log tells of comparisons with upstream: the last one of each stream, and those before it
+// that have found something. Memory is bounded by the number of streams.
+
+import type { Compared } from './findings.ts';
+
+/** Those that have found something: the newest are told. */
+const differingMax = 1_000;
+
+/** Follows the comparisons of all streams. */
+export class Comparisons {
+  readonly #last = new Map<string, Compared>();
+  #differing: Compared[] = [];
+
+  /** In the order of the log. */
+  get told(): readonly Compared[] {
+    const told = new Set([...this.#differing, ...this.#last.values()]);
+    return [...told].toSorted((a, b) => a.index - b.index);
+  }
+
+  take(one: Compared): void {
+    this.#last.set(one.stream, one);
+    if (one.dropped + one.missing + one.changed === 0) return;
+    this.#differing.push(one);
+    if (this.#differing.length > 2 * differingMax)
+      this.#differing = this.#differing.slice(-differingMax);
+  }
+}

@@ -1,0 +1,102 @@
+// What upstream serves of a list now, gathered in memory and held nowhere: to be compared with what
+// was held of it before. The list is walked as a backfill walks it, in a spool of the walk's own, so
+// the live stream's checkpoint and what it knows of repeats are neither asked nor changed, and a
+// record has the uid that the live stream gives it.
+
+import type { ParsedRecord } from '../contracts/event.ts';
+import type { FetchSpool, NewPage } from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/spool.ts';
+import { cutRecords } from '../tools/record-list.ts';
+import { valueAt } from '../tools/records.ts';
+import { Backfill, type BackfillMeans } from './backfill.ts';
+import { timeOf } from './list/record-time.ts';
+
+/** One record, as far as it is compared. */
+export interface KnownRecord {
+  /** In hex; another for another content. */
+  readonly uid: string;
+  /** Upstream's own, as JSON; null: it has none. */
+  readonly id: string | null;
+  /** When it happened, epoch milliseconds; null: nobody can tell. */
+  readonly at: number | null;
+}
+
+/** Attempts in a row that come no further. */
+const attemptsMax = 8;
+const waitMsMin = 1_000;
+const waitMsMax = 60_000;
+
+/** The records of a page that were kept. */
+export function recordsOf(
+  page: Pick<NewPage, 'body' | 'items' | 'kept' | 'uids' | 'slices'>,
+  { id, time }: { readonly id: string | null; readonly time: readonly string[] },
+): readonly KnownRecord[] {
+  const { starts, ends, length } = page.slices ?? cutRecords(page.body, page.items);
+  const body = Buffer.from(page.body.buffer, page.body.byteOffset, page.body.byteLength);
+  const uids = Buffer.from(page.uids);
+  return Array.from(page.kept ?? Array(length).keys(), (index, i): KnownRecord => {
+    const record: ParsedRecord = JSON.parse(body.toString('utf8', starts[index], ends[index]));
+    const named = id === null ? undefined : valueAt(record, id);
+    return {
+      uid: uids.toString('hex', i * uidBytes, (i + 1) * uidBytes),
+      id: named === undefined || named === null ? null : JSON.stringify(named),
+      at: timeOf(record, time),
+    };
+  });
+}
+
+/**
+ * The records of a span of time that upstream serves now. Rejects with why they cannot be read, or
+ * with the signal's reason.
+ */
+export async function servedRecords(
+  means: Omit<BackfillMeans, 'key' | 'found'>,
+  signal: AbortSignal,
+): Promise<readonly KnownRecord[]> {
+  const { clock, stream } = means;
+  const records: KnownRecord[] = [];
+  const spool = ownSpool(means.spool, (page) => {
+    if (page.context.kind === stream.records) records.push(...recordsOf(page, stream));
+  });
+  const walk = new Backfill({ ...means, spool, key: ownKey, found: () => undefined });
+  let failures = 0;
+  for (;;) {
+    const result = await walk.poll(signal);
+    if (result.outcome === 'done') {
+      if (!result.more) return records;
+      failures = 0;
+      continue;
+    }
+    failures += 1;
+    if (result.outcome !== 'retry' || failures >= attemptsMax) throw result.cause;
+    const waitMs = Math.min(waitMsMax, waitMsMin * 2 ** failures);
+    await clock.sleep(result.wait?.ms ?? waitMs, signal);
+  }
+}
+
+const ownKey = '#compared';
+
+/** A spool in memory for one walk; of other streams it says what the real one does. */
+function ownSpool(real: FetchSpool, took: (page: NewPage) => void): FetchSpool {
+  const blocks: { readonly block: number; readonly bytes: Uint8Array }[] = [];
+  const entities = new Map<string, string>();
+  let checkpoint: Awaited<ReturnType<FetchSpool['recall']>>['checkpoint'] = null;
+  return {
+    parents: real.parents,
+    room: async () => undefined,
+    trail: async () => [],
+    entities: async (_, which) =>
+      new Map([...entities].filter(([key]) => Array.isArray(which) && which.includes(key))),
+    recall: async (name) =>
+      name === ownKey ? { checkpoint, identities: blocks } : await real.recall(name),
+    async append(entry) {
+      for (const page of entry.pages) took(page);
+      if (entry.checkpoint !== undefined) checkpoint = entry.checkpoint;
+      for (const [key, body] of entry.entities?.put ?? []) entities.set(key, body);
+      if (entry.identities !== undefined) {
+        blocks.push({ block: blocks.length + 1, bytes: entry.identities });
+      }
+      return blocks.length;
+    },
+  };
+}

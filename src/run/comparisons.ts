@@ -1,0 +1,86 @@
+// When archives are compared with what upstream serves (`compare_every`): one after the other, and
+// for the first time that long after an archive was first seen. When it was done last is kept in the
+// state, so a restart changes nothing; one that was broken off begins anew. What must stay true:
+// whatever goes wrong with it, the journey goes on.
+
+import type { SinkSettings } from '../contracts/definition.ts';
+import { errorText } from '../contracts/errors.ts';
+import type { BucketSettings } from '../objects/s3-settings.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { ReadingMeans } from './backfill.ts';
+
+const lookEveryMs = 1_000;
+/** After a failure it is tried again so soon, or when it is due if that is sooner. */
+const againMs = 15 * 60_000;
+const dueKey = 'compared_at';
+
+/** What it is done with. */
+export interface ComparisonMeans extends Omit<ReadingMeans, 'live'> {
+  readonly pipeline: Pipeline;
+}
+
+/** Compares until stopped. Never rejects. */
+export async function serveComparisons(means: ComparisonMeans, stop: AbortSignal): Promise<void> {
+  const { clock, log } = means.tools;
+  const failedAt = new Map<string, number>();
+  while (!stop.aborted) {
+    for (const [sink, { settings }] of Object.entries(means.made().config.sinks)) {
+      const everyMs = settings.type === 'archive' ? settings.compare_every : undefined;
+      if (typeof everyMs !== 'number' || stop.aborted) continue;
+      const waits = (failedAt.get(sink) ?? Number.NEGATIVE_INFINITY) + Math.min(againMs, everyMs);
+      if (clock.monotonic() < waits) continue;
+      try {
+        if (await isDue(sink, everyMs, means)) await compare(sink, settings, means, stop);
+        failedAt.delete(sink);
+      } catch (error) {
+        if (stop.aborted) return;
+        failedAt.set(sink, clock.monotonic());
+        log.warn('the archive could not be compared with upstream; it is tried again', {
+          sink,
+          error: errorText(error),
+        });
+      }
+    }
+    await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+}
+
+async function isDue(sink: string, everyMs: number, means: ComparisonMeans): Promise<boolean> {
+  const { spool, tools } = means;
+  const now = tools.clock.now();
+  const text = (await spool.entities(keyOf(sink), [dueKey])).get(dueKey);
+  if (text === undefined) await noteDone(sink, means);
+  // A clock that was set back holds it off no longer than once.
+  return text !== undefined && Math.abs(now - Number(text)) >= everyMs;
+}
+
+async function compare(
+  sink: string,
+  settings: SinkSettings,
+  means: ComparisonMeans,
+  stop: AbortSignal,
+): Promise<void> {
+  // Only who compares loads what that takes.
+  const [{ compareArchive }, { openStore }] = await Promise.all([
+    import('./compare.ts'),
+    import('../objects/open.ts'),
+  ]);
+  const store = await openStore(String(settings.location), settings as BucketSettings);
+  try {
+    const live = () => means.pipeline.state;
+    await compareArchive(sink, store, { ...means, live }, stop);
+  } finally {
+    store.close();
+  }
+  await noteDone(sink, means);
+}
+
+async function noteDone(sink: string, { spool, tools }: ComparisonMeans): Promise<void> {
+  const put = [[dueKey, String(tools.clock.now())]] as const;
+  await spool.append({ stream: keyOf(sink), pages: [], entities: { put, drop: [] } });
+}
+
+/** No stream has this name. */
+function keyOf(sink: string): string {
+  return `#compare-${sink}`;
+}

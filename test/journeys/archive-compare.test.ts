@@ -1,0 +1,109 @@
+// The real program compares its archive with what upstream serves now: records that upstream drops, changes or adds behind
+// the live stream's back are told to every sink, shown by the status, and entered into the archive for whoever verifies it.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { signingKeyText } from '../../src/archive/note.ts';
+import { aSigner, readArchive } from '../archive/a-writer.ts';
+import { runHere, startSluice } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+const dayMs = 86_400_000;
+const firstAt = Date.now() - 10 * dayMs;
+const pageMax = 4;
+
+interface Served {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly action: string;
+}
+
+const aRecord = (n: number, action = 'login'): Served => ({
+  id: `r-${n}`,
+  timestamp: new Date(firstAt + n * 60_000).toISOString(),
+  action,
+});
+
+/** A list that is served oldest first in pages of four, and may be changed. */
+async function aList(records: readonly Served[]) {
+  const list = { records: [...records] };
+  const receiver = await startHttpReceiver({
+    answer: async ({ path }) => {
+      const from = Number(new URL(path, 'http://list').searchParams.get('cursor') ?? 0);
+      const data = list.records.slice(from, from + pageMax);
+      const isLast = from + pageMax >= list.records.length;
+      const body = { data, next_cursor: isLast ? null : String(from + pageMax) };
+      const headers = { 'content-type': 'application/json' };
+      return { answer: 'reply', status: 200, headers, body: JSON.stringify(body) };
+    },
+  });
+  return { list, receiver };
+}
+
+function configFor(url: string, dir: string): string {
+  const config = join(dir, 'sluice.yaml');
+  writeFileSync(join(dir, 'key'), signingKeyText('archive.test', Buffer.alloc(32, 1)));
+  writeFileSync(
+    config,
+    `state: { dir: ${dir}/state }
+upstreams:
+  edge: { api: unified, base_url: "${url}", allow_http: true, auth: { api_key: k } }
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1h }
+sinks:
+  disk: { type: file, path: ${dir}/events.ndjson }
+  proof: { type: archive, location: ${dir}/archive, signing_key: "\${file:${dir}/key}", checkpoint_every: 100ms, compare_every: 1s }
+`,
+  );
+  return config;
+}
+
+interface Written {
+  readonly metadata: { readonly uid: string; readonly event_code?: string };
+  readonly message?: string;
+}
+
+function written(dir: string, code: string): readonly Written[] {
+  const file = join(dir, 'events.ndjson');
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  return lines
+    .map((line) => JSON.parse(line) as Written)
+    .filter(({ metadata }) => metadata.event_code === code);
+}
+
+test('what upstream drops, changes and adds is found, told and entered', async () => {
+  const dir = tempDir();
+  const before = Array.from({ length: 10 }, (_, n) => aRecord(n));
+  const { list, receiver } = await aList(before);
+  const sluice = startSluice(['run', '-c', configFor(receiver.url, dir)]);
+  const same = await waitUntil(() => written(dir, 'archive.compared')[0], { what: 'a comparison' });
+  const [, second, , ...others] = before;
+  list.records = [...(second === undefined ? [] : [second]), aRecord(2, 'logout'), ...others];
+  list.records.splice(4, 0, { ...aRecord(5), id: 'r-new' });
+
+  const differs = await waitUntil(() => written(dir, 'archive.differs')[0], { what: 'a finding' });
+  await sluice.kill('SIGTERM');
+  const verified = await runHere([
+    ...['archive', 'verify', join(dir, 'archive')],
+    ...['--key', aSigner().verifier.vkey, '--json'],
+  ]);
+  const { entries, uids } = await readArchive(join(dir, 'archive'));
+
+  expect(same.message).toContain('upstream serves 10 records and the archive proof has 10');
+  expect(differs.message).toBe(
+    'upstream serves 10 records and the archive proof has 10: upstream has dropped 1, shows 1 changed, and 1 never came',
+  );
+  const told = entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry] : []));
+  expect(told[0]).toMatchObject({ stream: 'audit', dropped: 0, missing: 0, changed: 0 });
+  const found = told.find(({ dropped }) => dropped > 0);
+  expect(found).toMatchObject({ upstream: 10, archived: 10, dropped: 1, missing: 1, changed: 1 });
+  expect(uids).toContain(found?.dropped_uids[0]);
+  expect(uids).not.toContain(found?.missing_uids[0]);
+  expect(found?.from).toBe(before[0]?.timestamp);
+  expect(verified.exitCode).toBe(0);
+  const { compared } = JSON.parse(verified.stdout);
+  expect(compared.at(-1)).toMatchObject({ stream: 'audit', dropped: 1, missing: 1, changed: 1 });
+});
