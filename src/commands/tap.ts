@@ -25,6 +25,7 @@ import { type BootTools, openTools } from '../run/tools.ts';
 import { encodeLines } from '../send/encode.ts';
 import { PageDecoder } from '../send/held-event.ts';
 import { normalisersOf } from '../send/normalisers.ts';
+import { selectionOf } from '../send/page-encoder.ts';
 import { type Route, selectionFor } from '../send/route.ts';
 import type { PlannedSink } from '../send/sending.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -82,7 +83,7 @@ of its own that is removed at the end: the next run fetches the same events agai
         await fetchHere(tapped, { config, tools, stop });
       } else {
         means.err(`following ${holder}; Ctrl-C ends it`);
-        await follow(tapped, { config, tools, stop, means });
+        await follow(tapped, { config, tools, stop, means, source });
       }
       return 0;
     } finally {
@@ -161,8 +162,14 @@ function copyCheckpoints(from: string, to: string): void {
   );
 }
 
-async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Promise<void> {
-  const { config, tools, stop, means } = tapping;
+interface Following extends Tapping {
+  readonly means: Means;
+  /** Only this one's; left out: of all, and what sinks tell of themselves. */
+  readonly source: string | undefined;
+}
+
+async function follow(plan: WholePlan, following: Following): Promise<void> {
+  const { config, tools, stop, means, source } = following;
   const { clock } = tools;
   const wait = () => clock.sleep(lookEveryMs, stop).catch(() => undefined);
   while (!hasState(config.state.dir) && !stop.aborted) await wait();
@@ -176,6 +183,11 @@ async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Pro
       selectionFor(plan.routes, { source: name, sink }, () => {}),
     ]),
   );
+  const reader = {
+    sink,
+    takesPages: false,
+    selectionFor: (name: string) => selections.get(name) ?? null,
+  };
   try {
     let at: Offset = store.gauge().end;
     while (!stop.aborted) {
@@ -183,9 +195,10 @@ async function follow(plan: WholePlan, tapping: Tapping & { means: Means }): Pro
       for (const page of pages) {
         if (page.first > at) means.err(`${page.first - at} events went by too quickly to be shown`);
         at = page.first + page.count;
-        const selection = selections.get(page.context.source);
         // A dead letter that is sent again is no new event.
-        if (!selection || page.onlySink !== undefined) continue;
+        const selection = page.onlySink === undefined ? selectionOf(page, reader) : null;
+        const isLeftOut = page.context.isOfSink && source !== undefined;
+        if (selection === null || isLeftOut) continue;
         const events = decoder.decode(page).events.flatMap((one) => selection.select(one) ?? []);
         await written(shownLines(encodeLines(events, format).bytes, format));
       }

@@ -155,7 +155,10 @@ export class PageEncoder {
 }
 
 /** What a sink gets of a page; null: nothing. An answer that is no record is for pages only. */
-export function selectionOf(held: HeldPage, reader: Reader): Selection | null {
+export function selectionOf(
+  held: HeldPage,
+  reader: Pick<Reader, 'sink' | 'takesPages' | 'selectionFor'>,
+): Selection | null {
   const { context, onlySink } = held;
   if (context.isOfSink) return reader.takesPages ? null : everything;
   const isForAll = context.kind === 'answer' ? reader.takesPages : onlySink === undefined;

@@ -1,8 +1,9 @@
 // `sluice tap` on the real program: it shows what a sink would see, and leaves no trace.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { signingKeyText } from '../../src/archive/note.ts';
 import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { aSetup, auditPath } from './a-setup.ts';
@@ -89,6 +90,40 @@ describe('tap', () => {
     const shown = new Set(tap.stdout);
     expect(exitCode).toBe(0);
     expect(tap.stdout).toEqual(written.filter((line) => shown.has(line)));
+  });
+
+  test('beside an archive: shows what that tells of itself, and no answer that is no event', async () => {
+    const place = tempDir();
+    writeFileSync(join(place, 'key'), signingKeyText('archive.test', Buffer.alloc(32, 1)));
+    const { config, dir, sandbox } = await aSetup({
+      more: [
+        `  proof: { type: archive, location: ${place}/archive, signing_key: "\${file:${place}/key}", checkpoint_every: 100ms }`,
+        'routes:',
+        '  - { from: [audit], to: [disk, proof] }',
+      ],
+    });
+    const sluice = startSluice(['run', '-c', config]);
+    await sluice.waitForLine('"running"');
+    const tap = startSluice(['tap', '-c', config]);
+    const ofAudit = startSluice(['tap', '-c', config, '--source', 'audit']);
+    await Promise.all([tap, ofAudit].map((one) => one.waitForLine('following process')));
+    const told = (lines: readonly string[]) =>
+      lines.some((line) => line.includes('archive.checkpoint'));
+    await waitUntil(
+      () => {
+        sandbox.control.grow(auditPath, 1);
+        return told(tap.stdout) && ofAudit.stdout.length > 0;
+      },
+      { what: 'a checkpoint on the screen' },
+    );
+    await Promise.all([tap.kill(), ofAudit.kill()]);
+    await sluice.kill();
+
+    const file = readFileSync(join(dir, 'events.ndjson'), 'utf8');
+    const uidOf = (line: string) => JSON.parse(line).metadata.uid as string;
+    const uids = new Set(file.split('\n').slice(0, -1).map(uidOf));
+    expect([...tap.stdout, ...ofAudit.stdout].filter((line) => !uids.has(uidOf(line)))).toEqual([]);
+    expect(told(ofAudit.stdout)).toBe(false);
   });
 
   test.each([
