@@ -1,9 +1,10 @@
-// Sends events as OpenTelemetry LogRecords to an OTLP/HTTP receiver (OTLP specification 1.x, POST
-// /v1/logs) through sluice's own HTTP client, so that status, Retry-After and partial success are
+// Sends events as OpenTelemetry LogRecords to an OTLP receiver (OTLP specification 1.x): over gRPC
+// (otlp/grpc.ts), or by POST /v1/logs through sluice's own HTTP client, so that status, Retry-After and partial success are
 // seen, which OTLPLogExporter hides. A request is what that exporter would send. What must stay
 // true: an answered request is never sent again when it was taken in part, and a success counts
 // only when it reads as an OTLP answer.
 
+import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, invariant } from '../../src/contracts/errors.ts';
 import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
@@ -19,6 +20,7 @@ import {
   receiverFlaw,
 } from '../shared/http-post.ts';
 import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
+import { GrpcLogs, grpcFlaw } from './otlp/grpc.ts';
 
 // The specification's bound on a request before compression, which a client must not pass.
 const requestBytesMax = 64 * 1024 * 1024;
@@ -26,9 +28,15 @@ const requestBytesMax = 64 * 1024 * 1024;
 /** `type: otlp`. */
 export const otlpSink = defineSink({
   type: 'otlp',
-  summary: 'Sends events as OpenTelemetry log records over OTLP/HTTP.',
+  summary: 'Sends events as OpenTelemetry log records over OTLP, by HTTP or gRPC.',
   fields: {
-    url: postUrl().describe('the logs endpoint, e.g. http://collector:4318/v1/logs'),
+    url: postUrl().describe(
+      'the logs endpoint, e.g. http://collector:4318/v1/logs; over gRPC http://collector:4317, or https:// for TLS',
+    ),
+    protocol: z
+      .enum(['http/protobuf', 'http/json', 'grpc'])
+      .optional()
+      .describe('as OpenTelemetry names them; http with the encoding of the format unless set'),
     headers: headers().describe('headers of each request, e.g. Authorization'),
     compression: compression('gzip').describe('compression of request bodies'),
     timeout: duration().prefault('10s').describe('bound on one request'),
@@ -48,7 +56,12 @@ export const otlpSink = defineSink({
   documents: true,
   inFlightMax: 1,
   batch: { events: 1000, bytes: 2 * 1024 * 1024, waitMs: 1000 },
-  flaw: receiverFlaw,
+  format: ({ protocol }, chosen) =>
+    protocol === undefined
+      ? chosen
+      : { ...chosen, encoding: protocol === 'http/json' ? 'json' : 'protobuf' },
+  flaw: (settings) =>
+    receiverFlaw(settings) ?? (settings.protocol === 'grpc' ? grpcFlaw(settings) : null),
   assurance: () => 'answered',
 
   async open(settings, { name, format, tools }) {
@@ -61,6 +74,7 @@ export const otlpSink = defineSink({
       if (!warned) log.warn('the receiver takes the records, with a warning', { message });
       warned = true;
     };
+    const grpc = settings.protocol === 'grpc' ? new GrpcLogs(settings, doing, tools.clock) : null;
     return {
       send: (batch, signal) =>
         sendInHalves(batch, async (range) => {
@@ -68,11 +82,14 @@ export const otlpSink = defineSink({
           if (body.length > requestBytesMax) return overBound(doing, body.length);
           const post: Post = { body, headers: { 'content-type': document.contentType } };
           const context = { doing, tools, signal, explain: readStatusMessage };
-          const answer = await postOnce(settings, post, context);
+          const answer =
+            grpc === null
+              ? await postOnce(settings, post, context)
+              : await grpc.export(body, signal);
           if (answer.outcome !== 'accepted') return answer;
           return takenOf(answer, { batch, range, doing, warn });
         }),
-      close: async () => {},
+      close: async () => grpc?.close(),
     };
   },
 
@@ -83,7 +100,13 @@ export const otlpSink = defineSink({
       headers: { 'content-type': 'application/x-protobuf' },
     };
     const plain = { ...settings, compression: 'none' } as const;
-    const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
+    const grpc =
+      settings.protocol === 'grpc' ? new GrpcLogs(plain, 'connecting', tools.clock) : null;
+    const answer =
+      grpc === null
+        ? await postOnce(plain, post, { doing: 'connecting', tools, signal })
+        : await grpc.export(post.body, signal);
+    grpc?.close();
     // Some receivers find nothing in a request wrong enough for a 400: they let us in.
     if (answer.outcome === 'accepted' || answer.outcome === 'too_large') return;
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;

@@ -139,6 +139,7 @@ const wrappers: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/credential-provider-node': ['connectors/sinks/elasticsearch/sigv4.ts'],
   '@smithy/signature-v4': ['connectors/sinks/elasticsearch/sigv4.ts'],
   undici: ['src/tools/'],
+  '@grpc/grpc-js': ['connectors/sinks/otlp/grpc.ts'],
   kafkajs: ['connectors/sinks/kafka/'],
   '@platformatic/kafka': ['connectors/sinks/kafka/'],
   'syslog-client': ['connectors/sinks/syslog/'],

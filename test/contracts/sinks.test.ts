@@ -15,7 +15,7 @@ import { archiveKind } from './receivers/archive.ts';
 import { azureKind } from './receivers/azure.ts';
 import { datadogKind, secOpsKind } from './receivers/clouds.ts';
 import { elasticsearchKind } from './receivers/elasticsearch.ts';
-import { httpKind, otlpKind } from './receivers/http.ts';
+import { httpKind, otlpGrpcKind, otlpKind } from './receivers/http.ts';
 import { kafkaKind } from './receivers/kafka.ts';
 import { fileKind, stdoutKind } from './receivers/local.ts';
 import { type Mood, type Receiver, type ReceiverKind, refusedText } from './receivers/receiver.ts';
@@ -34,6 +34,7 @@ const kinds: readonly ReceiverKind[] = [
   relpKind,
   ...drivers.flatMap((driver) => [kafkaKind(driver, false), kafkaKind(driver, true)]),
   otlpKind,
+  otlpGrpcKind,
   httpKind('lines'),
   httpKind('array'),
   elasticsearchKind,

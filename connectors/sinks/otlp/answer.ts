@@ -84,13 +84,49 @@ function plain(text: string): string {
   return plainText(text.slice(0, textLengthMax)).trim();
 }
 
+const retryInfo = 'type.googleapis.com/google.rpc.RetryInfo';
+const waitMsMax = 3_600_000;
+
 /**
- * The fields of one protobuf message by number, the last of each (protobuf encoding guide): varints
+ * The wait that google.rpc.RetryInfo asks for within a google.rpc.Status, in milliseconds and at
+ * most an hour; undefined where it asks for none.
+ */
+export function readRetryDelayMs(status: Uint8Array): number | undefined {
+  try {
+    for (const [number, detail] of protoEntries(status)) {
+      if (number !== 3 || typeof detail === 'bigint') continue;
+      const any = protoFields(detail);
+      if (asText(any.get(1)) !== retryInfo) continue;
+      const duration = protoFields(asBytes(protoFields(asBytes(any.get(2))).get(1)));
+      const ms = asNumber(duration.get(1)) * 1000 + asNumber(duration.get(2)) / 1e6;
+      return ms > 0 ? Math.min(Math.ceil(ms), waitMsMax) : 0;
+    }
+  } catch {
+    return undefined;
+  }
+  return undefined;
+}
+
+function asBytes(value: bigint | Uint8Array | undefined): Uint8Array {
+  return value instanceof Uint8Array ? value : new Uint8Array(0);
+}
+
+function asNumber(value: bigint | Uint8Array | undefined): number {
+  return typeof value === 'bigint' ? Number(BigInt.asIntN(64, value)) : 0;
+}
+
+/** The fields of one protobuf message by number, the last of each. */
+function protoFields(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> {
+  return new Map(protoEntries(bytes));
+}
+
+/**
+ * The fields of one protobuf message in order, with their numbers (protobuf encoding guide): varints
  * as they stand, and length-delimited ones as bytes. Fixed-width fields are passed over; the
  * messages read here have none. Throws on bytes that are no message.
  */
-function protoFields(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array> {
-  const fields = new Map<number, bigint | Uint8Array>();
+function protoEntries(bytes: Uint8Array): readonly (readonly [number, bigint | Uint8Array])[] {
+  const fields: [number, bigint | Uint8Array][] = [];
   let at = 0;
   const varint = (): bigint => {
     let value = 0n;
@@ -115,13 +151,13 @@ function protoFields(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array
     if (number === 0) throw new RangeError('a field has the number 0');
     switch (tag & 7n) {
       case 0n:
-        fields.set(number, varint());
+        fields.push([number, varint()]);
         break;
       case 1n:
         skip(8);
         break;
       case 2n:
-        fields.set(number, skip(Number(varint())));
+        fields.push([number, skip(Number(varint()))]);
         break;
       case 5n:
         skip(4);

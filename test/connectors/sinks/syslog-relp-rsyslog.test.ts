@@ -100,7 +100,7 @@ test('probe opens and closes a session, and tells what is not there', async () =
   const { caFile, client } = await makeCa();
   const probe = (config: object) =>
     syslogSink.probe(
-      parseSettings(syslogSink, { connect_timeout: '1s', ...config }),
+      parseSettings(syslogSink, { connect_timeout: '5s', ...config }),
       testTools(),
       never,
     );

@@ -64,6 +64,7 @@ test.each(['tcp', 'tls'] as const)(
 
     expect(retries).toBe(0);
     expect(opened.sink.notice?.()).toBeNull();
+    await rsyslog.waitFor(() => uidsOf(rsyslog).size >= events.length); // it has read, and may write later
     expect(uidsOf(rsyslog)).toEqual(new Set(events.map(({ uid }) => uid)));
   },
 );

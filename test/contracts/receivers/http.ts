@@ -7,6 +7,7 @@ import {
   type ReceivedRequest,
   startHttpReceiver,
 } from '../../support/http-receiver.ts';
+import { grpcStatus, startOtlpGrpcReceiver } from '../../support/otlp-grpc-receiver.ts';
 import { startOtlpReceiver } from '../../support/otlp-receiver.ts';
 import {
   failures,
@@ -70,6 +71,44 @@ export const otlpKind: ReceiverKind = {
     return { config, arrived: () => taken, failures: () => failed };
   },
 };
+
+/** The receiver of the otlp sink over gRPC. */
+export const otlpGrpcKind: ReceiverKind = {
+  type: 'otlp',
+  name: 'otlp (grpc)',
+  unable: {},
+  async start(mood, random): Promise<Receiver> {
+    const taken: Uid[] = [];
+    let failed = 0;
+    const receiver = await startOtlpGrpcReceiver({
+      answer({ records, body }) {
+        const uids = records.map(({ attributes }) => String(attributes['log.record.uid']));
+        const answer = answerTo(body.toString('latin1'), {
+          ...{ mood, random, count: uids.length },
+          take: () => taken.push(...uids),
+          fail: () => (failed += 1),
+        });
+        return answer === ok ? 'accept' : grpcAnswers[mood === 'mute' ? 'mute' : statusOf(answer)];
+      },
+    });
+    if (mood === 'away') receiver.close();
+    const timeout = mood === 'mute' ? '300ms' : '60s';
+    const config = { url: receiver.url, protocol: 'grpc', timeout };
+    return { config, arrived: () => taken, failures: () => failed };
+  },
+};
+
+const grpcAnswers = {
+  mute: null,
+  large: { code: grpcStatus.RESOURCE_EXHAUSTED, details: 'Received message larger than max' },
+  refused: { code: grpcStatus.INVALID_ARGUMENT, details: 'not this one' },
+  failed: { code: grpcStatus.UNAVAILABLE, details: 'not now' },
+} as const;
+
+function statusOf(answer: HttpAnswer): 'large' | 'refused' | 'failed' {
+  if (answer.answer !== 'reply') return 'failed';
+  return answer.status === 413 ? 'large' : answer.status === 400 ? 'refused' : 'failed';
+}
 
 function uidsOf(request: ReceivedRequest): readonly Uid[] {
   return uidsIn(request.body.toString());

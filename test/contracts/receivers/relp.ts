@@ -19,7 +19,7 @@ export const relpKind: ReceiverKind = {
       config: {
         address: `relp://127.0.0.1:${receiver.port}`,
         max_message: 65_536,
-        stall_timeout: '500ms',
+        stall_timeout: mood === 'mute' ? '500ms' : '60s',
       },
       failures: () => receiver.cuts,
       arrived: () => receiver.messages.flatMap((message) => uidsIn(message).slice(0, 1)),

@@ -18,7 +18,7 @@ export const sentinelKind: ReceiverKind = {
     return {
       config: {
         ...sentinelConfig(service.url),
-        timeout: mood === 'mute' ? '300ms' : '5s',
+        timeout: mood === 'mute' ? '300ms' : '60s',
       },
       failures: () => failed,
       arrived: () => service.rows.map((row) => String(row.EventUid)),
