@@ -7,10 +7,14 @@ import { uidBytes } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { archived, aWriter, heldPages } from '../archive/a-writer.ts';
 import { runHere, startSluice } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { startRsyslog } from '../support/rsyslog.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
+const uidPattern = /"uid":"[0-9a-f]{64}"/g;
+
 /** An archive of three events a page, and a config with a file and with an archive of its own. */
-async function anArchive(pageCount: number, routes = '') {
+async function anArchive(pageCount: number, routes = '', sinks = '') {
   const dir = tempDir();
   const location = join(dir, 'archive');
   const pages = heldPages(pageCount);
@@ -32,6 +36,7 @@ sources:
 sinks:
   disk: { type: file, path: ${out}, format: json }
   other: { type: file, path: ${join(dir, 'other.ndjson')}, format: json }
+${sinks}
   kept: { type: archive, location: ${join(dir, 'kept')}, signing_key: "\${file:${key}}" }
 ${routes}
 `,
@@ -92,6 +97,38 @@ test('killed on its way it goes on where it was, and each event comes once', asy
   expect(before).toBeGreaterThan(0);
   expect(exitCode).toBe(0);
   expect(written()).toEqual(uids);
+});
+
+test('over HTTP, killed on its way, nothing is lost, and what comes twice has its uid', async () => {
+  const receiver = await startHttpReceiver();
+  const post = `  post: { type: http, url: "${receiver.url}", format: json, batch: { events: 20 } }`;
+  const { uids, args } = await anArchive(200, '', post);
+  const came = () =>
+    receiver.requests.flatMap(({ body }) => body.toString('utf8').match(uidPattern) ?? []);
+
+  const killed = startSluice([...args, 'post']);
+  await waitUntil(() => came().length > 0 || !killed.running, { what: 'the first events' });
+  await killed.kill('SIGKILL');
+  const before = came().length;
+  const { exitCode, stderr } = await runHere([...args, 'post']);
+
+  expect(before).toBeGreaterThan(0);
+  expect(exitCode).toBe(0);
+  expect(stderr).toMatch(/events? read, \d+\/s/);
+  expect(new Set(came())).toEqual(new Set(uids.map((uid) => `"uid":"${uid}"`)));
+});
+
+test('rsyslog gets each event with its uid', async () => {
+  const rsyslog = await startRsyslog();
+  const siem = `  siem: { type: syslog, address: "tcp://127.0.0.1:${rsyslog.tcpPort}", format: json }`;
+  const { uids, args } = await anArchive(40, '', siem);
+
+  const { exitCode } = await runHere([...args, 'siem']);
+  await rsyslog.waitFor(uids.length);
+
+  expect(exitCode).toBe(0);
+  const came = readFileSync(rsyslog.file, 'utf8');
+  expect(uids.filter((uid) => !came.includes(uid))).toEqual([]);
 });
 
 test('sources that no route leads from are told', async () => {

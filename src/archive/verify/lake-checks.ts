@@ -227,7 +227,7 @@ export class LakeChecks {
       ),
       ...told(
         this.#pruned,
-        `${this.#pruned} cuts of the lake went with their objects, as entries say`,
+        `cuts of the lake that went with their objects, as entries say: ${this.#pruned}`,
       ),
       ...told(
         waiting.length,
