@@ -61,8 +61,7 @@ export const check = defineCommand({
       let isWell = true;
       for await (const [what, cause] of answersOf(config, plan, { tools, setup, sendTest, sink })) {
         isWell &&= cause === null;
-        if (cause === null) means.out(`${painted('ok', 'good')}    ${what}`);
-        else means.out(`${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`);
+        means.out(answerText(what, cause));
       }
       if (sink === undefined) {
         for await (const note of descriptionNotes(plan)) {
@@ -75,6 +74,27 @@ export const check = defineCommand({
     }
   },
 });
+
+/** Sets a sink's far side up, sends it a test event, and says how that went; true: well. */
+export async function askSink(config: Config, name: string, means: Means): Promise<boolean> {
+  const tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
+  try {
+    const plan = planFrom(config, tools);
+    const wishes = { tools, setup: true, sendTest: true, sink: name };
+    for await (const [what, cause] of answersOf(config, plan, wishes)) {
+      means.out(answerText(what, cause));
+      if (cause !== null) return false;
+    }
+    return true;
+  } finally {
+    await tools.http.close();
+  }
+}
+
+function answerText(what: string, cause: ExportError | null): string {
+  if (cause === null) return `${painted('ok', 'good')}    ${what}`;
+  return `${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`;
+}
 
 async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
   const { whyLines } = await import('./shared/why.ts');

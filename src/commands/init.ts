@@ -4,6 +4,7 @@
 // or written.
 
 import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { sinks } from '../../connectors/index.ts';
 import { fileSink } from '../../connectors/sinks/file.ts';
 import { ConfigError, parseConfig } from '../config/config.ts';
@@ -16,6 +17,7 @@ import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { withStandIns } from './shared/looking.ts';
 import { configText, type InitAnswers } from './shared/new-config.ts';
 import { isAsked, onTerminal } from './shared/prompt.ts';
+import { type Siem, siems } from './shared/siems.ts';
 import { unknownText } from './shared/typed.ts';
 
 /** The sinks as they are offered, the usual one first. */
@@ -42,6 +44,11 @@ const options = {
     about: 'directory of files with the credentials; else from the environment',
   },
   sink: { value: 'type', about: 'where events go', choices: sinkTypes },
+  siem: {
+    value: 'name',
+    about: 'as --sink, for a SIEM; writes what to set up there, and sends a test event',
+    choices: siems.map(({ name }) => name),
+  },
   to: { value: 'address', about: 'its file, address, brokers/topic or URL' },
   force: { about: 'overwrite a config that is there' },
 } as const;
@@ -73,15 +80,24 @@ export const init = defineCommand({
       return 1;
     }
     const text = configText(answers);
+    const siem = siemNamed(given);
+    const receiver = siem && join(dirname(file), siem.receiver.file);
+    if (receiver !== null && !force && existsSync(receiver)) throw exists(receiver);
     write(file, text, force);
+    if (siem === null || receiver === null) {
+      for (const line of nextLines(file, text)) means.out(line);
+      return 0;
+    }
+    write(receiver, `${siem.receiver.lines(answers.to).join('\n')}\n`, force);
     for (const line of nextLines(file, text)) means.out(line);
-    return 0;
+    means.out(`wrote ${cleanText(receiver, 300)}: what is to be set up there`);
+    return await tried(siem, { answers, file, text, means });
   },
 });
 
 /** True where flags name what is read and where it goes: nobody is asked the rest. */
-export function saysAll({ unified, services, companies, sink }: InitOptions): boolean {
-  if (sink === undefined) return false;
+export function saysAll({ unified, services, companies, sink, siem }: InitOptions): boolean {
+  if (sink === undefined && siem === undefined) return false;
   return services === undefined ? unified !== undefined : companies !== undefined;
 }
 
@@ -96,7 +112,7 @@ const nobody: Asker = {
 
 /** What is asked, in this order, unless a flag has said it. */
 interface Question {
-  readonly flag: keyof Omit<InitOptions, 'config' | 'force'>;
+  readonly flag: keyof Omit<InitOptions, 'config' | 'force' | 'siem'>;
   readonly text: string;
   /** What an empty answer means, and what is taken where nobody can be asked. */
   readonly usual: string | null;
@@ -182,9 +198,10 @@ export async function answersTo(
   asker: Asker,
   means: Pick<Means, 'env' | 'err'>,
 ): Promise<InitAnswers> {
-  let answers = nothing;
+  const siem = siemNamed(options);
+  let answers = siem === null ? nothing : { ...nothing, ...usually(siem.sink) };
   for (const question of questions) {
-    if (!question.asked(answers)) continue;
+    if (!question.asked(answers) || (siem !== null && question.flag === 'sink')) continue;
     answers = await settle(question, answers, { options, asker, means });
   }
   return answers;
@@ -228,6 +245,12 @@ function promptOf({ flag, text, usual }: Question, { sink, to }: InitAnswers): s
 
 function usually(sink: SinkDefinition): Pick<InitAnswers, 'sink' | 'to'> {
   return { sink, to: sink.sample.to?.usual ?? '' };
+}
+
+function siemNamed({ siem, sink }: Pick<InitOptions, 'siem' | 'sink'>): Siem | null {
+  if (siem === undefined) return null;
+  if (sink !== undefined) throw new UsageError('--siem has its own sink: leave --sink out');
+  return siems.find(({ name }) => name === siem) ?? null;
 }
 
 function sinkNamed(text: string): SinkDefinition {
@@ -290,4 +313,34 @@ function nextLines(file: string, text: string): readonly string[] {
     `  npx sluice run -c ${shown}`,
     `  npx sluice top -c ${shown}               # from another terminal`,
   ];
+}
+
+/** Sends the SIEM a test event, once all that its sink needs is at hand: 3 where it has none. */
+async function tried(
+  { name, sink }: Siem,
+  written: {
+    readonly answers: InitAnswers;
+    readonly file: string;
+    readonly text: string;
+    readonly means: Means;
+  },
+): Promise<0 | 3> {
+  const { answers, file, text, means } = written;
+  const later = `npx sluice check -c ${cleanText(shellWord(file), 300)} --setup --send-test --sink ${name}`;
+  const needed = sink.sample.lines(answers.to).join('\n').replace(/#.*$/gm, '');
+  const missing = [...needed.matchAll(/\$\{(env|file):([^}]+)\}/g)].flatMap(([, kind, of = '']) =>
+    (kind === 'env' ? Boolean(means.env[of]) : existsSync(of)) ? [] : [of],
+  );
+  if (missing.length > 0) {
+    means.out(
+      `no test event was sent: ${cleanText(missing.join(', '), 300)} is not there yet; then:`,
+    );
+    means.out(`  ${later}`);
+    return 3;
+  }
+  const { askSink } = await import('./check.ts');
+  const config = parseConfig(text, file, withStandIns(text, means.env).around);
+  const isWell = await askSink(config, name, means);
+  if (!isWell) means.out(`once it is mended: ${later}`);
+  return isWell ? 0 : 3;
 }

@@ -1,0 +1,181 @@
+// What `init --siem` knows of each SIEM: which sink leads there, with which settings, and what has to
+// be set up there. A SIEM is offered where its sink is listed. The pages in docs/recipes say more;
+// what is written here is what has to be typed in.
+
+import { sinks } from '../../../connectors/index.ts';
+import type { SinkDefinition } from '../../contracts/definition.ts';
+
+/** One that is offered. */
+export interface Siem {
+  readonly name: string;
+  /** The sink, with what a first config says of it there. */
+  readonly sink: SinkDefinition;
+  /** What is to be set up there, in a file of that name. */
+  readonly receiver: { readonly file: string; lines(to: string): readonly string[] };
+}
+
+interface Known {
+  readonly name: string;
+  readonly type: string;
+  /** Left out: as the sink itself has it. */
+  readonly to?: { readonly what: string; readonly usual: string };
+  readonly lines?: (to: string) => readonly string[];
+  readonly file: string;
+  readonly receiver: (to: string) => readonly string[];
+}
+
+const changes = 'What did admins and agents change:';
+
+const known: readonly Known[] = [
+  {
+    name: 'splunk',
+    type: 'splunk_hec',
+    file: 'splunk-receiver.conf',
+    receiver: () => [
+      '# Settings, Data inputs, HTTP Event Collector: a new token with "Enable indexer acknowledgement",',
+      '# allowed to write to the index; or in inputs.conf:',
+      '[http://sluice]',
+      'useACK = true',
+      'index = security',
+      'indexes = security',
+      '',
+      '# props.conf (indexers and search heads): no long event is cut, fields are found by their names',
+      '[sluice:ocsf]',
+      'TRUNCATE = 0',
+      'KV_MODE = json',
+      '',
+      '# fields.conf (search heads)',
+      '[sluice_uid]',
+      'INDEXED = true',
+      '',
+      `# ${changes}`,
+      '# index=security sourcetype=sluice:ocsf class_uid IN (6003, 3004) NOT activity_name=Read',
+      '# | dedup sluice_uid',
+    ],
+  },
+  {
+    name: 'sentinel',
+    type: 'sentinel',
+    file: 'sentinel-receiver.txt',
+    receiver: () => [
+      '1. Entra, App registrations: an application with a secret (AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET).',
+      '2. The workspace: a table Sluice_CL of the plan Analytics with the columns that `npx sluice check` lists.',
+      '3. A data collection rule of the kind Direct with the stream Custom-Sluice, the same columns, and that table as its',
+      '   output (docs/recipes/sentinel.md has it whole). Its immutableId is dcr_immutable_id in the config, its logs',
+      '   ingestion endpoint is endpoint.',
+      '4. The role "Monitoring Metrics Publisher" on the rule for the application; it takes up to 30 minutes to work.',
+      '',
+      `${changes}`,
+      '  Sluice_CL | where EventClass in ("API Activity", "Entity Management") and EventType != "Read"',
+      '  | summarize take_any(*) by EventUid',
+    ],
+  },
+  {
+    name: 'elastic',
+    type: 'elasticsearch',
+    file: 'elastic-receiver.txt',
+    receiver: () => [
+      '# Kibana, Dev Tools: the key, whose `encoded` is ELASTIC_API_KEY',
+      'POST /_security/api_key',
+      '{',
+      '  "name": "sluice",',
+      '  "role_descriptors": {',
+      '    "sluice": {',
+      '      "cluster": ["monitor", "manage_index_templates"],',
+      '      "indices": [{ "names": ["sluice-*"], "privileges": ["create_index", "create_doc"] }]',
+      '    }',
+      '  }',
+      '}',
+      '',
+      '# Kibana, Data views: sluice-*, time field @timestamp',
+      `# ${changes}`,
+      '# event.category: configuration or (event.category: api and not event.type: access)',
+    ],
+  },
+  {
+    name: 'opensearch',
+    type: 'elasticsearch',
+    to: { what: 'the address of the cluster', usual: 'https://opensearch.example:9200' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'auth: { username: sluice, password: "${env:OPENSEARCH_PASSWORD}" } # or sigv4: { region: eu-central-1 }',
+    ],
+    file: 'opensearch-receiver.txt',
+    receiver: () => [
+      '# Dashboards, Dev Tools: the role, then a user in it whose password is OPENSEARCH_PASSWORD',
+      'PUT /_plugins/_security/api/roles/sluice',
+      '{',
+      '  "cluster_permissions": ["cluster_monitor", "indices:data/write/bulk", "indices:admin/index_template/put"],',
+      '  "index_permissions": [{ "index_patterns": ["sluice-*"], "allowed_actions": ["create_index", "write"] }]',
+      '}',
+      'PUT /_plugins/_security/api/rolesmapping/sluice',
+      '{ "users": ["sluice"] }',
+      '',
+      '# Dashboards, Index patterns: sluice-*, time field @timestamp',
+      `# ${changes}`,
+      '# event.category: configuration or (event.category: api and not event.type: access)',
+    ],
+  },
+  {
+    name: 'qradar',
+    type: 'syslog',
+    to: { what: 'the listener of its log source', usual: 'tls://qradar.example:6514' },
+    lines: (to) => [
+      `address: ${JSON.stringify(to)}`,
+      'framing: newline',
+      'hostname: sluice-1 # the log source identifier',
+      'format: { type: leef, vendor: Acme, product: Edge }',
+      'max_message: 4000',
+    ],
+    file: 'qradar-receiver.txt',
+    receiver: (to) => [
+      'Admin, Log Sources, New log source:',
+      '  Log source type        Universal LEEF',
+      `  Protocol               ${to.startsWith('tls:') ? 'TLS Syslog, with a listen port' : 'Syslog'}`,
+      '  Log source identifier  sluice-1',
+      'Then deploy the changes. Map event ids (the name of the action) to categories in the DSM editor.',
+      `${changes}`,
+      "  SELECT DATEFORMAT(starttime, 'yyyy-MM-dd HH:mm:ss'), username, sourceip, UTF8(payload) FROM events",
+      "  WHERE LOGSOURCENAME(logsourceid) ILIKE '%sluice%'",
+      "    AND UTF8(payload) MATCHES '.*name=(API Activity|Entity Management): (?!Read).*' LAST 24 HOURS",
+    ],
+  },
+  {
+    name: 'arcsight',
+    type: 'syslog',
+    to: { what: 'the SmartConnector', usual: 'tcp://connector.example:514' },
+    lines: (to) => [
+      `address: ${JSON.stringify(to)}`,
+      'protocol: rfc3164',
+      'framing: newline',
+      'format: { type: cef, vendor: Acme, product: Edge }',
+    ],
+    file: 'arcsight-receiver.txt',
+    receiver: (to) => [
+      `A SmartConnector of the kind "Syslog Daemon" (TLS: "Syslog NG Daemon") that listens at ${to}.`,
+      'The uid of an event is deviceCustomString6, with the label uid.',
+    ],
+  },
+  {
+    name: 'graylog',
+    type: 'http',
+    to: { what: 'its input "GELF HTTP"', usual: 'https://graylog.example:12201/gelf' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'format: gelf',
+      'batch: { events: 1 } # the input takes one message a request',
+    ],
+    file: 'graylog-receiver.txt',
+    receiver: (to) => [
+      `System, Inputs: launch a new "GELF HTTP" input that listens at ${to}, with TLS.`,
+    ],
+  },
+];
+
+/** All that are offered, by name. */
+export const siems: readonly Siem[] = known.flatMap(({ name, type, to, lines, file, receiver }) => {
+  const sink = sinks.find((one) => one.type === type);
+  if (sink === undefined) return [];
+  const sample = { ...sink.sample, ...(to && { to }), ...(lines && { lines }), name };
+  return [{ name, sink: { ...sink, sample }, receiver: { file, lines: receiver } }];
+});

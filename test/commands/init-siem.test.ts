@@ -1,0 +1,159 @@
+// `init --siem`: the config leads there, what is to be set up there stands beside it, and a test event shows that it works.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { siems } from '../../src/commands/shared/siems.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { runHere } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { sharedOpenSearch } from '../support/opensearch.ts';
+import { splunkTokens, startSplunk } from '../support/splunk-hec.ts';
+import { startTcpReceiver } from '../support/tcp-receiver.ts';
+import { tempDir } from '../support/temp.ts';
+
+const edge = { EDGE_CLIENT_ID: 'an-id', EDGE_CLIENT_SECRET: 'a-secret' };
+const unified = ['--unified', 'https://api.example.com/v1'];
+
+async function initSiem(siem: string, to: string | null, env: Record<string, string> = {}) {
+  const dir = tempDir();
+  const config = join(dir, 'sluice.yaml');
+  const words = [
+    'init',
+    '-c',
+    config,
+    ...unified,
+    '--siem',
+    siem,
+    ...(to === null ? [] : ['--to', to]),
+  ];
+  return { ...(await runHere(words, env)), config, dir };
+}
+
+test.each(siems)(
+  '$name: what is written passes check, with nothing noted',
+  async ({ name, receiver }) => {
+    const { config, dir } = await initSiem(
+      name,
+      name === 'arcsight' || name === 'qradar' ? 'tcp://127.0.0.1:1' : 'http://127.0.0.1:1/',
+    );
+
+    const text = readFileSync(config, 'utf8');
+    const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, named = '']) => [named, 'x']);
+    const read = readConfig(config, { env: { ...Object.fromEntries(names), ...edge } });
+    expect(Object.keys(read.sinks)).toEqual([name]);
+    expect(readFileSync(join(dir, receiver.file), 'utf8')).toMatch(/\S\n$/);
+  },
+);
+
+test('splunk: the event is written when the indexer says so', async () => {
+  const splunk = await startSplunk({
+    tokens: [{ ...splunkTokens.acked, indexes: ['security', 'main'] }],
+    pollsInVain: 1,
+  });
+
+  const { stdout, exitCode } = await initSiem(
+    'splunk',
+    splunk.url,
+    tokenFor(splunkTokens.acked.token),
+  );
+
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringContaining('the receiver says that it has it'),
+  ]);
+  expect(splunk.indexed.map(({ raw }) => JSON.parse(raw).metadata.event_code)).toEqual([
+    'sink.test',
+  ]);
+});
+
+test('opensearch: the template is there before the event', async () => {
+  const cluster = await sharedOpenSearch();
+
+  const { stdout, exitCode } = await initSiem('opensearch', cluster.url, {
+    OPENSEARCH_PASSWORD: 'x',
+  });
+
+  const uid = /uid ([0-9a-f]{64})/.exec(stdout)?.[1] ?? '';
+  await cluster.ask('POST', '/sluice-*/_refresh');
+  const found = await cluster.ask('POST', '/sluice-*/_search', {
+    query: { ids: { values: [uid] } },
+  });
+  expect([exitCode, found.hits.total.value]).toEqual([0, 1]);
+  expect(found.hits.hits[0]._source.event.action).toBe('sink.test');
+});
+
+test('graylog: one message a request', async () => {
+  const receiver = await startHttpReceiver();
+  receiver.answer({ answer: 'reply', status: 202 });
+
+  const { exitCode } = await initSiem('graylog', `${receiver.url}/gelf`);
+
+  const sent = receiver.requests.filter(({ body }) => body.includes('sluice test event'));
+  expect([exitCode, sent.length]).toEqual([0, 1]);
+});
+
+test.each([
+  ['qradar', /LEEF:2\.0\|Acme\|Edge\|/],
+  ['arcsight', /CEF:0\|Acme\|Edge\|/],
+])('%s: the event is written to it, and it answers nothing', async (siem, form) => {
+  const receiver = await startTcpReceiver();
+
+  const { stdout, exitCode } = await initSiem(siem, `tcp://127.0.0.1:${receiver.port}`);
+
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining('so look for it there')]);
+  expect(receiver.frames.map(({ framing, text }) => [framing, form.test(text)])).toEqual([
+    ['lf', true],
+  ]);
+});
+
+test('sends nothing while a secret of the sink is not there, and says what to do then', async () => {
+  const splunk = await startSplunk();
+
+  const { stdout, exitCode, config } = await initSiem('splunk', splunk.url);
+
+  expect(exitCode).toBe(3);
+  expect(stdout).toMatch(
+    /no test event was sent: \w+ is not there yet; then:\n {2}npx sluice check -c .* --send-test --sink splunk\n/,
+  );
+  expect([existsSync(config), splunk.requests]).toEqual([true, []]);
+});
+
+test('says what the receiver says, where that is no', async () => {
+  const splunk = await startSplunk();
+
+  const { stdout, exitCode } = await initSiem('splunk', splunk.url, tokenFor('another'));
+
+  expect(exitCode).toBe(3);
+  expect(stdout).toMatch(/^FAIL {2}sink splunk: .*Invalid token/m);
+});
+
+test('overwrites nothing', async () => {
+  const dir = tempDir();
+  const [config, receiver] = [join(dir, 'sluice.yaml'), join(dir, 'qradar-receiver.txt')];
+  writeFileSync(receiver, 'mine');
+
+  const { exitCode, stderr } = await runHere([
+    'init',
+    '-c',
+    config,
+    ...unified,
+    '--siem',
+    'qradar',
+  ]);
+
+  expect([exitCode, existsSync(config), readFileSync(receiver, 'utf8')]).toEqual([
+    64,
+    false,
+    'mine',
+  ]);
+  expect(stderr).toContain('qradar-receiver.txt is there already');
+});
+
+/** By whatever name the config asks for it. */
+function tokenFor(token: string): Record<string, string> {
+  const lines =
+    siems.find(({ name }) => name === 'splunk')?.sink.sample.lines('https://splunk.example') ?? [];
+  const named = /\$\{env:(\w+)\}/.exec(lines.join('\n'))?.[1] ?? '';
+  return { [named]: token };
+}
