@@ -75,7 +75,8 @@ export class Receipts {
     const begun = this.#facts('begun', sink);
     const again = this.#statements.row(
       `SELECT coalesce(sum(first + count - max(first, ?2)), 0) AS n FROM page
-       WHERE only_sink = ?1 AND first + count > ?2`,
+       WHERE only_sink = ?1 AND first + count > ?2
+         AND first >= coalesce((SELECT max(first) FROM page WHERE first <= ?2), 0)`,
       sink,
       position,
     )?.n;

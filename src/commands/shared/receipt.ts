@@ -118,7 +118,7 @@ export function receiptText(receipt: Receipt): string {
     ],
     ['position', String(position)],
     ...streams.map(
-      ({ name, up_to }) => [`stream ${name}`, up_to ?? 'not read to its end yet'] as const,
+      ({ name, up_to }) => [`stream ${name}`, up_to ?? 'nothing can be said yet'] as const,
     ),
     ...elsewhere.map((name) => [`source ${name}`, 'not routed here'] as const),
     ...filters.map((filter) => ['only where', filter] as const),
