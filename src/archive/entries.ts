@@ -183,6 +183,24 @@ const lakeEntry = z.object({
   last: z.int(),
 });
 
+/**
+ * Records that are erased from a page from here on: in the body `null` stands in their place, their
+ * hashes stand here. The page's frames move to the end of their segment, so that all others stay
+ * where they are. What an earlier entry has erased from the same page stays erased.
+ */
+const erasedEntry = z.object({
+  t: z.literal('erased'),
+  at: time,
+  /** The page: the index of its entry, and where its own entry has its body. */
+  page: z.object({ index: count, segment: z.string(), at: count, fetched_at: time }),
+  /** By their place among the body's records, with the SHA-256 of their exact bytes. */
+  records: z.array(z.object({ place: count, sha256 })),
+  reason: z.string(),
+  body: pageEntry.shape.body,
+  /** The whole segment as it is with this, and with what other entries of this checkpoint erase. */
+  segment: z.object({ bytes: count, sha256 }),
+});
+
 /** A comparison of a stream with what upstream served then (comparison.ts), told by that page. */
 const reconciledEntry = z.object({
   t: z.literal('reconciled'),
@@ -205,6 +223,7 @@ const anyEntry = z.discriminatedUnion('t', [
   prunedEntry,
   lakeCutEntry,
   lakeEntry,
+  erasedEntry,
   reconciledEntry,
 ]);
 
@@ -217,6 +236,9 @@ export type Entry = z.output<typeof anyEntry>;
 export type EntryOf<T extends Entry['t']> = Extract<Entry, { readonly t: T }>;
 /** An entry that tells of a page. */
 export type PageEntry = z.output<typeof pageEntry>;
+
+/** An entry that tells of records erased from a page. */
+export type ErasedEntry = z.output<typeof erasedEntry>;
 
 /** The entry's bytes. A longer one than the log can hold is a fault of sluice. */
 export function encodeEntry(entry: Entry): Buffer {

@@ -6,6 +6,7 @@
 //                                       stamp, and as <size>.cosig the note with its cosignatures
 //   segments/YYYY/MM/DD/<index>.zst     bodies of pages; named by the index of the segment's entry
 //   holds/<id>.json                     legal holds, which entries tell of as well
+//   erase/<uid>.json                    records that an operator has asked to be erased; no evidence
 //   prune.json                          what an operator has asked to go; no evidence of anything
 //   writer                              who writes at present; no evidence of anything
 //

@@ -2,11 +2,12 @@
 // read without proof, but for each body's hash. A damaged archive is a SyntaxError.
 
 import type { Offset } from '../contracts/event.ts';
-import type { HeldPage } from '../contracts/spool.ts';
+import { type HeldPage, uidBytes } from '../contracts/spool.ts';
 import { contextOf, type PageEntry } from './entries.ts';
+import { type ErasedRecords, erasuresIn, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries } from './logged.ts';
 import type { ArchiveReader } from './reader.ts';
-import { pageRange, readPage } from './segments.ts';
+import { type ArchivedPage, pageRange, readPage } from './segments.ts';
 import { tileWidth } from './tiles.ts';
 
 /** How far something has come: an epoch of a spool, and the number of the next event. */
@@ -44,14 +45,38 @@ export async function archivedPage(
     if (await isPruned(reader, segment)) return null;
     throw new SyntaxError(`${segment} is missing`);
   }
-  const { body, uids, kept } = readPage(entry, range);
+  const page = await standingPage(reader, entry, range);
+  const { uids } = page;
   return {
-    context: contextOf(entry),
+    ...{ context: contextOf(entry), items: entry.items, body: page.body, kept: page.kept },
+    ...{ uids, first, count: uids.length / uidBytes },
+  };
+}
+
+/** As it was archived, or without the records that were erased since. */
+async function standingPage(
+  reader: ArchiveReader,
+  entry: PageEntry,
+  range: Uint8Array,
+): Promise<ArchivedPage> {
+  try {
+    return readPage(entry, range);
+  } catch (error) {
+    const versions = versionsOf(entry, await erasuresIn(reader));
+    if (!(error instanceof SyntaxError) || versions.length === 1) throw error;
+    return await readVersion(reader, versions, ({ entry, erased }, range) =>
+      without(readPage(entry, range), erased),
+    );
+  }
+}
+
+/** The page with those of its kept records only that are not erased. */
+function without({ body, uids, kept }: ArchivedPage, erased: ErasedRecords): ArchivedPage {
+  const places = kept ?? Uint32Array.from({ length: uids.length / uidBytes }, (_, i) => i);
+  const left = [...places.keys()].filter((i) => !erased.has(places[i] ?? -1));
+  return {
     body,
-    items: entry.items,
-    kept,
-    uids,
-    first,
-    count: entry.kept,
+    kept: Uint32Array.from(left, (i) => places[i] ?? 0),
+    uids: Buffer.concat(left.map((i) => uids.subarray(i * uidBytes, (i + 1) * uidBytes))),
   };
 }

@@ -3,12 +3,13 @@
 
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
+import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
 import { loggedEntries, newestCheckpoint } from './logged.ts';
 import { inclusionProof, leafHash, type NodeHashes, rootOf, rootOfInclusion } from './merkle.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
-import { keptRecords, recordLeaf } from './records.ts';
-import { pageRange, readPage } from './segments.ts';
+import { keptRecords, recordLeaves } from './records.ts';
+import { type ArchivedPage, pageRange, readPage } from './segments.ts';
 import { tileHashes, tilePath } from './tiles.ts';
 
 /** A record, and the proof that it is in the archive. */
@@ -17,61 +18,83 @@ export interface ProvenRecord {
   readonly proof: RecordProof;
 }
 
-/** Proves the record with this uid; null where no page has it. Throws a SyntaxError. */
+/** A page that has a record, and which of its kept ones that is. */
+export interface RecordPlace {
+  readonly index: number;
+  readonly bytes: Buffer;
+  readonly page: PageVersion & ArchivedPage;
+  readonly place: number;
+}
+
+/** Finds the record with this uid; null where no page has it. Throws a SyntaxError. */
+export async function findRecord(reader: ArchiveReader, uid: string): Promise<RecordPlace | null> {
+  const { size } = await newestCheckpoint(reader);
+  const wanted = Buffer.from(uid, 'hex');
+  const erasures = await erasuresIn(reader);
+  for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
+    if (entry.t !== 'page' || entry.kept === 0) continue;
+    const versions = versionsOf(entry, erasures);
+    if (versions.length === 1 && placeIn(await uidsOf(reader, entry), wanted) === null) continue;
+    const page = await readVersion(reader, versions, (version, range) => ({
+      ...version,
+      ...readPage(version.entry, range),
+    }));
+    const place = placeIn(page.uids, wanted);
+    if (place !== null) return { index, bytes, page, place };
+  }
+  return null;
+}
+
+/**
+ * Proves the record with this uid; null where no page has it. Throws a SyntaxError, also for one that
+ * was erased.
+ */
 export async function proveRecord(
   reader: ArchiveReader,
   uid: string,
 ): Promise<ProvenRecord | null> {
   const { note, size, root } = await newestCheckpoint(reader);
-  const wanted = Buffer.from(uid, 'hex');
-  for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
-    const place = entry.t === 'page' ? await placeOf(reader, entry, wanted) : null;
-    if (entry.t !== 'page' || place === null) continue;
-    const { record, path } = await recordAt(reader, entry, place);
-    const hashes = tileHashes(size, async (tile) => {
-      const found = await reader.tile(tile);
-      if (found === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
-      return found;
-    });
-    const inLog = await inclusionProof(index, size, hashes);
-    const found = rootOfInclusion({ index, size, leaf: leafHash(bytes) }, inLog);
-    if (found === null || Buffer.compare(found, root) !== 0) {
-      throw new SyntaxError(
-        `entry ${index}, which has the record, does not lead to the signed root`,
-      );
-    }
-    const proof = { index, entry: bytes, path: inLog, record: { index: place, path } };
-    return { record, proof: { ...proof, checkpoint: note } };
+  const found = await findRecord(reader, uid);
+  if (found === null) return null;
+  const { index, bytes, place } = found;
+  const { record, path } = await recordAt(found);
+  const hashes = tileHashes(size, async (tile) => {
+    const read = await reader.tile(tile);
+    if (read === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
+    return read;
+  });
+  const inLog = await inclusionProof(index, size, hashes);
+  const leads = rootOfInclusion({ index, size, leaf: leafHash(bytes) }, inLog);
+  if (leads === null || Buffer.compare(leads, root) !== 0) {
+    throw new SyntaxError(`entry ${index}, which has the record, does not lead to the signed root`);
   }
-  return null;
+  const proof = { index, entry: bytes, path: inLog, record: { index: place, path } };
+  return { record, proof: { ...proof, checkpoint: note } };
 }
 
-/** Which of a page's kept records has the uid; null: none. */
-async function placeOf(
-  reader: ArchiveReader,
-  { body, uids, kept }: PageEntry,
-  wanted: Buffer,
-): Promise<number | null> {
-  if (kept === 0) return null;
-  const { from, length } = pageRange({ body, uids });
-  const behind = { from: from + length - uids.bytes, length: kept * uidBytes };
-  const found = await reader.named('segment', body.segment, behind);
-  const bytes = Buffer.from(found ?? []);
+/** Of a page as it was archived; none where that is not there. */
+async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array> {
+  const { from, length } = pageRange(entry);
+  const behind = { from: from + length - entry.uids.bytes, length: entry.kept * uidBytes };
+  return (await reader.named('segment', entry.body.segment, behind)) ?? new Uint8Array(0);
+}
+
+/** Which of the uids it is; null: none. */
+function placeIn(uids: Uint8Array, wanted: Buffer): number | null {
+  const bytes = Buffer.from(uids.buffer, uids.byteOffset, uids.byteLength);
   for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + 1)) {
     if (at % uidBytes === 0) return at / uidBytes;
   }
   return null;
 }
 
-async function recordAt(reader: ArchiveReader, entry: PageEntry, place: number) {
-  const range = await reader.named('segment', entry.body.segment, pageRange(entry));
-  const records = keptRecords({
-    ...readPage(entry, range ?? new Uint8Array(0)),
-    items: entry.items,
-  });
+async function recordAt({ page, place }: RecordPlace) {
+  const { entry, erased, kept } = page;
+  const records = keptRecords({ ...page, items: entry.items });
   const record = records[place];
   if (record === undefined) throw new SyntaxError('the page has fewer records than uids');
-  const leaves = records.map(recordLeaf);
+  if (erased.has(kept?.[place] ?? place)) throw new SyntaxError('the record was erased');
+  const leaves = recordLeaves(records, kept, erased);
   const hashes: NodeHashes = async ({ level, index }) =>
     rootOf(leaves.slice(index * 2 ** level, (index + 1) * 2 ** level));
   return { record, path: await inclusionProof(place, leaves.length, hashes) };

@@ -23,6 +23,28 @@ export function recordLeaf(record: Uint8Array): Buffer {
   return leafHash(hash('sha256', record, 'buffer'));
 }
 
+/**
+ * Leaves of the kept records, those of erased ones by their hashes, which a body's places are looked
+ * up in. Throws a SyntaxError where something stands in the place of one.
+ */
+export function recordLeaves(
+  records: readonly Uint8Array[],
+  kept: Uint32Array | null,
+  erased: ReadonlyMap<number, string>,
+): readonly Buffer[] {
+  return records.map((record, i) => {
+    const sha256 = erased.get(kept === null ? i : (kept[i] ?? -1));
+    if (sha256 === undefined) return recordLeaf(record);
+    if (Buffer.compare(record, erasedText) !== 0) {
+      throw new SyntaxError('something stands in the place of an erased record');
+    }
+    return leafHash(Buffer.from(sha256, 'hex'));
+  });
+}
+
+/** What stands in the place of an erased record. */
+export const erasedText: Uint8Array = Buffer.from('null');
+
 const leaf = Buffer.alloc(1 + hashBytes);
 const node = Buffer.alloc(1 + 2 * hashBytes);
 node[0] = 1;

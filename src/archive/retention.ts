@@ -8,7 +8,7 @@
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
-import type { ObjectStore } from '../objects/store.ts';
+import { lockText, type ObjectLock, type ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Entry, parseEntry } from './entries.ts';
 import { readEntries } from './growing-tree.ts';
@@ -97,12 +97,21 @@ export class Retention {
     const kept = bodiesMs === null ? Number.NEGATIVE_INFINITY : now - bodiesMs;
     const before = Math.max(kept, wished ?? Number.NEGATIVE_INFINITY);
     const gone: string[] = [];
+    let locked = 0;
     // What was added since is not in the store yet.
     const size = log.published?.size ?? 0;
     for await (const old of oldObjects(before, { store, size, cut: log.heads.lake?.cut })) {
       const { object, pages, first, last } = old;
       const isKept = Object.values(log.heads.holds).some((hold) => isHeld(hold, old));
       if (isKept || this.#stuck.has(object)) continue;
+      const { lock } = (await store.facts(object)) ?? {};
+      if (lock !== undefined) {
+        locked += 1;
+        if (locked === 1) this.#tellLocked(object, lock);
+        // Those behind it were locked later.
+        if (locked === segmentsMax) break;
+        continue;
+      }
       const why = last < kept ? 'retention' : 'asked';
       const times = { first: timeText(first), last: timeText(last) };
       log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why });
@@ -131,8 +140,29 @@ export class Retention {
       }
     }
     if (gone.length > 0) log.info('bodies went out of the archive', { objects: gone.length });
-    if (this.#isWished) await store.remove(prunePath);
+    if (this.#isWished) await this.#forget();
     this.#isWished = false;
+  }
+
+  /** Where the wish stays it is looked at again with each checkpoint, which changes nothing. */
+  async #forget(): Promise<void> {
+    const { store, log } = this.#settings;
+    try {
+      await store.remove(prunePath);
+    } catch (error) {
+      if (!(error instanceof ExportError)) throw error;
+      const { message, next } = error;
+      if (this.#failure !== message) log.warn('a request to prune stays', { message, next });
+      this.#failure = message;
+    }
+  }
+
+  #tellLocked(object: string, lock: ObjectLock): void {
+    const message = lockText(lock);
+    if (this.#failure === message) return;
+    this.#failure = message;
+    const text = 'a segment of the archive is due to go, and stays while it is locked';
+    this.#settings.log.warn(text, { object, message });
   }
 
   async #wished(): Promise<number | null> {

@@ -77,6 +77,18 @@ export function skippableFrame(content: Uint8Array): Buffer {
   return frame;
 }
 
+/** Has decompressors pass over these bytes of a segment, and leaves nothing of what was there. */
+export function blankFrame(frame: Buffer): void {
+  frame.fill(0);
+  frame.writeUInt32LE(skippable, 0);
+  frame.writeUInt32LE(frame.length - headerBytes, 4);
+}
+
+/** True where that was done. */
+export function isBlank(frame: Uint8Array): boolean {
+  return frame.subarray(headerBytes).every((byte) => byte === 0);
+}
+
 /** The bytes of a segment that are one page's: both frames. */
 export function pageRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
   return { from: body.at, length: body.length + headerBytes + uids.bytes };

@@ -10,6 +10,7 @@ import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import type { Anchors } from './anchors/anchors.ts';
 import type { Entry } from './entries.ts';
+import { Erasing } from './erasing.ts';
 import type { Heads } from './heads.ts';
 import { LakeEntries } from './lake-entries.ts';
 import { segmentPath } from './layout.ts';
@@ -66,6 +67,7 @@ export class ArchiveWriter {
   readonly #log: Log;
   readonly #retention: Retention;
   readonly #lake: LakeEntries;
+  readonly #erasing: Erasing;
   #waiting: Waiting[] = [];
   /** Of all pages that no checkpoint covers yet. */
   #bytes = 0;
@@ -92,6 +94,7 @@ export class ArchiveWriter {
     this.#place = placeOf(log.heads);
     this.#retention = new Retention(settings);
     this.#lake = new LakeEntries(settings);
+    this.#erasing = new Erasing(settings);
   }
 
   /** How far checkpoints cover pages, of which spool; null: none does. */
@@ -198,10 +201,12 @@ export class ArchiveWriter {
       this.#start(now);
       await this.#lake.enter(this.#log, now);
       const gone = await this.#retention.enter(this.#log, now);
+      const erased = await this.#erasing.enter(this.#log, now);
       const published = await this.#sign([this.#append(pages, now)], now);
       this.#place = placeOf(this.#log.heads);
       await this.#settings.signed(published);
       await this.#retention.remove(gone);
+      await this.#erasing.carryOut(erased);
     } catch (error) {
       for (const { done } of group) done.reject(error);
       throw error;

@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   stats: async () => (await import('./archive/stats.ts')).stats,
   hold: async () => (await import('./archive/hold.ts')).hold,
   prune: async () => (await import('./archive/prune.ts')).prune,
+  erase: async () => (await import('./archive/erase.ts')).erase,
   keys: async () => (await import('./archive/keys.ts')).keys,
 };
 

@@ -47,6 +47,8 @@ export function openDirectory(path: string): ObjectStore {
       }
     },
     remove: (name) => told(`removing ${name}`, () => files.remove(name)),
+    removeOlder: async () => undefined,
+    hold: async () => undefined,
     locks: async () => false,
     close: () => undefined,
   };

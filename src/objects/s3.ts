@@ -4,12 +4,25 @@
 // does. What must stay true: each request that writes carries a checksum, which buckets with Object
 // Lock demand; an object above 8 MiB is sent in parts, and comes to be in one step as others do.
 
-import type { CompletedPart, PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
+import type {
+  CompletedPart,
+  HeadObjectCommandOutput,
+  ListObjectVersionsCommandOutput,
+  ObjectVersion,
+  PutObjectCommandInput,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import { ExportError, errorText } from '../contracts/errors.ts';
 import { partsOf } from './parts.ts';
 import { bucketFailure, statusOf } from './s3-failure.ts';
 import { type BucketSettings, clientConfig } from './s3-settings.ts';
-import { checkedName, type ObjectAbout, type ObjectStore } from './store.ts';
+import {
+  checkedName,
+  lockText,
+  type ObjectAbout,
+  type ObjectLock,
+  type ObjectStore,
+} from './store.ts';
 
 type Sdk = typeof import('@aws-sdk/client-s3');
 
@@ -97,7 +110,7 @@ export class Bucket implements ObjectStore {
           options,
         );
         const { ContentLength: bytes = 0, ETag, Metadata: metadata = {} } = found;
-        return { bytes, tag: given(ETag), metadata };
+        return { bytes, tag: given(ETag), metadata, ...lockIn(found) };
       } catch (error) {
         return nullIfAbsent(error);
       }
@@ -128,9 +141,53 @@ export class Bucket implements ObjectStore {
   }
 
   async remove(name: string): Promise<void> {
-    await this.#told(`removing ${name}`, (options) =>
+    const lock = (await this.facts(name))?.lock;
+    if (lock !== undefined) refuseLocked(lock, `removing ${name} in ${this.place}`);
+    const { DeleteMarker } = await this.#told(`removing ${name}`, (options) =>
       this.#client.send(new this.#sdk.DeleteObjectCommand(this.#at(name)), options),
     );
+    // In a bucket that keeps versions nothing is gone by that.
+    if (DeleteMarker === true) await this.#removeVersions(name, () => true);
+  }
+
+  async removeOlder(name: string): Promise<void> {
+    await this.#removeVersions(name, ({ IsLatest }) => IsLatest !== true);
+  }
+
+  async hold(name: string, isOn: boolean): Promise<void> {
+    const LegalHold = { Status: isOn ? 'ON' : 'OFF' } as const;
+    await this.#told(`holding ${name}`, (options) =>
+      this.#client.send(
+        new this.#sdk.PutObjectLegalHoldCommand({
+          ...this.#at(name),
+          ...{ LegalHold, ChecksumAlgorithm: 'CRC32' },
+        }),
+        options,
+      ),
+    );
+  }
+
+  async #removeVersions(name: string, isMeant: (one: ObjectVersion) => boolean): Promise<void> {
+    const { Bucket, Key } = this.#at(name);
+    await this.#told(`removing older versions of ${name}`, async (options) => {
+      let more: { KeyMarker?: string; VersionIdMarker?: string } | null = {};
+      while (more !== null) {
+        const page: ListObjectVersionsCommandOutput = await this.#client.send(
+          new this.#sdk.ListObjectVersionsCommand({ Bucket, Prefix: Key, ...more }),
+          options,
+        );
+        for (const one of [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])]) {
+          if (one.Key !== Key || !isMeant(one)) continue;
+          const version = { Bucket, Key, VersionId: one.VersionId };
+          await this.#client.send(new this.#sdk.DeleteObjectCommand(version), options);
+        }
+        const { IsTruncated, NextKeyMarker, NextVersionIdMarker } = page;
+        more =
+          IsTruncated === true && NextKeyMarker === Key
+            ? { KeyMarker: NextKeyMarker, VersionIdMarker: NextVersionIdMarker ?? '' }
+            : null;
+      }
+    });
   }
 
   close(): void {
@@ -246,6 +303,12 @@ export class Bucket implements ObjectStore {
   }
 }
 
+function refuseLocked(lock: ObjectLock, doing: string): void {
+  throw new ExportError('sink_refused', `${doing}: ${lockText(lock)}`, {
+    next: 'Wait until the lock has run out or the hold is lifted; until then it stays as it is.',
+  });
+}
+
 /** What S3 says in every answer of that kind. A proxy's page, with status 200 as well, does not. */
 function given(said: string | undefined): string {
   if (said !== undefined && said !== '') return said;
@@ -276,6 +339,14 @@ function headersOf(about: ObjectAbout | undefined) {
     }),
     ...(lock?.hold && { ObjectLockLegalHoldStatus: 'ON' as const }),
   };
+}
+
+function lockIn(found: HeadObjectCommandOutput): { readonly lock?: ObjectLock } {
+  const { ObjectLockMode: mode, ObjectLockRetainUntilDate: date } = found;
+  const until = mode === undefined ? 0 : (date?.getTime() ?? 0);
+  const hold = found.ObjectLockLegalHoldStatus === 'ON';
+  if (!hold && until <= Date.now()) return {};
+  return { lock: { until, ...(mode && { mode }), ...(hold && { hold }) } };
 }
 
 function rangeText({ from, length }: { from: number; length: number }): string {

@@ -33,8 +33,15 @@ export interface ObjectStore {
   facts(name: string): Promise<ObjectFacts | null>;
   /** Objects whose names begin with `prefix`, those behind `after` only, in the order of names. */
   list(prefix: string, after?: string): AsyncIterableIterator<ListedObject>;
-  /** Takes an object away; one that is not there is gone as well. */
+  /**
+   * Takes an object away with its older versions, where a store keeps such; one that is not there is
+   * gone as well. Throws `sink_refused`, having changed nothing, for one that a lock keeps.
+   */
   remove(name: string): Promise<void>;
+  /** Takes the older versions of an object away, where a store keeps such. */
+  removeOlder(name: string): Promise<void>;
+  /** Sets or lifts a hold of the bucket on an object (S3 legal hold); a directory has none. */
+  hold(name: string, isOn: boolean): Promise<void>;
   /** Whether objects can be kept from being deleted there (S3 Object Lock). */
   locks(): Promise<boolean>;
   /** Gives up what is under way, and lets go of connections. */
@@ -54,10 +61,17 @@ export interface ObjectAbout {
 export interface ObjectLock {
   /** Left out: nothing but a hold. */
   readonly mode?: 'COMPLIANCE' | 'GOVERNANCE';
-  /** Until when, epoch milliseconds. */
+  /** Until when, epoch milliseconds; 0 where there is no mode. */
   readonly until: number;
   /** Kept also after that, until the hold is released. */
   readonly hold?: boolean;
+}
+
+/** What keeps an object, in words, with the date. */
+export function lockText({ mode, until, hold }: ObjectLock): string {
+  const date = new Date(until).toISOString();
+  const lock = mode === undefined ? [] : [`it is locked (${mode}) until ${date}`];
+  return [...lock, ...(hold ? ['a legal hold of the bucket is on it'] : [])].join(', and ');
 }
 
 /** Bytes `from` up to, not including, `from + length`. */
@@ -78,6 +92,8 @@ export interface ObjectFacts {
   readonly bytes: number;
   readonly tag: string;
   readonly metadata: Readonly<Record<string, string>>;
+  /** What keeps it from being deleted; left out: nothing that is told. */
+  readonly lock?: ObjectLock;
 }
 
 /** One object of a listing. */

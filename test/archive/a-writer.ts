@@ -113,6 +113,7 @@ export function mortal(store: ObjectStore, kill: Kill): ObjectStore {
     replace: (...by) => change(() => store.replace(...by)),
     put: (...by) => change(() => store.put(...by)),
     remove: (...by) => change(() => store.remove(...by)),
+    removeOlder: (...by) => change(() => store.removeOlder(...by)),
   };
 }
 

@@ -10,6 +10,7 @@ import { archivedPage } from '../../src/archive/pages.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { encodeWish, prunePath } from '../../src/archive/retention.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
@@ -142,6 +143,25 @@ test('a segment that is gone without an entry is found, beside those that went b
     ['audit', 2, second, 'the segment is missing'],
     ['audit', 3, second, 'the segment is missing'],
   ]);
+});
+
+test('what a store does not let be deleted stays, is told of, and holds nothing up', async () => {
+  const { store, writer } = await anArchive();
+  await writer.close();
+  const denied = new ExportError('sink_refused', 'removing it: 403 AccessDenied', {
+    next: 'Allow it.',
+  });
+  const denying = { ...store, remove: () => Promise.reject(denied) };
+  const next = await aWriter({ store: denying, bodiesMs: 30 * dayMs });
+  await store.put(prunePath, [encodeWish(Date.now() - 10 * dayMs, Date.now())]);
+
+  await archived(next, readAgo(0, 18));
+  await archived(next, readAgo(0, 24));
+  await next.close();
+
+  expect(await segmentsOf(store)).toHaveLength(5);
+  const { breaks, pages } = await verified(store);
+  expect([breaks, pages]).toEqual([[], 10]);
 });
 
 test('the commands set, list and release holds, let bodies go, and say what an archive holds', async () => {

@@ -47,6 +47,8 @@ export function lockedStore(
     facts: (name) => store.facts(name),
     list: (prefix, after) => store.list(prefix, after),
     remove: (name) => store.remove(name),
+    removeOlder: (name) => store.removeOlder(name),
+    hold: (name, isOn) => store.hold(name, isOn),
     locks: () => store.locks(),
     close: () => store.close(),
   };

@@ -12,7 +12,6 @@ import {
   type PageEntry,
   parseEntry,
 } from '../entries.ts';
-import { isHeld } from '../holds.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { parseVkey } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
@@ -23,13 +22,16 @@ import { StreamChains } from './chains.ts';
 import { Comparisons } from './comparisons.ts';
 import type { Break, ConfigChange } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
-import { checkedPage, SegmentReading } from './page-bodies.ts';
+import { LetGo } from './let-go.ts';
+import { SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
 import type { LogKeys } from './signatures.ts';
 
 /** What entries are checked with. */
 export interface EntryMeans {
   readonly reader: ArchiveReader;
+  /** Of the log. */
+  readonly size: number;
   /** Of the tree as far as it was walked. */
   readonly hashes: NodeHashes;
   readonly keys: LogKeys;
@@ -54,28 +56,14 @@ interface OpenSegment {
   isBroken: boolean;
 }
 
-/** Pages whose segment is not there: the first ones, and how many there are. */
-interface Missing {
-  readonly listed: { readonly one: Break; readonly at: string }[];
-  pages: number;
-}
-
-/** So many of these are remembered, and the first of each segment. */
-const missingMax = 10_000;
 /** Changes of the config that are told. */
 const configsMax = 10_000;
-
 /** Checks entry by entry. */
 export class EntryChecks {
   readonly #means: EntryMeans;
   readonly #chains: StreamChains;
+  readonly letGo: LetGo;
   #segment: OpenSegment | null = null;
-  /** By object: pages whose segment is not there, until an entry says that it went. */
-  readonly #missing = new Map<string, Missing>();
-  #missingListed = 0;
-  readonly #holds = new Map<string, EntryOf<'hold'>>();
-  /** Pages whose bodies went out, as entries say. */
-  #prunedPages = 0;
   pages = 0;
   records = 0;
   bodyBytes = 0;
@@ -90,6 +78,7 @@ export class EntryChecks {
   constructor(means: EntryMeans) {
     this.#means = means;
     this.#chains = new StreamChains(means.found);
+    this.letGo = new LetGo(means);
   }
 
   /** The next entry of the log. */
@@ -124,11 +113,13 @@ export class EntryChecks {
       case 'key':
         this.#key(index, entry);
         return;
-      case 'hold':
-        this.#holds.set(entry.id, entry);
-        return;
       case 'pruned':
-        this.#pruned(index, entry);
+        this.#means.lake.pruned(entry.object);
+        this.letGo.take(index, entry);
+        return;
+      case 'hold':
+      case 'erased':
+        this.letGo.take(index, entry);
         return;
       case 'lake_cut':
         return await this.#means.lake.cut(index, entry);
@@ -154,46 +145,14 @@ export class EntryChecks {
     if (segment === null || segment.entry === null || !segment.isRead) return;
     const flaw = await segment.reading.flaw();
     // What a page has told already is where the damage is.
-    if (flaw !== null && !segment.isBroken) this.#break(segment.index, flaw, segment.entry.object);
-  }
-
-  /** Tells of what is missing though no entry says that it went, and gives what else is to be said. */
-  tellMissing(): readonly string[] {
-    for (const { listed } of this.#missing.values()) {
-      for (const { one, at } of listed) this.#means.found(one, at);
-    }
-    if (this.#prunedPages === 0) return [];
-    return [
-      `the bodies of ${this.#prunedPages} pages went, as entries say; their hashes prove what they were`,
-    ];
-  }
-
-  #miss(one: Break, at: string): void {
-    const object = one.object ?? '';
-    const missing = this.#missing.get(object) ?? { listed: [], pages: 0 };
-    this.#missing.set(object, missing);
-    missing.pages += 1;
-    if (missing.listed.length > 0 && this.#missingListed >= missingMax) return;
-    missing.listed.push({ one, at });
-    this.#missingListed += 1;
+    if (flaw === null || segment.isBroken) return;
+    const { object } = segment.entry;
+    if (!(await this.letGo.isRewritten(object))) this.#break(segment.index, flaw, object);
   }
 
   #config(index: number, { at, sha256 }: EntryOf<'config'>): void {
     if (this.configs.at(-1)?.sha256 === sha256 || this.configs.length >= configsMax) return;
     this.configs.push({ index, at, sha256 });
-  }
-
-  #pruned(index: number, { object, first, last }: EntryOf<'pruned'>): void {
-    this.#means.lake.pruned(object);
-    const { listed = [], pages = 0 } = this.#missing.get(object) ?? {};
-    this.#prunedPages += pages;
-    this.#missingListed -= listed.length;
-    this.#missing.delete(object);
-    const times = { first: Date.parse(first), last: Date.parse(last) };
-    for (const hold of this.#holds.values()) {
-      if (!isHeld(hold, times)) continue;
-      this.#break(index, `it went though the hold ${hold.id} keeps it`, object);
-    }
   }
 
   #break(index: number, what: string, object: string | null = null): void {
@@ -238,14 +197,15 @@ export class EntryChecks {
     }
     segment.isRead = true;
     try {
-      const page = checkedPage(entry, await segment.reading.take(pageRange(entry)));
+      const range = await segment.reading.take(pageRange(entry));
+      const page = await this.letGo.checked(entry, range);
       this.bodyBytes += page.body.length;
       if (entry.conditions !== undefined) told = messagesOf(page.records);
     } catch (error) {
       if (error instanceof ExportError) throw error;
       segment.isBroken = true;
       const one = { index, stream, seq, object: body.segment, what: errorText(error) };
-      if (segment.reading.isMissing) this.#miss(one, entry.fetched_at);
+      if (segment.reading.isMissing) this.letGo.miss(one, entry.fetched_at);
       else found(one);
     }
     accounts.take(index, entry, told);

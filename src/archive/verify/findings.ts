@@ -70,6 +70,18 @@ export interface ConfigChange {
   readonly sha256: string;
 }
 
+/** Records that went from one page, and why. */
+export interface Erasure {
+  readonly index: number;
+  /** RFC 3339. */
+  readonly at: string;
+  /** Index of the page's entry. */
+  readonly page: number;
+  /** SHA-256 of each, in hex. */
+  readonly records: readonly string[];
+  readonly reason: string;
+}
+
 /** A comparison of a stream with what upstream served then, as the log tells of it. */
 export interface Compared extends Comparison {
   readonly index: number;
@@ -102,6 +114,7 @@ export interface Report {
   readonly bodyBytes: number;
   readonly streams: readonly StreamReport[];
   readonly gaps: readonly Gap[];
+  readonly erasures: readonly Erasure[];
   /** The first one, and each that differs from the one before. */
   readonly configs: readonly ConfigChange[];
   /** The last comparison of each stream, and before it those that have found something. */

@@ -5,8 +5,10 @@
 import { createHash } from 'node:crypto';
 import { cutRecords } from '../../tools/record-list.ts';
 import type { PageEntry } from '../entries.ts';
+import type { ErasedRecords } from '../erasures.ts';
+import { rootOf } from '../merkle.ts';
 import type { ArchiveReader } from '../reader.ts';
-import { keptRecords, recordsRoot } from '../records.ts';
+import { keptRecords, recordLeaves, recordsRoot } from '../records.ts';
 import { type ArchivedPage, pageBytesMax, readPage } from '../segments.ts';
 
 /** What the entry of a segment says of it. */
@@ -98,8 +100,15 @@ export interface CheckedPage extends ArchivedPage {
   readonly records: readonly Uint8Array[];
 }
 
-/** Checks a page against its entry. Throws a SyntaxError that says what is wrong. */
-export function checkedPage(entry: PageEntry, range: Uint8Array): CheckedPage {
+/**
+ * Checks a page against its entry, which proves erased records by their hashes. Throws a SyntaxError
+ * that says what is wrong.
+ */
+export function checkedPage(
+  entry: PageEntry,
+  range: Uint8Array,
+  erased: ErasedRecords = new Map(),
+): CheckedPage {
   const page = readPage(entry, range);
   // An answer of which nothing is an event may be anything: an error's text, or nothing at all.
   const isRecords = entry.kind !== 'answer';
@@ -108,7 +117,9 @@ export function checkedPage(entry: PageEntry, range: Uint8Array): CheckedPage {
     throw new SyntaxError(`the body has ${slices.length} records, not ${entry.records}`);
   }
   const records = keptRecords({ ...page, items: entry.items, slices });
-  const root = recordsRoot(records).toString('hex');
+  const rootNow =
+    erased.size === 0 ? recordsRoot(records) : rootOf(recordLeaves(records, page.kept, erased));
+  const root = rootNow.toString('hex');
   const { count } = entry.events;
   if (records.length !== count || entry.kept !== count || root !== entry.events.root) {
     throw new SyntaxError('the records of the body are not those that the entry proves');

@@ -75,7 +75,7 @@ class Verification {
     const anchors = new AnchorChecks({ ...means, outside: this.#options });
     const lake = new LakeChecks(means);
     const checks = new EntryChecks({
-      ...{ ...means, anchors, lake, accounts: this.#accounts },
+      ...{ ...means, anchors, lake, accounts: this.#accounts, size: checkpoint.size },
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
     });
     await this.#walk(log, checks, checkpoint.size);
@@ -99,7 +99,7 @@ class Verification {
       this.#options.progress?.(done, size);
     }
     await checks.end();
-    this.#remarks.push(...checks.tellMissing());
+    this.#remarks.push(...(await checks.letGo.tell()));
     if (since !== null && since.size > size) {
       this.#break(
         `the archive has ${size} entries, and had ${since.size} when the given checkpoint was signed: its end is missing, or an older state was put back`,
@@ -273,13 +273,13 @@ class Verification {
 
   #report({ checkpoint }: Head, checks: EntryChecks, anchors: AnchorChecks): Report {
     const { origin, size, root } = checkpoint;
-    const { pages, records, bodyBytes, checkpoints, configs } = checks;
+    const { pages, records, bodyBytes, checkpoints, configs, letGo } = checks;
     const { streams, gaps } = this.#accounts;
     const { remarks, ...seen } = anchors.end();
     return {
       ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
-      configs,
+      ...{ configs, erasures: letGo.erasures },
       compared: checks.comparisons.told,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       remarks: [...this.#remarks, ...remarks],

@@ -2,15 +2,16 @@
 // config, also while a process writes there: that one enters it into the log with its next
 // checkpoint, and from then on no body in its time goes, whatever retention says.
 
-import { encodeHold, type Hold, holdPath } from '../../archive/holds.ts';
+import { encodeHold, type Hold, holdPath, isHeld } from '../../archive/holds.ts';
+import { segmentsBefore } from '../../archive/retention.ts';
 import { UsageError } from '../../contracts/errors.ts';
-import { openStore } from '../../objects/open.ts';
-import { tableLines } from '../../terminal/table.ts';
+import type { ObjectStore } from '../../objects/store.ts';
+import { counted, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { holdsAt, locationArgument } from './given.ts';
+import { holdsAt, locationArgument, openArchive, signedHead } from './given.ts';
 
 const idOption = { value: 'id', about: 'what the hold is called', needed: true } as const;
 const entered = 'it is entered into the log with the next checkpoint';
@@ -26,7 +27,7 @@ const add = defineCommand({
     from: { value: 'time', about: 'pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'pages read before this time only' },
   },
-  async run({ location, id, reason, from, to }, { out }) {
+  async run({ location, id, reason, from, to }, { out, env }) {
     const hold: Hold = {
       id,
       from: from === undefined ? null : timeText(timeTyped('from', from)),
@@ -35,11 +36,17 @@ const add = defineCommand({
       placed_at: timeText(Date.now()),
       released_at: null,
     };
-    const store = await openStore(location);
-    if ((await store.create(pathOf(id), [encodeHold(hold)])) === 'exists') {
+    const { store } = await openArchive(location, env);
+    const set = (await holdsAt(store)).find((one) => one.id === id);
+    // Broken off, the same command goes on.
+    const isSame = set?.from === hold.from && set.to === hold.to && set.reason === reason;
+    if (set !== undefined && (!isSame || set.released_at !== null)) {
       throw new UsageError(`--id: a hold ${id} was set before; another one needs another name`);
     }
+    await store.create(pathOf(id), [encodeHold(hold)]);
     out(`the hold ${id} is set: ${entered}`);
+    const held = await holdInBucket(store, hold, true);
+    if (held > 0) out(`under a legal hold of the bucket as well: ${counted(held, 'segment')}`);
     return 0;
   },
 });
@@ -49,21 +56,23 @@ const release = defineCommand({
   about: 'release a hold: what it kept goes when retention says so',
   arguments: { location: locationArgument },
   options: { id: idOption },
-  async run({ location, id }, { out }) {
-    const store = await openStore(location);
+  async run({ location, id }, { out, env }) {
+    const { store } = await openArchive(location, env);
     const path = pathOf(id);
     const hold = (await holdsAt(store)).find((one) => one.id === id);
     const found = await store.read(path);
     if (hold === undefined || found === null) throw new UsageError(`--id: there is no hold ${id}`);
-    if (hold.released_at !== null) {
-      out(`the hold ${id} was released at ${hold.released_at}`);
-      return 0;
+    if (hold.released_at !== null) out(`the hold ${id} was released at ${hold.released_at}`);
+    else {
+      const released = { ...hold, released_at: timeText(Date.now()) };
+      if ((await store.replace(path, [encodeHold(released)], found.tag)) === null) {
+        const what = 'was changed at the same moment; look at it again';
+        throw new UsageError(`--id: the hold ${id} ${what}`);
+      }
+      out(`the hold ${id} is released: ${entered}`);
     }
-    const released = { ...hold, released_at: timeText(Date.now()) };
-    if ((await store.replace(path, [encodeHold(released)], found.tag)) === null) {
-      throw new UsageError(`--id: the hold ${id} was changed at the same moment; look at it again`);
-    }
-    out(`the hold ${id} is released: ${entered}`);
+    const lifted = await holdInBucket(store, { ...hold, released_at: null }, false);
+    if (lifted > 0) out(`the bucket’s legal hold is lifted from ${counted(lifted, 'segment')}`);
     return 0;
   },
 });
@@ -73,8 +82,8 @@ const list = defineCommand({
   about: 'list the holds that were set',
   arguments: { location: locationArgument },
   options: { json: { about: 'as JSON' } },
-  async run({ location, json }, { out }) {
-    const store = await openStore(location);
+  async run({ location, json }, { out, env }) {
+    const { store } = await openArchive(location, env);
     const holds = await holdsAt(store);
     if (json) out(JSON.stringify(holds, null, 2));
     else if (holds.length === 0) out('no hold was set');
@@ -87,6 +96,25 @@ const list = defineCommand({
     return 0;
   },
 });
+
+/**
+ * Sets or lifts the bucket's own legal hold (S3 Object Lock) on the segments that a hold is for, but
+ * for those that another one keeps; gives how many that are, none where the place has no locks.
+ */
+async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Promise<number> {
+  if (!(await store.locks())) return 0;
+  const { size } = await signedHead(store);
+  const others = (await holdsAt(store)).filter(({ id }) => id !== hold.id);
+  let count = 0;
+  const all = { store, size };
+  for await (const segment of segmentsBefore(Number.POSITIVE_INFINITY, all)) {
+    const isKept = !isOn && others.some((one) => isHeld(one, segment));
+    if (isKept || !isHeld(hold, segment)) continue;
+    await store.hold(segment.object, isOn);
+    count += 1;
+  }
+  return count;
+}
 
 function row({ id, from, to, placed_at, released_at, reason }: Hold): readonly string[] {
   return [id, from ?? '-', to ?? '-', placed_at, released_at ?? '-', cleanText(reason, shownMax)];

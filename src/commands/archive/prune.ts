@@ -5,12 +5,12 @@
 import { isHeld } from '../../archive/holds.ts';
 import { cutsBefore } from '../../archive/lake-cuts.ts';
 import { encodeWish, prunePath, segmentsBefore } from '../../archive/retention.ts';
-import { openStore } from '../../objects/open.ts';
+import { lockText, type ObjectLock } from '../../objects/store.ts';
 import { counted, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { holdsAt, locationArgument, signedHead } from './given.ts';
+import { holdsAt, locationArgument, openArchive, signedHead } from './given.ts';
 
 /** Lets bodies go. */
 export const prune = defineCommand({
@@ -24,16 +24,22 @@ export const prune = defineCommand({
   more: `Asks on a terminal, elsewhere only with --yes. What a hold keeps stays. The process that writes the archive
 takes them away with its next checkpoint, or at its next start.`,
   async run({ location, before, yes }, means) {
-    const { out } = means;
+    const { out, env } = means;
     const until = timeTyped('before', before);
-    const store = await openStore(location);
+    const { store } = await openArchive(location, env);
     const { size } = await signedHead(store);
     const holds = await holdsAt(store);
     const gone = { segments: 0, pages: 0, bytes: 0 };
     let held = 0;
+    const locks: ObjectLock[] = [];
     for await (const segment of segmentsBefore(until, { store, size })) {
       if (holds.some((hold) => isHeld(hold, segment))) {
         held += 1;
+        continue;
+      }
+      const { lock } = (await store.facts(segment.object)) ?? {};
+      if (lock !== undefined) {
+        locks.push(lock);
         continue;
       }
       gone.segments += 1;
@@ -46,9 +52,15 @@ takes them away with its next checkpoint, or at its next start.`,
       cuts += 1;
       gone.bytes += cut.bytes;
     }
-    const kept = held === 0 ? '' : `; ${counted(held, 'segment')} stay under a hold`;
+    const kept = [
+      ...(held === 0 ? [] : [`${counted(held, 'segment')} stay under a hold`]),
+      ...(locks.length === 0
+        ? []
+        : [`${counted(locks.length, 'segment')} under a lock: ${lockedText(locks)}`]),
+    ];
     const lake = cuts === 0 ? '' : ` and ${counted(cuts, 'cut')} of the lake`;
-    const told = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)})${lake} would go${kept}`;
+    const going = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)})${lake} would go`;
+    const told = [going, ...kept].join('; ');
     if (gone.segments + cuts === 0) {
       out(told);
       return 0;
@@ -62,3 +74,11 @@ takes them away with its next checkpoint, or at its next start.`,
     return 0;
   },
 });
+
+/** What keeps the one that is kept longest. */
+function lockedText(locks: readonly ObjectLock[]): string {
+  const longest = locks.toSorted(
+    (a, b) => Number(b.hold ?? false) - Number(a.hold ?? false) || b.until - a.until,
+  )[0];
+  return longest === undefined ? '' : lockText(longest);
+}

@@ -8,6 +8,7 @@ import { verdictOf } from './report-json.ts';
 import {
   comparedText,
   configText,
+  erasureText,
   factTexts,
   gapText,
   groupedBreaks,
@@ -38,7 +39,7 @@ small { color: #555 }
 
 /** The page. */
 export function reportHtml(report: Report): string {
-  const { breaks, gaps, compared, configs, streams, remarks } = report;
+  const { breaks, gaps, erasures, compared, configs, streams, remarks } = report;
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
@@ -47,6 +48,7 @@ export function reportHtml(report: Report): string {
     list('', factTexts(report)),
     breaks.length === 0 ? '' : breakList(report),
     list('Gaps that sluice has told of', gaps.map(gapText)),
+    list('Records that were erased', erasures.map(erasureText)),
     list('Compared with what upstream served', compared.map(comparedText)),
     list('Configs that were in force', configs.map(configText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,

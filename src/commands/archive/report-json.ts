@@ -22,6 +22,7 @@ export function reportJson(report: Report): object {
     breaks: report.breaks,
     breaks_omitted: report.breaksOmitted,
     gaps: report.gaps.map(({ isOpen, ...gap }) => ({ ...gap, open: isOpen })),
+    erasures: report.erasures,
     configs: report.configs,
     compared: report.compared,
     streams: report.streams.map(({ days, ...stream }) => ({

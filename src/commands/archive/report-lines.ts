@@ -5,6 +5,7 @@ import type {
   Break,
   Compared,
   ConfigChange,
+  Erasure,
   Gap,
   Report,
   Seen,
@@ -18,7 +19,7 @@ const lengthMax = 500;
 
 /** The report in lines. */
 export function reportLines(report: Report): readonly string[] {
-  const { breaks, breaksOmitted, gaps, compared, configs, streams, remarks } = report;
+  const { breaks, breaksOmitted, gaps, erasures, compared, configs, streams, remarks } = report;
   return [
     painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
@@ -27,6 +28,8 @@ export function reportLines(report: Report): readonly string[] {
     ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
     ...heading('gaps that sluice has told of', gaps),
     ...gaps.map((gap) => `  ${cleanText(gapText(gap), lengthMax)}`),
+    ...heading('records that were erased', erasures),
+    ...erasures.map((one) => `  ${cleanText(erasureText(one), lengthMax)}`),
     ...heading('compared with what upstream served', compared),
     ...compared.map((one) => `  ${cleanText(comparedText(one), lengthMax)}`),
     ...heading('configs that were in force', configs),
@@ -112,6 +115,12 @@ export function placeText({ index, through, stream, seq, object }: Break): strin
 /** What a gap is, and whether it has ended. */
 export function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
   return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
+}
+
+/** What was erased, and why. */
+export function erasureText({ index, at, page, records, reason }: Erasure): string {
+  const which = records.length === 1 ? `SHA-256 ${records[0]}` : `SHA-256 ${records[0]}, …`;
+  return `${at}, entry ${index}: ${counted(records.length, 'record')} of the page of entry ${page} (${which}): ${reason}`;
 }
 
 /** What a comparison with upstream has come to. */

@@ -1,10 +1,9 @@
 // `sluice archive stats`: how much of what an archive holds, by the objects that are there. It says
 // nothing about whether they are right: that is `verify`.
 
-import { openStore } from '../../objects/open.ts';
 import { counted, factLines, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
-import { holdsAt, locationArgument, signedHead } from './given.ts';
+import { holdsAt, locationArgument, openArchive, signedHead } from './given.ts';
 
 const kinds = ['segments', 'lake', 'tile', 'checkpoints'] as const;
 
@@ -14,8 +13,8 @@ export const stats = defineCommand({
   about: 'how many entries an archive has, and what takes how much room',
   arguments: { location: locationArgument },
   options: { json: { about: 'as JSON' } },
-  async run({ location, json }, { out }) {
-    const store = await openStore(location);
+  async run({ location, json }, { out, env }) {
+    const { store } = await openArchive(location, env);
     const { origin, size } = await signedHead(store);
     const parts = Object.fromEntries(kinds.map((kind) => [kind, { objects: 0, bytes: 0 }]));
     let days: readonly [string, string] | null = null;

@@ -13,6 +13,8 @@ export function memoryStore(files: ReadonlyMap<string, Uint8Array>): ObjectStore
     locks: async () => false,
     put: never,
     remove: never,
+    removeOlder: async () => undefined,
+    hold: async () => undefined,
     async read(
       name,
       { from = 0, length = Number.POSITIVE_INFINITY } = { from: 0, length: 2 ** 40 },

@@ -1,0 +1,116 @@
+// `sluice archive erase`: asks whoever writes the archive to erase one record. As with `prune`,
+// nothing is taken from an archive but by who can sign that it was; what keeps the record is found
+// here, before anything is asked for.
+
+import { hash } from 'node:crypto';
+import { type Copy, copiesOf } from '../../archive/copies.ts';
+import { encodeRequest, requestPath } from '../../archive/erasing.ts';
+import { isHeld } from '../../archive/holds.ts';
+import { findRecord } from '../../archive/prove.ts';
+import type { ArchiveReader } from '../../archive/reader.ts';
+import { keptRecords } from '../../archive/records.ts';
+import { ExportError, UsageError } from '../../contracts/errors.ts';
+import { lockText } from '../../objects/store.ts';
+import { counted } from '../../terminal/table.ts';
+import { timeText } from '../../tools/time-text.ts';
+import { defineCommand } from '../shared/command.ts';
+import { isAgreed } from '../shared/prompt.ts';
+import { holdsAt, locationArgument, openArchive } from './given.ts';
+
+const reasonMax = 1_000;
+
+/** Erases one record. */
+export const erase = defineCommand({
+  name: 'erase',
+  about: 'erase one record; its hash and the reason stay, and everything else is proven as before',
+  arguments: { location: locationArgument },
+  options: {
+    uid: { value: 'uid', about: 'the uid of the event that the record became', needed: true },
+    reason: { value: 'text', about: 'why; it stays in the archive for good', needed: true },
+    yes: { about: 'without asking' },
+  },
+  more: `Asks on a terminal, elsewhere only with --yes. Every page that has the record, byte for byte, is written anew
+without it by the process that writes the archive, with its next checkpoint, or at its next start. It is refused,
+with the date, while a hold or a lock keeps one of these. What other sinks and the lake have is not touched.`,
+  async run({ location, uid, reason, yes }, means) {
+    const { out, err, env } = means;
+    if (!/^[0-9a-f]{64}$/.test(uid)) {
+      throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
+    }
+    if (reason.trim() === '' || reason.length > reasonMax) {
+      throw new UsageError(`--reason: expected some text of at most ${reasonMax} characters`);
+    }
+    const reader = await openArchive(location, env);
+    const found = await readably(location, () => recordOf(reader, uid));
+    if (found === null) {
+      err(`no record of the archive has the uid ${uid}`);
+      return 1;
+    }
+    if (found === 'erased') {
+      out(`the record is erased already: \`npx sluice archive verify\` tells when and why`);
+      return 0;
+    }
+    const { sha256 } = found;
+    const copies = await readably(location, () => copiesOf(reader, found));
+    await refuseKept(reader, copies);
+    const segments = new Set(copies.map(({ body }) => body.segment)).size;
+    const told = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}`;
+    if (!yes && !(await isAgreed(told, 'erase it for good?', means))) {
+      out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
+      return 1;
+    }
+    const pages = copies.map(({ index, body }) => ({ index, body }));
+    const request = { uid, sha256, reason, asked_at: timeText(Date.now()), pages };
+    await reader.store.put(requestPath(uid), [encodeRequest(request)]);
+    out(`${told}: asked for; it goes with the next checkpoint`);
+    const lake = await reader.store.list('lake/').next();
+    if (lake.done !== true)
+      out('the lake beside the archive may have it still, and is not touched');
+    return 0;
+  },
+});
+
+/** The record's bytes; null where there is none of that uid. */
+async function recordOf(reader: ArchiveReader, uid: string) {
+  const found = await findRecord(reader, uid);
+  if (found === null) return null;
+  const { page, place } = found;
+  if (page.erased.has(page.kept?.[place] ?? place)) return 'erased';
+  const bytes = keptRecords({ ...page, items: page.entry.items })[place];
+  if (bytes === undefined) throw new SyntaxError('the page has fewer records than uids');
+  return { bytes, sha256: hash('sha256', bytes, 'hex') };
+}
+
+/** Throws where something keeps one of the pages. */
+async function refuseKept({ store }: ArchiveReader, copies: readonly Copy[]): Promise<void> {
+  const refuse = (what: string, next: string) => {
+    throw new ExportError('sink_refused', `erasing from ${store.place}: ${what}`, { next });
+  };
+  const holds = await holdsAt(store);
+  for (const { entry, body } of copies) {
+    const read = Date.parse(entry.fetched_at);
+    const hold = holds.find((one) => isHeld(one, { first: read, last: read }));
+    if (hold !== undefined) {
+      const until = hold.to === null ? '' : `, which is for pages read before ${hold.to}`;
+      refuse(
+        `the hold ${hold.id}${until} keeps a page that has it, set at ${hold.placed_at}`,
+        'Have the hold released first, if it may be: archive hold release.',
+      );
+    }
+    const { lock } = (await store.facts(body.segment)) ?? {};
+    if (lock === undefined) continue;
+    refuse(`${body.segment}: ${lockText(lock)}`, 'Ask again then; nothing was erased.');
+  }
+}
+
+async function readably<T>(location: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `reading the archive ${location}: ${error.message}`, {
+      next: 'The archive is damaged: `npx sluice archive verify` tells all that is broken.',
+      cause: error,
+    });
+  }
+}
