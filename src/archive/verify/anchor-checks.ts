@@ -144,7 +144,8 @@ export class AnchorChecks {
     const size = await this.#sizeUnder(object, note);
     const { at, by, until } = checkStamp(bytes, note, { authorities });
     this.#stamps += 1;
-    if (at > (this.#stamp?.at ?? 0)) this.#stamp = { size, at, by: [by], until };
+    // Many authorities count whole seconds: of two of one the later checkpoint.
+    if (at >= (this.#stamp?.at ?? 0)) this.#stamp = { size, at, by: [by], until };
   }
 
   async #judgeCosignatures(

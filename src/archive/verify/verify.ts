@@ -219,7 +219,7 @@ class Verification {
     const from = after?.replace(/note$/, '') ?? '';
     for await (const { name, size, isNote } of keptObjects(this.#reader)) {
       if (!isNote && size <= checkpoint.size && name > from) await anchors.left(name);
-      if (!isNote || size < checkpoint.size) continue;
+      if (size < checkpoint.size || (!isNote && size === checkpoint.size)) continue;
       const kept = await this.#reader.read(name);
       if (kept === null) continue;
       if (size === checkpoint.size) {
