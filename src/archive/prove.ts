@@ -1,10 +1,11 @@
 // Finds a record in an archive by its uid and makes the proof that it is there (proof.ts). What must
 // stay true: a proof that is handed out has been checked, so that a damaged archive gives none.
 
+import { ExportError } from '../contracts/errors.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
-import { loggedEntries, newestCheckpoint } from './logged.ts';
+import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import { inclusionProof, leafHash, type NodeHashes, rootOf, rootOfInclusion } from './merkle.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
@@ -26,15 +27,24 @@ export interface RecordPlace {
   readonly place: number;
 }
 
-/** Finds the record with this uid; null where no page has it. Throws a SyntaxError. */
+/**
+ * Finds the record with this uid; null where no page has it, those aside that were pruned. Throws a
+ * SyntaxError, also where a page that may have it cannot be read.
+ */
 export async function findRecord(reader: ArchiveReader, uid: string): Promise<RecordPlace | null> {
   const { size } = await newestCheckpoint(reader);
   const wanted = Buffer.from(uid, 'hex');
   const erasures = await erasuresIn(reader);
+  let unread: string | null = null;
   for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
     if (entry.t !== 'page' || entry.kept === 0) continue;
     const versions = versionsOf(entry, erasures);
-    if (versions.length === 1 && placeIn(await uidsOf(reader, entry), wanted) === null) continue;
+    if (versions.length === 1) {
+      const uids = await uidsOf(reader, entry);
+      const { segment } = entry.body;
+      if (uids === null && !(await isPruned(reader, segment))) unread ??= segment;
+      if (uids === null || placeIn(uids, wanted) === null) continue;
+    }
     const page = await readVersion(reader, versions, (version, range) => ({
       ...version,
       ...readPage(version.entry, range),
@@ -42,12 +52,15 @@ export async function findRecord(reader: ArchiveReader, uid: string): Promise<Re
     const place = placeIn(page.uids, wanted);
     if (place !== null) return { index, bytes, page, place };
   }
+  if (unread !== null) {
+    throw new SyntaxError(`no page that is whole has it, and ${unread} is missing or cut`);
+  }
   return null;
 }
 
 /**
- * Proves the record with this uid; null where no page has it. Throws a SyntaxError, also for one that
- * was erased.
+ * Proves the record with this uid; null where no page has it. Throws a SyntaxError, and an ExportError
+ * for one that was erased.
  */
 export async function proveRecord(
   reader: ArchiveReader,
@@ -72,11 +85,12 @@ export async function proveRecord(
   return { record, proof: { ...proof, checkpoint: note } };
 }
 
-/** Of a page as it was archived; none where that is not there. */
-async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array> {
+/** Of a page as it was archived; null where that is not there, or not all of it. */
+async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array | null> {
   const { from, length } = pageRange(entry);
   const behind = { from: from + length - entry.uids.bytes, length: entry.kept * uidBytes };
-  return (await reader.named('segment', entry.body.segment, behind)) ?? new Uint8Array(0);
+  const uids = await reader.named('segment', entry.body.segment, behind);
+  return uids?.length === behind.length ? uids : null;
 }
 
 /** Which of the uids it is; null: none. */
@@ -93,7 +107,11 @@ async function recordAt({ page, place }: RecordPlace) {
   const records = keptRecords({ ...page, items: entry.items });
   const record = records[place];
   if (record === undefined) throw new SyntaxError('the page has fewer records than uids');
-  if (erased.has(kept?.[place] ?? place)) throw new SyntaxError('the record was erased');
+  if (erased.has(kept?.[place] ?? place)) {
+    throw new ExportError('sink_refused', 'the record was erased, and proves no more', {
+      next: 'When, why and by which entry: `npx sluice archive verify` tells it.',
+    });
+  }
   const leaves = recordLeaves(records, kept, erased);
   const hashes: NodeHashes = async ({ level, index }) =>
     rootOf(leaves.slice(index * 2 ** level, (index + 1) * 2 ** level));

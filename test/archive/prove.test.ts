@@ -113,14 +113,21 @@ describe('a proof', () => {
     const tile = Buffer.from(files.get('tile/0/000') ?? []);
     tile[32 * 4] = (tile[32 * 4] ?? 0) ^ 1;
     files.set('tile/0/000', tile);
+    const isSegment = (name: string) => name.startsWith('segments/');
+    const bodiless = new Map([...archive.files].filter(([name]) => !isSegment(name)));
 
     const nothing = await proven('00'.repeat(32));
     const damaged = await proven(uids[0] ?? '', { ...archive, files });
+    const unread = await proven(uids[0] ?? '', { ...archive, files: bodiless });
     const wrong = await proven('x');
 
     expect(nothing).toMatchObject({ exitCode: 1, stdout: '' });
     expect(damaged).toMatchObject({ exitCode: 1, stdout: '' });
     expect(damaged.stderr).toContain('does not lead to the signed root');
+    expect(unread).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(unread.stderr).toMatch(
+      /no page that is whole has it, and segments\/.* is missing or cut/,
+    );
     expect(wrong.exitCode).toBe(64);
   });
 });
