@@ -9,10 +9,11 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, invariant } from '../../src/contracts/errors.ts';
 import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
-import type { HttpResponse } from '../../src/contracts/tools.ts';
+import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
 import {
+  type HttpReceiver,
   type Post,
   type PostAnswer,
   postOnce,
@@ -20,7 +21,6 @@ import {
   receiverFlaw,
 } from '../shared/http-post.ts';
 import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
-import { GrpcLogs, grpcFlaw } from './otlp/grpc.ts';
 
 // The specification's bound on a request before compression, which a client must not pass.
 const requestBytesMax = 64 * 1024 * 1024;
@@ -74,7 +74,7 @@ export const otlpSink = defineSink({
       if (!warned) log.warn('the receiver takes the records, with a warning', { message });
       warned = true;
     };
-    const grpc = settings.protocol === 'grpc' ? new GrpcLogs(settings, doing, tools.clock) : null;
+    const grpc = settings.protocol === 'grpc' ? await overGrpc(settings, doing, tools) : null;
     return {
       send: (batch, signal) =>
         sendInHalves(batch, async (range) => {
@@ -100,8 +100,7 @@ export const otlpSink = defineSink({
       headers: { 'content-type': 'application/x-protobuf' },
     };
     const plain = { ...settings, compression: 'none' } as const;
-    const grpc =
-      settings.protocol === 'grpc' ? new GrpcLogs(plain, 'connecting', tools.clock) : null;
+    const grpc = settings.protocol === 'grpc' ? await overGrpc(plain, 'connecting', tools) : null;
     const answer =
       grpc === null
         ? await postOnce(plain, post, { doing: 'connecting', tools, signal })
@@ -113,6 +112,22 @@ export const otlpSink = defineSink({
     throw answer.cause;
   },
 });
+
+/** Loaded where it is used: TLS and the library take their time. */
+async function overGrpc(receiver: HttpReceiver, doing: string, { clock }: Tools) {
+  const { GrpcLogs } = await import('./otlp/grpc.ts');
+  return new GrpcLogs(receiver, doing, clock);
+}
+
+/** What is wrong with settings for gRPC; null: nothing. */
+function grpcFlaw({ url, compression, proxy }: HttpReceiver): string | null {
+  const { pathname, search } = new URL(url);
+  if (pathname !== '/' || search !== '') {
+    return 'protocol is grpc, so url has no path: write it as http://collector:4317, or https:// for TLS';
+  }
+  if (compression === 'zstd') return 'compression is zstd, which gRPC does not know: gzip or none';
+  return proxy === undefined ? null : 'proxy does not go with protocol: grpc';
+}
 
 function overBound(doing: string, bytes: number): PartAnswer {
   const message = `${doing}: a request of ${bytes} bytes is over OTLP’s bound of ${requestBytesMax}`;

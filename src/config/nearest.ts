@@ -43,7 +43,7 @@ export function unknownKey(key: string, known: Iterable<string>): string {
   return `unknown key${hint(key, known)}`;
 }
 
-const listedMax = 12;
+const listedMax = 20;
 
 /** `pollSeconds`, `poll-seconds` and `poll_seconds` are the same word to a person. */
 function fold(word: string): string {

@@ -289,7 +289,7 @@ test.each([
   ],
   [
     'siem: { type: syslog, address: "http://x:1" }',
-    '2:34 sinks.siem.address: expected udp://, tcp:// or tls://, not http://',
+    '2:34 sinks.siem.address: expected udp://, tcp://, tls://, relp:// or relps://, not http://',
   ],
   [
     'siem: { type: syslog, address: "udp://x:1", tls: {} }',

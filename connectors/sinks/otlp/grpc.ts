@@ -23,16 +23,6 @@ const method = '/opentelemetry.proto.collector.logs.v1.LogsService/Export';
 const answerBytesMax = 4 * 1024 * 1024;
 const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
 
-/** What is wrong with settings for gRPC; null: nothing. */
-export function grpcFlaw({ url, compression, proxy }: HttpReceiver): string | null {
-  const { pathname, search } = new URL(url);
-  if (pathname !== '/' || search !== '') {
-    return 'protocol is grpc, so url has no path: write it as http://collector:4317, or https:// for TLS';
-  }
-  if (compression === 'zstd') return 'compression is zstd, which gRPC does not know: gzip or none';
-  return proxy === undefined ? null : 'proxy does not go with protocol: grpc';
-}
-
 type Library = typeof import('@grpc/grpc-js');
 
 interface Opened {
