@@ -163,9 +163,9 @@ export class Erasing {
       const entry = await this.#pageAt(index, log.published?.size ?? 0);
       if (entry?.body.segment !== object) throw new SyntaxError(`entry ${index} is no page of it`);
       refuseHeld(log, entry);
-      const now_ = await this.#without({ ...entry, body }, whole, request.sha256);
-      if (now_ === null) continue;
-      const { text, frame, kept, places, range } = now_;
+      const rewritten = await this.#without({ ...entry, body }, whole, request.sha256);
+      if (rewritten === null) continue;
+      const { text, frame, kept, places, range } = rewritten;
       blankFrame(range.subarray(0, body.length));
       const page = { index, segment: object, at: entry.body.at, fetched_at: entry.fetched_at };
       made.push({

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import { ExportError, errorText } from '../contracts/errors.ts';
-import { duration, type Secret, secret } from '../contracts/settings.ts';
+import { duration, Secret, secret } from '../contracts/settings.ts';
 import { parseSigningKey, parseVkey, type Signer } from './note.ts';
 import { commandSigner } from './signing-command.ts';
 
@@ -34,14 +34,17 @@ export const signingKeys = {
     .describe('in place of `signing_key`: a command that signs, such as one that asks an HSM'),
 };
 
+/** Of a sink's settings, as its own reading of the config has parsed them, what makes a signer. */
+export const signingSettings = z.object({
+  origin: z.string().optional(),
+  signing_key: z.instanceof(Secret).optional(),
+  signing_key_command: z
+    .object({ run: z.array(z.instanceof(Secret)), public_key: z.string(), timeout: z.number() })
+    .optional(),
+});
+
 /** The settings by which a signer is made. */
-export interface SigningSettings {
-  readonly origin?: string | undefined;
-  readonly signing_key?: Secret | undefined;
-  readonly signing_key_command?:
-    | { readonly run: readonly Secret[]; readonly public_key: string; readonly timeout: number }
-    | undefined;
-}
+export type SigningSettings = Readonly<z.output<typeof signingSettings>>;
 
 /** What is wrong with them though each is right; null: nothing. */
 export function signingFlaw(settings: SigningSettings): string | null {

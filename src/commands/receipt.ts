@@ -5,10 +5,10 @@
 // What must stay true: the text says no more than watch/up-to.ts knows, and its first line is no
 // archive's name, so that no receipt can pass for a checkpoint.
 
-import { openNote, parseSigningKey, type Signer, signNote } from '../archive/note.ts';
+import { openNote, type Signer, signNote } from '../archive/note.ts';
+import { signerOf, signingSettings } from '../archive/signing.ts';
 import type { Config } from '../config/config.ts';
 import { errorText } from '../contracts/errors.ts';
-import { Secret } from '../contracts/settings.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { notHere, readState } from '../watch/state.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
@@ -37,11 +37,10 @@ const print = defineCommand({
       now: Date.now(),
     });
     const text = receiptText(told);
-    const signers = signersOf(config, err);
-    const note = signers.length === 0 ? null : await signNote(text, signers);
+    const note = await signed(text, config, err);
     if (json) out(JSON.stringify({ ...told, note }, null, 2));
     else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
-    if (note === null) err('not signed: the config has no archive whose key can be read here');
+    if (note === null) err('not signed: the config has no archive whose key signs here');
     const missing = notHere(config);
     if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
     return told.whole ? 0 : 1;
@@ -78,17 +77,19 @@ export const receipt: CommandGroup = {
   more: `Exits 0 where nothing waits, and 1 where something does, was refused, or nothing can be said yet.`,
 };
 
-/** A signer for each archive of the config whose key can be read here. */
-function signersOf({ sinks }: Config, err: Means['err']): readonly Signer[] {
-  return Object.entries(sinks).flatMap(([name, { settings }]) => {
-    if (settings.type !== 'archive' || !(settings.signing_key instanceof Secret)) return [];
+/** The text signed by each archive of the config whose key signs here; null: there is none. */
+async function signed(text: string, { sinks }: Config, err: Means['err']): Promise<string | null> {
+  const signers: Signer[] = [];
+  for (const [name, { settings }] of Object.entries(sinks)) {
+    if (settings.type !== 'archive') continue;
     try {
-      return [parseSigningKey(settings.signing_key.reveal())];
+      const { verifier, sign } = signerOf(signingSettings.parse(settings));
+      const signature = await sign(Buffer.from(text));
+      signers.push({ verifier, sign: async () => signature });
     } catch (error) {
-      err(
-        cleanText(`the key of the archive ${name} does not sign: ${errorText(error)}`, lengthMax),
-      );
-      return [];
+      const why = `the key of the archive ${name} does not sign: ${errorText(error)}`;
+      err(cleanText(why, lengthMax));
     }
-  });
+  }
+  return signers.length === 0 ? null : await signNote(text, signers);
 }

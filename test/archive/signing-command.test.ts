@@ -187,6 +187,11 @@ test('the program signs by a command, is handed on to it and back, and shows no 
   await wrong.kill('SIGKILL');
   runs.push(await run(byCommand));
   const checked = await runHere(['check', '--connect', '-c', byCommand], env);
+  const receiptBy = (PIN: string) =>
+    runHere(['receipt', '-c', byCommand, '--sink', 'proof'], { PIN });
+  const [receipt, unsigned] = [await receiptBy(pin), await receiptBy('pin-0815')];
+  writeFileSync(join(dir, 'receipt'), receipt.stdout);
+  const isTrue = await runHere(['receipt', 'check', join(dir, 'receipt'), '--key', vkey]);
   const fromCommand = await rotate(byCommand, last);
   writeFileSync(config, written.replace(first, last));
   sandbox.control.grow(auditPath, 5);
@@ -196,7 +201,10 @@ test('the program signs by a command, is handed on to it and back, and shows no 
   expect(toCommand).toMatchObject({ exitCode: 0, stdout: `${vkey}\n` });
   expect(fromCommand).toMatchObject({ exitCode: 0, stdout: `${vkeys[2]}\n` });
   expect(checked.exitCode).toBe(0);
-  const told = [await wrong.exited, status, checked, ...runs]
+  expect(isTrue).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(unsigned.stderr).toMatch(/the key of the archive proof does not sign: .*wrong PIN in/);
+  expect(unsigned.stderr).toContain('not signed: ');
+  const told = [await wrong.exited, status, checked, receipt, unsigned, ...runs]
     .map((one) => one.stdout + one.stderr)
     .join('\n');
   for (const secret of [pin, 'pin-0815']) expect(told).not.toContain(secret);

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { rotateKey } from '../../archive/rotate.ts';
-import { type SigningSettings, signerOf } from '../../archive/signing.ts';
+import { signerOf, signingSettings } from '../../archive/signing.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { UsageError } from '../../contracts/errors.ts';
 import { Secret } from '../../contracts/settings.ts';
@@ -24,9 +24,7 @@ const staleMs = 30_000;
 /** What the sink's own reading of the config has parsed. */
 const settingsShape = z.object({
   location: z.string(),
-  origin: z.string().optional(),
-  signing_key: z.instanceof(Secret).optional(),
-  signing_key_command: z.custom<SigningSettings['signing_key_command']>().optional(),
+  ...signingSettings.shape,
   region: z.string().optional(),
   endpoint: z.string().optional(),
   credentials: z.custom<BucketSettings['credentials']>().optional(),
