@@ -7,8 +7,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
 interface Arrived {
@@ -20,8 +20,7 @@ const kills = 4;
 
 test('sluice that is killed sends again at most the batch under way and one more', async () => {
   const dir = tempDir();
-  const sandbox = await startSandbox({ events: 50_000, logs: 0, rate: 0, firewallEveryS: 0 });
-  afterThisTest(() => sandbox.close());
+  const { upstreams, env } = await anEdge(50_000);
   const answered: Arrived[] = [];
   let run = 0;
   let waiting = { until: Number.POSITIVE_INFINITY, done: () => {} };
@@ -42,12 +41,7 @@ test('sluice that is killed sends again at most the batch under way and one more
   writeFileSync(
     config,
     `state: { dir: ${dir}/state }
-upstreams:
-  edge:
-    api: unified
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
 sinks:
@@ -59,7 +53,7 @@ sinks:
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting = { until: answered.length + 40 + run * 13, done: resolve };
     const sluice = startSluice(['run', '-c', config], {
-      env: { EDGE_SECRET: sandbox.credentials.clientSecret },
+      env,
     });
     await Promise.race([promise, sluice.exited]);
     await sluice.kill('SIGKILL');

@@ -4,33 +4,26 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
-import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+import { anEdge } from '../support/edge.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
 
 const events = 600;
 
 async function aJourney() {
   const dir = tempDir();
-  const sandbox = await startSandbox({ events: events / 2, logs: 0, rate: 0, firewallEveryS: 0 });
-  afterThisTest(() => sandbox.close());
+  const { sandbox, upstreams, env } = await anEdge(events / 2);
   const config = join(dir, 'sluice.yaml');
   writeFileSync(
     config,
     `state: { dir: ${dir}/state }
-upstreams:
-  edge:
-    api: unified
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s }
 sinks:
   disk: { type: file, path: ${dir}/out/events.ndjson, rotate: { bytes: 200KiB } }
 `,
   );
-  const env = { EDGE_SECRET: sandbox.credentials.clientSecret };
   const state = join(dir, 'state');
   const lines = () =>
     readdirSync(join(dir, 'out'))

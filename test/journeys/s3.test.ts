@@ -8,14 +8,14 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OcsfEvent } from '../../src/contracts/event.ts';
 import { readParquet } from '../../src/parquet/read.ts';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { objectBytes } from '../parquet/object-bytes.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
 import { type ReceivedRequest, startHttpReceiver } from '../support/http-receiver.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { askedOf } from '../support/s3-front.ts';
 import { s3ServerName } from '../support/s3-program.ts';
-import { afterThisTest, tempDir } from '../support/temp.ts';
+import { tempDir } from '../support/temp.ts';
 
 const name = await s3ServerName();
 let server: S3Server;
@@ -28,13 +28,7 @@ const firstEvents = 300;
 async function aJourney(how: 'gzip' | 'zstd' | 'parquet') {
   const dir = tempDir();
   const bucket = await server.bucket();
-  const sandbox = await startSandbox({
-    events: firstEvents,
-    logs: 0,
-    rate: 0,
-    firewallEveryS: 0,
-  });
-  afterThisTest(() => sandbox.close());
+  const { sandbox, upstreams, env } = await anEdge(firstEvents);
   const front = await startHttpReceiver({ keep: false });
   front.answer((request) => askedOf(server.endpoint, request));
   const config = join(dir, 'sluice.yaml');
@@ -42,12 +36,7 @@ async function aJourney(how: 'gzip' | 'zstd' | 'parquet') {
   writeFileSync(
     config,
     `state: { dir: ${dir}/state }
-upstreams:
-  edge:
-    api: unified
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s }
 sinks:
@@ -63,7 +52,6 @@ sinks:
     retry: { min: 50ms, max: 1s }
 `,
   );
-  const env = { EDGE_SECRET: sandbox.credentials.clientSecret };
   return {
     state: join(dir, 'state'),
     copy: join(dir, 'copy'),

@@ -4,10 +4,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
 import { splunkTokens, startSplunk } from '../support/splunk-hec.ts';
-import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
 
 const events = 30_000;
 const kills = 4;
@@ -15,27 +15,21 @@ const step = events / (2 * kills + 2);
 
 test('sluice and indexers that are killed lose no event', async () => {
   const dir = tempDir();
-  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
-  afterThisTest(() => sandbox.close());
+  const { sandbox, upstreams, env } = await anEdge(events);
   const splunk = await startSplunk({ pollsInVain: 1, truncate: 0 });
   const config = join(dir, 'sluice.yaml');
   writeFileSync(
     config,
     `state: { dir: ${dir}/state }
-upstreams:
-  edge:
-    api: unified
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 1000 }
 sinks:
   splunk: { type: splunk_hec, url: "${splunk.url}", token: "\${env:TOKEN}", ack_timeout: 5s, batch: { events: 100 }, retry: { max: 2s } }
 `,
   );
-  const env = { EDGE_SECRET: sandbox.credentials.clientSecret, TOKEN: splunkTokens.acked.token };
-  const start = () => startSluice(['run', '-c', config], { env });
+  const start = () =>
+    startSluice(['run', '-c', config], { env: { ...env, TOKEN: splunkTokens.acked.token } });
   const reached = (count: number) =>
     waitUntil(() => splunk.indexed.length >= count, {
       what: () => `${count} events; ${splunk.indexed.length} are indexed`,

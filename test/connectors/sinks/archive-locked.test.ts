@@ -4,11 +4,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { runHere, runOnceHere, runSluice, startSluice } from '../../support/cli.ts';
+import { anEdge } from '../../support/edge.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../../support/s3.ts';
 import { s3ServerName } from '../../support/s3-program.ts';
-import { afterThisTest, tempDir } from '../../support/temp.ts';
+import { tempDir } from '../../support/temp.ts';
 
 const name = await s3ServerName();
 let server: S3Server;
@@ -18,20 +18,14 @@ beforeAll(async () => {
 
 async function anArchive(bucket: string) {
   const dir = tempDir();
-  const sandbox = await startSandbox({ events: 300, logs: 0, rate: 0, firewallEveryS: 0 });
-  afterThisTest(() => sandbox.close());
+  const { upstreams, env } = await anEdge(300);
   const { stdout } = await runHere(['archive', 'keys', 'new', join(dir, 'key')]);
   const { access_key_id: id, secret_access_key: secret } = server.settings.credentials;
   const config = join(dir, 'sluice.yaml');
   writeFileSync(
     config,
     `state: { dir: ${dir}/state }
-upstreams:
-  edge:
-    api: unified
-    base_url: ${sandbox.unifiedBaseUrl}
-    allow_http: true
-    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+${upstreams}
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s }
 sinks:
@@ -44,7 +38,6 @@ sinks:
     object_lock: { mode: COMPLIANCE, retain: 1h }
 `,
   );
-  const env = { EDGE_SECRET: sandbox.credentials.clientSecret };
   const vkey = stdout.trim().split('\n').at(-1) ?? '';
   return { config, env, vkey, keys: { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } };
 }

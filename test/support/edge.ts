@@ -1,0 +1,21 @@
+// The one upstream that most journeys read: a sandbox's unified API, its secret in the environment, as an operator has it.
+
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { afterThisTest } from './temp.ts';
+
+/**
+ * A sandbox with so many audit events that grows only when it is told to, until the test ends; the `upstreams` block that names
+ * it `edge`, and the environment that the block needs.
+ */
+export async function anEdge(events: number) {
+  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
+  afterThisTest(() => sandbox.close());
+  const { clientId, clientSecret } = sandbox.credentials;
+  const upstreams = `upstreams:
+  edge:
+    api: unified
+    base_url: ${sandbox.unifiedBaseUrl}
+    allow_http: true
+    auth: { client_id: ${clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }`;
+  return { sandbox, upstreams, env: { EDGE_SECRET: clientSecret } };
+}
