@@ -7,10 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { archiveSink } from '../../connectors/sinks/archive.ts';
 import { authoritiesIn, checkStamp, stampQuery } from '../../src/archive/anchors/time-stamp.ts';
 import { signingKeyText } from '../../src/archive/note.ts';
-import { ArchiveReader } from '../../src/archive/reader.ts';
-import { type VerifyOptions, verifyArchive } from '../../src/archive/verify/verify.ts';
-import type { Sink } from '../../src/contracts/sink.ts';
-import { openDirectory } from '../../src/objects/directory.ts';
+import type { VerifyOptions } from '../../src/archive/verify/verify.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import {
   startTimeStampAuthority,
@@ -20,12 +17,11 @@ import { runProgram } from '../support/children.ts';
 import { runHere, runOnceHere } from '../support/cli.ts';
 import { openSink, someEvents } from '../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
-import { aSigner } from './a-writer.ts';
+import { anchorsIn, sent, verified } from './anchored.ts';
 
 const authoritiesOf = ({ caFile }: Pick<TimeStampAuthority, 'caFile'>) =>
   authoritiesIn(readFileSync(caFile, 'utf8'));
 const data = Buffer.from('a checkpoint');
-const never = new AbortController().signal;
 
 describe('a stamp of openssl', () => {
   test.each([
@@ -117,32 +113,14 @@ const settingsOf = (location: string, tsa: TimeStampAuthority) => ({
   tsa: { url: tsa.url, ca_file: tsa.caFile, every: '0s' },
 });
 
-async function sent(sink: Sink, batch: Parameters<Sink['send']>[0]): Promise<void> {
-  const answer = sink.send(batch, never);
-  sink.flush?.();
-  expect(await answer).toEqual({ outcome: 'delivered' });
-}
-
-function anchorsIn(location: string): readonly string[] {
-  return readdirSync(join(location, 'checkpoints'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.tsr'))
-    .map((name) => join(location, 'checkpoints', name))
-    .sort();
-}
-
-async function verified(location: string, options: Partial<VerifyOptions> = {}) {
-  const reader = new ArchiveReader(openDirectory(location));
-  return await verifyArchive(reader, { trusted: [aSigner().verifier], ...options });
-}
-
 /** An archive of two batches, with three stamps of which the first two stand in entries. */
 async function stamped(tsa: TimeStampAuthority): Promise<string> {
   const location = join(tempDir(), 'archive');
   const { sink, batch } = await openSink(archiveSink, settingsOf(location, tsa));
   await sent(sink, batch(someEvents(2)));
-  await waitUntil(() => anchorsIn(location).length === 1, { what: 'the first stamp' });
+  await waitUntil(() => anchorsIn(location, 'tsr').length === 1, { what: 'the first stamp' });
   await sent(sink, batch(someEvents(2, 2)));
-  await waitUntil(() => anchorsIn(location).length === 2, { what: 'the second stamp' });
+  await waitUntil(() => anchorsIn(location, 'tsr').length === 2, { what: 'the second stamp' });
   await sink.close();
   return location;
 }
@@ -151,7 +129,7 @@ describe('an archive', () => {
   test('keeps stamps that openssl verifies, and says what they prove', async () => {
     const tsa = await startTimeStampAuthority();
     const location = await stamped(tsa);
-    const files = anchorsIn(location);
+    const files = anchorsIn(location, 'tsr');
 
     const read = await Promise.all(
       files.map((file) => tsa.verify(file.replace(/tsr$/, 'note'), file)),
@@ -184,7 +162,7 @@ describe('an archive', () => {
     const notice = sink.notice?.();
     tsa.receiver.answer(tsa.stamps);
     await sent(sink, batch(someEvents(1, answers.length)));
-    await waitUntil(() => anchorsIn(location).length === 1, { what: 'a stamp' });
+    await waitUntil(() => anchorsIn(location, 'tsr').length === 1, { what: 'a stamp' });
     await waitUntil(() => sink.notice?.() === null, { what: 'no notice any more' });
 
     expect(notice?.what).toContain('time-stamp authority');
@@ -209,7 +187,7 @@ describe('an archive', () => {
   test('that was tampered with is found by its stamps', async () => {
     const tsa = await startTimeStampAuthority();
     const location = await stamped(tsa);
-    const [first = '', , last = ''] = anchorsIn(location);
+    const [first = '', , last = ''] = anchorsIn(location, 'tsr');
     const authorities = authoritiesOf(tsa);
     const foreign = authoritiesOf(await startTimeStampAuthority());
     const good = readFileSync(first);
@@ -238,7 +216,7 @@ describe('an archive', () => {
   test('of which an older state was put back is found by a stamp that is newer', async () => {
     const tsa = await startTimeStampAuthority();
     const location = await stamped(tsa);
-    const [, , last = ''] = anchorsIn(location);
+    const [, , last = ''] = anchorsIn(location, 'tsr');
     const note = last.replace(/tsr$/, 'note');
     const older = readdirSync(join(location, 'checkpoints'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.note'))

@@ -1,15 +1,11 @@
 // Cosignatures of witnesses: a real one (transparency-dev's) sees every checkpoint grow from the one before, and what it
 // signs is judged offline. One that is down, slow or hostile holds nobody up, and nothing of what it says counts.
 
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { archiveSink } from '../../connectors/sinks/archive.ts';
 import { parseWitnessKey, signingKeyText } from '../../src/archive/note.ts';
-import { ArchiveReader } from '../../src/archive/reader.ts';
-import { type VerifyOptions, verifyArchive } from '../../src/archive/verify/verify.ts';
-import type { Sink } from '../../src/contracts/sink.ts';
-import { openDirectory } from '../../src/objects/directory.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { type RunningWitness, startWitness } from '../support/archive/oracles.ts';
@@ -18,8 +14,8 @@ import { type HttpAnswer, startHttpReceiver } from '../support/http-receiver.ts'
 import { openSink, someEvents, testTools } from '../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 import { aSigner } from './a-writer.ts';
+import { anchorsIn, sent, verified } from './anchored.ts';
 
-const never = new AbortController().signal;
 const log = aSigner().verifier.vkey;
 
 const settingsOf = (location: string, witnesses: readonly RunningWitness[]) => ({
@@ -42,24 +38,6 @@ function hurriedTools() {
   });
 }
 
-async function sent(sink: Sink, batch: Parameters<Sink['send']>[0]): Promise<void> {
-  const answer = sink.send(batch, never);
-  sink.flush?.();
-  expect(await answer).toEqual({ outcome: 'delivered' });
-}
-
-function cosignedIn(location: string): readonly string[] {
-  return readdirSync(join(location, 'checkpoints'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.cosig'))
-    .map((name) => join(location, 'checkpoints', name))
-    .sort();
-}
-
-async function verified(location: string, options: Partial<VerifyOptions> = {}) {
-  const reader = new ArchiveReader(openDirectory(location));
-  return await verifyArchive(reader, { trusted: [aSigner().verifier], ...options });
-}
-
 /** Three checkpoints of an archive, each seen before the next is made. */
 async function cosigned(witnesses: readonly RunningWitness[]): Promise<string> {
   const location = join(tempDir(), 'archive');
@@ -67,7 +45,7 @@ async function cosigned(witnesses: readonly RunningWitness[]): Promise<string> {
   const { sink, batch } = await openSink(archiveSink, settingsOf(location, witnesses), { tools });
   for (const count of [1, 2]) {
     await sent(sink, batch(someEvents(2, 2 * count)));
-    await waitUntil(() => cosignedIn(location).length === count, { what: 'a cosignature' });
+    await waitUntil(() => anchorsIn(location, 'cosig').length === count, { what: 'a cosignature' });
   }
   await sink.close();
   return location;
@@ -113,7 +91,7 @@ test('a writer that starts anew goes on from what its witness has seen', async (
   const { sink, batch, tools } = await openSink(archiveSink, settingsOf(location, witnesses));
 
   await sent(sink, batch(someEvents(2, 8)));
-  await waitUntil(() => cosignedIn(location).length === 4, { what: 'a cosignature' });
+  await waitUntil(() => anchorsIn(location, 'cosig').length === 4, { what: 'a cosignature' });
 
   expect(tools.logged).toEqual([]);
   expect(await verified(location, judgedBy(witnesses))).toMatchObject({ breaks: [] });
@@ -130,7 +108,7 @@ test('a witness that has seen more than the archive has tells that it was put ba
 
   expect(notice.what).toMatch(/it has seen \d+ entries of this log, and the archive has \d/);
   expect(notice.next).toContain('verify the archive');
-  expect(cosignedIn(older)).toEqual([]);
+  expect(anchorsIn(older, 'cosig')).toEqual([]);
 });
 
 test('another history of the same length is not cosigned', async (context) => {
@@ -145,7 +123,7 @@ test('another history of the same length is not cosigned', async (context) => {
   notices.push(sink.notice?.()?.what);
 
   expect(notices.join()).toMatch(/another history of this log|has seen \d+ entries/);
-  expect(cosignedIn(forged)).toEqual([]);
+  expect(anchorsIn(forged, 'cosig')).toEqual([]);
 });
 
 const hostile: readonly (readonly [string, (line: string) => HttpAnswer, RegExp])[] = [
@@ -220,7 +198,9 @@ test.each(hostile)(
     const other = await startWitness(context, { name: 'witness.other', log });
     // A line that is the key's, over another checkpoint.
     const before = await cosigned([other]);
-    const [, line = ''] = readFileSync(cosignedIn(before)[0] ?? '', 'utf8').split(/(?=— witness)/);
+    const [, line = ''] = readFileSync(anchorsIn(before, 'cosig')[0] ?? '', 'utf8').split(
+      /(?=— witness)/,
+    );
     const receiver = await startHttpReceiver({ answer: async () => answer(line) });
     const location = join(tempDir(), 'archive');
     const witnesses = [real, { url: receiver.url, vkey: other.vkey }];
@@ -232,7 +212,7 @@ test.each(hostile)(
 
     expect(notice.what).toContain('asking the witness witness.other');
     expect(notice.what).toMatch(text);
-    expect(cosignedIn(location).length).toBeGreaterThan(0);
+    expect(anchorsIn(location, 'cosig').length).toBeGreaterThan(0);
     expect(await verified(location, judgedBy([real]))).toMatchObject({ breaks: [] });
     expect((await verified(location, judgedBy([other]))).breaks).toHaveLength(1);
   },
@@ -254,7 +234,7 @@ test('a witness that hangs takes nothing from another, also at the end', async (
 test('cosignatures that were tampered with are found', async (context) => {
   const witnesses = [await startWitness(context, { log })];
   const location = await cosigned(witnesses);
-  const [first = '', , last = ''] = cosignedIn(location);
+  const [first = '', , last = ''] = anchorsIn(location, 'cosig');
   const good = readFileSync(first);
   const whats = async () =>
     (await verified(location, judgedBy(witnesses))).breaks.map(
