@@ -172,6 +172,37 @@ describe('an archive', () => {
     expect(reasons[2]).toContain('of something else');
   });
 
+  test('is stamped at the end by an authority that failed before', async () => {
+    const tsa = await startTimeStampAuthority();
+    const location = join(tempDir(), 'archive');
+    const { sink, batch, tools } = await openSink(archiveSink, settingsOf(location, tsa));
+    tsa.receiver.answer({ answer: 'reset' });
+    await sent(sink, batch(someEvents(1)));
+    await waitUntil(() => tools.logged.length === 1, { what: 'the failure' });
+    tsa.receiver.answer(tsa.stamps);
+
+    await sink.close();
+
+    expect(await verified(location, { authorities: authoritiesOf(tsa) })).toMatchObject({
+      breaks: [],
+      stamps: 1,
+    });
+  });
+
+  test('enters the last stamp of a process with the next one', async () => {
+    const tsa = await startTimeStampAuthority();
+    const location = await stamped(tsa);
+    const [, , last = ''] = anchorsIn(location, 'tsr');
+    const { sink, batch } = await openSink(archiveSink, settingsOf(location, tsa));
+    await sent(sink, batch(someEvents(1, 4)));
+    await sink.close();
+
+    rmSync(last);
+
+    const { breaks } = await verified(location);
+    expect(breaks.map(({ what }) => what)).toEqual([expect.stringContaining('it is missing')]);
+  });
+
   test('is closed also where the authority hangs', async () => {
     const tsa = await startTimeStampAuthority();
     tsa.receiver.answer({ answer: 'hang' });

@@ -25,7 +25,7 @@ export interface RelpReceiver {
   readonly faults: readonly string[];
   readonly sessions: number;
   readonly cuts: number;
-  /** The most messages, and the most bytes of one `data`, that were unanswered at a time. */
+  /** The most messages that were unanswered at a time. */
   readonly unansweredMost: number;
   behave(behaviour: RelpBehaviour): void;
   /** Writes to every open connection. */

@@ -137,8 +137,7 @@ class Showing {
     this.#newest = null;
     const { clock } = this.#means;
     const { proof, failures } = await this.#asked(checkpoint, signal);
-    if (proof === null) this.#newest ??= checkpoint;
-    else this.#dueAt = clock.monotonic() + this.#anchor.everyMs;
+    if (proof !== null) this.#dueAt = clock.monotonic() + this.#anchor.everyMs;
     if (!signal.aborted) this.#tell(failures);
   }
 

@@ -59,9 +59,13 @@ test('an event with a column over 64 KB becomes a dead letter, and those beside 
   expect(service.silent).toEqual([]);
 });
 
-test('oversize: split writes it in rows that put together are the event', async () => {
+test.each([
+  ['text', longText],
+  ['characters of two units', `x${'\u{1f512}'.repeat(40_000)}`],
+  ['characters of two units at the other half', '\u{1f512}'.repeat(40_000)],
+])('oversize: split writes %s in rows that put together are the event', async (_, message) => {
   const { service, opened } = await withAzure({}, { oversize: 'split' });
-  const event = anEvent({ ocsf: { message: longText } });
+  const event = anEvent({ ocsf: { message } });
 
   const { refused } = await deliver(opened, [event, ...someEvents(2, 1)], 5);
 
@@ -73,6 +77,7 @@ test('oversize: split writes it in rows that put together are the event', async 
   );
   for (const { Event } of parts) {
     expect(Buffer.byteLength(JSON.stringify(Event))).toBeLessThanOrEqual(columnBytesMax);
+    expect(String(Event).isWellFormed()).toBe(true);
   }
   expect(JSON.parse(parts.map(({ Event }) => Event).join(''))).toEqual(
     JSON.parse(JSON.stringify(event.ocsf)),

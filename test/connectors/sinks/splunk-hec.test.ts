@@ -367,6 +367,21 @@ describe('splunk_hec sends again on a new channel', () => {
   });
 });
 
+test('splunk_hec takes a cookie that comes with a word for what it sent as no other indexer', async () => {
+  const { send, asked } = await collector({
+    events: (_, nth) => taken(nth - 1, { 'set-cookie': 'lb=one' }),
+    acks: (ids, nth) =>
+      ids.length < 2 && nth === 1
+        ? acks({})
+        : acks({ [ids[0] ?? 0]: true }, { 'set-cookie': `lb=${nth}` }),
+  });
+
+  const sends = [send(someEvents(2)), send(someEvents(2, 2))];
+
+  expect(await Promise.all(sends)).toEqual([{ outcome: 'delivered' }, { outcome: 'delivered' }]);
+  expect(asked().length).toBeGreaterThan(1);
+});
+
 describe('splunk_hec takes an answer', () => {
   test.each<[string, HttpAnswer, object]>([
     ['without an id for a token that does not acknowledge', taken(), { scope: 'sink' }],

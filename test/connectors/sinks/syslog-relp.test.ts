@@ -11,6 +11,7 @@ import {
 import { syslogSink } from '../../../connectors/sinks/syslog.ts';
 import { deliver } from '../../contracts/deliver.ts';
 import { uidsIn } from '../../contracts/receivers/receiver.ts';
+import { anEvent } from '../../support/an-event.ts';
 import { type RelpBehaviour, startRelpReceiver } from '../../support/relp-receiver.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { listen } from './syslog-receivers.ts';
@@ -40,6 +41,19 @@ test.each([1, 10, 1000])(
     expect([receiver.sessions, receiver.faults]).toEqual([1, []]);
   },
 );
+
+test('keeps to a mebibyte without an answer, however wide the window', async () => {
+  const settings = { window: 1000, max_message: 200_000, stall_timeout: '1s' };
+  const { receiver, opened } = await withReceiver({ answer: () => 'nothing' }, settings);
+  const message = 'm'.repeat(100_000);
+  const events = Array.from({ length: 64 }, (_, offset) => anEvent({ offset, ocsf: { message } }));
+
+  const answer = await opened.sink.send(opened.batch(events), never);
+
+  expect(answer.outcome).toBe('retry');
+  expect(receiver.unansweredMost).toBeGreaterThan(5);
+  expect(receiver.unansweredMost).toBeLessThanOrEqual(10);
+});
 
 test('repeats only what had no answer when a session ends', async () => {
   const taken: string[] = [];
