@@ -1,13 +1,15 @@
 // The otlp sink over gRPC: what each status means, waits that the receiver asks for, large messages, TLS, and far sides that
 // are no gRPC at all.
 
+import { copyFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { otlpSink } from '../../../connectors/sinks/otlp.ts';
 import { deliver } from '../../contracts/deliver.ts';
 import { anEvent } from '../../support/an-event.ts';
-import { makeCa } from '../../support/certificates.ts';
+import { makeCa, makeUntrustedCa } from '../../support/certificates.ts';
 import {
   type GrpcAnswer,
   grpcStatus,
@@ -15,6 +17,7 @@ import {
   startOtlpGrpcReceiver,
 } from '../../support/otlp-grpc-receiver.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
+import { tempDir } from '../../support/temp.ts';
 import { listen } from './syslog-receivers.ts';
 
 const never = new AbortController().signal;
@@ -136,7 +139,7 @@ test('a call without an answer ends at its time, and when the run ends', async (
   await expect(stopped).rejects.toThrow('stopping');
 });
 
-test('TLS: the certificate is verified, client certificates are shown, both read anew', async () => {
+test('TLS: the certificate is verified, and client certificates are shown', async () => {
   const tls = await makeCa();
   const files = { cert_file: tls.client.certFile, key_file: tls.client.keyFile };
   const given = { tls, clientCertificates: true };
@@ -157,6 +160,19 @@ test('TLS: the certificate is verified, client certificates are shown, both read
   ];
 
   expect(outcomes).toEqual(['delivered', 'retry', 'retry', 'retry']);
+});
+
+test('TLS: an authority that was mended in its file is taken up', async () => {
+  const [tls, other] = [await makeCa(), await makeUntrustedCa()];
+  const caFile = join(tempDir(), 'ca.pem');
+  copyFileSync(other.caFile, caFile);
+  const { send } = await withReceiver({ tls }, { tls: { ca_file: caFile }, timeout: '20s' });
+
+  const before = await send();
+  copyFileSync(tls.caFile, caFile);
+
+  expect(before).toMatchObject({ outcome: 'retry', cause: { code: 'sink_unreachable' } });
+  await expect.poll(async () => (await send()).outcome).toBe('delivered');
 });
 
 test('a receiver that is gone is waited for', async () => {
