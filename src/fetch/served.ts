@@ -7,7 +7,7 @@ import type { ParsedRecord } from '../contracts/event.ts';
 import type { FetchSpool, NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
-import { valueAt } from '../tools/records.ts';
+import { sourceTextAt, valueAt } from '../tools/records.ts';
 import { Backfill, type BackfillMeans } from './backfill.ts';
 import { timeOf } from './list/record-time.ts';
 
@@ -35,14 +35,21 @@ export function recordsOf(
   const body = Buffer.from(page.body.buffer, page.body.byteOffset, page.body.byteLength);
   const uids = Buffer.from(page.uids);
   return Array.from(page.kept ?? Array(length).keys(), (index, i): KnownRecord => {
-    const record: ParsedRecord = JSON.parse(body.toString('utf8', starts[index], ends[index]));
-    const named = id === null ? undefined : valueAt(record, id);
+    const bytes = body.subarray(starts[index], ends[index]);
+    const record: ParsedRecord = JSON.parse(bytes.toString('utf8'));
     return {
       uid: uids.toString('hex', i * uidBytes, (i + 1) * uidBytes),
-      id: named === undefined || named === null ? null : JSON.stringify(named),
+      id: id === null ? null : idOf(record, bytes, id),
       at: timeOf(record, time),
     };
   });
+}
+
+/** A number as upstream wrote it: ids of 64 bits differ in digits that a double does not keep. */
+function idOf(record: ParsedRecord, bytes: Uint8Array, path: string): string | null {
+  const named = valueAt(record, path);
+  if (typeof named === 'number') return sourceTextAt(bytes, path);
+  return named === undefined || named === null ? null : JSON.stringify(named);
 }
 
 /**
