@@ -56,26 +56,31 @@ export class Outlet {
   }
 
   /**
-   * The batch that starts at `from`, or null at the spool's end. A batch of nothing only says that
-   * there was nothing for this sink up to its `end`.
+   * The batch that starts at `from` and has nothing from `until` on, or null at the spool's end. A
+   * batch of nothing only says that there was nothing for this sink up to its `end`.
    */
-  async cut(from: Offset): Promise<Batch | null> {
+  async cut(from: Offset, until: Offset = Number.POSITIVE_INFINITY): Promise<Batch | null> {
     this.#from = from;
     this.#cutAt = null;
     try {
-      return await this.#cut(from);
+      return await this.#cut(from, until);
     } finally {
       this.#cutAt = performance.now();
     }
   }
 
-  async #cut(from: Offset): Promise<Batch | null> {
+  async #cut(from: Offset, until: Offset): Promise<Batch | null> {
     const { bounds, spool } = this.#settings;
     const { end: held } = spool.gauge;
     const read = await spool.read(from, bounds.bytesMax, this.#settings.sink);
+    const before = read.filter(({ first }) => first < until);
     // A sink that is new finds the pages of before gone, which all others had passed.
-    if (read.length === 0) return held > from ? this.#batch(from, held, noContent) : null;
-    return this.#settings.takesPages ? this.#ofPages(from, read) : await this.#ofEvents(from, read);
+    if (before.length === 0) {
+      return held > from ? this.#batch(from, Math.min(held, until), noContent) : null;
+    }
+    return this.#settings.takesPages
+      ? this.#ofPages(from, before)
+      : await this.#ofEvents(from, until, before);
   }
 
   #ofPages(from: Offset, read: readonly HeldPage[]): Batch {
@@ -93,7 +98,7 @@ export class Outlet {
     return this.#batch(from, end, { events, lines: noLines, pages });
   }
 
-  async #ofEvents(from: Offset, read: readonly HeldPage[]): Promise<Batch> {
+  async #ofEvents(from: Offset, until: Offset, read: readonly HeldPage[]): Promise<Batch> {
     const { bounds } = this.#settings;
     // Lines of two pages have to be copied into one piece, so a batch that is half full ends with
     // its page; documents are copied from them in any case.
@@ -105,17 +110,18 @@ export class Outlet {
     for (const held of partsFrom(read, from, bounds.bytesMax)) {
       const selected = await this.#settings.encoder.select(held, this.#reader);
       const start = indexAt(selected.events, from);
-      const stop = this.#stop(selected, start, { room, bytes: bounds.bytesMax - bytes });
+      const last = indexAt(selected.events, until);
+      const stop = this.#stop(selected, { start, last }, { room, bytes: bounds.bytesMax - bytes });
       const events = selected.events.slice(start, stop);
-      const whole = stop === selected.events.length;
+      const whole = stop === last;
       const next = selected.events[stop];
-      end = whole || next === undefined ? held.first + held.count : next.offset;
+      end = Math.min(until, whole || !next ? held.first + held.count : next.offset);
       if (events.length > 0) {
         parts.push({ events, lines: subLines(selected.lines, start, stop) });
         room -= events.length;
         bytes += sizeOf(selected, start, stop);
       }
-      if (!whole || room <= 0 || bytes >= enough) break;
+      if (!whole || end >= until || room <= 0 || bytes >= enough) break;
     }
     return this.#batch(from, end, joined(parts));
   }
@@ -125,8 +131,12 @@ export class Outlet {
   }
 
   /** How far into the page this batch may go: at least one event where the batch is still empty. */
-  #stop(selected: Selected, start: number, left: { room: number; bytes: number }): number {
-    const last = Math.min(selected.events.length, start + left.room);
+  #stop(
+    selected: Selected,
+    { start, last: bound }: { start: number; last: number },
+    left: { room: number; bytes: number },
+  ): number {
+    const last = Math.min(bound, start + left.room);
     if (sizeOf(selected, start, last) <= left.bytes) return last;
     const first = left.bytes === this.#settings.bounds.bytesMax ? start + 1 : start;
     let stop = first;

@@ -3,8 +3,8 @@
 //
 //   one at a time   send -> answer -> position. The same batch is sent again until it is wholly settled.
 //   pipelined       up to `inFlightMax` batches unanswered, for sinks whose answer takes its time (settling). The first
-//                   answer that is not `delivered` ends the pipeline: what follows the position is cut and sent anew,
-//                   one batch at a time until that place is passed.
+//                   answer that is not `delivered` ends the pipeline: its batch is cut anew and settled by itself. What
+//                   was said meanwhile of those behind it is kept, and only the others are sent again.
 //
 // What must stay true: the position passes an event only when it was delivered, made a dead letter,
 // or was not for this sink; answers count in spool order; the next batch is cut while the one
@@ -48,14 +48,23 @@ export interface SenderState {
   readonly notice: Notice | null;
 }
 
+/** A batch of a pipeline. Not the batch itself: a window of them would keep all their pages. */
+interface Sent {
+  readonly start: Offset;
+  readonly end: Offset;
+  /** Of events. */
+  readonly count: number;
+  readonly answer: Promise<Delivery>;
+}
+
 /** Sends what the spool holds to one sink, until stopped. */
 export class Sender {
   readonly #settings: SenderSettings;
   readonly #position: Position;
   readonly #health: SinkHealth;
   readonly #settlement: Settlement;
-  /** Until the position is here, batches go one at a time. */
-  #carefulUntil: Offset = 0;
+  /** Of the pipeline before, in spool order: taken by the far side, behind what it did not take. */
+  #kept: readonly Sent[] = [];
   /** Of a pipeline: up to where it was sent. */
   #sent: Offset = 0;
   /** Nothing is read any more. */
@@ -98,10 +107,9 @@ export class Sender {
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
     try {
       await this.#settlement.adopt(signals);
-      while (!stop.aborted) {
-        if (this.#careful) await this.#oneAtATime(signals);
-        else await this.#pipelined(signals);
-      }
+      const pipelined = this.#settings.inFlightMax > 1;
+      while (!stop.aborted)
+        await (pipelined ? this.#pipelined(signals) : this.#oneAtATime(signals));
     } catch (error) {
       if (!stop.aborted) throw error;
     } finally {
@@ -114,60 +122,54 @@ export class Sender {
     }
   }
 
-  get #careful(): boolean {
-    return this.#settings.inFlightMax <= 1 || this.#position.at < this.#carefulUntil;
-  }
-
   async #oneAtATime(signals: StopSignals): Promise<void> {
     let upcoming = this.#cut(this.#position.at, signals.stop);
-    do {
+    while (!signals.stop.aborted) {
       const batch = await upcoming;
       // Cut, and so parsed and encoded, while this batch is on its way.
       upcoming = this.#cut(batch.end, signals.stop);
       upcoming.catch(() => undefined);
-      await this.#deliver(batch, signals);
-    } while (this.#careful && !signals.stop.aborted);
+      await this.#deliver([batch], signals);
+    }
   }
 
-  async #pipelined({ stop, kill }: StopSignals): Promise<void> {
+  async #pipelined(signals: StopSignals): Promise<void> {
+    const { stop, kill } = signals;
     const { sink, inFlightMax } = this.#settings;
     const broken = new AbortController();
     const halt = AbortSignal.any([stop, broken.signal]);
+    const kept: Sent[] = [];
+    let failed: { readonly sent: Sent; readonly said: Delivery } | null = null;
     let next = this.#position.at;
     let underWay = 0;
     let settled: Promise<void> = Promise.resolve();
     let room = Promise.withResolvers<void>();
     halt.addEventListener('abort', () => room.resolve(), { once: true });
 
-    const settle = async (answer: Promise<Delivery>, end: Offset, count: number) => {
-      const delivery = await answer.catch((error) => this.#unsent(error));
+    const settle = async (sent: Sent) => {
+      const said = await sent.answer.catch((error) => this.#unsent(error));
       underWay -= 1;
       room.resolve();
-      if (broken.signal.aborted) return;
-      if (delivery.outcome === 'delivered') {
-        this.#health.succeeded(count);
-        this.#position.advance(end);
-        return;
+      if (broken.signal.aborted) {
+        if (said.outcome === 'delivered' || said.outcome === 'partly') kept.push(sent);
+      } else if (said.outcome === 'delivered') {
+        this.#health.succeeded(sent.count);
+        this.#position.advance(sent.end);
+      } else {
+        failed = { sent, said };
+        if (said.outcome !== 'partly') this.#health.failing(said.cause);
+        broken.abort();
       }
-      this.#carefulUntil = end;
-      if (delivery.outcome !== 'partly') this.#health.failed(delivery.cause);
-      broken.abort();
     };
 
     try {
       while (!halt.aborted) {
-        await sink.ready?.(halt);
-        const batch = await this.#cut(next, halt);
-        const { end } = batch;
-        // Only its size is kept: a window of batches would else keep all their pages in memory.
-        const count = batch.events.length;
-        const answer = isEmpty(batch) ? deliveredNothing : sink.send(batch, kill);
+        const sent = this.#keptAt(next) ?? (await this.#sendFrom(next, halt, kill));
         const earlier = settled;
         underWay += 1;
-        settled = earlier.then(() => settle(answer, end, count));
-        answer.catch(() => undefined);
-        next = end;
-        this.#sent = end;
+        settled = earlier.then(() => settle(sent));
+        next = sent.end;
+        this.#sent = next;
         while (underWay >= inFlightMax && !halt.aborted) {
           room = Promise.withResolvers();
           if (this.#isFinishing) sink.flush?.();
@@ -181,10 +183,43 @@ export class Sender {
     // Closing settles what is still open, so it comes before the wait for the answers.
     if (stop.aborted) await sink.close();
     await settled;
+    this.#kept = [...kept, ...this.#kept];
+    if (failed !== null) await this.#settleAnew(failed, signals);
   }
 
-  /** Waits for events, gathers for a while, and cuts the batch that starts at `from`. */
-  async #cut(from: Offset, stop: AbortSignal): Promise<Batch> {
+  /** What the far side has taken there already; it is kept no more. */
+  #keptAt(place: Offset): Sent | null {
+    this.#kept = this.#kept.filter(({ end }) => end > place);
+    const [first, ...rest] = this.#kept;
+    if (first === undefined || first.start > place) return null;
+    this.#kept = rest;
+    return first;
+  }
+
+  async #sendFrom(start: Offset, halt: AbortSignal, kill: AbortSignal): Promise<Sent> {
+    const { sink } = this.#settings;
+    await sink.ready?.(halt);
+    const batch = await this.#cut(start, halt, this.#kept[0]?.start);
+    const answer = isEmpty(batch) ? deliveredNothing : sink.send(batch, kill);
+    answer.catch(() => undefined);
+    return { start, end: batch.end, count: batch.events.length, answer };
+  }
+
+  /** Settles by itself the batch whose answer has ended the pipeline. */
+  async #settleAnew(
+    { sent, said }: { readonly sent: Sent; readonly said: Delivery },
+    signals: StopSignals,
+  ): Promise<void> {
+    signals.stop.throwIfAborted();
+    const batch = await this.#cut(this.#position.at, signals.stop, sent.end);
+    await this.#deliver(await this.#settlement.settle(batch, said, signals), signals);
+  }
+
+  /**
+   * Waits for events, gathers for a while, and cuts the batch that starts at `from`, with nothing
+   * from `until` on.
+   */
+  async #cut(from: Offset, stop: AbortSignal, until?: Offset): Promise<Batch> {
     const { outlet, spool, clock, waitMs, sink } = this.#settings;
     for (;;) {
       if (spool.gauge.end <= from) {
@@ -192,14 +227,14 @@ export class Sender {
         await spool.arrival(from, stop);
         if (waitMs > 0) await clock.sleep(waitMs, stop);
       }
-      const batch = await outlet.cut(from);
+      const batch = await outlet.cut(from, until);
       if (batch !== null) return batch;
     }
   }
 
-  /** Sends one batch until nothing of it is left to settle. */
-  async #deliver(batch: Batch, signals: StopSignals): Promise<void> {
-    const open: Batch[] = [batch];
+  /** Sends batches, the first one last, until nothing of them is left to settle. */
+  async #deliver(batches: readonly Batch[], signals: StopSignals): Promise<void> {
+    const open = [...batches];
     for (let part = open.pop(); part !== undefined; part = open.pop()) {
       if (isEmpty(part)) {
         this.#position.advance(part.end);

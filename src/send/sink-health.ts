@@ -81,9 +81,8 @@ export class SinkHealth {
     this.#means.backOff.reset();
   }
 
-  /** A batch was not taken and is sent again. */
-  failed(cause: ExportError): void {
-    this.#retries += 1;
+  /** A batch was not taken. */
+  failing(cause: ExportError): void {
     this.#error = cause;
     this.#state = 'retrying';
   }
@@ -92,7 +91,8 @@ export class SinkHealth {
   async pause(cause: ExportError, stop: AbortSignal, afterMs?: number): Promise<void> {
     const { backOff, clock, log } = this.#means;
     const waitMs = afterMs ?? backOff.next();
-    this.failed(cause);
+    this.#retries += 1;
+    this.failing(cause);
     log.warn('the sink did not take a batch; it is sent again', {
       error: cause.message,
       next: cause.next,

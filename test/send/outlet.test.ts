@@ -109,6 +109,35 @@ test('Outlet gives the same batch the same id at each attempt', async () => {
   expect(again?.events).toEqual(first?.events);
 });
 
+test('Outlet cuts nothing from a bound on, wherever in or between pages it stands', async () => {
+  const huge = aPage({ ids: numbered(8, 4), pad: 400_000 });
+  const pages = [aPage({ ids: numbered(0, 4) }), aPage({ ids: numbered(4, 4) }), huge];
+  const outlet = outletOn(pages, {
+    selectionFor: () => ({
+      key: 'odd',
+      select: (event) => (Number(idOf(event)) % 2 ? event : null),
+    }),
+  });
+
+  for (let from = 0; from < 12; from += 1) {
+    for (let until = from + 1; until <= 12; until += 1) {
+      const batch = await outlet.cut(from, until);
+      const odd = numbered(from, until - from).filter((id) => Number(id) % 2 === 1);
+      expect([batch?.start, batch?.end, batch && idsOf(batch)]).toEqual([from, until, odd]);
+      expect(batch && textOf(batch)).toEqual(odd.map((id) => `line of ${id}`));
+    }
+  }
+});
+
+test('Outlet of pages hands out none from a bound on', async () => {
+  const pages = [aPage({ ids: numbered(0, 4) }), aPage({ ids: numbered(4, 4) })];
+  const outlet = outletOn(pages, { takesPages: true });
+
+  const batch = await outlet.cut(0, 4);
+
+  expect([batch?.pages.length, batch?.end]).toEqual([1, 4]);
+});
+
 test('Outlet bounds batches by the bytes of their lines, and gives a longer event a batch of its own', async () => {
   const long = 'x'.repeat(200);
   const ids = ['a', 'b', long, 'c', 'd', 'e'];

@@ -61,6 +61,7 @@ export class SplunkIndexer {
   #channels = new Map<string, Channel>();
   #condition: Condition | null = null;
   #isHeld = false;
+  #losesNext = false;
 
   constructor(
     number: number,
@@ -91,6 +92,11 @@ export class SplunkIndexer {
       }
       waiting.clear();
     }
+  }
+
+  /** Takes the next post of a token that acknowledges, gives its ackId, and never writes it. */
+  loseNext(): void {
+    this.#losesNext = true;
   }
 
   /** How many requests were taken and not written. */
@@ -150,14 +156,16 @@ export class SplunkIndexer {
       ...this.#options,
       indexer: this.number,
     });
-    const isLate = this.#isHeld || (token.ack && this.#options.pollsInVain > 0);
+    const isLost = this.#losesNext && channel !== null;
+    const isLate = isLost || this.#isHeld || (token.ack && this.#options.pollsInVain > 0);
     // Those before a wrong one are taken too: so it is with Splunk, and nothing tells how many.
     if (!isLate || refusal !== null) this.#write(events);
     if (refusal !== null) throw refusal;
     if (channel === null) return reply(200, 'Success', 0);
     const ackId = channel.nextAckId;
     channel.nextAckId += 1;
-    if (isLate) channel.waiting.set(ackId, { events, polls: 0 });
+    if (isLost) this.#losesNext = false;
+    else if (isLate) channel.waiting.set(ackId, { events, polls: 0 });
     else channel.written.add(ackId);
     return reply(200, 'Success', 0, { ackId });
   }
