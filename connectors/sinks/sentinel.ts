@@ -7,9 +7,9 @@
 
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
-import { type ErrorCode, ExportError, invariant } from '../../src/contracts/errors.ts';
+import { type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
 import { isObject } from '../../src/contracts/json.ts';
-import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
+import { duration, proxy, Secret, tls } from '../../src/contracts/settings.ts';
 import type { Batch, Delivery, Refusal } from '../../src/contracts/sink.ts';
 import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
@@ -18,25 +18,13 @@ import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http
 import { onlyEvents } from '../shared/known-events.ts';
 import { lineAt } from '../shared/lines.ts';
 import { plainLine, receiverWords } from '../shared/receiver-words.ts';
+import { azureAuth, identityOf, knownIdentity } from './sentinel/identity.ts';
 import { columns, longColumn, rowForm, rowsOf } from './sentinel/rows.ts';
-import { AzureToken, type Identity } from './sentinel/token.ts';
+import { inspectRule } from './sentinel/rule.ts';
+import { AzureToken, cloudOf } from './sentinel/token.ts';
 
 // A call may have 1 MB, compressed and uncompressed alike.
 const callBytesMax = 1_000_000;
-const metadataService = 'http://169.254.169.254/metadata/identity/oauth2/token';
-
-const auth = z.strictObject({
-  tenant_id: z.string().min(1).optional().describe('tenant of the application, by id or domain'),
-  client_id: z.string().min(1).optional().describe('the application'),
-  client_secret: secret().optional().describe('its secret'),
-  managed_identity: z
-    .strictObject({
-      client_id: z.string().min(1).optional().describe('which one, where it has several'),
-      url: postUrl().default(metadataService).describe('the machine’s metadata service'),
-    })
-    .optional()
-    .describe('the identity of the machine, in place of the others'),
-});
 
 const fields = {
   endpoint: postUrl().describe(
@@ -50,15 +38,16 @@ const fields = {
     .string()
     .regex(/^[A-Za-z0-9_-]+$/, 'expected the name of a stream such as Custom-Sluice')
     .describe('stream of the rule, such as Custom-Sluice'),
-  auth: z
-    .union([auth, z.literal('managed_identity')])
-    .describe(
-      'an application: tenant_id, client_id and client_secret; or managed_identity, also as a word',
-    ),
+  auth: azureAuth(),
   authority: postUrl()
     .default('https://login.microsoftonline.com')
     .describe(
       'who gives the token, which names the cloud: https://login.microsoftonline.us for US Government, https://login.chinacloudapi.cn for China',
+    ),
+  resource_manager: postUrl()
+    .optional()
+    .describe(
+      'Azure Resource Manager, where `check --connect` reads the rule if it may; left out: that of the cloud',
     ),
   oversize: z
     .enum(['dead_letter', 'split'])
@@ -136,22 +125,24 @@ export const sentinelSink = defineSink({
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     throw answer.cause;
   },
-});
 
-/** Who asks for tokens; null where the settings name nobody, or two. */
-function identityOf({ auth, ...rest }: SentinelSettings): Identity | null {
-  if (auth === 'managed_identity')
-    return { ...rest, auth: { managed_identity: { url: metadataService } } };
-  const { managed_identity, ...application } = auth;
-  const { tenant_id, client_id, client_secret } = application;
-  if (managed_identity !== undefined) {
-    const isAlone = Object.values(application).every((value) => value === undefined);
-    return isAlone ? { ...rest, auth: { managed_identity } } : null;
-  }
-  if (tenant_id === undefined || client_id === undefined || client_secret === undefined)
-    return null;
-  return { ...rest, auth: { tenant_id, client_id, client_secret } };
-}
+  async inspect(settings, tools, signal) {
+    const {
+      authority,
+      dcr_immutable_id: rule,
+      stream_name: stream,
+      timeout,
+      tls,
+      proxy,
+    } = settings;
+    const { manager: audience } = cloudOf(authority);
+    const doing = 'reading the rule';
+    const token = new AzureToken(knownIdentity(settings), audience, { tools, doing });
+    const manager = settings.resource_manager ?? audience.resource;
+    const about = { manager, rule, stream, timeout, tls, proxy };
+    return await inspectRule(about, token, { doing, tools, signal });
+  },
+});
 
 /** Of its events those with a column that Azure would cut. */
 function cutIn({ events, lines }: Batch): readonly Refusal[] {
@@ -196,9 +187,8 @@ class IngestionService {
     this.#settings = settings;
     this.#tools = tools;
     this.#doing = doing;
-    const identity = identityOf(settings);
-    invariant(identity !== null, 'a sentinel sink knows who it is');
-    this.#token = new AzureToken(identity, tools, doing);
+    const { monitor } = cloudOf(settings.authority);
+    this.#token = new AzureToken(knownIdentity(settings), monitor, { tools, doing });
     const { endpoint, dcr_immutable_id: rule, stream_name: stream } = settings;
     this.#url = `${endpoint.replace(/\/+$/, '')}/dataCollectionRules/${rule}/streams/${stream}?api-version=2023-01-01`;
   }

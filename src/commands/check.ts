@@ -5,7 +5,7 @@
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
-import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
+import type { FormatChoice, Inspection, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import { hostPortText } from '../contracts/settings.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
@@ -59,9 +59,9 @@ export const check = defineCommand({
       await tellConfig(config, plan, means);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
-      for await (const [what, cause] of answersOf(config, plan, { tools, setup, sendTest, sink })) {
-        isWell &&= cause === null;
-        means.out(answerText(what, cause));
+      for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink })) {
+        isWell &&= answer[1] === null;
+        means.out(answerText(answer));
       }
       if (sink === undefined) {
         for await (const note of descriptionNotes(plan)) {
@@ -81,9 +81,9 @@ export async function askSink(config: Config, name: string, means: Means): Promi
   try {
     const plan = planFrom(config, tools);
     const wishes = { tools, setup: true, sendTest: true, sink: name };
-    for await (const [what, cause] of answersOf(config, plan, wishes)) {
-      means.out(answerText(what, cause));
-      if (cause !== null) return false;
+    for await (const answer of answersOf(config, plan, wishes)) {
+      means.out(answerText(answer));
+      if (answer[1] !== null) return false;
     }
     return true;
   } finally {
@@ -91,7 +91,11 @@ export async function askSink(config: Config, name: string, means: Means): Promi
   }
 }
 
-function answerText(what: string, cause: ExportError | null): string {
+/** What was asked, why it is not well, and whether nobody could know. */
+type Answer = readonly [what: string, cause: ExportError | null, isUnseen?: boolean];
+
+function answerText([what, cause, isUnseen = false]: Answer): string {
+  if (isUnseen) return `${painted('note', 'warn')}  ${what}`;
   if (cause === null) return `${painted('ok', 'good')}    ${what}`;
   return `${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`;
 }
@@ -203,11 +207,7 @@ interface Wishes {
 }
 
 /** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
-async function* answersOf(
-  config: Config,
-  plan: WholePlan,
-  wishes: Wishes,
-): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
+async function* answersOf(config: Config, plan: WholePlan, wishes: Wishes): AsyncGenerator<Answer> {
   if (wishes.sink === undefined) yield* otherAnswers(config, plan);
   for (const planned of plan.sinks) {
     if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
@@ -216,10 +216,7 @@ async function* answersOf(
 }
 
 /** This machine, upstreams and sources. */
-async function* otherAnswers(
-  config: Config,
-  plan: WholePlan,
-): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
+async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<Answer> {
   const { checkStateDir, checkListen } = await import('./shared/check-here.ts');
   const { whereItRuns } = await import('./shared/at-work.ts');
   const { config: there, running } = whereItRuns(config);
@@ -256,10 +253,18 @@ async function* sinkAnswers(
   planned: PlannedSink,
   plan: WholePlan,
   { tools, setup = false, sendTest = false }: Wishes,
-): AsyncGenerator<readonly [what: string, cause: ExportError | null]> {
+): AsyncGenerator<Answer> {
   const { name, definition, settings, format } = planned;
   const asked = within((signal) => definition.probe(settings, tools, signal));
-  yield [`sink ${name}: connection`, await asked];
+  const refusal = await asked;
+  yield [`sink ${name}: connection`, refusal];
+  if (refusal === null && definition.inspect !== undefined) {
+    let seen: Inspection = { told: 'what it keeps', isSeen: true };
+    const lost = await within(async (signal) => {
+      seen = (await definition.inspect?.(settings, tools, signal)) ?? seen;
+    });
+    yield [`sink ${name}: ${seen.told}`, lost, !seen.isSeen];
+  }
   if (setup && definition.setup !== undefined) {
     let made = 'setup';
     const cause = await within(async (signal) => {

@@ -113,10 +113,23 @@ export interface SinkSpec<F extends Fields> {
   /** For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. */
   probe(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<void>;
   /**
+   * For `check --connect`: compares what it sends with what its far side says that it keeps, where
+   * that would drop the rest without a word. Throws an ExportError where something would be lost.
+   */
+  inspect?(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<Inspection>;
+  /**
    * For `check --setup`: makes what it needs at its far side, such as an index template, as often
    * as it is asked; resolves to what that is. Throws an ExportError.
    */
   setup?(settings: Settings<F>, format: Format, means: SetupMeans): Promise<string>;
+}
+
+/** What a look at a far side has shown. */
+export interface Inspection {
+  /** What was seen, or why nothing was and what to do. */
+  readonly told: string;
+  /** False: it may not be looked at. */
+  readonly isSeen: boolean;
 }
 
 /** What a sink sets its far side up with. */
@@ -147,6 +160,7 @@ export type SinkDefinition = Omit<
   | 'testSettings'
   | 'open'
   | 'probe'
+  | 'inspect'
   | 'setup'
 > & {
   readonly inFlightMax: number | ((settings: SinkSettings) => number);
@@ -161,6 +175,7 @@ export type SinkDefinition = Omit<
   testSettings?(settings: SinkSettings): SinkSettings | null;
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
   probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;
+  inspect?(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<Inspection>;
   setup?(settings: SinkSettings, format: Format, means: SetupMeans): Promise<string>;
 };
 

@@ -3,6 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { columns } from '../../connectors/sinks/sentinel/rows.ts';
+import { sentinelConfig } from '../contracts/receivers/sentinel.ts';
+import { type AzureOptions, startAzureMonitor } from '../support/azure-monitor.ts';
 import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
 import { type HttpAnswer, inTurn, startHttpReceiver } from '../support/http-receiver.ts';
 import { startTcpReceiver } from '../support/tcp-receiver.ts';
@@ -134,3 +137,27 @@ test('sends nothing where no route leads', async () => {
   expect(lines.at(-1)).toBe('ok    sink post: no test event: no route leads there');
   expect(receiver.requests.some(({ body }) => body.includes('sink.test'))).toBe(false);
 });
+
+test.each<[string, AzureOptions, RegExp, number]>([
+  ['ok', { isReader: true, columns }, /^ok {4}sink siem: dcr-\w+ declares all 18 columns/, 0],
+  ['a failure', { isReader: true, columns: {} }, /^FAIL {2}sink siem: what.*: .* drops what/, 3],
+  ['a note', {}, /^note {2}sink siem: whether dcr-\w+ declares every column .* not be seen/, 0],
+])(
+  'what Azure’s rule declares is %s, before the test event',
+  async (_what, options, told, exit) => {
+    const azure = await startAzureMonitor(options);
+    const settings = {
+      type: 'sentinel',
+      ...sentinelConfig(azure.url),
+      resource_manager: azure.url,
+    };
+    const { config } = await aSetup({ sinks: [`  siem: ${JSON.stringify(settings)}`] });
+
+    const { exitCode, lines } = await sendTest(config, 'siem');
+
+    expect(exitCode).toBe(exit);
+    expect(lines[0]).toBe('ok    sink siem: connection');
+    expect(lines[1]).toMatch(told);
+    expect(azure.rows).toHaveLength(1);
+  },
+);

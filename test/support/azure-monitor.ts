@@ -3,6 +3,8 @@
 // token endpoint of Microsoft Entra and the metadata service of a virtual machine. What an analyst sees is in `rows`:
 // without the columns that the rule does not declare, with what is longer than 64 KB cut, and nothing of a body that is no
 // array, which is answered 204 like any other. What must stay true: the service tells none of these three to its client.
+// What the rule declares is told by Azure Resource Manager, to whoever may read the rule (REST reference, "Resources" of
+// Azure Resource Graph and "Data Collection Rules - Get"), with a token of its own.
 import {
   type HttpAnswer,
   type HttpReceiver,
@@ -20,6 +22,8 @@ export interface AzureOptions extends Pick<HttpReceiverOptions, 'tls'> {
   readonly callBytesMax?: number;
   /** Seconds that a token lasts. Default 3599. */
   readonly tokenLifeS?: number;
+  /** Whether the identity has the role Monitoring Reader on the rule. Default false. */
+  readonly isReader?: boolean;
   /** How many calls are answered 403 until the role has spread. Default 0. */
   readonly callsBeforeRole?: number;
 }
@@ -56,7 +60,10 @@ export const azure = {
   identity: '1de47179-0000-4000-8000-000000000003',
 } as const;
 
-const audience = 'https://monitor.azure.com';
+const ruleId =
+  '/subscriptions/5ab5c717-0000-4000-8000-000000000004/resourceGroups/sécurité (edge)/providers/Microsoft.Insights/dataCollectionRules/sluice';
+const audiences = ['https://monitor.azure.com', 'https://management.azure.com'] as const;
+type Audience = (typeof audiences)[number];
 const fieldBytesMax = 64 * 1024;
 
 /** Starts the service, the token endpoint and the metadata service, all at one address on a free loopback port. */
@@ -88,8 +95,8 @@ class Service {
   readonly silent: string[] = [];
   tokens = 0;
   readonly #options: AzureOptions;
-  /** By token: when it ends, in milliseconds since 1970. */
-  readonly #given = new Map<string, number>();
+  /** By token: what it is for, and when it ends, in milliseconds since 1970. */
+  readonly #given = new Map<string, { readonly audience: Audience; readonly ends: number }>();
   #callsWithoutRole: number;
   #throttled = { calls: 0, retryAfterS: 1 };
 
@@ -112,6 +119,10 @@ class Service {
       return this.#metadata(request, searchParams);
     const tenant = /^\/([^/]+)\/oauth2\/v2\.0\/token$/.exec(pathname)?.[1];
     if (tenant !== undefined && request.method === 'POST') return this.#entra(request, tenant);
+    if (pathname === '/providers/Microsoft.ResourceGraph/resources' && request.method === 'POST')
+      return this.#search(request, searchParams);
+    if (decodeURIComponent(pathname) === ruleId && request.method === 'GET')
+      return this.#rule(request, searchParams);
     const call = /^\/dataCollectionRules\/([^/]+)\/streams\/([^/]+)$/.exec(pathname);
     if (call === null || request.method !== 'POST') return failure(404, 'NotFound', 'no such path');
     if (searchParams.get('api-version') !== '2023-01-01')
@@ -137,7 +148,10 @@ class Service {
     if (form.get('client_secret') !== azure.clientSecret)
       return refuse(401, 'invalid_client', 'AADSTS7000215: Invalid client secret provided.');
     const scope = form.get('scope');
-    if (scope !== `${audience}//.default` && scope !== `${audience}/.default`)
+    const audience = audiences.find((one) =>
+      [`${one}//.default`, `${one}/.default`].includes(`${scope}`),
+    );
+    if (audience === undefined)
       return refuse(
         400,
         'invalid_scope',
@@ -145,7 +159,7 @@ class Service {
       );
     const life = this.#options.tokenLifeS ?? 3599;
     const answer = { token_type: 'Bearer', expires_in: life, ext_expires_in: life };
-    return reply(200, { ...answer, access_token: this.#give(life) });
+    return reply(200, { ...answer, access_token: this.#give(audience, life) });
   }
 
   #metadata({ method, headers }: ReceivedRequest, query: URLSearchParams): HttpAnswer {
@@ -157,14 +171,15 @@ class Service {
     if (query.get('api-version') !== '2018-02-01')
       return refuse('api-version is missing or unknown');
     const resource = query.get('resource');
-    if (resource?.replace(/\/$/, '') !== audience) return refuse(`no resource ${resource}`);
+    const audience = audiences.find((one) => one === resource?.replace(/\/$/, ''));
+    if (audience === undefined) return refuse(`no resource ${resource}`);
     const identity = query.get('client_id') ?? azure.identity;
     if (identity !== azure.identity) return refuse('Identity not found');
     const life = this.#options.tokenLifeS ?? 3599;
     const now = Math.floor(Date.now() / 1000);
     // Numbers come as strings here, and as numbers from the token endpoint.
     return reply(200, {
-      access_token: this.#give(life),
+      access_token: this.#give(audience, life),
       client_id: identity,
       expires_in: String(life),
       expires_on: String(now + life),
@@ -175,11 +190,62 @@ class Service {
     });
   }
 
-  #give(lifeS: number): string {
+  #give(audience: Audience, lifeS: number): string {
     this.tokens += 1;
     const token = `eyJ0eXAiOiJKV1QifQ.${'t'.repeat(1200)}.${this.tokens}`;
-    this.#given.set(token, Date.now() + lifeS * 1000);
+    this.#given.set(token, { audience, ends: Date.now() + lifeS * 1000 });
     return token;
+  }
+
+  #mayIn({ headers }: ReceivedRequest, audience: Audience): boolean {
+    const given = this.#given.get(/^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1] ?? '');
+    return given?.audience === audience && given.ends > Date.now();
+  }
+
+  /** Resources that may not be read are not found. */
+  #search(request: ReceivedRequest, query: URLSearchParams): HttpAnswer {
+    const refusal = this.#managerRefusal(request, query, '2021-03-01');
+    if (refusal !== null) return refusal;
+    const { query: asked } = JSON.parse(request.body.toString());
+    const wanted =
+      /^resources \| where type =~ 'microsoft\.insights\/datacollectionrules' and properties\.immutableId =~ '(dcr-[0-9a-f]{32})' \| project id$/.exec(
+        asked,
+      )?.[1];
+    if (wanted === undefined) return failure(400, 'BadRequest', 'Please provide below info.');
+    const data = this.#options.isReader === true && wanted === azure.rule ? [{ id: ruleId }] : [];
+    const about = { totalRecords: data.length, count: data.length, resultTruncated: 'false' };
+    return reply(200, { ...about, data, facets: [] });
+  }
+
+  #rule(request: ReceivedRequest, query: URLSearchParams): HttpAnswer {
+    const refusal = this.#managerRefusal(request, query, '2023-03-11');
+    if (refusal !== null) return refusal;
+    if (this.#options.isReader !== true) {
+      const said = `The client does not have authorization to perform action 'Microsoft.Insights/dataCollectionRules/read' over scope '${ruleId}'.`;
+      return failure(403, 'AuthorizationFailed', said);
+    }
+    const columns = Object.entries(this.#options.columns ?? {});
+    const streamDeclarations = {
+      [azure.stream]: { columns: columns.map(([name, type]) => ({ name, type })) },
+    };
+    const properties = {
+      immutableId: azure.rule,
+      streamDeclarations,
+      provisioningState: 'Succeeded',
+    };
+    return reply(200, { id: ruleId, kind: 'Direct', location: 'westeurope', properties });
+  }
+
+  #managerRefusal(
+    request: ReceivedRequest,
+    query: URLSearchParams,
+    version: string,
+  ): HttpAnswer | null {
+    if (!this.#mayIn(request, 'https://management.azure.com'))
+      return failure(401, 'InvalidAuthenticationToken', 'The access token is invalid.');
+    return query.get('api-version') === version
+      ? null
+      : failure(400, 'InvalidApiVersionParameter', 'The api-version is invalid.');
   }
 
   #ingest(
@@ -187,8 +253,7 @@ class Service {
     to: { readonly rule: string; readonly stream: string },
   ): HttpAnswer {
     const { headers, body, wireBytes } = request;
-    const ends = this.#given.get(/^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1] ?? '');
-    if (ends === undefined || ends <= Date.now())
+    if (!this.#mayIn(request, 'https://monitor.azure.com'))
       return failure(
         401,
         'InvalidToken',

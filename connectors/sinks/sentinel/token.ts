@@ -21,26 +21,51 @@ export interface Identity {
   readonly proxy?: Secret | undefined;
 }
 
+/** What it is asked for with. */
+interface Asking {
+  readonly tools: Tools;
+  /** Begins every error message. */
+  readonly doing: string;
+}
+
 /** Of a token's life: how much of it is left when it is renewed, and at most. */
 const renewShare = 0.1;
 const renewMsMax = 300_000;
 
-/** Azure Monitor in the cloud that the authority belongs to. */
-export function audienceOf(authority: string): string {
-  const { hostname } = new URL(authority);
-  const domain = ['us', 'cn'].find((one) => hostname.endsWith(`.${one}`)) ?? 'com';
-  return `https://monitor.azure.${domain}`;
+/** What a token is for: its resource, and the scope that Microsoft Entra calls it by. */
+export interface Audience {
+  readonly resource: string;
+  readonly scope: string;
 }
 
-/** The token of one sink. */
+const clouds = {
+  com: { monitor: 'https://monitor.azure.com', manager: 'https://management.azure.com' },
+  us: { monitor: 'https://monitor.azure.us', manager: 'https://management.usgovcloudapi.net' },
+  cn: { monitor: 'https://monitor.azure.cn', manager: 'https://management.chinacloudapi.cn' },
+} as const;
+
+/** Azure Monitor and Azure Resource Manager in the cloud that the authority belongs to. */
+export function cloudOf(authority: string): Record<'monitor' | 'manager', Audience> {
+  const { hostname } = new URL(authority);
+  const domain = (['us', 'cn'] as const).find((one) => hostname.endsWith(`.${one}`)) ?? 'com';
+  const { monitor, manager } = clouds[domain];
+  return {
+    monitor: { resource: monitor, scope: `${monitor}//.default` },
+    manager: { resource: manager, scope: `${manager}/.default` },
+  };
+}
+
+/** The token of one sink for one audience. */
 export class AzureToken {
   readonly #identity: Identity;
+  readonly #audience: Audience;
   readonly #tools: Tools;
   readonly #doing: string;
   #kept: { readonly text: string; readonly renewAt: number } | null = null;
 
-  constructor(identity: Identity, tools: Tools, doing: string) {
+  constructor(identity: Identity, audience: Audience, { tools, doing }: Asking) {
     this.#identity = identity;
+    this.#audience = audience;
     this.#tools = tools;
     this.#doing = `${doing}: asking for a token`;
   }
@@ -70,7 +95,7 @@ export class AzureToken {
       const { client_id, url } = auth.managed_identity;
       const query = new URLSearchParams({
         'api-version': '2018-02-01',
-        resource: audienceOf(authority),
+        resource: this.#audience.resource,
         ...(client_id !== undefined && { client_id }),
       });
       const headers = { metadata: new Secret(() => 'true') };
@@ -84,7 +109,7 @@ export class AzureToken {
       grant_type: 'client_credentials',
       client_id: auth.client_id,
       client_secret: secret,
-      scope: `${audienceOf(authority)}//.default`,
+      scope: this.#audience.scope,
     });
     const url = `${authority.replace(/\/+$/, '')}/${encodeURIComponent(auth.tenant_id)}/oauth2/v2.0/token`;
     const post = {

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { columnBytesMax, columns } from '../../../connectors/sinks/sentinel/rows.ts';
-import { audienceOf } from '../../../connectors/sinks/sentinel/token.ts';
+import { cloudOf } from '../../../connectors/sinks/sentinel/token.ts';
 import { sentinelSink } from '../../../connectors/sinks/sentinel.ts';
 import { deliver } from '../../contracts/deliver.ts';
 import { sentinelConfig } from '../../contracts/receivers/sentinel.ts';
@@ -143,11 +143,14 @@ test('a managed identity asks the machine’s metadata service, with the resourc
 });
 
 test.each([
-  ['https://login.microsoftonline.com', 'https://monitor.azure.com'],
-  ['https://login.microsoftonline.us', 'https://monitor.azure.us'],
-  ['https://login.chinacloudapi.cn', 'https://monitor.azure.cn'],
-])('authority %s gives tokens for %s', (authority, audience) => {
-  expect(audienceOf(authority)).toBe(audience);
+  ['https://login.microsoftonline.com', 'monitor.azure.com', 'management.azure.com'],
+  ['https://login.microsoftonline.us', 'monitor.azure.us', 'management.usgovcloudapi.net'],
+  ['https://login.chinacloudapi.cn', 'monitor.azure.cn', 'management.chinacloudapi.cn'],
+])('authority %s gives tokens for %s and %s', (authority, monitor, manager) => {
+  expect(cloudOf(authority)).toEqual({
+    monitor: { resource: `https://${monitor}`, scope: `https://${monitor}//.default` },
+    manager: { resource: `https://${manager}`, scope: `https://${manager}/.default` },
+  });
 });
 
 test('a role that spreads is waited for, and told', async () => {
@@ -247,6 +250,76 @@ test('check tells the columns that the rule must declare', () => {
       parseSettings(sentinelSink, { ...sentinelConfig('https://a'), compression: 'zstd' }),
     ),
   ).toContain('gzip');
+});
+
+async function inspected(options: AzureOptions, config: object = {}) {
+  const { service, settings } = await withAzure(options);
+  const resource_manager = service.url;
+  const parsed = parseSettings(sentinelSink, { ...settings, resource_manager, ...config });
+  const look = () => sentinelSink.inspect?.(parsed, testTools(), never);
+  return { service, look };
+}
+
+test('check compares its columns with those that the rule declares, where it may read it', async () => {
+  const { look, service } = await inspected({ isReader: true });
+
+  expect(await look()).toEqual({
+    told: `${azure.rule} declares all 18 columns of ${azure.stream}`,
+    isSeen: true,
+  });
+  expect(service.tokens).toBe(1);
+});
+
+test('check fails for columns that the rule does not declare or keeps as something else', async () => {
+  const { Event: _, ...others } = columns;
+  const { look } = await inspected({
+    isReader: true,
+    columns: { ...others, Parts: 'long', Part: 'boolean', EventUid: 'dynamic' },
+  });
+
+  await expect(look()).rejects.toMatchObject({
+    code: 'sink_refused',
+    message: `the data collection rule ${azure.rule} drops what ${azure.stream} does not declare: Part (int, and not boolean), Event (dynamic)`,
+    next: expect.stringContaining('streamDeclarations'),
+  });
+});
+
+test('check fails for a stream that the rule does not declare', async () => {
+  const { look } = await inspected({ isReader: true }, { stream_name: 'Custom-Other' });
+
+  await expect(look()).rejects.toThrow('does not declare the stream Custom-Other');
+});
+
+const other = '{"properties":{"immutableId":"dcr-other"}}';
+
+test.each<[string, AzureOptions, ((path: string) => HttpAnswer | null)?]>([
+  ['may read no such rule', {}],
+  [
+    'answered 403: it may not',
+    { isReader: true },
+    (path) => {
+      const error = { code: 'AuthorizationFailed', message: 'it may not' };
+      const refusal = { answer: 'reply', status: 403, body: JSON.stringify({ error }) } as const;
+      return path.startsWith('/subscriptions/') ? refusal : null;
+    },
+  ],
+  ['no JSON object', { isReader: true }, (path) => (path.startsWith('/providers/') ? page : null)],
+  ['no JSON object', { isReader: true }, (path) => (path.startsWith('/subscr') ? page : null)],
+  [
+    'not this rule',
+    { isReader: true },
+    (path) => (path.startsWith('/subscr') ? { answer: 'reply', status: 200, body: other } : null),
+  ],
+  ['without a token', { isReader: true }, (path) => (path.includes('/token') ? page : null)],
+  ['', { isReader: true }, () => ({ answer: 'cut' })],
+])('check says that the rule could not be seen: %s', async (why, options, how) => {
+  const { service, look } = await inspected(options);
+  service.interfere(({ path }, pass) => how?.(path) ?? pass());
+
+  const seen = await look();
+
+  expect(seen).toMatchObject({ isSeen: false, told: expect.stringContaining(why) });
+  expect(seen?.told).toMatch(/could not be seen/);
 });
 
 test.each([
