@@ -126,7 +126,9 @@ function grpcFlaw({ url, compression, proxy }: HttpReceiver): string | null {
     return 'protocol is grpc, so url has no path: write it as http://collector:4317, or https:// for TLS';
   }
   if (compression === 'zstd') return 'compression is zstd, which gRPC does not know: gzip or none';
-  return proxy === undefined ? null : 'proxy does not go with protocol: grpc';
+  return proxy === undefined
+    ? null
+    : 'proxy does not go with protocol: grpc; http/protobuf goes through one';
 }
 
 function overBound(doing: string, bytes: number): PartAnswer {

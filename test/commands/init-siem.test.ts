@@ -3,11 +3,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { siems } from '../../src/commands/shared/siems.ts';
 import { readConfig } from '../../src/config/config.ts';
+import { around } from '../config/config-text.ts';
 import { runHere } from '../support/cli.ts';
+import { datadogKey, startDatadogIntake } from '../support/datadog-intake.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { sharedOpenSearch } from '../support/opensearch.ts';
+import { startOtlpGrpcReceiver } from '../support/otlp-grpc-receiver.ts';
 import { splunkTokens, startSplunk } from '../support/splunk-hec.ts';
 import { startTcpReceiver } from '../support/tcp-receiver.ts';
 import { tempDir } from '../support/temp.ts';
@@ -30,17 +34,23 @@ async function initSiem(siem: string, to: string | null, env: Record<string, str
   return { ...(await runHere(words, env)), config, dir };
 }
 
+/** What `--to` asks for, where that is no web address; nobody is there. */
+const nowhere: Readonly<Record<string, string>> = {
+  arcsight: 'tcp://127.0.0.1:1',
+  qradar: 'tcp://127.0.0.1:1',
+  secops: '00000000-0000-0000-0000-000000000000',
+};
+const secopsKey = '/run/secrets/secops.json';
+
 test.each(siems)(
   '$name: what is written passes check, with nothing noted',
   async ({ name, receiver }) => {
-    const { config, dir } = await initSiem(
-      name,
-      name === 'arcsight' || name === 'qradar' ? 'tcp://127.0.0.1:1' : 'http://127.0.0.1:1/',
-    );
+    const { config, dir } = await initSiem(name, nowhere[name] ?? 'http://127.0.0.1:1/');
 
     const text = readFileSync(config, 'utf8');
     const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, named = '']) => [named, 'x']);
-    const read = readConfig(config, { env: { ...Object.fromEntries(names), ...edge } });
+    const env = { ...Object.fromEntries(names), ...edge };
+    const read = readConfig(config, around(env, { [config]: text, [secopsKey]: '{}' }));
     expect(Object.keys(read.sinks)).toEqual([name]);
     expect(readFileSync(join(dir, receiver.file), 'utf8')).toMatch(/\S\n$/);
   },
@@ -81,6 +91,37 @@ test('opensearch: the template is there before the event', async () => {
   });
   expect([exitCode, found.hits.total.value]).toEqual([0, 1]);
   expect(found.hits.hits[0]._source.event.action).toBe('sink.test');
+});
+
+test('datadog: the intake has the event, by its site or by an address in its place', async () => {
+  const intake = await startDatadogIntake();
+
+  const { stdout, exitCode } = await initSiem('datadog', intake.url, { DD_API_KEY: datadogKey });
+  const { config } = await initSiem('datadog', 'datadoghq.eu');
+
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringContaining('the receiver says that it has it'),
+  ]);
+  expect(intake.logs.map(({ attributes }) => attributes.message)).toEqual([
+    expect.stringContaining('sluice test event'),
+  ]);
+  expect(readFileSync(config, 'utf8')).toContain('site: "datadoghq.eu"');
+});
+
+test('otel: the receiver has the event, and the collector’s config listens at its port', async () => {
+  const receiver = await startOtlpGrpcReceiver();
+
+  const { stdout, exitCode, dir } = await initSiem('otel', receiver.url);
+
+  expect([exitCode, stdout]).toEqual([
+    0,
+    expect.stringContaining('the receiver says that it has it'),
+  ]);
+  expect(receiver.records).toHaveLength(1);
+  const { receivers, service } = parse(readFileSync(join(dir, 'otel-receiver.yaml'), 'utf8'));
+  expect(receivers.otlp.protocols.grpc.endpoint).toBe(`0.0.0.0:${new URL(receiver.url).port}`);
+  expect(service.pipelines.logs.receivers).toEqual(['otlp']);
 });
 
 test('graylog: one message a request', async () => {

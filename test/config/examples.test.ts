@@ -26,7 +26,7 @@ const env = {
   ...Object.fromEntries(
     [
       ...['EDGE_ID', 'EDGE_SECRET', 'EDGE_API_KEY', 'OPS_ID', 'OPS_SECRET', 'HOOK_SECRET'],
-      ...['AZURE_TENANT_ID', 'AZURE_CLIENT_ID', 'AZURE_CLIENT_SECRET'],
+      ...['AZURE_TENANT_ID', 'AZURE_CLIENT_ID', 'AZURE_CLIENT_SECRET', 'DD_API_KEY'],
     ].map((name) => [name, name]),
   ),
   ...{ KAFKA_USER: 'sluice', KAFKA_PASSWORD: 'p', INGEST_TOKEN: 't' },
@@ -37,6 +37,7 @@ function readExample(name: string) {
   const files = {
     [path]: readFileSync(path, 'utf8'),
     '/run/secrets/edge': 's\n',
+    '/run/secrets/secops.json': '{}',
     '/etc/ssl/siem-ca.pem': 'pem',
   };
   return readConfig(path, around(env, files));
@@ -47,6 +48,9 @@ test('config/ holds an example of each use', () => {
     expect.arrayContaining([
       'all-sources.yaml',
       'audit-to-siem.yaml',
+      'datadog.yaml',
+      'google-secops.yaml',
+      'otel-grpc.yaml',
       'compliance-archive.yaml',
       'elastic.yaml',
       'kafka.yaml',

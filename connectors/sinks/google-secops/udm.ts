@@ -78,7 +78,8 @@ function udmOf(event: Event): object {
         summary: ocsf.status_detail ?? ocsf.status,
       },
     ],
-    additional: { ocsf },
+    // Texts at the top of a Struct can be searched for, as what is deeper in it cannot.
+    additional: { class_name: ocsf.class_name, activity_name: ocsf.activity_name, ocsf },
   };
 }
 

@@ -170,6 +170,63 @@ const known: readonly Known[] = [
       `System, Inputs: launch a new "GELF HTTP" input that listens at ${to}, with TLS.`,
     ],
   },
+  {
+    name: 'secops',
+    type: 'google_secops',
+    file: 'secops-receiver.txt',
+    receiver: () => [
+      '1. Google Cloud, IAM: a role with the permission chronicle.events.import, a service account with this role, and a JSON',
+      '   key of it at /run/secrets/secops.json.',
+      '2. SecOps, SIEM Settings, Profile: the customer id is instance in the config. Set project and location there as well.',
+      '',
+      `${changes}`,
+      '  additional.fields["class_name"] = /^(API Activity|Entity Management)$/ AND additional.fields["activity_name"] != "Read"',
+    ],
+  },
+  {
+    name: 'datadog',
+    type: 'datadog',
+    to: { what: 'the site, or an address in place of its intake', usual: 'datadoghq.com' },
+    lines: (to) => [
+      `${/^https?:/.test(to) ? 'url' : 'site'}: ${JSON.stringify(to)}`,
+      'api_key: "${env:DD_API_KEY}"',
+      '# ddtags: env:prod,team:security',
+    ],
+    file: 'datadog-receiver.txt',
+    receiver: () => [
+      '1. Organization Settings, API Keys: a new key, which is DD_API_KEY.',
+      '2. Logs, Configuration, Standard Attributes and facets: @uid, @ocsf.class_uid, @ocsf.activity_name, @ocsf.actor.user.name.',
+      '3. Logs, Configuration, Indexes: an index whose filter has source:sluice, with the retention that you need.',
+      '',
+      `${changes}`,
+      '  source:sluice @ocsf.class_uid:(6003 OR 3004) -@ocsf.activity_name:Read',
+    ],
+  },
+  {
+    name: 'otel',
+    type: 'otlp',
+    to: { what: 'the collector’s port for OTLP over gRPC', usual: 'http://localhost:4317' },
+    lines: (to) => [
+      `url: ${JSON.stringify(to)}`,
+      'protocol: grpc',
+      '# headers: { Authorization: "Bearer ${env:OTLP_TOKEN}" }',
+    ],
+    file: 'otel-receiver.yaml',
+    receiver: (to) => [
+      '# OpenTelemetry Collector: takes what sluice sends; put your own exporters in place of debug.',
+      'receivers:',
+      '  otlp:',
+      `    protocols: { grpc: { endpoint: "0.0.0.0:${new URL(to).port || '4317'}" } }`,
+      'exporters:',
+      '  debug: { verbosity: detailed }',
+      'service:',
+      '  pipelines:',
+      '    logs: { receivers: [otlp], exporters: [debug] }',
+      '',
+      `# ${changes}`,
+      '# log.record.uid tells a repeat; the class is in the body: class_uid 6003 and 3004, activity_name other than Read',
+    ],
+  },
 ];
 
 /** All that are offered, by name. */

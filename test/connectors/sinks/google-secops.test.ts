@@ -64,7 +64,11 @@ describe('google_secops', () => {
         resource: { name: 'Default policy', productObjectId: 'pol-9', resourceSubtype: 'policy' },
       },
       securityResult: [{ severity: 'INFORMATIONAL', summary: 'Success' }],
-      additional: { ocsf: JSON.parse(JSON.stringify(event.ocsf)) },
+      additional: {
+        class_name: 'API Activity',
+        activity_name: 'Update',
+        ocsf: JSON.parse(JSON.stringify(event.ocsf)),
+      },
     });
   });
 

@@ -212,7 +212,7 @@ test('probe leaves no record, and tells who is not let in', async () => {
 test.each([
   [{ url: 'http://c:4317/v1/logs' }, 'url has no path'],
   [{ url: 'http://c:4317', compression: 'zstd' }, 'gzip or none'],
-  [{ url: 'http://c:4317', proxy: 'http://proxy:3128' }, 'proxy does not go'],
+  [{ url: 'http://c:4317', proxy: 'http://proxy:3128' }, 'http/protobuf goes through one'],
   [{ url: 'http://c:4317', tls: {} }, 'http://'],
   [{ url: 'https://c:4317', tls: {} }, null],
 ])('%j is judged', (config, flaw) => {
