@@ -1,8 +1,10 @@
 // Who writes to an archive. Its checkpoint can be replaced only by who has read the one before, so
 // that no two processes ever sign two trees of one size; but two that take turns would mingle what
 // they archive. So a writer claims the archive first, and renews that with each checkpoint. What
-// must stay true: while one renews it, no other begins; and who finds another's claim stops.
+// must stay true: while one renews it, no other begins; and who finds another's claim stops. A bucket
+// tells versions of an object apart by their bytes, so each version here has bytes of its own.
 
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
@@ -79,7 +81,8 @@ function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
 }
 
 function claimBytes({ clock, spool, epoch }: Claimant, isHeld: boolean): readonly Uint8Array[] {
-  const claim = { spool, epoch, renewed_at: isHeld ? timeText(clock.now()) : null };
+  const renewed_at = isHeld ? timeText(clock.now()) : null;
+  const claim = { spool, epoch, renewed_at, version: randomUUID() };
   return [Buffer.from(`${JSON.stringify(claim)}\n`)];
 }
 

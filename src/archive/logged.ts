@@ -4,7 +4,7 @@
 import { parseCheckpoint } from './checkpoint.ts';
 import { type Entry, parseEntry } from './entries.ts';
 import { checkpointPath } from './layout.ts';
-import { parseNote } from './note.ts';
+import { parseNote, withoutFence } from './note.ts';
 import type { ArchiveReader } from './reader.ts';
 import { decodeBundle, tilePath, tileWidth } from './tiles.ts';
 
@@ -12,7 +12,7 @@ import { decodeBundle, tilePath, tileWidth } from './tiles.ts';
 export async function newestCheckpoint(reader: ArchiveReader) {
   const note = await reader.read(checkpointPath);
   if (note === null) throw new SyntaxError('the archive has no checkpoint');
-  return { note, ...parseCheckpoint(parseNote(note).text) };
+  return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text) };
 }
 
 /** An entry with its place and its bytes in the log. */

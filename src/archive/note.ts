@@ -4,7 +4,15 @@
 // for are passed over, as the standard says, while one wrong signature of a known key rejects the
 // note. What must stay true: text is believed only where `openNote` has given it back.
 
-import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  hash,
+  type KeyObject,
+  randomBytes,
+  sign,
+  verify,
+} from 'node:crypto';
 
 const ed25519 = 1;
 const cosignature = 4;
@@ -200,6 +208,24 @@ export function parseNote(bytes: Uint8Array): Note {
     return { name, keyId, signature: signed.subarray(keyIdBytes) };
   });
   return { text: note.slice(0, split + 1), signatures };
+}
+
+/** Of nobody's key. */
+const fenceName = 'sluice/fence';
+
+/**
+ * A signature line by nobody, which readers of notes ignore as they do any whose key they do not
+ * know. It makes of the same note other bytes: a bucket tells two versions apart by nothing else.
+ */
+export function fenceLine(): Buffer {
+  const signed = randomBytes(keyIdBytes + signatureBytes);
+  return Buffer.from(`— ${fenceName} ${signed.toString('base64')}\n`);
+}
+
+/** The note without such a line. */
+export function withoutFence(note: Uint8Array): Buffer {
+  const lines = Buffer.from(note).toString('utf8').split('\n');
+  return Buffer.from(lines.filter((line) => !line.startsWith(`— ${fenceName} `)).join('\n'));
 }
 
 /** A note of which at least one known key has signed the text. */

@@ -18,7 +18,7 @@ import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
 import { checkpointPath, encodeManifest, manifestPath, parseManifest } from './layout.ts';
 import { Log, type LogMeans } from './log.ts';
 import { leafHash, rootAt } from './merkle.ts';
-import { openNote, parseNote, type Signer } from './note.ts';
+import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
 import { tileHashes } from './tiles.ts';
 
 /** How an archive is opened for writing. */
@@ -115,11 +115,10 @@ async function opened(settings: LogSettings): Promise<Log> {
 
 /**
  * The checkpoint as another version of itself. Whoever had the claim before and is still at work
- * signs none any more: its objects, which no checkpoint covers, are about to be written over. In a
- * bucket versions are told apart by what they hold, so there only the claim keeps two apart.
+ * signs none any more: its objects, which no checkpoint covers, are about to be written over.
  */
 async function fenced(store: ObjectStore, standing: Standing): Promise<Standing> {
-  const tag = await store.replace(checkpointPath, [standing.note], standing.tag);
+  const tag = await store.replace(checkpointPath, [standing.note, fenceLine()], standing.tag);
   if (tag === null) throw takenOver(store);
   return { ...standing, tag };
 }
@@ -150,7 +149,7 @@ async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<S
     );
   }
   const { text } = openNote(found.body, [verifier]);
-  return { ...parseCheckpoint(text), tag: found.tag, note: found.body };
+  return { ...parseCheckpoint(text), tag: found.tag, note: withoutFence(found.body) };
 }
 
 interface Known {

@@ -3,8 +3,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Secret } from '../../src/contracts/settings.ts';
-import { openStore } from '../../src/objects/open.ts';
 import { runSluice } from '../support/cli.ts';
 import { s3BuildMsMax, sharedS3 } from '../support/s3.ts';
 import { tempDir } from '../support/temp.ts';
@@ -14,23 +12,13 @@ test('a bucket is verified, proven from and exported; what is gone there is miss
   timeout: s3BuildMsMax,
 }, async () => {
   const server = await sharedS3();
-  const { credentials, endpoint, region } = server.settings;
-  const { access_key_id, secret_access_key: text } = credentials;
-  const settings = {
-    ...{ endpoint, region },
-    credentials: { access_key_id, secret_access_key: new Secret(() => text) },
-  };
-  const env = {
-    AWS_ACCESS_KEY_ID: credentials.access_key_id,
-    AWS_SECRET_ACCESS_KEY: credentials.secret_access_key,
-    ...{ AWS_REGION: region, AWS_ENDPOINT_URL: endpoint },
-  };
+  const { env } = server;
   const bucket = await server.bucket();
   const location = `s3://${bucket}/audit/2026`;
   const dir = tempDir();
   const key = ['--key', aSigner().verifier.vkey];
   const pages = heldPages(300);
-  const writer = await aWriter({ store: await openStore(location, settings) });
+  const writer = await aWriter({ store: await server.store(bucket, 'audit/2026') });
   await archived(writer, pages.slice(0, 200));
   await archived(writer, pages.slice(200));
   await writer.close();

@@ -13,10 +13,13 @@ import {
   ListObjectVersionsCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
+import { Secret } from '../../src/contracts/settings.ts';
+import { openStore } from '../../src/objects/open.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
 import { endChild, isRunning, spawnChild } from './children.ts';
 import { oncePerRun, runDir } from './once-per-run.ts';
 import { findS3, type S3Program } from './s3-program.ts';
-import { freePort, waitUntil } from './temp.ts';
+import { afterThisTest, freePort, waitUntil } from './temp.ts';
 
 const accessKeyId = 'AKIATESTTESTTESTTEST';
 const secretAccessKey = 'of-no-use-anywhere-else';
@@ -66,6 +69,27 @@ export class S3Server {
       new CreateBucketCommand({ Bucket, ObjectLockEnabledForBucket: isLocked }),
     );
     return Bucket;
+  }
+
+  /** What is below a prefix of a bucket, a new one if none is named; closed when the test ends. */
+  async store(bucket?: string, prefix = 'some/prefix'): Promise<ObjectStore> {
+    const { credentials, ...where } = this.settings;
+    const store = await openStore(`s3://${bucket ?? (await this.bucket())}/${prefix}`, {
+      ...where,
+      credentials: { ...credentials, secret_access_key: new Secret(() => secretAccessKey) },
+    });
+    afterThisTest(() => store.close());
+    return store;
+  }
+
+  /** Credentials and place for the program's environment. */
+  get env() {
+    return {
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_REGION: 'us-east-1',
+      AWS_ENDPOINT_URL: this.endpoint,
+    };
   }
 
   /** Everything in a bucket by name. */

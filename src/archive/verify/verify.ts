@@ -10,7 +10,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
 import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
 import { emptyRoot, rootAt } from '../merkle.ts';
-import { parseNote, type Verifier } from '../note.ts';
+import { parseNote, type Verifier, withoutFence } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { tileOf, tilePath, tileWidth } from '../tiles.ts';
 import { StreamAccounts } from './accounts.ts';
@@ -224,7 +224,7 @@ class Verification {
       if (kept === null) continue;
       if (size === checkpoint.size) {
         isKept = true;
-        if (bytes !== null && Buffer.compare(kept, bytes) === 0) continue;
+        if (bytes !== null && withoutFence(bytes).equals(kept)) continue;
         this.#break('the kept copy of the newest checkpoint is another note', name);
         continue;
       }
