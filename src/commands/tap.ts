@@ -142,7 +142,7 @@ async function fetchHere(plan: WholePlan, { config, tools, stop }: Tapping): Pro
   const dir = mkdtempSync(join(tmpdir(), 'sluice-tap-'));
   try {
     copyCheckpoints(config.state.dir, dir);
-    const state = { ...config.state, dir, sync: 'normal', keepMs: 0 } as const;
+    const state = { ...config.state, dir, sync: 'normal', keepMs: 0, kafka: null } as const;
     const journey = await openJourney(plan, state, tools);
     try {
       await journey.pipeline.run(stop, drainMs);

@@ -3,10 +3,12 @@
 // ConfigError with all that is wrong. What must stay true: whatever the text, nothing else is
 // thrown, and no secret gets into a message.
 
+import { join } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
+import type { LogSettings } from '../cluster/log/settings.ts';
 import type { Json } from '../contracts/json.ts';
-import type { Secret } from '../contracts/settings.ts';
+import { parseHostPort, type Secret } from '../contracts/settings.ts';
 import type { DriftSettings } from '../drift/drift.ts';
 import type { Route } from '../send/route.ts';
 import { type UpstreamSettings, upstreamFields, upstreamFlaws } from '../upstream/settings.ts';
@@ -49,6 +51,8 @@ export interface Config {
     readonly maxBytes: number;
     readonly keepMs: number;
     readonly sync: 'full' | 'normal';
+    /** What the database is a cache of; null: it is what counts. */
+    readonly kafka: LogSettings | null;
   };
   readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
   readonly sources: Readonly<Record<string, ConfiguredSource>>;
@@ -128,6 +132,9 @@ function readTop(
     if (written !== undefined) checkTlsFiles({ written, path: [key, 'otlp'] }, reading);
   }
 
+  const kafka = top.children.get('state')?.children?.get('kafka');
+  if (kafka !== undefined) checkTlsFiles({ written: kafka, path: ['state', 'kafka'] }, reading);
+
   const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
   const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
   const sinks = readSinks(readSection(top, 'sinks', reading), reading);
@@ -140,7 +147,7 @@ function readTop(
   const listen = status === undefined ? null : parseListen(status.listen);
   return {
     state: {
-      ...stateDirOf(state.dir, file, reading.around),
+      ...stateOf(state, stateDirOf(state.dir, file, reading.around)),
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       sync: state.sync,
@@ -205,4 +212,16 @@ function rightKeys({ written }: Entry<null>): Partial<UpstreamSettings> {
     return parsed.success ? [[key, parsed.data]] : [];
   });
   return Object.fromEntries(right);
+}
+
+/** With Kafka the cache has a directory of its own: it must never take the place of a state. */
+function stateOf(
+  { kafka }: z.output<typeof stateBlock>,
+  found: StateDir,
+): StateDir & Pick<Config['state'], 'kafka'> {
+  if (kafka === undefined) return { ...found, kafka: null };
+  const cacheIn = (dir: string) => join(dir, `kafka-${kafka.prefix}`);
+  const places = found.places.map(cacheIn);
+  const brokers = kafka.brokers.map(parseHostPort).filter((address) => address !== null);
+  return { ...found, dir: cacheIn(found.dir), places, kafka: { ...kafka, brokers } };
 }

@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { postUrl } from '../../connectors/shared/http-post.ts';
+import { fields as kafkaFields } from '../../connectors/sinks/kafka/settings.ts';
 import type {
   FormatDefinition,
   SinkDefinition,
@@ -43,6 +44,21 @@ export const stateBlock = z
       .enum(['full', 'normal'])
       .default('full')
       .describe('full: safe through a power cut; normal: through a crash of the process only'),
+    kafka: z
+      .strictObject({
+        brokers: kafkaFields.brokers,
+        prefix: z
+          .string()
+          .regex(/^[A-Za-z0-9_-]{1,100}$/, 'expected letters, digits, "_" and "-", at most 100')
+          .default('sluice')
+          .describe('the topics are `<prefix>.pages` and `<prefix>.state`'),
+        sasl: kafkaFields.sasl,
+        tls: kafkaFields.tls,
+      })
+      .optional()
+      .describe(
+        'hold all of it in Kafka; the database in `dir` is then a cache, made anew at each start',
+      ),
   })
   .prefault({})
   .describe('where pages and checkpoints are held: one SQLite database');

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ExportError, errorText } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
-import { databaseName, migrations, pragmas } from './schema.ts';
+import { databaseName, migrations, pragmas, type Sync } from './schema.ts';
 
 // https://www.sqlite.org/rescode.html
 const sqliteCorrupt = 11;
@@ -25,7 +25,7 @@ const sqliteIndexSize = 4874;
 /** How the database is opened. */
 export interface DatabaseSettings {
   readonly dir: string;
-  readonly sync: 'full' | 'normal';
+  readonly sync: Sync;
   /** Only looks: no table is made or brought up to date. */
   readonly readOnly?: boolean;
   /** Another name than `sluice.db`: one that is being made to take its place. */

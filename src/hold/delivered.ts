@@ -28,13 +28,14 @@ export interface DeliveredCopy {
   readonly streams: Readonly<Record<string, DeliveredPlace>>;
 }
 
-const fileName = 'delivered.json';
+/** The copy's name within the state directory. */
+export const deliveredName = 'delivered.json';
 const saveEveryMs = 60_000;
 
 /** Reads the copy in a state directory; null where there is none that can be trusted. */
 export function readDelivered(dir: string): DeliveredCopy | null {
   try {
-    const [text = '', check] = readFileSync(join(dir, fileName), 'utf8').split('\n');
+    const [text = '', check] = readFileSync(join(dir, deliveredName), 'utf8').split('\n');
     return Number(check) === crc32(text) ? JSON.parse(text) : null;
   } catch {
     return null;
@@ -44,7 +45,7 @@ export function readDelivered(dir: string): DeliveredCopy | null {
 /** Writes the copy: the old one, or the new one, is there at each moment. */
 export function writeDelivered(dir: string, copy: DeliveredCopy): void {
   const text = JSON.stringify(copy);
-  replacePrivateFile(join(dir, fileName), `${text}\n${crc32(text)}\n`, true);
+  replacePrivateFile(join(dir, deliveredName), `${text}\n${crc32(text)}\n`, true);
 }
 
 /** Takes a stream out of the copy: its checkpoint was moved by an operator. */

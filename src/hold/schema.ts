@@ -89,16 +89,24 @@ CREATE INDEX parent_by_list ON parent (list);
 export const migrations: readonly string[] = [version1, version2, version3, version4, version5];
 
 /**
+ * What a commit outlives. `full`: a power cut; `normal`: the process; `none`: nothing, where the
+ * database is a cache.
+ */
+export type Sync = keyof typeof synchronous;
+
+const synchronous = { full: 'FULL', normal: 'NORMAL', none: 'OFF' } as const;
+
+/**
  * Run on each connection. Page size and auto-vacuum must come before the first table, and an older
  * database keeps its own. The log takes whole pages of SQLite's: of larger ones a commit with few
  * records writes more, of smaller ones it takes a commit with many records more calls.
  */
-export function pragmas(sync: 'full' | 'normal'): string {
+export function pragmas(sync: Sync): string {
   return `
 PRAGMA page_size = 8192;
 PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
-PRAGMA synchronous = ${sync === 'full' ? 'FULL' : 'NORMAL'};
+PRAGMA synchronous = ${synchronous[sync]};
 PRAGMA journal_size_limit = 67108864;
 PRAGMA wal_autocheckpoint = 1000;
 PRAGMA cache_size = -8192;

@@ -7,6 +7,7 @@ import type { ErrorCode } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type { SpoolGauge } from '../contracts/spool.ts';
+import type { OutboxRow } from './outbox.ts';
 import type { StoreSettings } from './store.ts';
 
 /** What the worker is started with. */
@@ -14,6 +15,8 @@ export interface WorkerSettings extends StoreSettings {
   readonly sinks: readonly string[];
   /** Nothing waits for company, or for its second: for tests that wait for each step. */
   readonly eager?: boolean;
+  /** The database is a cache of a log, to which all that changes in it is handed. */
+  readonly isCache?: boolean;
   /** Left out: as much as a full disk asks for. Less is for tests that open hundreds. */
   readonly reserveBytesMax?: number;
 }
@@ -49,6 +52,8 @@ export interface Answers {
   readonly numbering?: Numbering;
   /** As well: the offsets of answers held. */
   readonly held?: readonly Offset[];
+  /** Where the database is a cache: what has changed by these answers. */
+  readonly changed?: readonly OutboxRow[];
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
   /** The database is damaged: nothing can be relied on until the next start mends it. */

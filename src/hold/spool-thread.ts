@@ -6,6 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { ExportError } from '../contracts/errors.ts';
 import type { Acknowledgement, Append } from '../contracts/spool.ts';
+import { type CommitRows, HeldBack } from './held-back.ts';
 import type { Answer, Answers, Question, WorkerSettings } from './spool-messages.ts';
 import type { Operations } from './spool-worker.ts';
 import type { Landed } from './store.ts';
@@ -44,6 +45,8 @@ export class SpoolThread {
   readonly #isEager: boolean;
   /** Memory to copy pages into on their way to the worker. */
   readonly #spare: ArrayBuffer[] = [];
+  /** Where the database is a cache: answers wait for the log. */
+  readonly #heldBack: HeldBack | null;
   readonly #unanswered = new Map<number, Waiter>();
   /** What waits for company. All can be cloned, so that it never keeps others back. */
   #lingering: Question[] = [];
@@ -53,10 +56,14 @@ export class SpoolThread {
   /** Why nothing can be asked any more. */
   #over: Error | null = null;
 
-  constructor(settings: WorkerSettings) {
+  /** `commit`: puts what changes into the log that the database is a cache of. */
+  constructor(settings: WorkerSettings, commit: CommitRows | null = null) {
     this.#isEager = settings.eager === true;
+    const release = (said: Answers) => this.#hear(said);
+    const lost = (error: Error) => this.#fail(error);
+    this.#heldBack = commit === null ? null : new HeldBack(commit, { release, lost });
     this.#worker = new Worker(new URL('./spool-worker.ts', import.meta.url), {
-      workerData: settings,
+      workerData: { ...settings, isCache: commit !== null } satisfies WorkerSettings,
     });
   }
 
@@ -67,9 +74,15 @@ export class SpoolThread {
       this.#worker.once('error', (error) => reject(ended(error as Error)));
     });
     for (const { error } of opened.answers) if (error !== undefined) throw revived(error);
-    this.#worker.on('message', (said: Answers) => this.#hear(said));
+    const heldBack = this.#heldBack;
+    this.#worker.on('message', (said: Answers) =>
+      (heldBack ?? { add: this.#hear.bind(this) }).add(said),
+    );
     this.#worker.on('error', (error) => this.#fail(ended(error as Error)));
-    this.#worker.on('exit', () => this.#fail(ended(new Error('it exited'))));
+    this.#worker.on('exit', async () => {
+      await heldBack?.empty();
+      this.#fail(ended(new Error('it exited')));
+    });
     return opened;
   }
 

@@ -170,6 +170,7 @@ function post(answers: readonly Answer[]): void {
   const told: Answers = {
     answers,
     ...measured(),
+    ...changed(),
     diskFull: refusing && !reserve.held,
     ...(damage === null ? {} : { damage }),
   };
@@ -179,6 +180,15 @@ function post(answers: readonly Answer[]): void {
 function measured(): Pick<Answers, 'gauge'> {
   try {
     return { gauge: store.gauge() };
+  } catch (error) {
+    described(error, 'reading the state database');
+    return {};
+  }
+}
+
+function changed(): Pick<Answers, 'changed'> {
+  try {
+    return settings.isCache === true ? { changed: store.drain() } : {};
   } catch (error) {
     described(error, 'reading the state database');
     return {};

@@ -22,6 +22,7 @@ import type {
 } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
+import type { CommitRows } from './held-back.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
@@ -32,11 +33,21 @@ import type { Landed } from './store.ts';
 import { Watchers } from './watchers.ts';
 
 /** How the spool is opened. */
-export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly'> {
+export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly' | 'isCache'> {
   /** Polling pauses while the pages held are larger than this. */
   readonly bytesMax: number;
   /** Bodies remembered, in bytes, also of large pages; left out: as many as suit their size. */
   readonly recentBytesMax?: number;
+  /** What the database is a cache of; left out: it is what counts. */
+  readonly log?: SpoolLog;
+}
+
+/** A log that holds what a spool holds, for whoever goes on with it. */
+export interface SpoolLog {
+  /** Resolves when all of it is in the log, for good; rejects when another process has the log. */
+  readonly commit: CommitRows;
+  /** Pages before this offset are not needed any more. */
+  forgetBefore(offset: Offset): void;
 }
 
 /** The spool as who has opened it sees it. */
@@ -78,7 +89,8 @@ const answersMany = 1_000;
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir);
   try {
-    const thread = new SpoolThread(settings);
+    const { log, ...own } = settings;
+    const thread = new SpoolThread(own, log?.commit ?? null);
     return new WorkerSpool(settings, thread, lock, await thread.opened());
   } catch (error) {
     lock.release();
@@ -286,6 +298,7 @@ class WorkerSpool implements OwnSpool {
     this.#diskFull = diskFull === true;
     if (gauge === undefined) return;
     const grown = gauge.end > this.#gauge.end;
+    if (gauge.oldest > this.#gauge.oldest) this.#settings.log?.forgetBefore(gauge.oldest);
     if ((this.#answers[answersMany] ?? gauge.oldest) < gauge.oldest) {
       this.#answers = this.#answers.filter((offset) => offset >= gauge.oldest);
     }

@@ -21,6 +21,7 @@ import { type DatabaseSettings, hasState, openDatabase, storeError } from './dat
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { type HeldLetter, Letters } from './letters.ts';
 import { notesOf, writeNote } from './notes.ts';
+import { drainOutbox, type OutboxRow } from './outbox.ts';
 import { type PageRetention, Pages } from './pages.ts';
 import { Parents } from './parents.ts';
 import { Receipts } from './receipts.ts';
@@ -173,6 +174,11 @@ export class Store {
     let passed = this.#pages.end;
     for (const sink of this.#sinks) passed = Math.min(passed, this.progress(sink).position);
     return passed;
+  }
+
+  /** Where it is a cache of a log: what has changed since it was last asked. */
+  drain(): readonly OutboxRow[] {
+    return this.transaction(() => drainOutbox(this.#statements));
   }
 
   /** The number of the next event. */

@@ -3,6 +3,7 @@
 // true: the state is looked at before anything is opened, so that a run can say what it resumes
 // from; and closing settles the spool before the lock is let go.
 
+import type { ShardLog } from '../cluster/log/shard-log.ts';
 import type { Config } from '../config/config.ts';
 import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
@@ -40,15 +41,18 @@ export async function openJourney(
   tools: BootTools,
   { polls = true }: { readonly polls?: boolean } = {},
 ): Promise<Journey> {
+  let shard: ShardLog | null = null;
   try {
     const findings = new Findings();
     const { log, clock } = tools;
+    shard = await takeShard(state, tools);
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
     importBackfillFiles(state);
     const before = readState(state.dir);
     const opening = openSpool({
       dir: state.dir,
-      sync: state.sync,
+      sync: shard === null ? state.sync : 'none',
+      ...(shard === null ? {} : { log: shard }),
       keepMs: state.keepMs,
       bytesMax: state.maxBytes,
       sinks: readersOf(plan),
@@ -69,11 +73,35 @@ export async function openJourney(
       findings,
       close: async () => {
         await spool.close();
+        await shard?.close();
         await tools.http.close();
       },
     };
   } catch (error) {
+    shard?.cut();
     await tools.http.close();
+    throw error;
+  }
+}
+
+/** All streams are of one shard. */
+const theShard = 0;
+
+/** Where the state is in Kafka: takes it, and makes the database anew from it. */
+async function takeShard({ kafka, dir }: Config['state'], tools: BootTools) {
+  if (kafka === null) return null;
+  // Its client takes long to load.
+  const { ShardLog } = await import('../cluster/log/shard-log.ts');
+  const shard = await ShardLog.take(kafka, theShard, tools);
+  try {
+    const { missing, ...rebuilt } = await shard.rebuild(dir);
+    tools.log.info('the state was read from Kafka', rebuilt);
+    if (missing !== null) {
+      tools.log.error('pages are gone from Kafka that a sink has not had', { ...missing });
+    }
+    return shard;
+  } catch (error) {
+    shard.cut();
     throw error;
   }
 }

@@ -54,6 +54,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/parquet',
   ],
   'connectors/sources': ['src/contracts', 'connectors/shared'],
+  // One wrapping of Kafka's client serves the sink and the log.
+  'src/cluster': ['src/contracts', 'src/hold', 'connectors/sinks/kafka'],
   'src/fetch': ['src/contracts', 'src/tools'],
   'src/send': ['src/contracts', 'src/tools', 'src/normalise'],
   'src/drift': ['src/contracts', 'src/tools', 'src/fetch', 'src/send'],
@@ -74,6 +76,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/config': [
     'src/contracts',
+    'src/cluster/log/settings.ts',
     'src/tools',
     'src/terminal',
     'src/upstream',
@@ -89,6 +92,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/run': [
     'src/contracts',
+    'src/cluster',
     'src/tools',
     'src/terminal',
     'src/upstream',
@@ -141,7 +145,7 @@ const wrappers: Readonly<Record<string, readonly string[]>> = {
   undici: ['src/tools/'],
   '@grpc/grpc-js': ['connectors/sinks/otlp/grpc.ts'],
   kafkajs: ['connectors/sinks/kafka/'],
-  '@platformatic/kafka': ['connectors/sinks/kafka/'],
+  '@platformatic/kafka': ['connectors/sinks/kafka/', 'src/cluster/log/'],
   'syslog-client': ['connectors/sinks/syslog/'],
   '@opentelemetry/otlp-transformer': ['formats/'],
   '@opentelemetry/resources': ['formats/', 'src/watch/collector-log.ts'],

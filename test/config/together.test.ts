@@ -227,6 +227,7 @@ test('parseConfig gives every setting that is left out its default', () => {
     maxBytes: 1024 ** 3,
     keepMs: 0,
     sync: 'full',
+    kafka: null,
   });
   expect(config.shutdown).toEqual({ timeoutMs: 10_000 });
   expect(config.log).toEqual({ level: 'info', otlp: null });
@@ -262,6 +263,7 @@ test('parseConfig reads what is set', () => {
     maxBytes: 2 * 1024 ** 3,
     keepMs: 86_400_000,
     sync: 'normal',
+    kafka: null,
   });
   expect(config.status).toMatchObject({ host: '::1', port: 8686 });
   expect(config.status?.token?.reveal()).toBe('t');

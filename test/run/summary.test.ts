@@ -14,6 +14,7 @@ const config = {
     maxBytes: 100,
     keepMs: 0,
     sync: 'full',
+    kafka: null,
   },
 } as const;
 

@@ -1,0 +1,187 @@
+// The requests that reading a log takes, each sent as it is (Kafka protocol guide): the library's
+// own consumer filters aborted records wrongly (committed.ts). Versions are fixed: all brokers that
+// the library supports (3.5 and newer) know them. What passes, such as a leader that has moved, is
+// asked again of whoever leads then.
+
+import {
+  type Broker,
+  type Connection,
+  deleteRecordsV2,
+  fetchV15,
+  listOffsetsV8,
+  metadataV12,
+} from '@platformatic/kafka';
+import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
+import { Connections } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
+import { failureOf } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
+import type { Clock } from '../../contracts/tools.ts';
+import { type Committed, committedIn } from './committed.ts';
+import { connectionOf, type LogSettings } from './settings.ts';
+
+/** A partition of a topic. */
+export interface Partition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+const fetchBytesMax = 8 * 1024 * 1024;
+/** One attempt after the other, for as long. */
+const patienceMs = 30_000;
+const pauseMsMin = 20;
+const pauseMsMax = 1_000;
+/** `timestamp` of a question for the end of a log. */
+const latest = -1n;
+/** As well, for its start. */
+const earliest = -2n;
+const readUncommitted = 0;
+const readCommitted = 1;
+
+/** Reads partitions of the cluster. */
+export class LogClient {
+  readonly #connections: Connections;
+  readonly #bootstrap: readonly Broker[];
+  readonly #clock: Clock;
+  #known: { readonly brokers: ReadonlyMap<number, Broker>; readonly topics: Topics } | null = null;
+
+  constructor(settings: LogSettings, clock: Clock) {
+    this.#bootstrap = settings.brokers;
+    this.#clock = clock;
+    this.#connections = new Connections(connectionOf(settings));
+  }
+
+  /**
+   * The end of all that was written to a partition, committed or not. A bound that counts
+   * committed records only would stop short of newer ones while a transaction before them is open.
+   */
+  end(of: Partition): Promise<bigint> {
+    return this.#offset(of, latest);
+  }
+
+  /** The first offset that is still there. */
+  start(of: Partition): Promise<bigint> {
+    return this.#offset(of, earliest);
+  }
+
+  /** What is committed from `position` on; waits up to `waitMs` where there is nothing yet. */
+  async fetch(
+    { topic, partition }: Partition,
+    position: bigint,
+    waitMs: number,
+  ): Promise<Committed> {
+    return await this.#ask({ topic, partition }, async ({ connection, topicId }) => {
+      const asked = {
+        partition,
+        currentLeaderEpoch: -1,
+        fetchOffset: position,
+        lastFetchedEpoch: -1,
+        partitionMaxBytes: fetchBytesMax,
+      };
+      // Epoch -1 of the session: none is made.
+      const { async: send } = fetchV15.api;
+      const topics = [{ topicId, partitions: [asked] }];
+      const session = [0, -1] as const;
+      const how = [waitMs, 1, fetchBytesMax, readCommitted, ...session] as const;
+      const { responses } = await send(connection, ...how, topics, [], '');
+      const found = responses[0]?.partitions[0];
+      if (found === undefined) throw passing(`Kafka answered nothing about ${topic}`);
+      return committedIn(found, position);
+    });
+  }
+
+  /** Deletes what stands before an offset. */
+  async deleteBefore({ topic, partition }: Partition, offset: bigint): Promise<void> {
+    await this.#ask({ topic, partition }, async ({ connection }) => {
+      const partitions = [{ partitionIndex: partition, offset }];
+      await deleteRecordsV2.api.async(connection, [{ name: topic, partitions }], patienceMs);
+    });
+  }
+
+  /** Cuts all connections: whatever waits for an answer rejects. */
+  close(): void {
+    this.#connections.cut();
+  }
+
+  #offset({ topic, partition }: Partition, timestamp: bigint): Promise<bigint> {
+    return this.#ask({ topic, partition }, async ({ connection }) => {
+      const asked = [{ partitionIndex: partition, currentLeaderEpoch: -1, timestamp }];
+      const { async: send } = listOffsetsV8.api;
+      const topics = [{ name: topic, partitions: asked }];
+      const answer = await send(connection, -1, readUncommitted, topics);
+      return answer.topics[0]?.partitions[0]?.offset ?? 0n;
+    });
+  }
+
+  /** Asks a partition's leader, and again while what goes wrong is what passes. */
+  async #ask<T>(of: Partition, request: (leader: Leader) => Promise<T>): Promise<T> {
+    const deadline = this.#clock.monotonic() + patienceMs;
+    for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+      try {
+        return await request(await this.#leaderOf(of));
+      } catch (error) {
+        this.#known = null;
+        const failure = failureOf(error, `reading ${of.topic}, partition ${of.partition}`);
+        if (failure.kind !== 'passing' || this.#clock.monotonic() > deadline) throw failure;
+        await this.#clock.sleep(pauseMs);
+      }
+    }
+  }
+
+  async #leaderOf({ topic, partition }: Partition): Promise<Leader> {
+    const { brokers, topics } = await this.#knowing(topic);
+    const found = topics.get(topic);
+    if (found === undefined) {
+      throw new KafkaFailure('topic_missing', `there is no topic ${topic}`, { answered: true });
+    }
+    const leader = found.leaders.get(partition);
+    if (leader === undefined) throw passing(`${topic} has no partition ${partition} to read`);
+    return { connection: await this.#connections.to(brokers.get(leader)), topicId: found.id };
+  }
+
+  async #knowing(topic: string) {
+    if (this.#known?.topics.has(topic)) return this.#known;
+    const wanted = [...new Set([...(this.#known?.topics.keys() ?? []), topic])];
+    const { async: send } = metadataV12.api;
+    const answer = await send(await this.#anyConnection(), wanted, false);
+    const brokers = new Map(answer.brokers.map((broker) => [broker.nodeId, broker]));
+    const led = answer.topics.filter(({ errorCode }) => errorCode === 0);
+    const topics: Topics = new Map(
+      led.map(({ name, topicId, partitions }) => [
+        name ?? '',
+        {
+          id: topicId,
+          leaders: new Map(
+            partitions.map(({ partitionIndex, leaderId }) => [partitionIndex, leaderId]),
+          ),
+        },
+      ]),
+    );
+    this.#known = { brokers, topics };
+    return this.#known;
+  }
+
+  async #anyConnection(): Promise<Connection> {
+    let last: unknown;
+    for (const broker of this.#bootstrap) {
+      try {
+        return await this.#connections.to(broker);
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw last;
+  }
+}
+
+type Topics = ReadonlyMap<
+  string,
+  { readonly id: string; readonly leaders: ReadonlyMap<number, number> }
+>;
+
+interface Leader {
+  readonly connection: Connection;
+  readonly topicId: string;
+}
+
+function passing(what: string): KafkaFailure {
+  return new KafkaFailure('passing', what, { answered: true });
+}

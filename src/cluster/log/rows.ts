@@ -1,0 +1,69 @@
+// Rows of the cache as records of the log. The key says which row, as a JSON array of table and
+// primary key; a page that is larger than a request may be comes in parts, whose key has a part's
+// number and their count behind that. What must stay true: the same row has the same key always,
+// since a compacted topic keeps the newest record of each.
+
+import type { OutboxRow } from '../../hold/outbox.ts';
+import type { LogRecord } from './committed.ts';
+
+/** A row's record without its place. */
+export interface RowRecord {
+  readonly key: Buffer;
+  readonly value: Buffer | null;
+}
+
+/** What a broker takes in one batch by default is 1 MiB. */
+const partBytesMax = 896 * 1024;
+
+/** The records of a row: one, or one a part. */
+export function recordsOf({ table, key, value }: OutboxRow): readonly RowRecord[] {
+  if (value === null) return [{ key: textKey([table, ...key]), value }];
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
+  const parts = Math.ceil(bytes.length / partBytesMax);
+  if (parts <= 1) return [{ key: textKey([table, ...key]), value: bytes }];
+  return Array.from({ length: parts }, (_, part) => ({
+    key: textKey([table, ...key, part, parts]),
+    value: bytes.subarray(part * partBytesMax, (part + 1) * partBytesMax),
+  }));
+}
+
+/** Puts rows together again, from records in the order of their log. */
+export class RowReader {
+  readonly #keyLengths: Readonly<Record<string, number>>;
+  #parts: Buffer[] = [];
+
+  /** By table, how many columns its key has. */
+  constructor(keyLengths: Readonly<Record<string, number>>) {
+    this.#keyLengths = keyLengths;
+  }
+
+  /** The rows that these records end; of what is not ours none. */
+  rowsOf(records: readonly LogRecord[]): readonly OutboxRow[] {
+    return records.flatMap(({ key: text, value }) => {
+      const [table, ...key] = parsedKey(text);
+      const length = typeof table === 'string' ? this.#keyLengths[table] : undefined;
+      if (typeof table !== 'string' || length === undefined) return [];
+      const [part = 0, parts = 1] = key.slice(length).map(Number);
+      const row = { table, key: key.slice(0, length) };
+      if (value === null || parts === 1) return [{ ...row, value }];
+      if (part === 0) this.#parts = [];
+      this.#parts.push(value);
+      if (part < parts - 1) return [];
+      return [{ ...row, value: Buffer.concat(this.#parts) }];
+    });
+  }
+}
+
+function textKey(key: readonly (string | number)[]): Buffer {
+  return Buffer.from(JSON.stringify(key));
+}
+
+/** The parts of a key; none where it is not one of ours. */
+export function parsedKey(text: Buffer | null): readonly (string | number)[] {
+  try {
+    const parsed: unknown = JSON.parse(String(text));
+    return Array.isArray(parsed) ? parsed : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,39 @@
+// What reading and writing the log of a shard are made from.
+
+import type { ConnectionsOptions } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
+import type { KafkaSasl } from '../../../connectors/sinks/kafka/port.ts';
+import type { HostPort } from '../../contracts/settings.ts';
+import type { TlsSettings } from '../../contracts/tools.ts';
+
+/** The cluster, and what its topics are called there. */
+export interface LogSettings {
+  readonly brokers: readonly HostPort[];
+  /** Topics are `<prefix>.pages` and `<prefix>.state`. */
+  readonly prefix: string;
+  readonly tls?: TlsSettings | undefined;
+  readonly sasl?: KafkaSasl | undefined;
+}
+
+const connectTimeoutMs = 10_000;
+const requestTimeoutMs = 30_000;
+const mechanisms = {
+  plain: 'PLAIN',
+  'scram-sha-256': 'SCRAM-SHA-256',
+  'scram-sha-512': 'SCRAM-SHA-512',
+} as const;
+
+/** How its brokers are connected to. */
+export function connectionOf({ tls, sasl }: LogSettings): ConnectionsOptions {
+  const password = sasl === undefined ? undefined : () => sasl.password.reveal();
+  return {
+    clientId: 'sluice',
+    tls,
+    connection: {
+      connectTimeout: connectTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      ...(sasl === undefined || password === undefined
+        ? {}
+        : { sasl: { mechanism: mechanisms[sasl.mechanism], username: sasl.username, password } }),
+    },
+  };
+}

@@ -1,0 +1,217 @@
+// The log of one shard: its partition of the pages and its partition of the state. Whoever has
+// taken the shard writes, a transaction at a time, pages and the state that follows them together;
+// its state database is a cache, made of the log when the shard is taken (src/hold/rebuild.ts).
+// What must stay true: nothing is written once another process has the shard, and what was written
+// without an answer is written once more only after the log has said that it is not there.
+
+import { randomUUID } from 'node:crypto';
+import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import type { Offset } from '../../contracts/event.ts';
+import type { Clock, Log } from '../../contracts/tools.ts';
+import { keyLengths, type OutboxRow, pageTable } from '../../hold/outbox.ts';
+import { Rebuilding, type Rebuilt } from '../../hold/rebuild.ts';
+import type { SpoolLog } from '../../hold/spool.ts';
+import { LogClient, type Partition } from './client.ts';
+import { committedRecords } from './reader.ts';
+import { parsedKey, RowReader, recordsOf } from './rows.ts';
+import type { LogSettings } from './settings.ts';
+import { type NewRecord, TransactionalWriter } from './writer.ts';
+
+/** What a shard's log works with. */
+export interface ShardLogMeans {
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** The record that each transaction ends with: who wrote it, and how many it had written before. */
+interface Mark {
+  readonly writer: string;
+  readonly transaction: number;
+}
+
+const markKey = Buffer.from(JSON.stringify(['transaction']));
+const pauseMsMin = 100;
+const pauseMsMax = 5_000;
+const stalledMsMax = 60_000;
+/** Pages that nobody needs are deleted so often. */
+const forgetEveryMs = 5_000;
+
+/** The log of a shard that this process has taken. */
+export class ShardLog implements SpoolLog {
+  readonly #settings: LogSettings;
+  readonly #means: ShardLogMeans;
+  readonly #pages: Partition;
+  readonly #state: Partition;
+  readonly #id: string;
+  readonly #client: LogClient;
+  readonly #name = randomUUID();
+  #writer: TransactionalWriter;
+  #transactions = 0;
+  /** Behind what is known of the state's partition. */
+  #known = 0n;
+  /** Where each page stands that is held, oldest first. */
+  #places: { readonly first: Offset; readonly offset: bigint }[] = [];
+  #forgotAt = 0;
+  readonly #over = new AbortController();
+
+  private constructor(settings: LogSettings, shard: number, means: ShardLogMeans) {
+    const { prefix } = settings;
+    this.#settings = settings;
+    this.#means = means;
+    this.#pages = { topic: `${prefix}.pages`, partition: shard };
+    this.#state = { topic: `${prefix}.state`, partition: shard };
+    this.#id = `${prefix}.shard.${shard}`;
+    this.#client = new LogClient(settings, means.clock);
+    this.#writer = new TransactionalWriter(settings, this.#id);
+  }
+
+  /** Takes a shard: from now on no other process can write there. Throws `sink_unreachable` or `sink_refused`. */
+  static async take(settings: LogSettings, shard: number, means: ShardLogMeans): Promise<ShardLog> {
+    const log = new ShardLog(settings, shard, means);
+    try {
+      await log.#writer.begin();
+      return log;
+    } catch (error) {
+      log.cut();
+      throw log.#told(error, 'taking');
+    }
+  }
+
+  /** Makes the state database in a directory of all that the log holds. */
+  async rebuild(dir: string): Promise<Rebuilt> {
+    const rebuilding = new Rebuilding(dir);
+    try {
+      this.#known = await this.#client.end(this.#state);
+      const reader = new RowReader(keyLengths);
+      const reading = { clock: this.#means.clock, stalledMs: stalledMsMax };
+      for await (const records of committedRecords(this.#client, this.#state, {
+        ...reading,
+        end: this.#known,
+      })) {
+        rebuilding.put(reader.rowsOf(records));
+      }
+      for await (const records of committedRecords(this.#client, this.#pages, reading)) {
+        rebuilding.put(reader.rowsOf(records));
+        for (const { key, offset } of records) this.#notePlace(key, offset);
+      }
+    } catch (error) {
+      rebuilding.close();
+      throw this.#told(error, 'reading');
+    }
+    return rebuilding.finish();
+  }
+
+  /** Writes rows, all or none. Waits for Kafka for as long as that takes. */
+  readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
+    const { clock, log } = this.#means;
+    this.#transactions += 1;
+    const records = this.#recordsOf(rows);
+    for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+      try {
+        this.#learn(records, await this.#writer.write(records));
+        return;
+      } catch (error) {
+        this.#writer.drop();
+        if (error instanceof KafkaFailure && error.kind === 'fenced') throw this.#lost();
+        log.warn('the log of the shard did not take a transaction; it is tried again', {
+          shard: this.#state.partition,
+          error: String(error),
+        });
+      }
+      await clock.sleep(pauseMs, this.#over.signal);
+      this.#writer = new TransactionalWriter(this.#settings, this.#id);
+      if (await this.#stands().catch(() => false)) return;
+    }
+  };
+
+  /** Deletes pages before an offset from the log, some time soon. */
+  forgetBefore(offset: Offset): void {
+    const now = this.#means.clock.monotonic();
+    const kept = this.#places.findIndex(({ first }) => first >= offset);
+    if (kept <= 0 || now - this.#forgotAt < forgetEveryMs) return;
+    this.#forgotAt = now;
+    const place = this.#places[kept]?.offset ?? 0n;
+    this.#places = this.#places.slice(kept);
+    this.#client.deleteBefore(this.#pages, place).catch((error) => {
+      this.#means.log.warn('pages that every sink has could not be deleted from the log', {
+        error: String(error),
+      });
+    });
+  }
+
+  /** Lets go of the shard; another process may take it. */
+  async close(): Promise<void> {
+    await this.#writer.close().catch(() => undefined);
+    this.cut();
+  }
+
+  /** Cuts all connections at once, as a crash would. */
+  cut(): void {
+    this.#over.abort(new Error('the log is closed'));
+    this.#writer.drop();
+    this.#client.close();
+  }
+
+  #recordsOf(rows: readonly OutboxRow[]): readonly NewRecord[] {
+    const mark: Mark = { writer: this.#name, transaction: this.#transactions };
+    const records = rows
+      // Pages go by deletion of all before an offset.
+      .filter(({ table, value }) => table !== pageTable || value !== null)
+      .flatMap((row) => {
+        const to = row.table === pageTable ? this.#pages : this.#state;
+        return recordsOf(row).map((record) => ({ ...record, to }));
+      });
+    return [
+      ...records,
+      { to: this.#state, key: markKey, value: Buffer.from(JSON.stringify(mark)) },
+    ];
+  }
+
+  /** Whether the last transaction, to which there was no answer, was committed after all. */
+  async #stands(): Promise<boolean> {
+    await this.#writer.begin();
+    const reading = { clock: this.#means.clock, stalledMs: stalledMsMax, from: this.#known };
+    let newest: Mark | null = null;
+    for await (const records of committedRecords(this.#client, this.#state, reading)) {
+      for (const { key, value } of records) {
+        if (key?.equals(markKey) && value !== null) newest = JSON.parse(String(value)) as Mark;
+      }
+    }
+    return newest?.writer === this.#name && newest.transaction === this.#transactions;
+  }
+
+  #learn(records: readonly NewRecord[], firsts: ReadonlyMap<string, bigint>): void {
+    const { topic, partition } = this.#state;
+    this.#known = firsts.get(`${topic}:${partition}`) ?? this.#known;
+    let offset = firsts.get(`${this.#pages.topic}:${this.#pages.partition}`) ?? 0n;
+    for (const { to, key } of records) {
+      if (to !== this.#pages) continue;
+      this.#notePlace(key, offset);
+      offset += 1n;
+    }
+  }
+
+  #notePlace(key: Buffer | null, offset: bigint): void {
+    const [table, first] = parsedKey(key);
+    if (table !== pageTable || typeof first !== 'number') return;
+    if (this.#places.at(-1)?.first !== first) this.#places.push({ first, offset });
+  }
+
+  #lost(): ExportError {
+    const what = `another process has taken the shard ${this.#state.partition} of ${this.#settings.prefix} over`;
+    return new ExportError('state_locked', what, {
+      next: 'Nothing was lost: it goes on from what this one has committed. Run one process, or give each an instance name of its own.',
+    });
+  }
+
+  #told(error: unknown, doing: string): unknown {
+    if (!(error instanceof KafkaFailure)) return error;
+    const message = `${doing} the shard ${this.#state.partition} of ${this.#settings.prefix}: ${error.message}`;
+    const code = error.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
+    return new ExportError(code, message, {
+      next: 'Check state.kafka: brokers, rights, and that the topics are there. Nothing was lost.',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,135 @@
+// What has changed in the state database since it was last asked, where the database is the cache
+// of a log that others read (src/cluster/log): triggers note every row that is written or deleted,
+// by whichever connection, and the rows as they are by then travel to the log with the pages. A
+// row travels as its columns in JSON, a line end, and its blobs one after the other. What must stay
+// true: a database that is made of all that was drained holds what this one does, but for pages
+// that every sink has passed.
+
+import type { SQLInputValue } from 'node:sqlite';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { wholeRow } from './held-page.ts';
+import type { Row, Statements } from './statements.ts';
+
+/** A row on its way to the log or from it. */
+export interface OutboxRow {
+  readonly table: string;
+  /** Its primary key. */
+  readonly key: readonly (string | number)[];
+  /** Null: it was deleted. */
+  readonly value: Uint8Array | null;
+}
+
+/** The table of pages, whose rows are written once and go when every sink has passed them. */
+export const pageTable = 'page';
+
+/** By table, the columns of its primary key. */
+const tables: Readonly<Record<string, readonly string[]>> = {
+  [pageTable]: ['first'],
+  meta: ['key'],
+  checkpoint: ['stream'],
+  identities: ['block'],
+  trail: ['rowid'],
+  entity: ['stream', 'key'],
+  parent: ['stream', 'id'],
+  position: ['sink'],
+  dead_letter: ['id'],
+  note: ['kind', 'name'],
+  request: ['id'],
+};
+/** How many columns the key of each table has. */
+export const keyLengths: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.entries(tables).map(([table, columns]) => [table, columns.length]),
+);
+const lineEnd = 0x0a;
+
+/** Has every change noted from now on. */
+export function addOutbox(statements: Statements): void {
+  statements.run(
+    'CREATE TABLE outbox (seq INTEGER PRIMARY KEY, tab TEXT NOT NULL, key TEXT NOT NULL)',
+  );
+  for (const [table, columns] of Object.entries(tables)) {
+    const events = table === pageTable ? ['INSERT'] : ['INSERT', 'UPDATE', 'DELETE'];
+    for (const event of events) {
+      const row = event === 'DELETE' ? 'OLD' : 'NEW';
+      const key = columns.map((column) => `${row}.${column}`).join(', ');
+      statements.run(
+        `CREATE TRIGGER outbox_${table}_${event} AFTER ${event} ON ${table} BEGIN
+           INSERT INTO outbox (tab, key) VALUES ('${table}', json_array(${key})); END`,
+      );
+    }
+  }
+}
+
+/** Takes what has changed, oldest first, each row once and as it is now. */
+export function drainOutbox(statements: Statements): readonly OutboxRow[] {
+  const changed = 'SELECT tab, key FROM outbox GROUP BY tab, key ORDER BY min(seq)';
+  const rows = statements.rows(changed).map(({ tab, key: text }) => {
+    const [table, key] = [String(tab), JSON.parse(String(text)) as (string | number)[]];
+    return { table, key, value: valueAt(statements, table, key) };
+  });
+  if (rows.length > 0) statements.run('DELETE FROM outbox');
+  return rows;
+}
+
+/** Puts a row in as it was drained, or takes it out. */
+export function restoreRow(statements: Statements, { table, key, value }: OutboxRow): void {
+  const columnsOfKey = tables[table];
+  // A newer version may have more tables.
+  if (columnsOfKey === undefined) return;
+  if (value === null) {
+    statements.run(`DELETE FROM ${table} WHERE ${isKey(columnsOfKey)}`, ...key);
+    return;
+  }
+  const row = readValue(table, value);
+  const columns = Object.keys(row);
+  const marks = columns.map(() => '?').join(', ');
+  const insert = `INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${marks})`;
+  statements.run(insert, ...Object.values(row));
+}
+
+function valueAt(statements: Statements, table: string, key: readonly (string | number)[]) {
+  const columns = tables[table] ?? [];
+  const all = columns.includes('rowid') ? 'rowid, *' : '*';
+  const row = statements.row(`SELECT ${all} FROM ${table} WHERE ${isKey(columns)}`, ...key);
+  if (row === undefined) return null;
+  if (table !== pageTable) return written(row);
+  const whole = written(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
+  return zstdCompressSync(whole, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
+}
+
+function isKey(columns: readonly string[]): string {
+  return columns.map((column) => `${column} = ?`).join(' AND ');
+}
+
+/** A blob stands in the JSON as its length. */
+interface BlobLength {
+  readonly bytes: number;
+}
+
+function written(row: Row): Uint8Array {
+  const blobs = Object.values(row).filter((value) => value instanceof Uint8Array);
+  const text = JSON.stringify(row, (_, value) =>
+    value instanceof Uint8Array ? ({ bytes: value.length } satisfies BlobLength) : value,
+  );
+  return Buffer.concat([Buffer.from(`${text}\n`), ...blobs]);
+}
+
+function readValue(table: string, value: Uint8Array): Record<string, SQLInputValue> {
+  const whole =
+    table === pageTable
+      ? zstdDecompressSync(value)
+      : Buffer.from(value.buffer, value.byteOffset, value.length);
+  let at = whole.indexOf(lineEnd) + 1;
+  const row = JSON.parse(whole.toString('utf8', 0, at)) as Record<
+    string,
+    SQLInputValue | BlobLength
+  >;
+  return Object.fromEntries(
+    Object.entries(row).map(([column, held]) => {
+      if (held === null || typeof held !== 'object' || !('bytes' in held))
+        return [column, held as SQLInputValue];
+      at += held.bytes;
+      return [column, whole.subarray(at - held.bytes, at)];
+    }),
+  );
+}

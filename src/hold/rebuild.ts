@@ -1,0 +1,81 @@
+// Makes the state database of a directory anew from the rows of a log, where it is the cache of
+// that log (outbox.ts). Whatever database was there is thrown away first: it may be of another log,
+// or ahead of this one by what was never committed.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Offset } from '../contracts/event.ts';
+import { openDatabase } from './database.ts';
+import { deliveredName } from './delivered.ts';
+import { type Lock, takeLock } from './lock.ts';
+import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
+import { databaseName } from './schema.ts';
+import { Statements } from './statements.ts';
+
+/** What a rebuilt database holds. */
+export interface Rebuilt {
+  readonly streams: number;
+  readonly pages: number;
+  /** Numbers of events that a sink has not passed and that no page has: the log was cut. */
+  readonly missing: { readonly from: Offset; readonly until: Offset } | null;
+}
+
+/** A database that is being made. */
+export class Rebuilding {
+  readonly #lock: Lock;
+  readonly #database: DatabaseSync;
+  readonly #statements: Statements;
+
+  /** Throws `state_locked`, `state_damaged` or `disk_full`. */
+  constructor(dir: string) {
+    this.#lock = takeLock(dir);
+    try {
+      for (const ending of ['', '-wal', '-shm'])
+        rmSync(join(dir, databaseName + ending), { force: true });
+      rmSync(join(dir, deliveredName), { force: true });
+      this.#database = openDatabase({ dir, sync: 'none' });
+      this.#statements = new Statements(this.#database);
+    } catch (error) {
+      this.#lock.release();
+      throw error;
+    }
+  }
+
+  /** Puts rows in, in the order of the log. */
+  put(rows: readonly OutboxRow[]): void {
+    this.#statements.run('BEGIN');
+    for (const row of rows) restoreRow(this.#statements, row);
+    this.#statements.run('COMMIT');
+  }
+
+  /** From now on what changes is noted for the log. */
+  finish(): Rebuilt {
+    const count = (table: string) =>
+      Number(this.#statements.row(`SELECT count(*) AS n FROM ${table}`)?.n);
+    const rebuilt = {
+      streams: count('checkpoint'),
+      pages: count('page'),
+      missing: this.#missing(),
+    };
+    addOutbox(this.#statements);
+    // Where the log is new, it is told what the database calls itself.
+    this.#statements.run('UPDATE meta SET value = value');
+    this.close();
+    return rebuilt;
+  }
+
+  /** Leaves it as it is. */
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+    this.#lock.release();
+  }
+
+  #missing(): Rebuilt['missing'] {
+    const end = Number(this.#statements.row("SELECT value FROM meta WHERE key = 'end'")?.value);
+    const from = this.#statements.row('SELECT min(next) AS n FROM position')?.n;
+    const oldest = Number(this.#statements.row('SELECT min(first) AS n FROM page')?.n ?? end);
+    return typeof from === 'number' && from < oldest ? { from, until: oldest } : null;
+  }
+}
