@@ -16,7 +16,7 @@ import { parseEntry } from './entries.ts';
 import { GrowingTree, readEntries, readHashes } from './growing-tree.ts';
 import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
 import { checkpointPath, encodeManifest, manifestPath, parseManifest } from './layout.ts';
-import { Log, type LogMeans } from './log.ts';
+import { Log, type LogMeans, type Published } from './log.ts';
 import { leafHash, rootAt } from './merkle.ts';
 import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
 import { tileHashes } from './tiles.ts';
@@ -50,9 +50,22 @@ export async function openLog(settings: LogSettings): Promise<Log> {
   return await told(settings.store, () => opened(settings));
 }
 
-/** Looks, without writing, whether the archive is one that this key signs; there may be none. */
-export async function checkArchive(store: ObjectStore, signer: Signer): Promise<void> {
-  await told(store, () => look(store, signer));
+/**
+ * Looks, without writing, whether the archive is one that this key signs and goes on from what was
+ * remembered of it; there may be none. Resolves to its newest checkpoint, null where it has none.
+ */
+export async function checkArchive(
+  store: ObjectStore,
+  signer: Signer,
+  { mark, now }: { readonly mark: Json | null; readonly now: number },
+): Promise<Published | null> {
+  return await told(store, async () => {
+    const mine = mark === null ? null : parseMark(mark);
+    const { manifest, standing, known } = await look(store, signer, mine);
+    if (manifest === null) return null;
+    const { key } = checkedManifest(manifest, signer);
+    return (await read(store, [signer], { standing, known, key, now })).published;
+  });
 }
 
 async function told<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
@@ -71,9 +84,11 @@ async function told<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What stands there, as far as that says what is wrong with it. */
-async function look(store: ObjectStore, signer: Signer) {
+/** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
+async function look(store: ObjectStore, signer: Signer, mark: Mark | null) {
   const found = await store.read(manifestPath);
+  const archive = found && hash('sha256', found.body, 'hex');
+  const known = mark?.archive === archive ? mark : null;
   if (found !== null) checkedManifest(found.body, signer);
   const standing = await readStanding(store, signer);
   if (found === null && standing !== null) {
@@ -81,20 +96,20 @@ async function look(store: ObjectStore, signer: Signer) {
       'a checkpoint is there, and no archive.json: it is none of sluice, or damaged',
     );
   }
-  return { manifest: found?.body ?? null, standing };
+  if (mark?.location === store.place && known === null) {
+    throw new SyntaxError(
+      found === null
+        ? 'it is gone: archive.json is not where it was'
+        : 'it is another archive than the one that this state has written there',
+    );
+  }
+  return { manifest: found?.body ?? null, standing, known };
 }
 
 async function opened(settings: LogSettings): Promise<Log> {
   const { store, signer, clock } = settings;
   const mark = settings.mark === null ? null : parseMark(settings.mark);
-  const { manifest, standing: found } = await look(store, signer);
-  if (manifest === null && mark?.location === store.place) {
-    throw new SyntaxError('it is gone: archive.json is not where it was');
-  }
-  const isOther = manifest !== null && mark?.archive !== hash('sha256', manifest, 'hex');
-  if (isOther && mark?.location === store.place) {
-    throw new SyntaxError('it is another archive than the one that this state has written there');
-  }
+  const { manifest, standing: found, known } = await look(store, signer, mark);
   const claim = await Claim.take(settings);
   const standing = found && (await fenced(store, found));
   const bytes = manifest ?? newManifest(signer, clock.now());
@@ -109,8 +124,7 @@ async function opened(settings: LogSettings): Promise<Log> {
     signers: settings.next === undefined ? [signer] : [signer, settings.next],
     remember: settings.remember,
   };
-  const known = mark?.archive === means.archive ? mark : null;
-  return await resumed(means, { standing, known, key, clock });
+  return await resumed(means, { standing, known, key, now: clock.now() });
 }
 
 /**
@@ -157,12 +171,26 @@ interface Known {
   readonly known: Mark | null;
   /** The archive's first key. */
   readonly key: string;
-  readonly clock: Clock;
+  /** Epoch milliseconds. */
+  readonly now: number;
 }
 
 /** The log with all that was signed, and with what the mark says was about to be. */
-async function resumed(means: LogMeans, { standing, known, key, clock }: Known): Promise<Log> {
-  const { store, signers } = means;
+async function resumed(means: LogMeans, about: Known): Promise<Log> {
+  const { standing, known } = about;
+  const { published, ...found } = await read(means.store, means.signers, about);
+  const log = new Log(means, { ...found, tag: standing?.tag ?? null, published });
+  if (known !== null && known.size > (standing?.size ?? 0)) await log.sign(known.at);
+  else if (published !== null) await log.keep(published);
+  return log;
+}
+
+/** The same, read and held against each other. */
+async function read(
+  store: ObjectStore,
+  signers: readonly Signer[],
+  { standing, known, key, now }: Known,
+) {
   const size = standing?.size ?? 0;
   if (known !== null && known.size > size && (await isCut(store, size, known.size))) {
     throw new SyntaxError(
@@ -178,13 +206,13 @@ async function resumed(means: LogMeans, { standing, known, key, clock }: Known):
     throw new SyntaxError(`its present key is ${heads.key}, and the signing key another`);
   }
   const isOwn = known === null || known.size === size;
-  const published =
+  const published: Published | null =
     standing === null
       ? null
       : {
           size,
           root: tree.root.toString('hex'),
-          at: (isOwn ? known?.at : null) ?? clock.now(),
+          at: (isOwn ? known?.at : null) ?? now,
           note: standing.note,
         };
   if (known !== null && known.size > size) {
@@ -195,10 +223,7 @@ async function resumed(means: LogMeans, { standing, known, key, clock }: Known):
       'it is not what was signed: an older copy was put back, or it was changed',
     );
   }
-  const log = new Log(means, { tree, heads, tag: standing?.tag ?? null, published });
-  if (known !== null && known.size > size) await log.sign(known.at);
-  else if (published !== null) await log.keep(published);
-  return log;
+  return { tree, heads, published };
 }
 
 /** Whether entries are gone that were durable before the mark told of them. */

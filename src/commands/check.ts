@@ -7,6 +7,7 @@ import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import type { FormatChoice, Inspection, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Json } from '../contracts/json.ts';
 import { hostPortText } from '../contracts/settings.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
@@ -211,7 +212,7 @@ async function* answersOf(config: Config, plan: WholePlan, wishes: Wishes): Asyn
   if (wishes.sink === undefined) yield* otherAnswers(config, plan);
   for (const planned of plan.sinks) {
     if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
-    yield* sinkAnswers(planned, plan, wishes);
+    yield* sinkAnswers(planned, plan, { ...wishes, mark: markOf(config, planned.name) });
   }
 }
 
@@ -249,13 +250,26 @@ async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<An
   }
 }
 
+/** What the sink has had remembered. */
+async function markOf(config: Config, sink: string): Promise<Json | null> {
+  const { whereItRuns } = await import('./shared/at-work.ts');
+  const { lookInto } = await import('../hold/store.ts');
+  const { dir } = whereItRuns(config).config.state;
+  return lookInto(dir, null, (store) => store.progress(sink).mark);
+}
+
 async function* sinkAnswers(
   planned: PlannedSink,
   plan: WholePlan,
-  { tools, setup = false, sendTest = false }: Wishes,
+  {
+    tools,
+    setup = false,
+    sendTest = false,
+    mark,
+  }: Wishes & { readonly mark: Promise<Json | null> },
 ): AsyncGenerator<Answer> {
   const { name, definition, settings, format } = planned;
-  const asked = within((signal) => definition.probe(settings, tools, signal));
+  const asked = within(async (signal) => definition.probe(settings, tools, signal, await mark));
   const refusal = await asked;
   yield [`sink ${name}: connection`, refusal];
   if (refusal === null && definition.inspect !== undefined) {

@@ -4,6 +4,7 @@
 
 import type { z } from 'zod';
 import type { DocumentForm, Format } from './format.ts';
+import type { Json } from './json.ts';
 import type { Assurance, Sink, SinkOpening } from './sink.ts';
 import type { Order, Stream } from './source.ts';
 import type { Tools } from './tools.ts';
@@ -110,8 +111,16 @@ export interface SinkSpec<F extends Fields> {
    * since a run goes on from what stands at the far side. Left out: the settings as they are.
    */
   testSettings?(settings: Settings<F>): Settings<F> | null;
-  /** For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. */
-  probe(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<void>;
+  /**
+   * For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. `mark`:
+   * what the sink has had remembered last, where the state has something.
+   */
+  probe(
+    settings: Settings<F>,
+    tools: Tools,
+    signal: AbortSignal,
+    mark?: Json | null,
+  ): Promise<void>;
   /**
    * For `check --connect`: compares what it sends with what its far side says that it keeps, where
    * that would drop the rest without a word. Throws an ExportError where something would be lost.
@@ -174,7 +183,12 @@ export type SinkDefinition = Omit<
   advice?(settings: SinkSettings): readonly string[];
   testSettings?(settings: SinkSettings): SinkSettings | null;
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;
-  probe(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<void>;
+  probe(
+    settings: SinkSettings,
+    tools: Tools,
+    signal: AbortSignal,
+    mark?: Json | null,
+  ): Promise<void>;
   inspect?(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<Inspection>;
   setup?(settings: SinkSettings, format: Format, means: SetupMeans): Promise<string>;
 };

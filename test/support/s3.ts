@@ -11,12 +11,13 @@ import {
   GetObjectCommand,
   ListObjectsV2Command,
   ListObjectVersionsCommand,
+  PutBucketPolicyCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Secret } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
-import { endChild, isRunning, spawnChild } from './children.ts';
+import { endChild, isRunning, runProgram, spawnChild } from './children.ts';
 import { oncePerRun, runDir } from './once-per-run.ts';
 import { findS3, type S3Program } from './s3-program.ts';
 import { afterThisTest, freePort, waitUntil } from './temp.ts';
@@ -33,15 +34,17 @@ export class S3Server {
   readonly endpoint: string;
   readonly client: S3Client;
   readonly #start: () => Promise<ChildProcess>;
+  readonly #path: string;
   #child: ChildProcess;
 
   constructor(
-    name: S3Program['name'],
+    { name, path }: S3Program,
     endpoint: string,
     start: () => Promise<ChildProcess>,
     child: ChildProcess,
   ) {
     this.name = name;
+    this.#path = path;
     this.endpoint = endpoint;
     this.#start = start;
     this.#child = child;
@@ -92,6 +95,23 @@ export class S3Server {
     };
   }
 
+  /** Credentials of somebody who may do these things, such as `GetObject`, in a bucket, and no others; versitygw only. */
+  async whoMay(bucket: string, actions: readonly string[]) {
+    const [access_key_id, secret_access_key] = [randomUUID(), randomUUID()];
+    const admin = ['admin', '-a', accessKeyId, '-s', secretAccessKey, '-er', this.endpoint];
+    const user = ['create-user', '-a', access_key_id, '-s', secret_access_key, '-r', 'user'];
+    const made = await runProgram(this.#path, [...admin, ...user]);
+    if (made.exitCode !== 0) throw new Error(`versitygw makes no user: ${made.errors}`);
+    const Statement = {
+      ...{ Effect: 'Allow', Principal: { AWS: [access_key_id] } },
+      Action: actions.map((action) => `s3:${action}`),
+      Resource: [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/*`],
+    };
+    const Policy = JSON.stringify({ Version: '2012-10-17', Statement: [Statement] });
+    await this.client.send(new PutBucketPolicyCommand({ Bucket: bucket, Policy }));
+    return { access_key_id, secret_access_key };
+  }
+
   /** Everything in a bucket by name. */
   async objects(Bucket: string, prefix = ''): Promise<ReadonlyMap<string, StoredObject>> {
     const found = new Map<string, StoredObject>();
@@ -110,6 +130,14 @@ export class S3Server {
       ContinuationToken = page.NextContinuationToken;
     } while (ContinuationToken !== undefined);
     return found;
+  }
+
+  /** How many versions of objects and marks of deletion a bucket has. */
+  async versions(Bucket: string): Promise<number> {
+    const { Versions = [], DeleteMarkers = [] } = await this.client.send(
+      new ListObjectVersionsCommand({ Bucket }),
+    );
+    return Versions.length + DeleteMarkers.length;
   }
 
   /** Takes away every version of an object. */
@@ -168,15 +196,19 @@ export async function startS3(): Promise<S3Server> {
     );
     return child;
   };
-  return new S3Server(program.name, endpoint, start, await start());
+  return new S3Server(program, endpoint, start, await start());
 }
 
 function spawnVersitygw({ path }: S3Program, dir: string, port: number): ChildProcess {
-  for (const name of ['data', 'versions', 'facts']) mkdirSync(join(dir, name), { recursive: true });
+  for (const name of ['data', 'versions', 'facts', 'iam'])
+    mkdirSync(join(dir, name), { recursive: true });
   const keep = ['--versioning-dir', join(dir, 'versions'), '--sidecar', join(dir, 'facts')];
   return spawnChild(
     path,
-    ['--quiet', '--keep-alive', '--port', `127.0.0.1:${port}`, 'posix', ...keep, join(dir, 'data')],
+    [
+      ...['--quiet', '--keep-alive', '--iam-dir', join(dir, 'iam')],
+      ...['--port', `127.0.0.1:${port}`, 'posix', ...keep, join(dir, 'data')],
+    ],
     {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },

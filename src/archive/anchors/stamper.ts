@@ -24,7 +24,7 @@ const timeoutMs = 15_000;
 const answerBytesMax = 256 * 1024;
 const nonceBytes = 16;
 const goesOn =
-  'The archive goes on; the next checkpoint is stamped as soon as the authority answers.';
+  'Look at tsa.url and tsa.ca_file. The archive goes on; the next checkpoint is stamped as soon as the authority answers.';
 
 /** The authority. */
 export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {

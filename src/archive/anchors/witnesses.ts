@@ -34,7 +34,8 @@ const timeoutMs = 15_000;
 const answerBytesMax = 64 * 1024;
 /** The first asks with what we believe the witness has seen, the second with what it says. */
 const attemptsMax = 3;
-const goesOn = 'The archive goes on; the witness is asked again with the next checkpoint.';
+const goesOn =
+  'Look at its url and key, and ask who keeps it. The archive goes on; the witness is asked again with the next checkpoint.';
 
 /** Asks all of them at once. */
 export function witnessing(settings: readonly WitnessSettings[], means: WitnessMeans): Anchor {

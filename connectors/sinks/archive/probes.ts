@@ -1,0 +1,62 @@
+// What `check --connect` asks around an archive before anything is written to it. What must stay
+// true: nothing is left behind, and nothing that stands in the archive is touched.
+
+import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
+import { checkpointText } from '../../../src/archive/checkpoint.ts';
+import type { Published } from '../../../src/archive/log.ts';
+import { rootOf } from '../../../src/archive/merkle.ts';
+import { type Signer, signNote } from '../../../src/archive/note.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
+import type { ObjectStore } from '../../../src/objects/store.ts';
+
+/** No object has this name. */
+const nobody = 'check';
+/** No object has this tag. */
+const noTag = '"00000000000000000000000000000000"';
+
+/**
+ * Whether objects may be written and, where `deletes`, taken away. The write is one whose condition
+ * cannot hold, so that a bucket writes nothing where it may; one that writes all the same would not
+ * keep two writers apart.
+ */
+export async function probeBucket(
+  store: ObjectStore,
+  { deletes }: { readonly deletes: boolean },
+): Promise<void> {
+  if ((await store.replace(nobody, [Buffer.from('sluice\n')], noTag)) !== null) {
+    await store.remove(nobody);
+    throw new ExportError(
+      'sink_refused',
+      `${store.place} writes an object also where its condition does not hold (If-Match)`,
+      {
+        next: 'Take a service that knows conditional writes: without them two writers would spoil the archive.',
+      },
+    );
+  }
+  if (deletes) await store.remove(nobody);
+}
+
+/**
+ * Throws where one of them does not answer as it should of the newest checkpoint. Where there is
+ * none they are asked of the empty tree, with which every log begins.
+ */
+export async function probeAnchors(
+  anchors: readonly Anchor[],
+  { newest, signer, now }: { newest: Published | null; signer: Signer; now: number },
+  signal: AbortSignal,
+): Promise<void> {
+  if (anchors.length === 0) return;
+  const checkpoint = newest ?? (await emptyCheckpoint(signer, now));
+  const asked = await Promise.all(anchors.map((anchor) => anchor.ask(checkpoint, signal)));
+  const [first, ...others] = asked.flatMap(({ failures }) => failures);
+  if (first === undefined) return;
+  const texts = [first, ...others].map(({ message }) => message).join('; ');
+  throw new ExportError(first.code, texts, { next: first.next, cause: first });
+}
+
+async function emptyCheckpoint(signer: Signer, at: number): Promise<Published> {
+  const [size, root] = [0, rootOf([])];
+  const text = checkpointText({ origin: signer.verifier.name, size, root });
+  const note = Buffer.from(await signNote(text, [signer]));
+  return { size, root: root.toString('hex'), at, note };
+}
