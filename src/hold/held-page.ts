@@ -42,16 +42,17 @@ export function rowsOf(database: DatabaseSync): Each {
 
 /** Writes a page. */
 export function writePage(run: Run, page: NewPage, first: Offset, now: number): void {
-  const { body } = page;
-  const values = pageValues(page, first, now);
-  if (body.length <= partBytes) {
-    run(insertPage, ...values);
-    return;
-  }
-  run(insertPage, ...values.with(bodyAt, noBytes));
+  const own = writeParts(run, page.body, first);
+  run(insertPage, ...pageValues(page, first, now).with(bodyAt, own));
+}
+
+/** Writes a body that is large in parts; returns what is left for the page's own row. */
+export function writeParts(run: Run, body: Uint8Array, first: Offset): Uint8Array {
+  if (body.length <= partBytes) return body;
   for (let at = 0; at < body.length; at += partBytes) {
     run(insertPart, first, body.subarray(at, at + partBytes));
   }
+  return noBytes;
 }
 
 /** A row of the table of pages with its whole body, as far as that can be read. */

@@ -7,7 +7,7 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { wholeRow } from './held-page.ts';
+import { wholeRow, writeParts } from './held-page.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** A row on its way to the log or from it. */
@@ -80,7 +80,11 @@ export function restoreRow(statements: Statements, { table, key, value }: Outbox
     statements.run(`DELETE FROM ${table} WHERE ${isKey(columnsOfKey)}`, ...key);
     return;
   }
-  const row = readValue(table, value);
+  const held = readValue(table, value);
+  const { first, body } = held;
+  const isPage = typeof first === 'number' && body instanceof Uint8Array;
+  const run = statements.run.bind(statements);
+  const row = isPage ? { ...held, body: writeParts(run, body, first) } : held;
   const columns = Object.keys(row);
   const marks = columns.map(() => '?').join(', ');
   const insert = `INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${marks})`;

@@ -6,22 +6,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
-import { createTopic, kafkaBrokers } from '../support/kafka.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const events = 6_000;
 const kills = 3;
-
-async function aPrefix(): Promise<{
-  readonly prefix: string;
-  readonly brokers: readonly string[];
-}> {
-  const brokers = await kafkaBrokers();
-  const prefix = `p${crypto.randomUUID().slice(0, 8)}`;
-  await createTopic(brokers, `${prefix}.pages`, { settings: { 'retention.ms': '-1' } });
-  await createTopic(brokers, `${prefix}.state`, { settings: { 'cleanup.policy': 'compact' } });
-  return { prefix, brokers };
-}
 
 function uidsIn(file: string): readonly string[] {
   try {
@@ -33,7 +22,8 @@ function uidsIn(file: string): readonly string[] {
 }
 
 test('killed while it commits, with an empty state directory each time: every event once', async () => {
-  const { prefix, brokers } = await aPrefix();
+  const brokers = await kafkaBrokers();
+  const prefix = `p-${crypto.randomUUID()}`;
   const { upstreams, env } = await anEdge(events);
   const dir = tempDir();
   const out = join(dir, 'out.ndjson');

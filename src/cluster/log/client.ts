@@ -10,6 +10,7 @@ import {
   fetchV15,
   listOffsetsV8,
   metadataV12,
+  ResponseError,
 } from '@platformatic/kafka';
 import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { Connections } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
@@ -96,6 +97,27 @@ export class LogClient {
     });
   }
 
+  /** Whether the cluster has a topic that we may see. */
+  async has(topic: string): Promise<boolean> {
+    return await this.#again(`asking for ${topic}`, async () =>
+      (await this.#knowing(topic)).topics.has(topic),
+    );
+  }
+
+  /** Resolves once a topic that was made has leaders. */
+  async appearance(topic: string): Promise<void> {
+    await this.#again(`waiting for ${topic}`, async () => {
+      const leaders = (await this.#knowing(topic)).topics.get(topic)?.leaders.values();
+      const isLed = leaders?.every((leader) => leader >= 0) ?? false;
+      if (!isLed) throw passing(`${topic} is not there yet`);
+    });
+  }
+
+  /** Asks any broker what each can answer. */
+  async anywhere<T>(doing: string, request: (of: Connection) => Promise<T>): Promise<T> {
+    return await this.#again(doing, async () => await request(await this.#anyConnection()));
+  }
+
   /** Cuts all connections: whatever waits for an answer rejects. */
   close(): void {
     this.#connections.cut();
@@ -113,13 +135,18 @@ export class LogClient {
 
   /** Asks a partition's leader, and again while what goes wrong is what passes. */
   async #ask<T>(of: Partition, request: (leader: Leader) => Promise<T>): Promise<T> {
+    const doing = `reading ${of.topic}, partition ${of.partition}`;
+    return await this.#again(doing, async () => await request(await this.#leaderOf(of)));
+  }
+
+  async #again<T>(doing: string, attempt: () => Promise<T>): Promise<T> {
     const deadline = this.#clock.monotonic() + patienceMs;
     for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
       try {
-        return await request(await this.#leaderOf(of));
+        return await attempt();
       } catch (error) {
         this.#known = null;
-        const failure = failureOf(error, `reading ${of.topic}, partition ${of.partition}`);
+        const failure = failureOf(error, doing);
         if (failure.kind !== 'passing' || this.#clock.monotonic() > deadline) throw failure;
         await this.#clock.sleep(pauseMs);
       }
@@ -140,8 +167,7 @@ export class LogClient {
   async #knowing(topic: string) {
     if (this.#known?.topics.has(topic)) return this.#known;
     const wanted = [...new Set([...(this.#known?.topics.keys() ?? []), topic])];
-    const { async: send } = metadataV12.api;
-    const answer = await send(await this.#anyConnection(), wanted, false);
+    const answer = await described(await this.#anyConnection(), wanted);
     const brokers = new Map(answer.brokers.map((broker) => [broker.nodeId, broker]));
     const led = answer.topics.filter(({ errorCode }) => errorCode === 0);
     const topics: Topics = new Map(
@@ -184,4 +210,14 @@ interface Leader {
 
 function passing(what: string): KafkaFailure {
   return new KafkaFailure('passing', what, { answered: true });
+}
+
+/** What is known of topics. A topic that is not there makes the library throw the whole answer. */
+async function described(connection: Connection, topics: string[]) {
+  try {
+    return await metadataV12.api.async(connection, topics, false);
+  } catch (error) {
+    if (!(error instanceof ResponseError)) throw error;
+    return error.response as metadataV12.MetadataResponse;
+  }
 }

@@ -16,6 +16,7 @@ import { LogClient, type Partition } from './client.ts';
 import { committedRecords } from './reader.ts';
 import { parsedKey, RowReader, recordsOf } from './rows.ts';
 import type { LogSettings } from './settings.ts';
+import { ensureTopics } from './topics.ts';
 import { type NewRecord, TransactionalWriter } from './writer.ts';
 
 /** What a shard's log works with. */
@@ -70,6 +71,7 @@ export class ShardLog implements SpoolLog {
   static async take(settings: LogSettings, shard: number, means: ShardLogMeans): Promise<ShardLog> {
     const log = new ShardLog(settings, shard, means);
     try {
+      await ensureTopics(log.#client, settings.prefix);
       await log.#writer.begin();
       return log;
     } catch (error) {

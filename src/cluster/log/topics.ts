@@ -1,0 +1,64 @@
+// The topics of a state in Kafka: made where they are missing, and looked at where they are there.
+// What must stay true: no page ever goes by its age, and of the state only what was written anew.
+
+import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
+import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import type { LogClient } from './client.ts';
+
+/** A topic's settings that matter to us, by Kafka's names. */
+type TopicSettings = Readonly<Record<string, string>>;
+
+/** By what stands behind the prefix. Of these, what is wrong loses what a sink has not had. */
+const topics: Readonly<Record<string, TopicSettings>> = {
+  pages: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
+  state: { 'cleanup.policy': 'compact' },
+};
+/** Given to a new topic as well, and anyone's to change. */
+const tuning: Readonly<Record<string, TopicSettings>> = {
+  state: { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' },
+};
+const partitions = 1;
+/** As the brokers are set (`default.replication.factor`). */
+const replicationOfBrokers = -1;
+const createMsMax = 30_000;
+const already = 'TOPIC_ALREADY_EXISTS';
+
+/** Makes the topics that are missing. Throws `sink_refused` where one is not as it has to be. */
+export async function ensureTopics(client: LogClient, prefix: string): Promise<void> {
+  for (const [name, wanted] of Object.entries(topics)) {
+    const topic = `${prefix}.${name}`;
+    if (!(await client.has(topic))) await make(client, topic, { ...wanted, ...tuning[name] });
+    else await look(client, topic, wanted);
+  }
+}
+
+async function make(client: LogClient, topic: string, settings: TopicSettings): Promise<void> {
+  const configs = Object.entries(settings).map(([name, value]) => ({ name, value }));
+  const size = { numPartitions: partitions, replicationFactor: replicationOfBrokers };
+  try {
+    await client.anywhere(`making the topic ${topic}`, async (connection) => {
+      const asked = [{ name: topic, ...size, assignments: [], configs }];
+      await createTopicsV7.api.async(connection, asked, createMsMax, false);
+    });
+  } catch (error) {
+    // Another process may have been quicker.
+    if (!(error instanceof KafkaFailure && error.message.includes(already))) throw error;
+  }
+  await client.appearance(topic);
+}
+
+async function look(client: LogClient, topic: string, wanted: TopicSettings): Promise<void> {
+  const asked = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic };
+  const configurationKeys = Object.keys(wanted);
+  const { results } = await client.anywhere(`looking at the topic ${topic}`, (connection) =>
+    describeConfigsV4.api.async(connection, [{ ...asked, configurationKeys }], false, false),
+  );
+  const found = new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
+  const wrong = Object.entries(wanted).filter(([name, value]) => found.get(name) !== value);
+  if (wrong.length === 0) return;
+  const said = wrong.map(([name, value]) => `${name} is ${found.get(name)} and has to be ${value}`);
+  throw new ExportError('sink_refused', `the topic ${topic}: ${said.join('; ')}`, {
+    next: `Set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config ${wrong.map(([name, value]) => `${name}=${value}`).join(',')}, then start again. Nothing was written.`,
+  });
+}
