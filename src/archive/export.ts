@@ -8,6 +8,7 @@ import { checkpointPath, manifestPath } from './layout.ts';
 import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import type { ArchiveReader, NamedObject } from './reader.ts';
 import { decodeBundle, encodeBundle, tilePath, tilesBetween } from './tiles.ts';
+import { keptObjects } from './verify/kept-checkpoints.ts';
 
 /** What is exported, and to where. */
 export interface ExportWishes {
@@ -49,11 +50,15 @@ export async function exportRange(
   const named = (kind: NamedObject, name: string) => copy(name, reader.named(kind, name, whole));
   await copy(manifestPath, reader.read(manifestPath));
   await copyTree(reader, size, write);
+  const anchored = new Set<string>();
   const segments = new Set<string>();
   let pages = 0;
   let isCut = false;
   for await (const { entry } of loggedEntries(reader, size)) {
-    if (entry.t === 'checkpoint' || entry.t === 'anchor') await named(entry.t, entry.object);
+    if (entry.t === 'checkpoint' || entry.t === 'anchor') {
+      await named(entry.t, entry.object);
+      anchored.add(entry.object);
+    }
     if (entry.t === 'lake_cut') {
       const isAsked = Date.parse(entry.first) < to && Date.parse(entry.last) >= from;
       isCut = isAsked && !(await isPruned(reader, entry.object));
@@ -70,6 +75,11 @@ export async function exportRange(
     if (body === null && (await isPruned(reader, segment))) continue;
     await copy(segment, Promise.resolve(body));
     segments.add(segment);
+  }
+  // What no entry names yet: the newest checkpoint, and what others have said of the last ones.
+  for await (const kept of keptObjects(reader)) {
+    if (kept.size <= size && !anchored.has(kept.name))
+      await copy(kept.name, reader.read(kept.name));
   }
   // The last thing that is written, so that an export that was broken off is none.
   await write(checkpointPath, note);

@@ -86,12 +86,25 @@ export interface Proven {
   readonly place: number;
   readonly checkpoint: Checkpoint;
   readonly by: readonly Verifier[];
+  /** Those of the witnesses that have cosigned it. */
+  readonly seenBy: readonly Verifier[];
 }
 
-/** Checks that the file proves the record. Throws a SyntaxError that says why it does not. */
-export function checkProof(text: string, record: Uint8Array, trusted: readonly Verifier[]): Proven {
+/**
+ * Checks that the file proves the record, under a checkpoint that every one of the witnesses has
+ * cosigned. Throws a SyntaxError that says why it does not.
+ */
+export function checkProof(
+  text: string,
+  record: Uint8Array,
+  trusted: readonly Verifier[],
+  witnesses: readonly Verifier[] = [],
+): Proven {
   const proof = parseProof(text);
   const { by, text: signed } = openNote(proof.checkpoint, trusted);
+  const seenBy = witnesses.length === 0 ? [] : openNote(proof.checkpoint, witnesses).by;
+  const blind = witnesses.find((one) => !seenBy.includes(one));
+  if (blind !== undefined) throw new SyntaxError(`${blind.name} has not cosigned the checkpoint`);
   const checkpoint = parseCheckpoint(signed);
   if (by.every(({ name }) => name !== checkpoint.origin)) {
     throw new SyntaxError(`the key is not one of the log ${checkpoint.origin}`);
@@ -109,7 +122,7 @@ export function checkProof(text: string, record: Uint8Array, trusted: readonly V
       `the record, of which the SHA-256 is ${hash('sha256', record, 'hex')}, is not the one that the proof is for`,
     );
   }
-  return { index: proof.index, entry, place: proof.record.index, checkpoint, by };
+  return { index: proof.index, entry, place: proof.record.index, checkpoint, by, seenBy };
 }
 
 function leadsTo(

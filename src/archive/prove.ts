@@ -7,11 +7,13 @@ import type { PageEntry } from './entries.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import { inclusionProof, leafHash, type NodeHashes, rootOf, rootOfInclusion } from './merkle.ts';
+import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
 import { keptRecords, recordLeaves } from './records.ts';
 import { type ArchivedPage, pageRange, readPage } from './segments.ts';
 import { tileHashes, tilePath } from './tiles.ts';
+import { headOf, keptObjects } from './verify/kept-checkpoints.ts';
 
 /** A record, and the proof that it is in the archive. */
 export interface ProvenRecord {
@@ -66,10 +68,10 @@ export async function proveRecord(
   reader: ArchiveReader,
   uid: string,
 ): Promise<ProvenRecord | null> {
-  const { note, size, root } = await newestCheckpoint(reader);
   const found = await findRecord(reader, uid);
   if (found === null) return null;
   const { index, bytes, place } = found;
+  const { note, size, root } = await checkpointOver(reader, index);
   const { record, path } = await recordAt(found);
   const hashes = tileHashes(size, async (tile) => {
     const read = await reader.tile(tile);
@@ -83,6 +85,32 @@ export async function proveRecord(
   }
   const proof = { index, entry: bytes, path: inLog, record: { index: place, path } };
   return { record, proof: { ...proof, checkpoint: note } };
+}
+
+/**
+ * The checkpoint under which an entry is proven: the newest that witnesses have cosigned, with their
+ * lines; where the present keys have not signed that, or there is none, the newest of all.
+ */
+async function checkpointOver(reader: ArchiveReader, index: number) {
+  const newest = await newestCheckpoint(reader);
+  const keys = keyIdsOf(newest.note);
+  let cosigned: string | null = null;
+  let most = index;
+  for await (const { name, size } of keptObjects(reader)) {
+    if (!name.endsWith('.cosig') || size <= most || size > newest.size) continue;
+    most = size;
+    cosigned = name;
+  }
+  const note = cosigned === null ? null : await reader.read(cosigned);
+  const head = note === null ? null : headOf(note);
+  if (note !== null && head !== null && keyIdsOf(note).isSupersetOf(keys)) {
+    return { note, ...head.checkpoint };
+  }
+  return newest;
+}
+
+function keyIdsOf(note: Uint8Array): Set<string> {
+  return new Set(parseNote(note).signatures.map(({ keyId }) => keyId.toString('hex')));
 }
 
 /** Of a page as it was archived; null where that is not there, or not all of it. */

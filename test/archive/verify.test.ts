@@ -171,13 +171,15 @@ describe('--since', () => {
   });
 });
 
+/** A page that tells of a condition. */
+const told = (condition: string) => ({
+  stream: 'audit',
+  records: 1,
+  texts: [JSON.stringify({ condition, message: `told of ${condition}` })],
+  entry: { kind: 'condition', conditions: [condition] },
+});
+
 describe('gaps', () => {
-  const told = (condition: string) => ({
-    stream: 'audit',
-    records: 1,
-    texts: [JSON.stringify({ condition, message: `told of ${condition}` })],
-    entry: { kind: 'condition', conditions: [condition] },
-  });
   const answer = { stream: 'audit', entry: { answer: { status: 200, path: '/a', asked: null } } };
 
   test.each([
@@ -306,6 +308,24 @@ describe('sluice archive verify', () => {
     expect(text).toContain('&#60;script&#62;alert(1)&#60;/script&#62;&#34;\\u202e');
     expect(text).toContain('<i class="gap" title="2026-01-31: 1 pages');
     expect(text).not.toContain('<script');
+  });
+
+  test('of very many gaps 200 are told, open ones first, and all in JSON', async () => {
+    const ended = Array.from({ length: 300 }, () => [told('source.silent'), told('source.heard')]);
+    const pages = [{ ...told('source.gap'), stream: 'open' }, ...ended.flat()];
+    const { dir, key } = inDirectory(naiveArchive([{ pages }]));
+    const html = join(dir, 'report.html');
+
+    const text = await runHere(['archive', 'verify', dir, ...key, '--html', html]);
+    const json = await runHere(['archive', 'verify', dir, ...key, '--json']);
+
+    const gaps = text.stdout.split('\n').filter((line) => line.includes(': told of '));
+    expect(JSON.parse(json.stdout).gaps).toHaveLength(301);
+    expect(gaps).toHaveLength(200);
+    expect(gaps.at(-1)).toContain('open 0');
+    for (const shown of [text.stdout, readFileSync(html, 'utf8')]) {
+      expect(shown).toContain('101 others, which --json has as well');
+    }
   });
 
   test('takes a checkpoint as a note, or within the event that told another sink of it', async () => {

@@ -274,16 +274,42 @@ test('the program has its checkpoints cosigned, and judges that offline', async 
       `    location: ${dir}/archive`,
       `    signing_key: "\${file:${keyFile}}"`,
       `    witnesses: [ { url: "${url}", key: "${key}" } ]`,
+      `  disk: { type: file, path: ${dir}/events.ndjson }`,
     ],
   });
+  const stranger = await startWitness(context, { log: vkey });
 
   const runs = [await runOnceHere(config), await runOnceHere(config)];
   const verify = ['archive', 'verify', `${dir}/archive`, '--key', vkey, '--witness', key];
   const judged = await runHere([...verify, '--quorum', '1', '--seen-within', '1h']);
   const wrong = await runHere([...verify, '--quorum', '2']);
+  const [line = ''] = readFileSync(`${dir}/events.ndjson`, 'utf8').split('\n', 1);
+  const record = ['--record', `${dir}/record`];
+  const proof = ['archive', 'prove', `${dir}/archive`, '--uid', JSON.parse(line).metadata.uid];
+  writeFileSync(`${dir}/proof`, (await runHere([...proof, ...record])).stdout);
+  const checking = [
+    'archive',
+    'check-proof',
+    `${dir}/proof`,
+    ...record,
+    '--key',
+    vkey,
+    '--witness',
+  ];
+  const checked = await runHere([...checking, key]);
+  const unseen = await runHere([...checking, stranger.vkey]);
+  const all = ['--from', '2000-01-01T00:00:00Z', '--to', '2100-01-01T00:00:00Z'];
+  await runHere(['archive', 'export', `${dir}/archive`, ...all, '--out', `${dir}/copy`]);
+  const copied = anchorsIn(`${dir}/copy`, 'cosig').length;
 
   expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   expect(judged).toMatchObject({ exitCode: 0, stderr: '' });
   expect(judged.stdout).toMatch(/entries existed at .*, as witness\.test says/);
   expect(wrong.exitCode).toBe(64);
+  expect(checked).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringContaining('cosigned by witness.test'),
+  });
+  expect(unseen).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('FALSE: ') });
+  expect(copied).toBe(anchorsIn(`${dir}/archive`, 'cosig').length);
 });

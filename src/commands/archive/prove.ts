@@ -7,7 +7,14 @@ import { type ProvenRecord, proveRecord } from '../../archive/prove.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { defineCommand } from '../shared/command.ts';
-import { bytesGiven, keyOption, keysGiven, locationArgument, openArchive } from './given.ts';
+import {
+  bytesGiven,
+  keyOption,
+  keysGiven,
+  locationArgument,
+  openArchive,
+  witnessesGiven,
+} from './given.ts';
 
 const lengthMax = 500;
 
@@ -60,19 +67,30 @@ export const checkProofFile = defineCommand({
   options: {
     record: { value: 'file', about: 'the record, its exact bytes', needed: true },
     key: keyOption,
+    witness: {
+      value: 'vkey',
+      about:
+        'a witness, or a file of them, that has to have cosigned; prove takes their lines along',
+      several: true,
+    },
   },
-  async run({ file, record, key }, { out, err }) {
+  async run({ file, record, key, witness }, { out, err }) {
     const trusted = keysGiven(key);
+    const witnesses = witness === undefined ? [] : witnessesGiven(witness, undefined).keys;
     const proof = bytesGiven('file', file).toString('utf8');
     try {
-      const shown = checkProof(proof, bytesGiven('record', record), trusted);
-      const { index, place, entry, checkpoint, by } = shown;
+      const shown = checkProof(proof, bytesGiven('record', record), trusted, witnesses);
+      const { index, place, entry, checkpoint, by, seenBy } = shown;
       const { events, stream, seq, fetched_at: at } = entry;
       const keys = by.map(({ vkey }) => vkey).join(', ');
       const page = `record ${place} of ${events.count} of page ${seq} of ${stream}, read at ${at}`;
       out(cleanText(`true: the record is in the archive ${checkpoint.origin}`, lengthMax));
       out(`  ${cleanText(page, lengthMax)}`);
       out(`  ${cleanText(`entry ${index} of ${checkpoint.size}, signed by ${keys}`, lengthMax)}`);
+      if (seenBy.length > 0) {
+        const names = seenBy.map(({ name }) => name).join(', ');
+        out(`  ${cleanText(`cosigned by ${names}`, lengthMax)}`);
+      }
       return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;

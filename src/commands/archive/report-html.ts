@@ -6,11 +6,12 @@ import type { Break, Report, StreamDay, StreamReport } from '../../archive/verif
 import { visibleText } from '../../contracts/text.ts';
 import { verdictOf } from './report-json.ts';
 import {
+  bounded,
   comparedText,
   configText,
   erasureText,
   factTexts,
-  gapText,
+  gapTexts,
   groupedBreaks,
   groupText,
   placeText,
@@ -47,10 +48,10 @@ export function reportHtml(report: Report): string {
     `<h1 class="${verdictOf(report)}">${escaped(verdictText(report))}</h1>`,
     list('', factTexts(report)),
     breaks.length === 0 ? '' : breakList(report),
-    list('Gaps that sluice has told of', gaps.map(gapText)),
-    list('Records that were erased', erasures.map(erasureText)),
-    list('Compared with what upstream served', compared.map(comparedText)),
-    list('Configs that were in force', configs.map(configText)),
+    list('Gaps that sluice has told of', gapTexts(gaps)),
+    list('Records that were erased', bounded(erasures, erasureText)),
+    list('Compared with what upstream served', bounded(compared, comparedText)),
+    list('Configs that were in force', bounded(configs, configText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
     ...inTwoParts(streams, timelines(streams)),
     list('What to know besides', remarks),

@@ -16,6 +16,8 @@ import { timeText } from '../../tools/time-text.ts';
 import { verdictOf } from './report-json.ts';
 
 const lengthMax = 500;
+/** Of what may come by the thousand so many are shown. */
+const listMax = 200;
 
 /** The report in lines. */
 export function reportLines(report: Report): readonly string[] {
@@ -27,17 +29,26 @@ export function reportLines(report: Report): readonly string[] {
     ...groupedBreaks(breaks).map((group) => `  ${cleanText(groupText(group), lengthMax)}`),
     ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
     ...heading('gaps that sluice has told of', gaps),
-    ...gaps.map((gap) => `  ${cleanText(gapText(gap), lengthMax)}`),
+    ...gapTexts(gaps).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('records that were erased', erasures),
-    ...erasures.map((one) => `  ${cleanText(erasureText(one), lengthMax)}`),
+    ...bounded(erasures, erasureText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('compared with what upstream served', compared),
-    ...compared.map((one) => `  ${cleanText(comparedText(one), lengthMax)}`),
+    ...bounded(compared, comparedText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('configs that were in force', configs),
-    ...configs.map((config) => `  ${configText(config)}`),
+    ...bounded(configs, configText).map((text) => `  ${text}`),
     ...heading('streams', streams),
     ...streamLines(report).map((line) => `  ${line}`),
     ...heading('what to know besides', remarks),
     ...remarks.map((remark) => `  ${cleanText(remark, lengthMax)}`),
+  ];
+}
+
+/** A list as people read it: its newest, and how many came before; `--json` has all. */
+export function bounded<T>(list: readonly T[], text: (one: T) => string): readonly string[] {
+  const earlier = list.length - listMax;
+  return [
+    ...(earlier > 0 ? [`${earlier} others, which --json has as well`] : []),
+    ...list.slice(-listMax).map(text),
   ];
 }
 
@@ -112,8 +123,15 @@ export function placeText({ index, through, stream, seq, object }: Break): strin
   ].join(', ');
 }
 
+/** What gaps are, of very many those that are open rather than others. */
+export function gapTexts(gaps: readonly Gap[]): readonly string[] {
+  const isTooMany = gaps.length > listMax;
+  const shown = isTooMany ? gaps.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen)) : gaps;
+  return bounded(shown, gapText);
+}
+
 /** What a gap is, and whether it has ended. */
-export function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
+function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
   return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
 }
 
