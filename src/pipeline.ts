@@ -129,8 +129,15 @@ export class Pipeline {
     }
   }
 
-  /** Reads every stream to its tail once and delivers all that is held, within `limit`. */
-  async once(limit: AbortSignal, drainMs: number): Promise<Summary> {
+  /**
+   * Reads every stream to its tail once and delivers all that is held, within `limit`. What is held
+   * `afterwards`, which is asked for where all was read, is delivered as well.
+   */
+  async once(
+    limit: AbortSignal,
+    drainMs: number,
+    afterwards?: (signal: AbortSignal) => Promise<void>,
+  ): Promise<Summary> {
     const sending = await this.#send();
     this.#opened.resolve();
     const over = new AbortController();
@@ -144,8 +151,10 @@ export class Pipeline {
     read.abort(new Error('read'));
     await watching;
     await this.#drift?.look();
-    await this.#delivered(halt).catch(() => undefined);
     const { gauge } = this.#means.spool;
+    await this.#delivered(halt).catch(() => undefined);
+    if (failed.length === 0 && !halt.aborted) await afterwards?.(halt);
+    await this.#delivered(halt).catch(() => undefined);
     const behind = this.state.sinks
       .filter((sink) => sink.position < gauge.end)
       .map((sink) => ({ sink: sink.name, held: backlog(gauge, sink.position), cause: sink.error }));

@@ -9,7 +9,7 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
-import { serveComparisons } from '../run/comparisons.ts';
+import { compareDue, serveComparisons } from '../run/comparisons.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
@@ -256,7 +256,11 @@ async function runOnce(running: Running, limitMs: number | null): Promise<ExitCo
   const asked = { ...journey, tools, made: () => running, reads: () => false };
   const serving = serveRequests(asked, over.signal);
   try {
-    const summary = await journey.pipeline.once(limit.signal, config.shutdown.timeoutMs);
+    // Of what was read, once all of it is where it belongs.
+    const compared = (signal: AbortSignal) =>
+      compareDue({ ...journey, tools, made: () => running }, signal);
+    const { timeoutMs } = config.shutdown;
+    const summary = await journey.pipeline.once(limit.signal, timeoutMs, compared);
     tellSummary(running, summary);
     return isWhole(summary, journey.pipeline.state) ? 0 : 1;
   } finally {

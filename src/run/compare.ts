@@ -25,20 +25,44 @@ const namedMax = 20;
 
 type Records = ReadonlyMap<string, KnownRecord>;
 
-/** Compares the lists of all sources with an archive, one after the other. */
+/** What is compared, and which of its streams are done with. */
+export interface Comparing {
+  /** The archive's sink. */
+  readonly sink: string;
+  readonly store: ObjectStore;
+  readonly progress: { isDone(stream: string): boolean; note(stream: string): Promise<void> };
+}
+
+/** The streams that can be compared. */
+export function listsIn(sources: readonly PlannedSource[]) {
+  return sources.flatMap((source) =>
+    source.streams.flatMap((stream) =>
+      stream.kind === 'list' && source.list !== null ? [{ source, stream }] : [],
+    ),
+  );
+}
+
+/**
+ * Compares the lists of all sources with an archive, one after the other. Where one fails the others
+ * are compared all the same, and then that is thrown.
+ */
 export async function compareArchive(
-  sink: string,
-  store: ObjectStore,
+  { sink, store, progress }: Comparing,
   means: ReadingMeans,
   signal: AbortSignal,
 ): Promise<void> {
-  const { plan } = means.made();
-  for (const source of plan.sources) {
-    for (const stream of source.streams) {
-      if (stream.kind !== 'list' || source.list === null) continue;
+  const failures: unknown[] = [];
+  for (const { source, stream } of listsIn(means.made().plan.sources)) {
+    if (progress.isDone(stream.name)) continue;
+    try {
       await compareStream(sink, { source, stream, store }, means, signal);
+      await progress.note(stream.name);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push(error);
     }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function compareStream(

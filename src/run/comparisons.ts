@@ -1,7 +1,7 @@
 // When archives are compared with what upstream serves (`compare_every`): one after the other, and
 // for the first time that long after an archive was first seen. When it was done last is kept in the
-// state, so a restart changes nothing; one that was broken off begins anew. What must stay true:
-// whatever goes wrong with it, the journey goes on.
+// state, and which streams were done since then: one that was broken off goes on with the stream
+// that it was at. What must stay true: whatever goes wrong with it, the journey goes on.
 
 import type { SinkSettings } from '../contracts/definition.ts';
 import { errorText } from '../contracts/errors.ts';
@@ -21,27 +21,40 @@ export interface ComparisonMeans extends Omit<ReadingMeans, 'live'> {
 
 /** Compares until stopped. Never rejects. */
 export async function serveComparisons(means: ComparisonMeans, stop: AbortSignal): Promise<void> {
-  const { clock, log } = means.tools;
+  const { clock } = means.tools;
   const failedAt = new Map<string, number>();
   while (!stop.aborted) {
-    for (const [sink, { settings }] of Object.entries(means.made().config.sinks)) {
-      const everyMs = settings.type === 'archive' ? settings.compare_every : undefined;
-      if (typeof everyMs !== 'number' || stop.aborted) continue;
-      const waits = (failedAt.get(sink) ?? Number.NEGATIVE_INFINITY) + Math.min(againMs, everyMs);
-      if (clock.monotonic() < waits) continue;
-      try {
-        if (await isDue(sink, everyMs, means)) await compare(sink, settings, means, stop);
-        failedAt.delete(sink);
-      } catch (error) {
-        if (stop.aborted) return;
-        failedAt.set(sink, clock.monotonic());
-        log.warn('the archive could not be compared with upstream; it is tried again', {
-          sink,
-          error: errorText(error),
-        });
-      }
-    }
+    await compareDue(means, stop, failedAt);
     await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+}
+
+/**
+ * Compares the archives that are due, those aside that have failed of late (`failedAt`, monotonic).
+ * Never rejects.
+ */
+export async function compareDue(
+  means: ComparisonMeans,
+  stop: AbortSignal,
+  failedAt = new Map<string, number>(),
+): Promise<void> {
+  const { clock, log } = means.tools;
+  for (const [sink, { settings }] of Object.entries(means.made().config.sinks)) {
+    const everyMs = settings.type === 'archive' ? settings.compare_every : undefined;
+    if (typeof everyMs !== 'number' || stop.aborted) continue;
+    const waits = (failedAt.get(sink) ?? Number.NEGATIVE_INFINITY) + Math.min(againMs, everyMs);
+    if (clock.monotonic() < waits) continue;
+    try {
+      if (await isDue(sink, everyMs, means)) await compare(sink, settings, means, stop);
+      failedAt.delete(sink);
+    } catch (error) {
+      if (stop.aborted) return;
+      failedAt.set(sink, clock.monotonic());
+      log.warn('the archive could not be compared with upstream; it is tried again', {
+        sink,
+        error: errorText(error),
+      });
+    }
   }
 }
 
@@ -61,23 +74,43 @@ async function compare(
   stop: AbortSignal,
 ): Promise<void> {
   // Only who compares loads what that takes.
-  const [{ compareArchive }, { openStore }] = await Promise.all([
+  const [{ compareArchive, listsIn }, { openStore }] = await Promise.all([
     import('./compare.ts'),
     import('../objects/open.ts'),
   ]);
+  const { spool } = means;
+  const names = listsIn(means.made().plan.sources).map(({ stream }) => stream.name);
+  const done = await spool.entities(keyOf(sink), names.map(doneKey));
+  const progress = {
+    isDone: (stream: string) => done.has(doneKey(stream)),
+    note: async (stream: string) => {
+      const put = [[doneKey(stream), '']] as const;
+      await spool.append({ stream: keyOf(sink), pages: [], entities: { put, drop: [] } });
+    },
+  };
   const store = await openStore(String(settings.location), settings as BucketSettings);
   try {
     const live = () => means.pipeline.state;
-    await compareArchive(sink, store, { ...means, live }, stop);
+    await compareArchive({ sink, store, progress }, { ...means, live }, stop);
   } finally {
     store.close();
   }
-  await noteDone(sink, means);
+  await noteDone(sink, means, names);
 }
 
-async function noteDone(sink: string, { spool, tools }: ComparisonMeans): Promise<void> {
+async function noteDone(
+  sink: string,
+  { spool, tools }: ComparisonMeans,
+  names: readonly string[] = [],
+): Promise<void> {
   const put = [[dueKey, String(tools.clock.now())]] as const;
-  await spool.append({ stream: keyOf(sink), pages: [], entities: { put, drop: [] } });
+  const entities = { put, drop: names.map(doneKey) };
+  await spool.append({ stream: keyOf(sink), pages: [], entities });
+}
+
+/** Of a stream that was compared since all were the last time. */
+function doneKey(stream: string): string {
+  return `done ${stream}`;
 }
 
 /** No stream has this name. */

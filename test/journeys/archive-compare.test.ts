@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { signingKeyText } from '../../src/archive/note.ts';
 import { aSigner, readArchive } from '../archive/a-writer.ts';
-import { runHere, startSluice } from '../support/cli.ts';
+import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
@@ -28,9 +28,10 @@ const aRecord = (n: number, action = 'login'): Served => ({
 
 /** A list that is served oldest first in pages of four, and may be changed. */
 async function aList(records: readonly Served[]) {
-  const list = { records: [...records] };
+  const list = { records: [...records], hangs: (_: string): boolean => false };
   const receiver = await startHttpReceiver({
     answer: async ({ path }) => {
+      if (list.hangs(path)) return { answer: 'hang' };
       const from = Number(new URL(path, 'http://list').searchParams.get('cursor') ?? 0);
       const data = list.records.slice(from, from + pageMax);
       const isLast = from + pageMax >= list.records.length;
@@ -42,7 +43,7 @@ async function aList(records: readonly Served[]) {
   return { list, receiver };
 }
 
-function configFor(url: string, dir: string): string {
+function configFor(url: string, dir: string, sources = '', compareEvery = '1s'): string {
   const config = join(dir, 'sluice.yaml');
   writeFileSync(join(dir, 'key'), signingKeyText('archive.test', Buffer.alloc(32, 1)));
   writeFileSync(
@@ -52,9 +53,10 @@ upstreams:
   edge: { api: unified, base_url: "${url}", allow_http: true, auth: { api_key: k } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 1h }
+${sources}
 sinks:
   disk: { type: file, path: ${dir}/events.ndjson }
-  proof: { type: archive, location: ${dir}/archive, signing_key: "\${file:${dir}/key}", checkpoint_every: 100ms, compare_every: 1s }
+  proof: { type: archive, location: ${dir}/archive, signing_key: "\${file:${dir}/key}", checkpoint_every: 100ms, compare_every: ${compareEvery} }
 `,
   );
   return config;
@@ -63,6 +65,7 @@ sinks:
 interface Written {
   readonly metadata: { readonly uid: string; readonly event_code?: string };
   readonly message?: string;
+  readonly unmapped?: { readonly stream?: string };
 }
 
 function written(dir: string, code: string): readonly Written[] {
@@ -106,4 +109,47 @@ test('what upstream drops, changes and adds is found, told and entered', async (
   expect(verified.exitCode).toBe(0);
   const { compared } = JSON.parse(verified.stdout);
   expect(compared.at(-1)).toMatchObject({ stream: 'audit', dropped: 1, missing: 1, changed: 1 });
+});
+
+test('one that is broken off goes on with the stream that it was at', async () => {
+  const dir = tempDir();
+  const { list, receiver } = await aList(Array.from({ length: 3 }, (_, n) => aRecord(n)));
+  const more = '  more: { type: audit_events, upstream: edge, every: 1h, path: /more }';
+  const config = configFor(receiver.url, dir, more);
+  let isHanging = false;
+  list.hangs = (path) => {
+    const isAskedAgain = receiver.requests.filter((one) => one.path === path).length > 1;
+    isHanging ||= path.startsWith('/more') && isAskedAgain;
+    return isHanging;
+  };
+  const killed = startSluice(['run', '-c', config]);
+  await waitUntil(() => isHanging && written(dir, 'archive.compared').length > 0, {
+    what: 'the first list compared, and the second being compared',
+  });
+  await killed.kill('SIGKILL');
+  list.hangs = () => false;
+
+  const sluice = startSluice(['run', '-c', config]);
+  const compared = () => written(dir, 'archive.compared').map(({ unmapped }) => unmapped?.stream);
+  await waitUntil(() => compared().includes('more'), { what: 'the second list' });
+  await sluice.kill('SIGKILL');
+
+  expect(compared().slice(0, 2)).toEqual(['audit', 'more']);
+});
+
+test('under --once an archive is compared at the end where that is due', async () => {
+  const dir = tempDir();
+  const { list, receiver } = await aList(Array.from({ length: 3 }, (_, n) => aRecord(n)));
+  const config = configFor(receiver.url, dir, '', '1ms');
+  const first = await runOnceHere(config);
+  list.records.shift();
+
+  const second = await runOnceHere(config);
+
+  expect([first.exitCode, second.exitCode]).toEqual([0, 0]);
+  expect(written(dir, 'archive.differs')).toHaveLength(1);
+  const { entries } = await readArchive(join(dir, 'archive'));
+  expect(entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry.dropped] : []))).toEqual([
+    1,
+  ]);
 });
