@@ -166,6 +166,19 @@ export function noAnswer(
   return new ExportError('sink_refused', message, { next: about.next, details: { status } });
 }
 
+/** A page for people, such as a login or a proxy’s own error: no receiver of events answers so. */
+export function isPage({ body }: HttpResponse): boolean {
+  return /^\s*<(!doctype\s+html|html)\b/i.test(Buffer.from(body).toString('utf8', 0, 1024));
+}
+
+/** `judge` for receivers whose own 400 is no page: one that is speaks of no event. */
+export function pageIsOfSink(next: string): NonNullable<PostContext['judge']> {
+  return (response, failure) =>
+    response.status === 400 && isPage(response)
+      ? { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', next) }
+      : undefined;
+}
+
 async function signedHeaders(
   { url, sign }: HttpReceiver,
   method: 'GET' | 'POST',

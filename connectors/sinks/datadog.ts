@@ -14,6 +14,7 @@ import { ofTarget, type PartAnswer, type Range, sendInHalves } from '../shared/h
 import {
   type HttpReceiver,
   noAnswer,
+  type PostContext,
   postOnce,
   postUrl,
   receiverFlaw,
@@ -83,13 +84,7 @@ export const datadogSink = defineSink({
           const body = arrayOfLines(batch.lines, range);
           const post = { body, headers: { 'content-type': 'application/json' } };
           const said = await postOnce(receiver, post, {
-            ...{ doing, tools, signal },
-            judge({ status, body }, failure) {
-              const isTheirs = isObject(parsedJson(body));
-              if (status !== 400 || isTheirs) return undefined;
-              const cause = failure('sink_refused', otherNext);
-              return { outcome: 'refused', scope: 'sink', cause };
-            },
+            ...{ doing, tools, signal, judge },
           });
           if (said.outcome !== 'accepted') return said;
           const { response } = said;
@@ -122,7 +117,7 @@ export const datadogSink = defineSink({
     const post = { body: Buffer.from('[]'), headers: { 'content-type': 'application/json' } };
     const doing = 'connecting';
     const plain = { ...receiverOf(settings), compression: 'none' } as const;
-    const answer = await postOnce(plain, post, { doing, tools, signal });
+    const answer = await postOnce(plain, post, { doing, tools, signal, judge });
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     if (answer.outcome !== 'accepted') throw answer.cause;
     if (answer.response.status === 202) return;
@@ -133,6 +128,12 @@ export const datadogSink = defineSink({
 const lateWarning =
   'events are more than 18 hours old, and Datadog stamps them with the time at which they arrive';
 const otherNext = 'Check the sink’s site, url and proxy; nothing was lost.';
+
+/** The intake's own 400 is JSON; any other speaks of no event. */
+const judge: NonNullable<PostContext['judge']> = ({ status, body }, failure) => {
+  if (status !== 400 || isObject(parsedJson(body))) return undefined;
+  return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', otherNext) };
+};
 
 function receiverOf(settings: DatadogSettings): HttpReceiver {
   const { url, site, api_key: key, compression, timeout, tls, proxy } = settings;

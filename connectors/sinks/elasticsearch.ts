@@ -24,7 +24,7 @@ import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
 import { bulkForm, isDaily } from './elasticsearch/bulk-record.ts';
-import { authFlaw, bulkPath, noAnswer, receiversOf } from './elasticsearch/cluster.ts';
+import { authFlaw, bulkPath, judge, noAnswer, receiversOf } from './elasticsearch/cluster.ts';
 import { setUp } from './elasticsearch/setup.ts';
 
 const headers = { 'content-type': 'application/x-ndjson' };
@@ -116,7 +116,7 @@ export const elasticsearchSink = defineSink({
           const receiver = nodes[failures % nodes.length];
           invariant(receiver !== undefined, 'there is an address');
           const post = { body: linesOf(batch.lines, range), headers };
-          const answer = await postOnce(receiver, post, { doing, tools, signal });
+          const answer = await postOnce(receiver, post, { doing, tools, signal, judge });
           const meaning =
             answer.outcome === 'accepted'
               ? takenOf(answer, { batch, range, doing, takenBefore })
@@ -139,7 +139,7 @@ export const elasticsearchSink = defineSink({
     const post = { body: new Uint8Array(0), headers };
     for (const receiver of receiversOf(settings, bulkPath(settings))) {
       const plain = { ...receiver, compression: 'none' } as const;
-      const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal });
+      const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal, judge });
       const isEmpty = answer.outcome === 'refused' && answer.scope === 'batch';
       if (isEmpty) continue;
       if (answer.outcome !== 'accepted') throw answer.cause;

@@ -1,5 +1,5 @@
 // Posts events to any HTTP receiver that takes lines of text or a JSON array. One batch is one
-// request; 2xx is the receiver's word that it has them. Each request carries an Idempotency-Key
+// request; 2xx is the receiver's word that it has them, unless it comes with a page for people. Each request carries an Idempotency-Key
 // (draft-ietf-httpapi-idempotency-key-header), the same on every attempt at the same events, so
 // that a receiver that heeds it stores a batch once even where its answer got lost. What an answer
 // means is in shared/http-post.ts.
@@ -12,10 +12,12 @@ import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
 import { type Range, sendInHalves } from '../shared/halves.ts';
-import { getOnce, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import { getOnce, isPage, noAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { lineAt, linesOf } from '../shared/lines.ts';
 
 const keyLength = 32;
+const pageNext =
+  'It is a page for people, such as a login: check the sink’s url, and what stands between. Nothing was lost.';
 
 /** `type: http`. */
 export const httpSink = defineSink({
@@ -67,7 +69,10 @@ export const httpSink = defineSink({
             'idempotency-key': idempotencyKey(batch, range),
           };
           const answer = await postOnce(settings, { body, headers }, { doing, tools, signal });
-          return answer.outcome === 'accepted' ? { outcome: 'delivered' } : answer;
+          if (answer.outcome !== 'accepted') return answer;
+          if (!isPage(answer.response)) return { outcome: 'delivered' };
+          const cause = noAnswer(answer.response, { doing, whose: 'a receiver', next: pageNext });
+          return { outcome: 'refused', scope: 'sink', cause };
         }),
       close: async () => {},
     };

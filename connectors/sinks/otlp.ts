@@ -16,6 +16,7 @@ import {
   type HttpReceiver,
   type Post,
   type PostAnswer,
+  pageIsOfSink,
   postOnce,
   postUrl,
   receiverFlaw,
@@ -24,6 +25,9 @@ import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
 
 // The specification's bound on a request before compression, which a client must not pass.
 const requestBytesMax = 64 * 1024 * 1024;
+
+const otherNext = 'Check that the sink’s url is an OTLP logs endpoint; nothing was lost.';
+const judge = pageIsOfSink(otherNext);
 
 /** `type: otlp`. */
 export const otlpSink = defineSink({
@@ -81,7 +85,7 @@ export const otlpSink = defineSink({
           const body = document.join(batch.lines, range);
           if (body.length > requestBytesMax) return overBound(doing, body.length);
           const post: Post = { body, headers: { 'content-type': document.contentType } };
-          const context = { doing, tools, signal, explain: readStatusMessage };
+          const context = { doing, tools, signal, explain: readStatusMessage, judge };
           const answer =
             grpc === null
               ? await postOnce(settings, post, context)
@@ -100,14 +104,20 @@ export const otlpSink = defineSink({
       headers: { 'content-type': 'application/x-protobuf' },
     };
     const plain = { ...settings, compression: 'none' } as const;
-    const grpc = settings.protocol === 'grpc' ? await overGrpc(plain, 'connecting', tools) : null;
+    const doing = 'connecting';
+    const grpc = settings.protocol === 'grpc' ? await overGrpc(plain, doing, tools) : null;
     const answer =
       grpc === null
-        ? await postOnce(plain, post, { doing: 'connecting', tools, signal })
+        ? await postOnce(plain, post, { doing, tools, signal, judge })
         : await grpc.export(post.body, signal);
     grpc?.close();
+    if (answer.outcome === 'accepted') {
+      if (readExportLogsAnswer(answer.response) === null)
+        throw noLogsAnswer(answer.response, doing);
+      return;
+    }
     // Some receivers find nothing in a request wrong enough for a 400: they let us in.
-    if (answer.outcome === 'accepted' || answer.outcome === 'too_large') return;
+    if (answer.outcome === 'too_large') return;
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     throw answer.cause;
   },
@@ -155,11 +165,7 @@ function takenOf(
   const { batch, range, doing, warn } = context;
   const said = readExportLogsAnswer({ ...response, body: blot(response.body) });
   if (said === null) {
-    const message = `${doing}: the receiver answered ${response.status} with what is no OTLP answer`;
-    const next = 'Check that the sink’s url is an OTLP logs endpoint; nothing was lost.';
-    const details = { status: response.status, content_type: mediaType(response) };
-    const cause = new ExportError('sink_refused', message, { next, details });
-    return { outcome: 'refused', scope: 'sink', cause };
+    return { outcome: 'refused', scope: 'sink', cause: noLogsAnswer(response, doing) };
   }
   if (said.rejected === 0) {
     if (said.message !== '') warn(said.message);
@@ -169,6 +175,12 @@ function takenOf(
   const which = said.rejected >= size ? '' : '; it does not say which, so some may have arrived';
   const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${said.message}`;
   return { outcome: 'partly', refused: refusalsOf(batch, range, reason), again: [] };
+}
+
+function noLogsAnswer(response: HttpResponse, doing: string): ExportError {
+  const message = `${doing}: the receiver answered ${response.status} with what is no OTLP answer`;
+  const details = { status: response.status, content_type: mediaType(response) };
+  return new ExportError('sink_refused', message, { next: otherNext, details });
 }
 
 function mediaType(response: HttpResponse): string {

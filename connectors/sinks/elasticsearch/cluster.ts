@@ -5,7 +5,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import { Secret } from '../../../src/contracts/settings.ts';
 import type { HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
 import type { Compression } from '../../shared/compression.ts';
-import type { HttpReceiver } from '../../shared/http-post.ts';
+import { type HttpReceiver, pageIsOfSink } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';
 import { type SigningScope, sigv4 } from './sigv4.ts';
@@ -72,13 +72,17 @@ function credentialOf({ auth }: ClusterSettings): Readonly<Record<string, Secret
   };
 }
 
+const otherNext =
+  'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
+
+/** What stands between may call a request bad as well; that is about no event. */
+export const judge = pageIsOfSink(otherNext);
+
 /** A login page, a proxy’s words, an answer to somebody else: nothing follows from it. */
 export function noAnswer(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
   doing: string,
 ): ExportError {
   const message = `${doing}: the receiver answered ${status} with what is no answer of a cluster to what was sent (${plainLine(type)})`;
-  const next =
-    'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
-  return new ExportError('sink_refused', message, { next, details: { status } });
+  return new ExportError('sink_refused', message, { next: otherNext, details: { status } });
 }
