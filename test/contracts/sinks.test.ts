@@ -25,9 +25,6 @@ import { sentinelKind } from './receivers/sentinel.ts';
 import { splunkKind } from './receivers/splunk.ts';
 import { syslogKind } from './receivers/syslog.ts';
 
-/** Receivers that were there before their sink: each takes part as soon as its sink is listed. */
-const awaited = [splunkKind('required'), splunkKind('off'), azureKind, secOpsKind, datadogKind];
-
 const kinds: readonly ReceiverKind[] = [
   syslogKind('window'),
   syslogKind('close'),
@@ -38,13 +35,17 @@ const kinds: readonly ReceiverKind[] = [
   httpKind('lines'),
   httpKind('array'),
   elasticsearchKind,
+  splunkKind('required'),
+  splunkKind('off'),
   sentinelKind,
   archiveKind,
   fileKind,
   s3Kind('json'),
   s3Kind('parquet'),
   stdoutKind,
-  ...awaited.filter(({ type }) => sinks.some((sink) => sink.type === type)),
+  azureKind,
+  secOpsKind,
+  datadogKind,
 ];
 
 test('every listed sink has a receiver here, and every receiver a listed sink', () => {

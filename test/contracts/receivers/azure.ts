@@ -8,7 +8,7 @@ import { type Receiver, type ReceiverKind, uidsIn } from './receiver.ts';
 /** The receiver of the sentinel sink. */
 export const azureKind: ReceiverKind = {
   type: 'sentinel',
-  name: 'sentinel',
+  name: 'sentinel (small calls)',
   unable: {},
   async start(mood, random): Promise<Receiver> {
     const picky = mood === 'picky' || mood === 'mixed';

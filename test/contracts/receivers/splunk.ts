@@ -39,7 +39,8 @@ export function splunkKind(ack: 'required' | 'off'): ReceiverKind {
       return {
         config: {
           ...{ url: splunk.url, token, ack },
-          ...(ack === 'required' && { ack_timeout: '2s' }),
+          // What was lost is waited for in vain; a second word that a willing one needs is not.
+          ...(ack === 'required' && { ack_timeout: mood === 'willing' ? '60s' : '300ms' }),
           timeout: mood === 'mute' ? '300ms' : '5s',
         },
         failures: () => failed,
