@@ -59,13 +59,40 @@ describe('Azure Monitor', () => {
   test.each([
     [{ client_secret: 'wrong' }, 401, 'invalid_client'],
     [{ client_id: 'nobody' }, 400, 'unauthorized_client'],
-    [{ scope: 'https://management.azure.com/.default' }, 400, 'invalid_scope'],
+    [{ scope: 'https://graph.microsoft.com/.default' }, 400, 'invalid_scope'],
     [{ grant_type: 'password' }, 400, 'unsupported_grant_type'],
   ])('gives no token for %j', async (more, status, error) => {
     const service = await startAzureMonitor();
 
     expect(await askToken(service, more)).toMatchObject({ status, said: { error } });
     expect(await askToken(service, {}, 'elsewhere')).toMatchObject({ status: 400 });
+  });
+
+  test('tells its rule to a reader with a token of the manager, which is none for events', async () => {
+    const service = await startAzureMonitor({ isReader: true, columns: { Uid: 'string' } });
+    const search = `${service.url}/providers/Microsoft.ResourceGraph/resources?api-version=2021-03-01`;
+    const query = `resources | where type =~ 'microsoft.insights/datacollectionrules' and properties.immutableId =~ '${azure.rule}' | project id`;
+    const [manager, monitor] = await Promise.all(
+      [{ scope: 'https://management.azure.com/.default' }, {}].map(async (more) => ({
+        ...json,
+        authorization: `Bearer ${(await askToken(service, more)).said.access_token}`,
+      })),
+    );
+
+    const found = await post(search, JSON.stringify({ query }), manager ?? json);
+    const rule = await request(`${service.url}${found.said.data[0].id}?api-version=2023-03-11`, {
+      headers: manager ?? json,
+    });
+
+    expect(await rule.body.json()).toMatchObject({
+      properties: {
+        immutableId: azure.rule,
+        streamDeclarations: { [azure.stream]: { columns: [{ name: 'Uid', type: 'string' }] } },
+      },
+    });
+    expect((await post(search, JSON.stringify({ query }), monitor ?? json)).status).toBe(401);
+    const events = `${service.url}${path}?api-version=2023-01-01`;
+    expect((await post(events, '[]', manager ?? json)).status).toBe(401);
   });
 
   test('takes rows, and keeps back what the rule does not declare and what is over 64 KB', async () => {
