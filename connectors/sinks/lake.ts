@@ -9,12 +9,11 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
-import { lakeName } from '../../src/parquet/lake.ts';
 import { onlyEvents } from '../shared/known-events.ts';
 import { stemIn } from './s3/cut.ts';
 import type { Body } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
-import { parquetBody, parquetBytesMax, type TableNames } from './s3/parquet-body.ts';
+import type { TableNames } from './s3/parquet-body.ts';
 import type { CutStore } from './s3/standing.ts';
 import { uidList } from './s3/uid-list.ts';
 
@@ -38,11 +37,14 @@ export const lakeSink = defineSink({
 
   async open(settings, opening) {
     const store = await openStore(settings.location, settings);
+    // Loaded where a lake is written only.
+    const { parquetBody, parquetBytesMax } = await import('./s3/parquet-body.ts');
+    const names = await lakeNames(settings.region ?? 'local');
     return objectSink({
       store: storeOfCuts(store),
       opening,
       rotate: { bytes: parquetBytesMax, every: settings.every },
-      body: () => bodyOfPages(parquetBody(lakeNames(settings.region ?? 'local'))),
+      body: () => bodyOfPages(parquetBody(names)),
     });
   },
 
@@ -62,7 +64,8 @@ function bodyOfPages(body: Body): Body {
   };
 }
 
-function lakeNames(region: string): TableNames {
+async function lakeNames(region: string): Promise<TableNames> {
+  const { lakeName } = await import('../../src/parquet/lake.ts');
   return {
     nameOf: (object) => lakeName(object, region),
     list: (made, uids) => ({

@@ -10,7 +10,6 @@ import { bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
 import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
-import { parquetBody, parquetBytesMax, tableNames } from './s3/parquet-body.ts';
 
 /** `type: s3`. */
 export const s3Sink = defineSink({
@@ -87,12 +86,16 @@ export const s3Sink = defineSink({
     const { rotate, compress } = settings;
     const { name, contentType } = opening.format;
     const ending = contentType === 'application/json' ? 'ndjson' : 'log';
-    const isParquet = name === 'parquet';
+    if (name !== 'parquet') {
+      return objectSink({ store, opening, rotate, body: () => linesBody(compress, ending) });
+    }
+    // Loaded where it is written only: what knows Parquet would else double what sinks load.
+    const { parquetBody, parquetBytesMax, tableNames } = await import('./s3/parquet-body.ts');
     return objectSink({
       store,
       opening,
-      rotate: isParquet ? { ...rotate, bytes: Math.min(rotate.bytes, parquetBytesMax) } : rotate,
-      body: () => (isParquet ? parquetBody(tableNames(settings)) : linesBody(compress, ending)),
+      rotate: { ...rotate, bytes: Math.min(rotate.bytes, parquetBytesMax) },
+      body: () => parquetBody(tableNames(settings)),
     });
   },
 
