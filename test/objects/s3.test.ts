@@ -114,7 +114,7 @@ describe(`objects in a bucket of ${name}`, () => {
   });
 
   test.runIf(name === 'versitygw').each([
-    ['UserNotFound', { key: 'AKIAOTHEROTHEROTHERO' }],
+    ['InvalidAccessKeyId', { key: 'AKIAOTHEROTHEROTHERO' }],
     ['SignatureDoesNotMatch', { secret: 'another-secret' }],
   ])('%s is told without the secret', async (code, change) => {
     const bucket = await server.bucket();
