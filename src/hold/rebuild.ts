@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
-import { openDatabase } from './database.ts';
+import { openDatabase, openToLook } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
@@ -15,6 +15,8 @@ import { Statements } from './statements.ts';
 
 /** What a rebuilt database holds. */
 export interface Rebuilt {
+  /** Rows of the database before that were changed while nobody handed them to the log. */
+  readonly lost: number;
   readonly streams: number;
   readonly pages: number;
   /** Numbers of events that a sink has not passed and that no page has: the log was cut. */
@@ -24,6 +26,7 @@ export interface Rebuilt {
 /** A database that is being made. */
 export class Rebuilding {
   readonly #lock: Lock;
+  readonly #lost: number;
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
 
@@ -31,6 +34,7 @@ export class Rebuilding {
   constructor(dir: string) {
     this.#lock = takeLock(dir);
     try {
+      this.#lost = unsent(join(dir, databaseName));
       for (const ending of ['', '-wal', '-shm'])
         rmSync(join(dir, databaseName + ending), { force: true });
       rmSync(join(dir, deliveredName), { force: true });
@@ -54,6 +58,7 @@ export class Rebuilding {
     const count = (table: string) =>
       Number(this.#statements.row(`SELECT count(*) AS n FROM ${table}`)?.n);
     const rebuilt = {
+      lost: this.#lost,
       streams: count('checkpoint'),
       pages: count('page'),
       missing: this.#missing(),
@@ -77,5 +82,22 @@ export class Rebuilding {
     const from = this.#statements.row('SELECT min(next) AS n FROM position')?.n;
     const oldest = Number(this.#statements.row('SELECT min(first) AS n FROM page')?.n ?? end);
     return typeof from === 'number' && from < oldest ? { from, until: oldest } : null;
+  }
+}
+
+/** How many rows wait in the database that is there; what cannot be read has none. */
+function unsent(path: string): number {
+  try {
+    const database = openToLook(path);
+    try {
+      // What it calls itself and where it ends follow from the rest.
+      const sql =
+        "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab <> 'meta'";
+      return Number(database.prepare(sql).get()?.n);
+    } finally {
+      database.close();
+    }
+  } catch {
+    return 0;
   }
 }

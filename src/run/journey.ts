@@ -11,6 +11,7 @@ import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
 import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
+import { cutLogPages } from './cut-log.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
 
@@ -45,7 +46,8 @@ export async function openJourney(
   try {
     const findings = new Findings();
     const { log, clock } = tools;
-    shard = await takeShard(state, tools);
+    const taken = await takeShard(state, tools);
+    shard = taken?.shard ?? null;
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
     importBackfillFiles(state);
     const before = readState(state.dir);
@@ -60,6 +62,9 @@ export async function openJourney(
     // The spool's thread works meanwhile. Where this fails the first request tells it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
+    const told = { now: clock.now(), found: findings.add };
+    const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
+    await Promise.all(cut.map((page) => spool.append(page)));
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
       ...{ spool, tools },
@@ -94,12 +99,21 @@ async function takeShard({ kafka, dir }: Config['state'], tools: BootTools) {
   const { ShardLog } = await import('../cluster/log/shard-log.ts');
   const shard = await ShardLog.take(kafka, theShard, tools);
   try {
-    const { missing, ...rebuilt } = await shard.rebuild(dir);
+    const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
     if (missing !== null) {
-      tools.log.error('pages are gone from Kafka that a sink has not had', { ...missing });
+      tools.log.error('events are gone from Kafka that a sink has not had', {
+        ...missing,
+        next: 'Set retention.ms=-1 and retention.bytes=-1 for the topic of the pages. Each stream tells its sinks; read again from upstream what it still has.',
+      });
     }
-    return shard;
+    if (lost > 0) {
+      tools.log.warn('what commands changed while sluice was stopped did not reach Kafka', {
+        rows: lost,
+        next: 'Give these commands again now: changes reach Kafka while sluice runs.',
+      });
+    }
+    return { shard, missing };
   } catch (error) {
     shard.cut();
     throw error;

@@ -3,6 +3,7 @@
 // left open, an end that is not reached) loses nothing and never passes for less than there is.
 
 import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ProduceAcks } from '@platformatic/kafka';
@@ -13,8 +14,11 @@ import { committedRecords } from '../../../src/cluster/log/reader.ts';
 import { ShardLog } from '../../../src/cluster/log/shard-log.ts';
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
+import { changeIn } from '../../../src/hold/store.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
 import { anAppend, aPage } from '../../support/a-page.ts';
+import { runOnceHere } from '../../support/cli.ts';
+import { anEdge } from '../../support/edge.ts';
 import { createTopic, kafkaBrokers, startKafka } from '../../support/kafka.ts';
 import { silent } from '../../support/silent-log.ts';
 import { afterThisTest, tempDir } from '../../support/temp.ts';
@@ -184,4 +188,51 @@ test('pages that would go by their age are refused before anything is written', 
     code: 'sink_refused',
     message: expect.stringContaining('retention.ms is 1000 and has to be -1'),
   });
+});
+
+test('pages that are gone before a sink had them are told to it, with their numbers', async () => {
+  const cluster = await aCluster();
+  const { spool } = await aSpool(cluster);
+  for (let page = 0; page < 10; page += 1) {
+    await spool.append({ stream: 'audit', pages: [aPage({ ids: [`r${page}`] })] });
+  }
+  await spool.acknowledge('disk', { position: 2, mark: null });
+  const client = new LogClient(cluster, clock);
+  afterThisTest(() => client.close());
+  const pages = { topic: `${cluster.prefix}.pages`, partition: 0 };
+  const places = await Array.fromAsync(
+    committedRecords(client, pages, { clock, stalledMs: 9_000 }),
+  );
+  await client.deleteBefore(pages, places.flat()[6]?.offset ?? 0n);
+  const { upstreams, env } = await anEdge(3);
+  const dir = tempDir();
+  const brokers = JSON.stringify(cluster.brokers.map(({ host, port }) => `${host}:${port}`));
+  writeFileSync(
+    join(dir, 'c.yaml'),
+    `state: { dir: ${dir}/state, kafka: { brokers: ${brokers}, prefix: ${cluster.prefix} } }
+${upstreams}
+sources: { audit: { type: audit_events, upstream: edge } }
+sinks: { disk: { type: file, path: ${dir}/out, format: json } }
+`,
+  );
+
+  const { exitCode } = await runOnceHere(join(dir, 'c.yaml'), env);
+
+  const lines = readFileSync(join(dir, 'out'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  expect(lines.filter((line) => line.includes('events 2 to 5 are gone from Kafka'))).toHaveLength(
+    1,
+  );
+  expect(exitCode).toBe(0);
+});
+
+test('what a command changes while nobody runs is counted when it is thrown away', async () => {
+  const [cluster, dir] = [await aCluster(), tempDir()];
+  await (await take(cluster)).rebuild(dir);
+  changeIn({ dir, sync: 'full', keepMs: 0 }, (store) => store.streams.saveCheckpoint('s', {}, 1));
+
+  const rebuilt = await (await take(cluster)).rebuild(dir);
+
+  expect(rebuilt).toMatchObject({ lost: 1, streams: 0 });
 });

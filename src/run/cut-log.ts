@@ -1,0 +1,48 @@
+// What sinks are told where the log of the state has lost pages that they had not had: its topic
+// was cut, by age or by hand. What must stay true: a sink never goes on behind what is gone as if
+// nothing had been there; which streams it was of nobody can say any more, so each one says it.
+
+import type { ConditionRecord } from '../contracts/change.ts';
+import type { Append } from '../contracts/spool.ts';
+import { Identifier } from '../fetch/list/identity.ts';
+import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
+import type { Rebuilt } from '../hold/rebuild.ts';
+import type { Plan } from '../pipeline.ts';
+
+/** Who is told, and when. */
+interface Telling {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly found: (condition: ConditionRecord) => void;
+}
+
+/** A page for each stream that says which numbers are gone. */
+export function cutLogPages(
+  { sources }: Plan,
+  { from, until }: NonNullable<Rebuilt['missing']>,
+  { now, found }: Telling,
+): readonly Append[] {
+  const streams = sources.flatMap((source) => source.streams);
+  return streams.map((stream) => {
+    const { name, source, company } = stream;
+    const finding = {
+      condition: 'source.gap',
+      message: `events ${from} to ${until - 1} are gone from Kafka and were not at every sink; some may be of ${name}`,
+      details: { reason: 'log_cut', first: from, last: until - 1 },
+    } as const;
+    const condition = conditionRecord(stream, finding, now);
+    found(condition);
+    const identity = {
+      source,
+      company: company ?? '',
+      stream: name,
+      id: null,
+      checkContent: false,
+    };
+    const uid = new Identifier(identity).ownUid([condition.condition, 'log_cut', from, until]);
+    return {
+      stream: name,
+      pages: [ownPage(pageContext(stream, 'condition', now), [condition], [uid])],
+    };
+  });
+}
