@@ -1,0 +1,98 @@
+// How an archive is opened from its settings, and tried before: apart from its declaration, which
+// every command loads.
+
+import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
+import { type StampSettings, timeStamper } from '../../../src/archive/anchors/stamper.ts';
+import { type WitnessSettings, witnessing } from '../../../src/archive/anchors/witnesses.ts';
+import { checkArchive } from '../../../src/archive/recovery.ts';
+import { signerOf } from '../../../src/archive/signing.ts';
+import { ExportError, errorCodeOf, errorText } from '../../../src/contracts/errors.ts';
+import type { Json } from '../../../src/contracts/json.ts';
+import type { Secret } from '../../../src/contracts/settings.ts';
+import type { Sink, SinkOpening } from '../../../src/contracts/sink.ts';
+import type { Tools } from '../../../src/contracts/tools.ts';
+import { openStore } from '../../../src/objects/open.ts';
+import type { ObjectStore } from '../../../src/objects/store.ts';
+import { untilAborted } from '../../shared/until-aborted.ts';
+import { probeDirectory } from '../../shared/writable-directory.ts';
+import { checkLocks, type LockSettings, lockedStore } from './locked.ts';
+import { OpenArchive } from './open-archive.ts';
+import { probeAnchors, probeBucket } from './probes.ts';
+
+/** Whom checkpoints are shown to. */
+interface AnchorSettings {
+  readonly tsa?: Omit<StampSettings, 'proxy'> | undefined;
+  readonly witnesses?: readonly WitnessSettings[] | undefined;
+  readonly proxy?: Secret | undefined;
+}
+
+/** Where it is, who signs it, and what is kept of it for how long (milliseconds). */
+type ArchiveSettings = AnchorSettings &
+  Parameters<typeof openStore>[1] &
+  Parameters<typeof signerOf>[0] & {
+    readonly location: string;
+    readonly object_lock?: LockSettings | undefined;
+    readonly keep?: { readonly bodies: number } | undefined;
+  };
+
+/** Opens it; a checkpoint is signed every so many milliseconds. Throws what opening a store does. */
+export async function openArchive(
+  settings: ArchiveSettings & { readonly checkpointEveryMs: number },
+  opening: SinkOpening,
+): Promise<Sink> {
+  const { location, object_lock: lock, checkpointEveryMs } = settings;
+  const found = await openStore(location, settings);
+  const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);
+  const signer = () => signerOf(settings);
+  const bodiesMs = settings.keep?.bodies ?? null;
+  const anchors = anchorsOf(settings, store, opening.tools);
+  return new OpenArchive({ store, signer, checkpointEveryMs, bodiesMs, anchors }, opening);
+}
+
+/** Asks all that its first write would fail at; `mark`: what the state remembers of it. Throws an ExportError. */
+export async function probeArchive(
+  settings: ArchiveSettings,
+  {
+    tools,
+    signal,
+    mark,
+  }: { readonly tools: Tools; readonly signal: AbortSignal; readonly mark: Json | null },
+): Promise<void> {
+  const { location, object_lock: lock, keep } = settings;
+  const isBucket = location.startsWith('s3://');
+  if (!isBucket) await probeDirectory(location).catch(tellNotWritable(location));
+  const store = await openStore(location, settings);
+  const looked = async () => {
+    if (lock !== undefined) await checkLocks(store);
+    const signer = signerOf(settings);
+    const now = tools.clock.now();
+    const newest = await checkArchive(store, signer, { mark, now });
+    if (isBucket) await probeBucket(store, { deletes: keep !== undefined });
+    // No checkpoint, and nothing that could be taken for one.
+    await signer.sign(Buffer.from('sluice asks whether this key signs\n'));
+    const anchors = anchorsOf(settings, store, tools);
+    await probeAnchors(anchors, { newest, signer, now }, signal);
+  };
+  await untilAborted(looked(), signal, () => store.close()).finally(() => store.close());
+}
+
+function anchorsOf(
+  { tsa, witnesses, proxy }: AnchorSettings,
+  store: ObjectStore,
+  { http }: Pick<Tools, 'http'>,
+): readonly Anchor[] {
+  return [
+    ...(tsa === undefined ? [] : [timeStamper({ ...tsa, proxy }, http)]),
+    ...(witnesses === undefined ? [] : [witnessing(witnesses, { store, http, proxy })]),
+  ];
+}
+
+function tellNotWritable(location: string) {
+  return (error: unknown): never => {
+    const what = errorCodeOf(error) || errorText(error);
+    throw new ExportError('sink_refused', `looking whether ${location} can be written: ${what}`, {
+      next: 'Let the user that runs sluice write there, or change location.',
+      cause: error,
+    });
+  };
+}
