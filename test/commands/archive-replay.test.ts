@@ -8,6 +8,7 @@ import { openDirectory } from '../../src/objects/directory.ts';
 import { archived, aWriter, heldPages } from '../archive/a-writer.ts';
 import { runHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
+import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { startRsyslog } from '../support/rsyslog.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
@@ -129,6 +130,22 @@ test('rsyslog gets each event with its uid', async () => {
   expect(exitCode).toBe(0);
   const came = readFileSync(rsyslog.file, 'utf8');
   expect(uids.filter((uid) => !came.includes(uid))).toEqual([]);
+});
+
+test('Kafka gets each event once with its uid, however it was broken off', async () => {
+  const topic = await newTopic('replay');
+  const brokers = JSON.stringify(await kafkaBrokers());
+  const bus = `  bus: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true, batch: { events: 20 } }`;
+  const { uids, args } = await anArchive(400, '', bus);
+
+  const killed = startSluice([...args, 'bus']);
+  const before = await consumeAll(topic, { until: 20 });
+  await killed.kill('SIGKILL');
+  const { exitCode } = await runHere([...args, 'bus']);
+
+  expect(before.length).toBeGreaterThan(0);
+  expect(exitCode).toBe(0);
+  expect((await consumeAll(topic)).map(({ headers }) => headers.uid)).toEqual(uids);
 });
 
 test('sources that no route leads from are told', async () => {
