@@ -1,9 +1,10 @@
 // DuckDB, a reader of Parquet that other people wrote, as the wheel that its makers publish: pip puts it into the cache
 // of the tests. Where that cannot be had, the tests that need it are skipped and say why.
 
+import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { cached, lastLine } from '../support/cache.ts';
-import { runProgram } from '../support/children.ts';
+import { runProgram, spawnChild } from '../support/children.ts';
 
 const version = '2.0.0';
 
@@ -12,10 +13,14 @@ export type AskDuckdb = (sql: string) => Promise<readonly JsonObject[]>;
 
 const program = `
 import duckdb, json, sys
-asked = duckdb.sql(sys.argv[1])
-names = asked.columns
-for row in asked.fetchall():
-    print(json.dumps(dict(zip(names, row)), default=str))
+for line in sys.stdin:
+    try:
+        asked = duckdb.sql(json.loads(line))
+        names = asked.columns
+        said = { "rows": [dict(zip(names, row)) for row in asked.fetchall()] }
+    except Exception as error:
+        said = { "error": str(error) }
+    print(json.dumps(said, default=str), flush=True)
 `;
 
 /** A way to ask DuckDB, or why there is none. */
@@ -26,22 +31,35 @@ export async function duckdb(): Promise<AskDuckdb | string> {
       const pip = await runProgram('python3', ['-m', 'pip', 'install', ...wanted]);
       if (pip.exitCode !== 0) throw new Error(lastLine(pip.errors) || 'pip failed');
     });
-    return async (sql) => {
-      const asked = await runProgram('env', [
-        `PYTHONPATH=${packages}`,
-        'python3',
-        '-c',
-        program,
-        sql,
-      ]);
-      if (asked.exitCode !== 0) throw new Error(`DuckDB: ${asked.errors}`);
-      return asked.output
-        .trimEnd()
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line));
-    };
+    return asking(packages);
   } catch (error) {
     return `DuckDB cannot be had: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** One process answers all that a file asks, in order: loading DuckDB takes longer than an answer. */
+function asking(packages: string): AskDuckdb {
+  const start = () => {
+    const { stdin, stdout } = spawnChild('python3', ['-c', program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: process.env.PATH, PYTHONPATH: packages },
+    });
+    if (!stdin || !stdout) throw new Error('starting DuckDB: no pipes to it');
+    return { stdin, lines: createInterface({ input: stdout })[Symbol.asyncIterator]() };
+  };
+  let started: ReturnType<typeof start> | undefined;
+  const answerTo = async (sql: string) => {
+    started ??= start();
+    started.stdin.write(`${JSON.stringify(sql)}\n`);
+    const { value = '{ "error": "it has ended" }' } = await started.lines.next();
+    const { rows, error } = JSON.parse(value);
+    if (error !== undefined) throw new Error(`DuckDB: ${error}`);
+    return rows;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  return (sql) => {
+    const answer = last.then(() => answerTo(sql));
+    last = answer.catch(() => undefined);
+    return answer;
+  };
 }
