@@ -130,7 +130,7 @@ function anchorsOf(text: string): ReadonlySet<string> {
 }
 
 test('a recipe that was not tried says so at its top', () => {
-  const recipes = all.filter(({ path }) => /^recipes\/(?!README|rsyslog)/.test(path));
+  const recipes = all.filter(({ path }) => /^recipes\/(?!README|rsyslog|opentelemetry)/.test(path));
 
   for (const { path, text } of recipes) {
     expect([relative('recipes', path), text]).toEqual([

@@ -125,6 +125,10 @@ export class GrpcLogs {
           failure('sink_throttled', `The receiver asks for patience. ${heldNext}`),
           metadata,
         );
+      case status.INTERNAL: {
+        const next = `See why in the receiver’s log: a Collector says so where its pipeline takes nothing for good. ${heldNext}`;
+        return this.#again(failure('sink_unreachable', next), metadata);
+      }
       default: {
         // A certificate that was renewed is taken up, and a name is looked up again.
         if (code === status.UNAVAILABLE) this.close();

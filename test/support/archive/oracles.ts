@@ -2,14 +2,14 @@
 // x/mod/sumdb/tlog and note (oracle/), and a witness of transparency-dev (witness/). Go builds them
 // once, and they stay in the cache. Where that cannot be, tests are skipped and say so. `fsck` tries for ever where a log is damaged, so it
 // is only asked for a yes, and not for long.
-import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'vitest';
-import { cached, lastLine } from '../cache.ts';
+import { cached } from '../cache.ts';
 import { endChild, type ProgramResult, runProgram, spawnChild } from '../children.ts';
+import { go, goProgram } from '../go-program.ts';
 import { afterThisTest, tempDir } from '../temp.ts';
 
 const fsckPackage = 'github.com/transparency-dev/tessera/cmd/fsck@v1.0.4';
@@ -29,7 +29,7 @@ export async function oraclesFor({ skip }: TestContext): Promise<Oracles> {
     skip(`no independent reader of archives: ${error instanceof Error ? error.message : error}`),
   );
   return {
-    oracle: (...args) => runProgram(join(built.oracle, 'oracle'), args),
+    oracle: (...args) => runProgram(built.oracle, args),
     async fsck(dir, vkey) {
       const key = join(tempDir(), 'key.pub');
       writeFileSync(key, vkey);
@@ -53,10 +53,11 @@ export async function startWitness(
   { skip }: TestContext,
   { name = 'witness.test', log }: { readonly name?: string; readonly log: string },
 ): Promise<RunningWitness> {
-  const dir = await goProgram('witness').catch((error: unknown): never =>
-    skip(`no real witness: ${error instanceof Error ? error.message : error}`),
+  const witness = await goProgram(join(import.meta.dirname, 'witness')).catch(
+    (error: unknown): never =>
+      skip(`no real witness: ${error instanceof Error ? error.message : error}`),
   );
-  const child = spawnChild(join(dir, 'witness'), [name, log], {
+  const child = spawnChild(witness, [name, log], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   afterThisTest(() => endChild(child));
@@ -68,25 +69,7 @@ export async function startWitness(
 
 async function build(): Promise<{ readonly oracle: string; readonly fsck: string }> {
   return {
-    oracle: await goProgram('oracle'),
+    oracle: await goProgram(join(import.meta.dirname, 'oracle')),
     fsck: await cached('tessera-fsck-1.0.4', (dir) => go(['install', fsckPackage], { GOBIN: dir })),
   };
-}
-
-/** The directory of a program that stands beside this file, built. */
-async function goProgram(name: 'oracle' | 'witness'): Promise<string> {
-  const source = join(import.meta.dirname, name);
-  const files = ['main.go', 'go.mod', 'go.sum'].map((file) => readFileSync(join(source, file)));
-  const version = hash('sha256', Buffer.concat(files)).slice(0, 12);
-  return await cached(`archive-${name}-${version}`, async (dir) => {
-    const work = tempDir();
-    cpSync(source, work, { recursive: true });
-    await go(['-C', work, 'build', '-o', join(dir, name), '.']);
-  });
-}
-
-async function go(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const set = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const { exitCode, errors } = await runProgram('env', [...set, 'go', ...args]);
-  if (exitCode !== 0) throw new Error(`go ${args[0]} failed: ${lastLine(errors)}`);
 }
