@@ -53,7 +53,7 @@ export class ShardLog implements SpoolLog {
   #known = 0n;
   /** Where each page stands that is held, oldest first. */
   #places: { readonly first: Offset; readonly offset: bigint }[] = [];
-  #forgotAt = 0;
+  #forgotAt = Number.NEGATIVE_INFINITY;
   readonly #over = new AbortController();
 
   private constructor(settings: LogSettings, shard: number, means: ShardLogMeans) {
@@ -106,31 +106,52 @@ export class ShardLog implements SpoolLog {
 
   /** Writes rows, all or none. Waits for Kafka for as long as that takes. */
   readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
-    const { clock, log } = this.#means;
     this.#transactions += 1;
     const records = this.#recordsOf(rows);
-    for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+    for (;;) {
       try {
         this.#learn(records, await this.#writer.write(records));
         return;
       } catch (error) {
-        this.#writer.drop();
-        if (error instanceof KafkaFailure && error.kind === 'fenced') throw this.#lost();
-        log.warn('the log of the shard did not take a transaction; it is tried again', {
-          shard: this.#state.partition,
-          error: String(error),
-        });
+        this.#endWriter(error);
       }
-      await clock.sleep(pauseMs, this.#over.signal);
-      this.#writer = new TransactionalWriter(this.#settings, this.#id);
-      if (await this.#stands().catch(() => false)) return;
+      if (await this.#stands()) return;
     }
   };
+
+  /** Whether the last transaction is in the log; begins another writer, so that it is decided. */
+  async #stands(): Promise<boolean> {
+    for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+      await this.#means.clock.sleep(pauseMs, this.#over.signal);
+      this.#writer = new TransactionalWriter(this.#settings, this.#id);
+      let newest: Mark | null;
+      try {
+        await this.#writer.begin();
+        newest = await this.#newestMark();
+      } catch (error) {
+        this.#endWriter(error);
+        continue;
+      }
+      if (newest !== null && newest.writer !== this.#name) throw this.#lost();
+      return newest?.transaction === this.#transactions;
+    }
+  }
+
+  /** Lets go of a writer that has failed. Throws where the shard is another process's. */
+  #endWriter(error: unknown): void {
+    this.#writer.drop();
+    if (error instanceof KafkaFailure && error.kind === 'fenced') throw this.#lost();
+    this.#means.log.warn('the log of the shard did not take a transaction; it is tried again', {
+      shard: this.#state.partition,
+      error: String(error),
+    });
+  }
 
   /** Deletes pages before an offset from the log, some time soon. */
   forgetBefore(offset: Offset): void {
     const now = this.#means.clock.monotonic();
-    const kept = this.#places.findIndex(({ first }) => first >= offset);
+    // Of a page whose commit had no answer nobody knows the place: the one before it is safe.
+    const kept = this.#places.findLastIndex(({ first }) => first <= offset);
     if (kept <= 0 || now - this.#forgotAt < forgetEveryMs) return;
     this.#forgotAt = now;
     const place = this.#places[kept]?.offset ?? 0n;
@@ -170,9 +191,8 @@ export class ShardLog implements SpoolLog {
     ];
   }
 
-  /** Whether the last transaction, to which there was no answer, was committed after all. */
-  async #stands(): Promise<boolean> {
-    await this.#writer.begin();
+  /** The newest of what has been committed since this process knew all of it. */
+  async #newestMark(): Promise<Mark | null> {
     const reading = { clock: this.#means.clock, stalledMs: stalledMsMax, from: this.#known };
     let newest: Mark | null = null;
     for await (const records of committedRecords(this.#client, this.#state, reading)) {
@@ -180,7 +200,7 @@ export class ShardLog implements SpoolLog {
         if (key?.equals(markKey) && value !== null) newest = JSON.parse(String(value)) as Mark;
       }
     }
-    return newest?.writer === this.#name && newest.transaction === this.#transactions;
+    return newest;
   }
 
   #learn(records: readonly NewRecord[], firsts: ReadonlyMap<string, bigint>): void {

@@ -7,11 +7,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ProduceAcks } from '@platformatic/kafka';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { Client } from '../../../connectors/sinks/kafka/platformatic-client.ts';
 import { LogClient } from '../../../src/cluster/log/client.ts';
 import { committedRecords } from '../../../src/cluster/log/reader.ts';
 import { ShardLog } from '../../../src/cluster/log/shard-log.ts';
+import { TransactionalWriter } from '../../../src/cluster/log/writer.ts';
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
 import { changeIn } from '../../../src/hold/store.ts';
@@ -21,7 +23,7 @@ import { runOnceHere } from '../../support/cli.ts';
 import { anEdge } from '../../support/edge.ts';
 import { createTopic, kafkaBrokers, startKafka } from '../../support/kafka.ts';
 import { silent } from '../../support/silent-log.ts';
-import { afterThisTest, tempDir } from '../../support/temp.ts';
+import { afterThisTest, tempDir, waitUntil } from '../../support/temp.ts';
 
 const clock = systemClock();
 
@@ -225,6 +227,55 @@ sinks: { disk: { type: file, path: ${dir}/out, format: json } }
     1,
   );
   expect(exitCode).toBe(0);
+});
+
+test('a commit whose answer is lost is not written again', async () => {
+  const cluster = await aCluster();
+  const { spool, dir } = await aSpool(cluster);
+  await spool.append(anAppend({ ids: ['before'] }));
+  const { write } = TransactionalWriter.prototype;
+  const lost = vi.spyOn(TransactionalWriter.prototype, 'write');
+  const late = vi.spyOn(TransactionalWriter.prototype, 'begin');
+  afterThisTest(() => vi.restoreAllMocks());
+  lost.mockImplementationOnce(async function (this: TransactionalWriter, records) {
+    await write.call(this, records);
+    const failure = new KafkaFailure('passing', 'the answer is lost', { answered: false });
+    late.mockRejectedValueOnce(failure); // nor can the log be asked at once
+    throw failure;
+  });
+
+  await spool.append(anAppend({ ids: ['once'] }));
+  await spool.append(anAppend({ ids: ['after'] }));
+
+  const client = new LogClient(cluster, clock);
+  afterThisTest(() => client.close());
+  const pages = { topic: `${cluster.prefix}.pages`, partition: 0 };
+  const reading = { clock, stalledMs: 9_000 };
+  const records = await Array.fromAsync(committedRecords(client, pages, reading));
+  expect(records.flat().map(({ key }) => String(key))).toEqual(
+    [0, 1, 2].map((n) => `["page",${n}]`),
+  );
+  const other = tempDir();
+  await (await take(cluster)).rebuild(other);
+  expect(contents(other)).toEqual(contents(dir));
+});
+
+test('pages go from the log once every sink has them, and no other', async () => {
+  const cluster = await aCluster();
+  const { spool, dir } = await aSpool(cluster);
+  for (let page = 0; page < 10; page += 1) await spool.append(anAppend({ ids: [`r${page}`] }));
+  await spool.acknowledge('a', { position: 9 });
+  await spool.acknowledge('b', { position: 6 });
+  const client = new LogClient(cluster, clock);
+  afterThisTest(() => client.close());
+  const pages = { topic: `${cluster.prefix}.pages`, partition: 0 };
+
+  await waitUntil(async () => (await client.start(pages)) > 0n, { what: 'pages to be deleted' });
+
+  const other = tempDir();
+  const rebuilt = await (await take(cluster)).rebuild(other);
+  expect(rebuilt).toMatchObject({ pages: 4, missing: null });
+  expect(contents(other)).toEqual(contents(dir));
 });
 
 test('what a command changes while nobody runs is counted when it is thrown away', async () => {
