@@ -44,7 +44,7 @@ export default defineConfig({
     // kafkajs asks for negative timeouts on current Node, harmlessly (tulios/kafkajs issue 1751).
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     // Bounds on a test that hangs, and no measure of speed: many busy processes beside it change no verdict.
-    testTimeout: 300_000,
+    testTimeout: 900_000,
     // On a new machine what a test needs is downloaded or built in a hook, which takes minutes beside other tests.
     hookTimeout: 1_200_000,
     teardownTimeout: 20_000,

@@ -21,7 +21,6 @@ test('the config that sandbox prints has every type of source, and reads somethi
   const check = await runSluice(['check', '--connect', '-c', config], { cwd: dir });
   const run = await runSluice(['run', '-c', config, '--once', '--timeout', '60s'], {
     cwd: dir,
-    timeoutMs: 90_000,
   });
 
   expect([check.exitCode, check.stdout]).toEqual([0, expect.not.stringContaining('FAIL')]);

@@ -76,9 +76,7 @@ routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], wh
   };
 }
 
-test(`an archive in a bucket of ${name}, whatever becomes of the state and of it`, {
-  timeout: 240_000,
-}, async () => {
+test(`an archive in a bucket of ${name}, whatever becomes of the state and of it`, async () => {
   const { at, config, location, store, sluice, archived, grow, once, killedWhen } =
     await aJourney();
   const size = async () => {

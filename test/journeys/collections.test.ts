@@ -128,7 +128,6 @@ test('every entity and every change of every resource is once in the file and in
     waitUntil(() => !running.running || written(dir).length >= count, {
       what: () =>
         `${count} events in the file, which has ${written(dir).length}; stderr: ${running.stderr.slice(-5).join('\n')}`,
-      timeoutMs: 60_000,
     });
 
   await until(atStart.length + others.length);

@@ -163,7 +163,6 @@ test('timelines and objects come out whole and once, whenever the program is kil
   await waitUntil(isThere, {
     what: () =>
       `${got().length} of ${wanted().length} entries, ${lost().length} lost; ${running.stderr.slice(-5).join('\n')}`,
-    timeoutMs: 60_000,
   });
   const shown = await runHere(['status', '-c', config]);
   await running.kill('SIGTERM');

@@ -14,7 +14,7 @@ import { type ReceivedRequest, startHttpReceiver } from '../support/http-receive
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { askedOf } from '../support/s3-front.ts';
 import { s3ServerName } from '../support/s3-program.ts';
-import { tempDir } from '../support/temp.ts';
+import { patienceMs, tempDir } from '../support/temp.ts';
 
 const name = await s3ServerName();
 let server: S3Server;
@@ -63,7 +63,6 @@ const kills = [
 describe(`s3 sink at ${name}`, () => {
   test.each(['in time', 'late'] as const)(
     'a program killed within an upload in parts has each event in exactly one object (%s)',
-    { timeout: 240_000 },
     async (how) => {
       const dir = tempDir();
       const bucket = await server.bucket();
@@ -109,7 +108,7 @@ sinks:
           return answer ?? { answer: 'reset' };
         });
         const sluice = startSluice(['run', '-c', config]);
-        const isReached = await Promise.race([reached.promise.then(() => true), delay(60_000)]);
+        const isReached = await Promise.race([reached.promise.then(() => true), delay(patienceMs)]);
         await sluice.kill('SIGKILL');
         killed.resolve();
         expect([step, moment, isReached]).toEqual([step, moment, true]);

@@ -65,7 +65,7 @@ sinks:
       seen = receiver.requests.length;
       return arrived.size >= events;
     },
-    { what: () => `all events over HTTP; ${arrived.size} came`, timeoutMs: 90_000, everyMs: 100 },
+    { what: () => `all events over HTTP; ${arrived.size} came`, everyMs: 100 },
   );
   const resident = peakResidentKiB(sluice.pid);
   const ended = await sluice.kill('SIGTERM');

@@ -33,7 +33,6 @@ sinks:
   const reached = (count: number) =>
     waitUntil(() => splunk.indexed.length >= count, {
       what: () => `${count} events; ${splunk.indexed.length} are indexed`,
-      timeoutMs: 120_000,
     });
 
   let sluice = start();

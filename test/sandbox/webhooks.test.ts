@@ -196,7 +196,7 @@ describe('deliveries', () => {
     await using sandbox = await telling(target);
 
     sandbox.control.grow(AUDIT, 1);
-    await expect.poll(() => target.received.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => target.received.length).toBe(2);
 
     const [first, second] = target.received;
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(990);

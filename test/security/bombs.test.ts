@@ -131,7 +131,6 @@ test('the program outlives every bomb, says which stream met one, and delivers t
     () => names.every((name) => told().includes(`"${name}","code"`)) && lines().length === 3,
     {
       what: () => `${names} to be told of, and 3 lines of ${lines()}; ${told()}`,
-      timeoutMs: 60_000,
     },
   );
   await collector.waitFor(3);
