@@ -37,7 +37,7 @@ function format(type: string, settings: object = {}): Format {
 }
 
 /** CPU microseconds per event of doing `work` to each page. */
-function perEvent(work: (events: readonly Event[]) => void, normalise: Normalise): number {
+export function perEvent(work: (events: readonly Event[]) => void, normalise: Normalise): number {
   const bodies = Array.from({ length: 8 }, (_, page) => pageBody(page, false));
   const uids = new Uint8Array(pageEvents * 32);
   let begun = process.cpuUsage();

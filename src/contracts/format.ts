@@ -21,6 +21,11 @@ export interface Format {
   readonly contentType: string;
   /** One event, without CR or LF where the format's shape is lines. Pure and total. */
   encode(event: Event): string | Uint8Array;
+  /**
+   * What stands for an event in batches of a sink that makes its own of events, and takes of lines
+   * no more than how long they are; left out: `encode`.
+   */
+  batched?(event: Event): Uint8Array;
   /** True where the line is the record's own bytes, where no other escapes are expected. */
   readonly verbatim?: boolean;
   /** Many events in one document, for formats that have such a form (OTLP). */

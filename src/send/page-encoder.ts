@@ -183,6 +183,11 @@ function take(
   return at;
 }
 
+function encodingOf(format: Format, documents: boolean): Pick<Format, 'encode'> {
+  if (documents) return format.document ?? format;
+  return format.batched === undefined ? format : { encode: format.batched };
+}
+
 /** The encoding of one page for one selection and format. */
 class Task {
   readonly #page: DecodedPage;
@@ -199,8 +204,7 @@ class Task {
   ) {
     this.#page = page;
     this.#selection = selection;
-    const encoding = documents ? (format.document ?? format) : format;
-    this.#writer = new LineWriter(encoding, page.events.length, bytes);
+    this.#writer = new LineWriter(encodingOf(format, documents), page.events.length, bytes);
   }
 
   get #takesAll(): boolean {

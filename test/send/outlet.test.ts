@@ -3,6 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parquet } from '../../formats/parquet.ts';
 import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
@@ -98,6 +99,25 @@ test('Outlet joins pages up to its number of events, and cuts within a page', as
     batches.map((batch) => idsOf(batch).map((id) => `line of ${id}`)),
   );
   expect(new Set(batches.map(({ id }) => id)).size).toBe(2);
+});
+
+test('events of a sink that makes its own of them are not made before, and count as they were sent', async () => {
+  let made = 0;
+  const decoder = new PageDecoder(() => (record) => {
+    made += 1;
+    return record as unknown as OcsfEvent;
+  });
+  const outlet = outletOn([aPage({ ids: numbered(0, 4) })], {
+    encoder: new PageEncoder(decoder),
+    format: parquet.make({ type: 'parquet' }),
+  });
+
+  const [batch] = await cutAll(outlet);
+
+  expect(made).toBe(0);
+  const sent = batch?.events.map(({ raw }) => Buffer.from(raw).toString());
+  expect(batch && textOf(batch)).toEqual(sent);
+  expect(sent?.[3]).toContain('"3"');
 });
 
 test('Outlet gives the same batch the same id at each attempt', async () => {

@@ -1,0 +1,109 @@
+// `node bench/archive.ts [--events N] [--rounds N]`: what an archive costs beside the `file` sink on the same pages, what its
+// lake costs beyond normalising, and how fast it is verified. The real program runs as `run --once` in turn with each,
+// so that a machine that is slow for a while is slow for all; of the rounds the medians are told. CPU is user + system of
+// all threads, start-up taken off by runs over one page.
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parseSigningKey, signingKeyText } from '../src/archive/note.ts';
+import { compileNormaliser } from '../src/normalise/normalise.ts';
+import { perEvent } from './floor.ts';
+import { configOf } from './jobs.ts';
+import { upstreamScript } from './nginx-upstream.ts';
+import { inDirectory, main, runOnce, startHelper, watched } from './program.ts';
+import { pageEvents } from './work.ts';
+
+const { values } = parseArgs({
+  options: {
+    events: { type: 'string', default: '200000' },
+    rounds: { type: 'string', default: '3' },
+  },
+});
+const pages = Math.max(2, Math.round(Number(values.events) / pageEvents));
+const signingKey = signingKeyText('bench', Buffer.alloc(32, 1));
+const { vkey } = parseSigningKey(signingKey).verifier;
+
+const disk =
+  'disk: { type: file, path: ./events.ndjson, format: { type: json, schema: original } }';
+const proof = `proof: { type: archive, location: ./archive, signing_key: "${signingKey}"`;
+const sinks = {
+  file: disk,
+  'file, archived': `${disk}\n  ${proof} }`,
+  'file, archived with a lake': `${disk}\n  ${proof}, lake: { every: 15m } }`,
+};
+type Kind = keyof typeof sinks;
+
+interface Verified {
+  readonly megabytes: number;
+  readonly cpuSeconds: number;
+  readonly rssMegabytes: number;
+}
+
+/** CPU microseconds of a run over so many pages, and of the verification of what it has archived. */
+async function measured(kind: Kind, count: number) {
+  const upstream = await startHelper(upstreamScript(), String(count));
+  try {
+    return await inDirectory(async (dir) => {
+      const { cpuUs } = await runOnce(configOf(dir, upstream.port, sinks[kind]), dir);
+      return { cpuUs, verified: kind === 'file' ? null : await verified(join(dir, 'archive')) };
+    });
+  } finally {
+    upstream.child.kill();
+  }
+}
+
+async function verified(archive: string): Promise<Verified> {
+  const args = ['archive', 'verify', archive, '--key', vkey, '--json'];
+  const child = spawn(main, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let told = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    told += chunk.toString();
+  });
+  const { code, cpuUs, rssPeakBytes } = await watched(child);
+  if (code !== 0) throw new Error(`verify ended with ${code}`);
+  const { body_bytes: bytes } = JSON.parse(told) as { readonly body_bytes: number };
+  return { megabytes: bytes / 1e6, cpuSeconds: cpuUs / 1e6, rssMegabytes: rssPeakBytes / 1e6 };
+}
+
+const kinds = Object.keys(sinks) as Kind[];
+const cpu = new Map<Kind, number[]>(kinds.map((kind) => [kind, []]));
+const checks = new Map<Kind, { whole: Verified; start: Verified }[]>(
+  kinds.map((kind) => [kind, []]),
+);
+for (let round = 0; round < Number(values.rounds); round += 1) {
+  for (const kind of kinds) {
+    const [start, whole] = [await measured(kind, 1), await measured(kind, pages)];
+    cpu.get(kind)?.push((whole.cpuUs - start.cpuUs) / ((pages - 1) * pageEvents));
+    if (whole.verified === null || start.verified === null) continue;
+    checks.get(kind)?.push({ whole: whole.verified, start: start.verified });
+  }
+}
+const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0;
+const us = (kind: Kind) => median(cpu.get(kind) ?? []);
+const rate = ({ whole, start }: { whole: Verified; start: Verified }) =>
+  (whole.megabytes - start.megabytes) / (whole.cpuSeconds - start.cpuSeconds);
+
+console.table(
+  kinds.map((kind, i) => {
+    const found = checks.get(kind) ?? [];
+    const before = kinds[i - 1];
+    return {
+      sinks: kind,
+      'CPU us/event': Number(us(kind).toFixed(1)),
+      'more than before': before && Number((us(kind) - us(before)).toFixed(1)),
+      'verify MB/CPU-second': found.length === 0 ? undefined : Math.round(median(found.map(rate))),
+      'verify RSS peak MB':
+        found.length === 0
+          ? undefined
+          : Math.round(median(found.map(({ whole }) => whole.rssMegabytes))),
+    };
+  }),
+);
+const normalise = compileNormaliser('audit', { id: 'id', time: ['timestamp'] });
+const normaliseUs = perEvent((events) => {
+  for (const event of events) void event.ocsf;
+}, normalise);
+console.log(
+  `${pages * pageEvents} events; to parse and normalise one, which the lake needs and no other sink here does: ${normaliseUs.toFixed(1)} us`,
+);
