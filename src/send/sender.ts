@@ -212,7 +212,9 @@ export class Sender {
   ): Promise<void> {
     signals.stop.throwIfAborted();
     const batch = await this.#cut(this.#position.at, signals.stop, sent.end);
-    await this.#deliver(await this.#settlement.settle(batch, said, signals), signals);
+    // A connection that broke is often there again at once: only what fails anew has a wait before it.
+    const answer = said.outcome === 'retry' ? { afterMs: 0, ...said } : said;
+    await this.#deliver(await this.#settlement.settle(batch, answer, signals), signals);
   }
 
   /**

@@ -258,6 +258,28 @@ test('pipelined sender goes back to the oldest unsettled event when the connecti
   await spool.close();
 });
 
+test.each([
+  [undefined, 0],
+  [30, 30],
+])(
+  'pipelined sender sends again what failed after the wait that it is asked for: %s',
+  async (afterMs, waitMs) => {
+    const spool = await heldEvents(12);
+    const { sink } = scripted((_, attempt) =>
+      attempt === 2
+        ? { outcome: 'retry', cause, ...(afterMs !== undefined && { afterMs }) }
+        : delivered,
+    );
+    const told: unknown[] = [];
+    const log = { ...silent, warn: (_: string, fields?: object) => told.push(fields) };
+
+    await drained(spool, senderOn(spool, sink, { inFlightMax: 8, eventsMax: 4, log }));
+
+    expect(told).toEqual([expect.objectContaining({ wait_ms: waitMs })]);
+    await spool.close();
+  },
+);
+
 test('pipelined sender sends again only what was not taken, though more is there by then to fill its batches', async () => {
   const spool = await heldEvents(2);
   const first = Promise.withResolvers<void>();
