@@ -148,7 +148,7 @@ export class Settlement {
 /** Told while the process runs that has found it. */
 const olderState: Notice = {
   what: 'its far side has more than the state knows of: the state is older than what was delivered (state_older)',
-  next: 'Nothing is lost or cut: reading goes on at the older place, and what stands there is left out when it comes again. Look why the state is older; sinks that cannot look get it once more, with the same uid.',
+  next: 'Nothing is lost or cut: reading goes on at the older place. What comes again from there is left out by sinks that look at what they have (file, s3, Kafka exactly once); an archive and all others get it once more, with the same uid. Look why the state is older.',
 };
 
 function letterFor(event: Event, reason: string): DeadLetter {
