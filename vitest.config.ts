@@ -48,7 +48,7 @@ export default defineConfig({
     // On a new machine what a test needs is downloaded or built in a hook, which takes minutes beside other tests.
     hookTimeout: 1_200_000,
     teardownTimeout: 20_000,
-    expect: { poll: { timeout: 120_000, interval: 20 } },
+    expect: { poll: { timeout: 300_000, interval: 20 } },
     // Real brokers and receivers now and then do what another try does not show; the report names what was tried again.
     retry: process.env.CI === 'true' ? 2 : 0,
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],

@@ -38,7 +38,7 @@ export function afterThisTest(end: () => unknown): boolean {
  * How long something is awaited that should come at once, in milliseconds: a bound on a test that hangs and no measure of
  * speed, so that a machine with many busy processes passes as well.
  */
-export const patienceMs = 120_000;
+export const patienceMs = 300_000;
 
 export interface WaitOptions {
   /** What is awaited, as the end of "waited … for"; a function may add what is known by then. */
