@@ -151,10 +151,10 @@ export class Pipeline {
     read.abort(new Error('read'));
     await watching;
     await this.#drift?.look();
-    const { gauge } = this.#means.spool;
     await this.#delivered(halt).catch(() => undefined);
     if (failed.length === 0 && !halt.aborted) await afterwards?.(halt);
     await this.#delivered(halt).catch(() => undefined);
+    const { gauge } = this.#means.spool;
     const behind = this.state.sinks
       .filter((sink) => sink.position < gauge.end)
       .map((sink) => ({ sink: sink.name, held: backlog(gauge, sink.position), cause: sink.error }));
