@@ -90,7 +90,12 @@ async function runJourney(
   try {
     const tools = openTools(log);
     const plan = planFrom(config, tools);
-    const journey = await openJourney(plan, config.state, tools);
+    const lost = (why: ExportError) => {
+      tellEnd(log, why);
+      means.exit(1);
+    };
+    const standBy = { stop: shutdown.stop, lost };
+    const journey = await openJourney(plan, config.state, tools, { standBy });
     try {
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
       const sight = sightOf({ config, plan }, journey, tools);
@@ -107,13 +112,20 @@ async function runJourney(
       await journey.close();
     }
   } catch (error) {
-    const { code, message, next } = asExportError(error, 'running');
-    log.error('sluice ends', { code, error: message, next });
+    if (shutdown.stop.aborted && error === shutdown.stop.reason) {
+      log.info('stopped', { why: String(error) });
+      return 0;
+    }
+    tellEnd(log, asExportError(error, 'running'));
     return 1;
   } finally {
     await own.close(stopMs);
     shutdown.release();
   }
+}
+
+function tellEnd(log: Log, { code, message, next }: ExportError): void {
+  log.error('sluice ends', { code, error: message, next });
 }
 
 interface Running {

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
-import type { LogSettings } from '../cluster/log/settings.ts';
+import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { Json } from '../contracts/json.ts';
 import { parseHostPort, type Secret } from '../contracts/settings.ts';
 import type { DriftSettings } from '../drift/drift.ts';
@@ -52,7 +52,7 @@ export interface Config {
     readonly keepMs: number;
     readonly sync: 'full' | 'normal';
     /** What the database is a cache of; null: it is what counts. */
-    readonly kafka: LogSettings | null;
+    readonly kafka: MemberSettings | null;
   };
   readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
   readonly sources: Readonly<Record<string, ConfiguredSource>>;
@@ -222,6 +222,7 @@ function stateOf(
   if (kafka === undefined) return { ...found, kafka: null };
   const cacheIn = (dir: string) => join(dir, `kafka-${kafka.prefix}`);
   const places = found.places.map(cacheIn);
+  const { session_timeout: sessionMs, ...settings } = kafka;
   const brokers = kafka.brokers.map(parseHostPort).filter((address) => address !== null);
-  return { ...found, dir: cacheIn(found.dir), places, kafka: { ...kafka, brokers } };
+  return { ...found, dir: cacheIn(found.dir), places, kafka: { ...settings, brokers, sessionMs } };
 }

@@ -52,6 +52,19 @@ export const stateBlock = z
           .regex(/^[A-Za-z0-9_-]{1,100}$/, 'expected letters, digits, "_" and "-", at most 100')
           .default('sluice')
           .describe('the topics are `<prefix>.pages` and `<prefix>.state`'),
+        session_timeout: period(6_000, 60_000, 'between 6s and 60s')
+          .prefault('10s')
+          .describe('a process that was silent for so long is taken for dead, and another goes on'),
+        instance: z
+          .string()
+          .regex(
+            /^[A-Za-z0-9._-]{1,200}$/,
+            'expected letters, digits, ".", "_" and "-", at most 200',
+          )
+          .optional()
+          .describe(
+            'name of this process, which no other has: restarted under it, it goes on at once; left out: it gets a new one at each start',
+          ),
         sasl: kafkaFields.sasl,
         tls: kafkaFields.tls,
       })

@@ -4,7 +4,9 @@
 // from; and closing settles the spool before the lock is let go.
 
 import type { ShardLog } from '../cluster/log/shard-log.ts';
+import type { Ownership } from '../cluster/ownership.ts';
 import type { Config } from '../config/config.ts';
+import type { ExportError } from '../contracts/errors.ts';
 import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
@@ -27,6 +29,19 @@ export interface Journey {
   close(): Promise<void>;
 }
 
+/** How a journey is opened. */
+interface Opening {
+  /** Default: true. */
+  readonly polls?: boolean;
+  /** Left out: a state in Kafka is taken from whoever has it, instead of waited for. */
+  readonly standBy?: {
+    /** Ends the wait; opening then rejects with its reason. */
+    readonly stop: AbortSignal;
+    /** Called when another process has gone on with the state. */
+    readonly lost: (why: ExportError) => void;
+  };
+}
+
 /** Whose positions hold pages back. */
 export function readersOf({ sinks, drift }: Plan): readonly string[] {
   return [...sinks.map(({ name }) => name), ...(drift ? [driftKey] : [])];
@@ -40,12 +55,14 @@ export async function openJourney(
   plan: Plan,
   state: Config['state'],
   tools: BootTools,
-  { polls = true }: { readonly polls?: boolean } = {},
+  { polls = true, standBy }: Opening = {},
 ): Promise<Journey> {
   let shard: ShardLog | null = null;
+  let ownership: Ownership | null = null;
   try {
     const findings = new Findings();
     const { log, clock } = tools;
+    ownership = await owned(state, tools, standBy);
     const taken = await takeShard(state, tools);
     shard = taken?.shard ?? null;
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
@@ -79,14 +96,27 @@ export async function openJourney(
       close: async () => {
         await spool.close();
         await shard?.close();
+        await ownership?.close();
         await tools.http.close();
       },
     };
   } catch (error) {
     shard?.cut();
+    await ownership?.close();
     await tools.http.close();
     throw error;
   }
+}
+
+/** Where the state is in Kafka: waits until this process is the one that is to work. */
+async function owned(
+  { kafka }: Config['state'],
+  { log, clock }: BootTools,
+  standBy: Opening['standBy'],
+): Promise<Ownership | null> {
+  if (kafka === null || standBy === undefined) return null;
+  const { Ownership } = await import('../cluster/ownership.ts');
+  return await Ownership.gain(kafka, { log, clock, lost: standBy.lost }, standBy.stop);
 }
 
 /** All streams are of one shard. */

@@ -145,7 +145,7 @@ const wrappers: Readonly<Record<string, readonly string[]>> = {
   undici: ['src/tools/'],
   '@grpc/grpc-js': ['connectors/sinks/otlp/grpc.ts'],
   kafkajs: ['connectors/sinks/kafka/'],
-  '@platformatic/kafka': ['connectors/sinks/kafka/', 'src/cluster/log/'],
+  '@platformatic/kafka': ['connectors/sinks/kafka/', 'src/cluster/'],
   'syslog-client': ['connectors/sinks/syslog/'],
   '@opentelemetry/otlp-transformer': ['formats/'],
   '@opentelemetry/resources': ['formats/', 'src/watch/collector-log.ts'],

@@ -29,7 +29,7 @@ test('killed while it commits, with an empty state directory each time: every ev
   const out = join(dir, 'out.ndjson');
   const machine = (run: number) => {
     const config = join(dir, `machine-${run}.yaml`);
-    const kafka = `{ brokers: ${JSON.stringify(brokers)}, prefix: ${prefix} }`;
+    const kafka = `{ brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, instance: sluice-0 }`;
     writeFileSync(
       config,
       `state: { dir: ${dir}/state-${run}, kafka: ${kafka} }

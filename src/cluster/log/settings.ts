@@ -14,6 +14,14 @@ export interface LogSettings {
   readonly sasl?: KafkaSasl | undefined;
 }
 
+/** As well, who takes part in owning it. */
+export interface MemberSettings extends LogSettings {
+  /** A process that was silent for so long is taken for dead. */
+  readonly sessionMs: number;
+  /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
+  readonly instance?: string | undefined;
+}
+
 const connectTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
 const mechanisms = {

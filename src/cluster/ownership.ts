@@ -1,0 +1,282 @@
+// Which of several processes has the shard: a consumer group that reads nothing, its assignment
+// being the lock (Kafka protocol guide, "Group membership API"). One member owns, the others stand
+// by; whoever owns keeps it through every rebalance. What must stay true: this only says who should
+// work. That a process which has not heard of its successor writes nothing is the transactional
+// id's doing (log/shard-log.ts).
+
+import {
+  type Connection,
+  FindCoordinatorKeyTypes,
+  findCoordinatorV4,
+  heartbeatV4,
+  joinGroupV9,
+  leaveGroupV5,
+  ResponseError,
+  syncGroupV5,
+} from '@platformatic/kafka';
+import { Connections } from '../../connectors/sinks/kafka/platformatic-connections.ts';
+import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { connectionOf, type MemberSettings } from './log/settings.ts';
+
+/** What a membership works with. */
+export interface OwnershipMeans {
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Called once, when another process owns what this one did. */
+  readonly lost: (why: ExportError) => void;
+}
+
+/** A member of the group, as whoever shares out sees it. */
+export interface Candidate {
+  readonly memberId: string;
+  /** The generation in which it became the owner; null: it is not. */
+  readonly ownsSince: number | null;
+}
+
+/**
+ * The member that owns: who became the owner last, so that one which has slept through its end
+ * loses against its successor; else the first by name. Null: there is no member.
+ */
+export function ownerOf(members: readonly Candidate[]): string | null {
+  const [owner] = [...members].sort(
+    (a, b) => (b.ownsSince ?? -1) - (a.ownsSince ?? -1) || (a.memberId < b.memberId ? -1 : 1),
+  );
+  return owner?.memberId ?? null;
+}
+
+const protocolType = 'sluice';
+const protocolName = 'one-owner';
+const owns = Buffer.from('owner');
+const standsBy = Buffer.from('standby');
+/** Heartbeats in the time after which a silent member is taken for dead. */
+const heartbeats = 5;
+const pauseMs = 200;
+const requestMsBeyondSession = 10_000;
+
+/** A process's membership. */
+export class Ownership {
+  readonly #settings: MemberSettings;
+  readonly #means: OwnershipMeans;
+  readonly #group: string;
+  readonly #connections: Connections;
+  readonly #over = new AbortController();
+  #coordinator: Connection | null = null;
+  #memberId = '';
+  #generation = -1;
+  #ownsSince: number | null = null;
+  #isNameTaken = false;
+
+  private constructor(settings: MemberSettings, means: OwnershipMeans) {
+    this.#settings = settings;
+    this.#means = means;
+    this.#group = `${settings.prefix}.owners`;
+    const options = connectionOf(settings);
+    // The broker answers a member that joins once all others have, or were given up.
+    const requestTimeout = settings.sessionMs + requestMsBeyondSession;
+    this.#connections = new Connections({
+      ...options,
+      connection: { ...options.connection, requestTimeout },
+    });
+  }
+
+  /**
+   * Joins, and resolves once this process owns. Waits for that as long as it takes; rejects with
+   * the signal's reason when aborted, and with `sink_refused` where Kafka refuses for good.
+   */
+  static async gain(
+    settings: MemberSettings,
+    means: OwnershipMeans,
+    signal: AbortSignal,
+  ): Promise<Ownership> {
+    const ownership = new Ownership(settings, means);
+    try {
+      await Promise.race([ownership.#gain(signal), abortOf(signal)]);
+    } catch (error) {
+      await ownership.close();
+      throw signal.aborted ? signal.reason : error;
+    }
+    void ownership.#keep();
+    return ownership;
+  }
+
+  /** Leaves, so that another process owns at once. */
+  async close(): Promise<void> {
+    const coordinator = this.#coordinator;
+    this.#over.abort(new Error('the membership is over'));
+    const member = {
+      memberId: this.#memberId,
+      groupInstanceId: this.#settings.instance ?? null,
+      reason: null,
+    };
+    if (coordinator !== null && this.#memberId !== '') {
+      const left = leaveGroupV5.api.async(coordinator, this.#group, [member]);
+      // Who cannot leave is given up after the session.
+      const patience = this.#means.clock.sleep(pauseMs * heartbeats);
+      await Promise.race([left, patience]).catch(() => undefined);
+    }
+    this.#connections.cut();
+  }
+
+  async #gain(signal: AbortSignal): Promise<void> {
+    let isTold = false;
+    while (this.#ownsSince === null) {
+      signal.throwIfAborted();
+      await this.#round(signal);
+      if (isTold || this.#ownsSince !== null || this.#generation < 0) continue;
+      isTold = true;
+      this.#means.log.info('standing by: another process has the state in Kafka', {
+        group: this.#group,
+      });
+    }
+  }
+
+  async #keep(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      await this.#round(signal).catch(async (error) => {
+        if (signal.aborted) return;
+        this.#means.log.warn('the membership is tried again', { error: String(error) });
+        await this.#means.clock.sleep(this.#settings.sessionMs, signal).catch(() => undefined);
+      });
+      if (this.#ownsSince !== null) continue;
+      if (!signal.aborted) this.#means.lost(this.#isNameTaken ? this.#sameName() : this.#whyLost());
+      return;
+    }
+  }
+
+  /** A heartbeat after its pause, or what is due instead: joining, or looking for the coordinator. */
+  async #round(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#means;
+    try {
+      if (this.#generation < 0) return await this.#join();
+      await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
+      const { instance = null } = this.#settings;
+      const who = [this.#group, this.#generation, this.#memberId, instance] as const;
+      await heartbeatV4.api.async(await this.#connection(), ...who);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      this.#learn(error);
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+
+  /** What an answer says of the membership. Throws where asking again is of no use. */
+  #learn(error: unknown): void {
+    const answer = answerIn(error);
+    switch (answer) {
+      case 'REBALANCE_IN_PROGRESS':
+      case 'ILLEGAL_GENERATION':
+        this.#generation = -1;
+        return;
+      case 'UNKNOWN_MEMBER_ID':
+        this.#memberId = '';
+        this.#generation = -1;
+        return;
+      case 'FENCED_INSTANCE_ID':
+        // Another process has this one's name; to join again would only put that one out.
+        if (this.#ownsSince === null) throw this.#sameName();
+        this.#ownsSince = null;
+        this.#isNameTaken = true;
+        return;
+    }
+    this.#coordinator = null;
+    const failure = failureOf(error, `joining the group ${this.#group}`);
+    if (failure.kind === 'passing' && answer !== 'INVALID_SESSION_TIMEOUT') {
+      this.#means.log.debug('the group does not answer', { error: failure.message });
+      return;
+    }
+    throw new ExportError('sink_refused', failure.message, {
+      next: `Check state.kafka: sasl, session_timeout, and the account’s right to read the group ${this.#group}. Nothing was lost.`,
+      cause: failure,
+    });
+  }
+
+  async #join(): Promise<void> {
+    const connection = await this.#connection();
+    const { sessionMs, instance = null } = this.#settings;
+    const metadata = Buffer.from(JSON.stringify({ ownsSince: this.#ownsSince }));
+    const protocols = [{ name: protocolName, metadata }];
+    const ask = async () =>
+      await joinGroupV9.api.async(
+        connection,
+        ...([this.#group, sessionMs, sessionMs, this.#memberId, instance] as const),
+        ...([protocolType, protocols, null] as const),
+      );
+    const joined = await ask().catch(async (error) => {
+      // The broker names new members, and wants to see that they have heard it.
+      if (answerIn(error) !== 'MEMBER_ID_REQUIRED') throw error;
+      this.#memberId = (error.response as joinGroupV9.JoinGroupResponse).memberId;
+      return await ask();
+    });
+    this.#memberId = joined.memberId;
+    const { generationId, leader, skipAssignment, members } = joined;
+    const shares = leader === joined.memberId && !skipAssignment;
+    const given = shares ? assignments(members) : [];
+    const synced = await syncGroupV5.api.async(
+      connection,
+      ...([this.#group, generationId, this.#memberId, instance] as const),
+      ...([protocolType, protocolName, given] as const),
+    );
+    this.#generation = generationId;
+    if (!synced.assignment.equals(owns)) this.#ownsSince = null;
+    else this.#ownsSince ??= generationId;
+  }
+
+  async #connection(): Promise<Connection> {
+    if (this.#coordinator !== null) return this.#coordinator;
+    let last: unknown;
+    for (const broker of this.#settings.brokers) {
+      try {
+        const asked = await this.#connections.to(broker);
+        const { async: find } = findCoordinatorV4.api;
+        const { coordinators } = await find(asked, FindCoordinatorKeyTypes.GROUP, [this.#group]);
+        this.#coordinator = await this.#connections.to(coordinators[0]);
+        return this.#coordinator;
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw last;
+  }
+
+  #whyLost(): ExportError {
+    const what = `another process has the state ${this.#settings.prefix} in Kafka now`;
+    return new ExportError('state_locked', what, {
+      next: 'Nothing was lost: that one goes on from what this one has committed. Start this one again to have it stand by.',
+    });
+  }
+
+  #sameName(): ExportError {
+    const what = `another process has the instance name ${this.#settings.instance}`;
+    return new ExportError('state_locked', what, {
+      next: 'Nothing was lost. Give each process a name of its own in state.kafka.instance, or leave it out.',
+    });
+  }
+}
+
+function abortOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+function assignments(members: readonly joinGroupV9.JoinGroupResponseMember[]) {
+  const candidates = members.map(({ memberId, metadata }) => {
+    const { ownsSince } = JSON.parse(String(metadata)) as Pick<Candidate, 'ownsSince'>;
+    return { memberId, ownsSince };
+  });
+  const owner = ownerOf(candidates);
+  return candidates.map(({ memberId }) => ({
+    memberId,
+    assignment: memberId === owner ? owns : standsBy,
+  }));
+}
+
+/** The protocol error that a broker has answered with, by its name. */
+function answerIn(error: unknown): string | null {
+  if (!(error instanceof ResponseError)) return null;
+  const [first] = error.errors as readonly { readonly apiId?: string }[];
+  return first?.apiId ?? null;
+}

@@ -1,0 +1,107 @@
+// Who has the state in Kafka, among real processes on a real Apache Kafka: one works and the others stand by, until it is
+// frozen, killed or told to end.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ownerOf } from '../../src/cluster/ownership.ts';
+import { startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+const audit = '/v1/audit/events';
+const events = 200;
+const works = 'running';
+const waits = 'standing by';
+
+function uidsIn(file: string): readonly string[] {
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  return lines.map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
+}
+
+test('whoever became the owner last owns, and among none that does the first by name', () => {
+  const asleep = { memberId: 'a', ownsSince: 3 };
+  const successor = { memberId: 'b', ownsSince: 5 };
+  const [first, other] = [
+    { memberId: 'c', ownsSince: null },
+    { memberId: 'd', ownsSince: null },
+  ];
+
+  expect(ownerOf([first, asleep, successor])).toBe('b');
+  expect(ownerOf([first, asleep])).toBe('a');
+  expect(ownerOf([other, first])).toBe('c');
+  expect(ownerOf([])).toBeNull();
+});
+
+test('of three processes one works; frozen, killed and ended in order it is replaced, and every event is sent once', async () => {
+  const brokers = await kafkaBrokers();
+  const prefix = `p-${crypto.randomUUID()}`;
+  const { sandbox, upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const out = join(dir, 'out.ndjson');
+  const start = (name: string, more = '') => {
+    const config = join(dir, `${name}.yaml`);
+    const kafka = `{ brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, session_timeout: 6s${more} }`;
+    writeFileSync(
+      config,
+      `state: { dir: ${dir}/${name}, kafka: ${kafka} }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 100 }
+sinks:
+  disk: { type: file, path: ${out}, format: json }
+`,
+    );
+    return startSluice(['run', '-c', config], { env });
+  };
+  const sent = (count: number) =>
+    waitUntil(() => uidsIn(out).length >= count, {
+      what: () => `${count} of ${uidsIn(out).length}`,
+    });
+
+  const first = start('first');
+  await first.waitForLine(works);
+  const second = start('second');
+  await second.waitForLine(waits);
+  await sent(events);
+
+  process.kill(first.pid, 'SIGSTOP');
+  await second.waitForLine(works);
+  process.kill(first.pid, 'SIGCONT');
+  const ended = await first.exited;
+  expect(ended.exitCode).toBe(1);
+  expect(ended.stderr).toContain('state_locked');
+
+  const third = start('third');
+  await third.waitForLine(waits);
+  const fourth = start('fourth');
+  await fourth.waitForLine(waits);
+  const passing = start('passing', ', instance: one');
+  await passing.waitForLine(waits);
+  const namesake = start('namesake', ', instance: one');
+  expect((await passing.exited).stderr).toContain('instance name one');
+  await namesake.waitForLine(waits);
+  expect((await namesake.kill('SIGTERM')).exitCode).toBe(0);
+  sandbox.control.grow(audit, events);
+  await sent(2 * events);
+  await second.kill('SIGKILL');
+  const [owner, spare] = await waitUntil(
+    () => {
+      const worksNow = ({ stderr }: typeof third) => stderr.some((line) => line.includes(works));
+      if (worksNow(third)) return [third, fourth] as const;
+      return worksNow(fourth) && ([fourth, third] as const);
+    },
+    { what: 'another to work' },
+  );
+  sandbox.control.grow(audit, events);
+  await sent(3 * events);
+
+  expect(spare.running).toBe(true);
+  expect((await owner.kill('SIGTERM')).exitCode).toBe(0);
+  await spare.waitForLine(works);
+  expect((await spare.kill('SIGTERM')).exitCode).toBe(0);
+  const uids = uidsIn(out);
+  expect(uids.length).toBe(3 * events);
+  expect(new Set(uids).size).toBe(3 * events);
+}, 180_000);
