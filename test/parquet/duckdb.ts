@@ -13,6 +13,7 @@ export type AskDuckdb = (sql: string) => Promise<readonly JsonObject[]>;
 
 const program = `
 import duckdb, json, sys
+duckdb.execute("set enable_progress_bar = false")
 for line in sys.stdin:
     try:
         asked = duckdb.sql(json.loads(line))
@@ -40,18 +41,25 @@ export async function duckdb(): Promise<AskDuckdb | string> {
 /** One process answers all that a file asks, in order: loading DuckDB takes longer than an answer. */
 function asking(packages: string): AskDuckdb {
   const start = () => {
-    const { stdin, stdout } = spawnChild('python3', ['-c', program], {
+    const child = spawnChild('python3', ['-c', program], {
       stdio: ['pipe', 'pipe', 'inherit'],
-      env: { PATH: process.env.PATH, PYTHONPATH: packages },
+      env: { ...process.env, PYTHONPATH: packages },
     });
+    const { stdin, stdout } = child;
     if (!stdin || !stdout) throw new Error('starting DuckDB: no pipes to it');
-    return { stdin, lines: createInterface({ input: stdout })[Symbol.asyncIterator]() };
+    stdin.on('error', () => undefined); // what becomes of it is told by its answers
+    return { child, stdin, lines: createInterface({ input: stdout })[Symbol.asyncIterator]() };
   };
   let started: ReturnType<typeof start> | undefined;
-  const answerTo = async (sql: string) => {
+  const answerTo = async (sql: string): Promise<readonly JsonObject[]> => {
     started ??= start();
-    started.stdin.write(`${JSON.stringify(sql)}\n`);
-    const { value = '{ "error": "it has ended" }' } = await started.lines.next();
+    const { child, stdin, lines } = started;
+    stdin.write(`${JSON.stringify(sql)}\n`);
+    const { value } = await lines.next();
+    if (value === undefined) {
+      started = undefined;
+      throw new Error(`DuckDB has ended: ${child.exitCode ?? child.signalCode}, asked ${sql}`);
+    }
     const { rows, error } = JSON.parse(value);
     if (error !== undefined) throw new Error(`DuckDB: ${error}`);
     return rows;
