@@ -52,6 +52,11 @@ export const stateBlock = z
           .regex(/^[A-Za-z0-9_-]{1,100}$/, 'expected letters, digits, "_" and "-", at most 100')
           .default('sluice')
           .describe('the topics are `<prefix>.pages` and `<prefix>.state`'),
+        replication_factor: count(1, 32_767)
+          .optional()
+          .describe(
+            'how many brokers hold each topic that is made; left out: as the brokers are set',
+          ),
         session_timeout: period(6_000, 60_000, 'between 6s and 60s')
           .prefault('10s')
           .describe('a process that was silent for so long is taken for dead, and another goes on'),

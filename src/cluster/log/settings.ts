@@ -10,6 +10,8 @@ export interface LogSettings {
   readonly brokers: readonly HostPort[];
   /** Topics are `<prefix>.pages` and `<prefix>.state`. */
   readonly prefix: string;
+  /** Of the topics that are made; left out: as the brokers are set (`default.replication.factor`). */
+  readonly replicationFactor?: number | undefined;
   readonly tls?: TlsSettings | undefined;
   readonly sasl?: KafkaSasl | undefined;
 }

@@ -71,7 +71,7 @@ export class ShardLog implements SpoolLog {
   static async take(settings: LogSettings, shard: number, means: ShardLogMeans): Promise<ShardLog> {
     const log = new ShardLog(settings, shard, means);
     try {
-      await ensureTopics(log.#client, settings.prefix);
+      await ensureTopics(log.#client, settings);
       await log.#writer.begin();
       return log;
     } catch (error) {

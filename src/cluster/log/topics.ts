@@ -5,9 +5,15 @@ import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platfor
 import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { LogClient } from './client.ts';
+import type { LogSettings } from './settings.ts';
 
 /** A topic's settings that matter to us, by Kafka's names. */
 type TopicSettings = Readonly<Record<string, string>>;
+
+interface TopicSize {
+  readonly numPartitions: number;
+  readonly replicationFactor: number;
+}
 
 /** By what stands behind the prefix. Of these, what is wrong loses what a sink has not had. */
 const topics: Readonly<Record<string, TopicSettings>> = {
@@ -19,23 +25,30 @@ const tuning: Readonly<Record<string, TopicSettings>> = {
   state: { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' },
 };
 const partitions = 1;
-/** As the brokers are set (`default.replication.factor`). */
+/** In the protocol: as the brokers are set. */
 const replicationOfBrokers = -1;
 const createMsMax = 30_000;
 const already = 'TOPIC_ALREADY_EXISTS';
 
 /** Makes the topics that are missing. Throws `sink_refused` where one is not as it has to be. */
-export async function ensureTopics(client: LogClient, prefix: string): Promise<void> {
+export async function ensureTopics(
+  client: LogClient,
+  { prefix, replicationFactor = replicationOfBrokers }: Omit<LogSettings, 'brokers'>,
+): Promise<void> {
   for (const [name, wanted] of Object.entries(topics)) {
     const topic = `${prefix}.${name}`;
-    if (!(await client.has(topic))) await make(client, topic, { ...wanted, ...tuning[name] });
-    else await look(client, topic, wanted);
+    const size = { numPartitions: partitions, replicationFactor };
+    if (await client.has(topic)) await look(client, topic, wanted);
+    else await make(client, topic, { size, settings: { ...wanted, ...tuning[name] } });
   }
 }
 
-async function make(client: LogClient, topic: string, settings: TopicSettings): Promise<void> {
+async function make(
+  client: LogClient,
+  topic: string,
+  { size, settings }: { readonly size: TopicSize; readonly settings: TopicSettings },
+): Promise<void> {
   const configs = Object.entries(settings).map(([name, value]) => ({ name, value }));
-  const size = { numPartitions: partitions, replicationFactor: replicationOfBrokers };
   try {
     await client.anywhere(`making the topic ${topic}`, async (connection) => {
       const asked = [{ name: topic, ...size, assignments: [], configs }];

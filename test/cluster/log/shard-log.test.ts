@@ -34,7 +34,7 @@ async function aCluster(brokers?: readonly string[]) {
 
 type Cluster = Awaited<ReturnType<typeof aCluster>>;
 
-async function take(cluster: Cluster): Promise<ShardLog> {
+async function take(cluster: Cluster & { readonly replicationFactor?: number }): Promise<ShardLog> {
   const log = await ShardLog.take(cluster, 0, { clock, log: silent });
   afterThisTest(() => log.cut());
   return log;
@@ -190,6 +190,17 @@ test('pages that would go by their age are refused before anything is written', 
     code: 'sink_refused',
     message: expect.stringContaining('retention.ms is 1000 and has to be -1'),
   });
+});
+
+test('topics are held by as many brokers as is asked, or none is made', async () => {
+  const cluster = await aCluster();
+
+  await expect(take({ ...cluster, replicationFactor: 2 })).rejects.toMatchObject({
+    // Brokers may be on their way.
+    code: 'sink_unreachable',
+    message: expect.stringMatching(/REPLICATION_FACTOR/),
+  });
+  await take({ ...cluster, replicationFactor: 1 });
 });
 
 test('pages that are gone before a sink had them are told to it, with their numbers', async () => {
