@@ -25,6 +25,7 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   backfill: async () => (await import('../commands/backfill.ts')).backfill,
   'dead-letters': async () => (await import('../commands/dead-letters.ts')).deadLetters,
   archive: async (below) => (await import('../commands/archive.ts')).archiveCommands(below),
+  cluster: async (below) => (await import('../commands/cluster.ts')).clusterCommands(below),
   tap: async () => (await import('../commands/tap.ts')).tap,
   webhooks: async () => (await import('../commands/webhooks.ts')).webhooks,
   sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,

@@ -13,6 +13,7 @@ import type { PlannedSource } from '../fetch/polling.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import type { PlannedSink } from '../send/sending.ts';
 import { counted, painted } from '../terminal/table.ts';
+import { systemClock } from '../tools/clock.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { askParents, askStream } from './shared/ask-upstream.ts';
 import {
@@ -222,6 +223,7 @@ async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<An
   const { whereItRuns } = await import('./shared/at-work.ts');
   const { config: there, running } = whereItRuns(config);
   yield ['state.dir', checkStateDir(there.state.dir)];
+  if (config.state.kafka !== null) yield* clusterAnswers(config.state.kafka);
   // A process that runs with this config has the address already.
   const listen = running === null ? config.status : null;
   if (listen !== null) yield ['status.listen', await checkListen(listen)];
@@ -247,6 +249,20 @@ async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<An
       first.kind === 'parents' ? askParents(first, ids, signal) : askStream(first, signal),
     );
     yield [`source ${name}: ${first.name}`, await asked];
+  }
+}
+
+async function* clusterAnswers(
+  kafka: NonNullable<Config['state']['kafka']>,
+): AsyncGenerator<Answer> {
+  const { inspectCluster } = await import('../cluster/inspect.ts');
+  const signal = AbortSignal.timeout(answerWithinMs);
+  try {
+    for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
+      yield [`state.kafka: ${told}`, cause, isNote === true];
+    }
+  } catch (error) {
+    yield ['state.kafka', asExportError(error, 'asking Kafka')];
   }
 }
 

@@ -94,7 +94,10 @@ export async function openJourney(
       before,
       findings,
       close: async () => {
+        const closed = new AbortController();
+        if (shard !== null) giveUp(shard, tools, closed.signal);
         await spool.close();
+        closed.abort();
         await shard?.close();
         await ownership?.close();
         await tools.http.close();
@@ -118,6 +121,20 @@ async function owned(
   const { Ownership } = await import('../cluster/ownership.ts');
   return await Ownership.gain(kafka, { log, clock, lost: standBy.lost }, standBy.stop);
 }
+
+/** Where Kafka does not take what is left, it is let go: what was not committed is read again. */
+function giveUp(shard: ShardLog, { clock, log }: BootTools, closed: AbortSignal): void {
+  clock.sleep(closeMsMax, closed).then(
+    () => {
+      log.warn('Kafka does not take what is left; it is read again at the next start');
+      shard.cut();
+    },
+    () => undefined,
+  );
+}
+
+/** How long closing waits for Kafka. */
+const closeMsMax = 5_000;
 
 /** All streams are of one shard. */
 const theShard = 0;

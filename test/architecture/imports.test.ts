@@ -109,6 +109,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/commands': [
     'src/contracts',
+    'src/cluster',
     'src/tools',
     'src/terminal',
     'src/upstream',

@@ -49,6 +49,7 @@ export class ShardLog implements SpoolLog {
   readonly #name = randomUUID();
   #writer: TransactionalWriter;
   #transactions = 0;
+  #hasWrittenPages = false;
   /** Behind what is known of the state's partition. */
   #known = 0n;
   /** Where each page stands that is held, oldest first. */
@@ -104,7 +105,10 @@ export class ShardLog implements SpoolLog {
     return rebuilding.finish();
   }
 
-  /** Writes rows, all or none. Waits for Kafka for as long as that takes. */
+  /**
+   * Writes rows, all or none. Waits for Kafka for as long as that takes. Throws `state_locked` where
+   * another process has the shard, and `sink_refused` where it may not be written from the start.
+   */
   readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
     this.#transactions += 1;
     const records = this.#recordsOf(rows);
@@ -137,9 +141,14 @@ export class ShardLog implements SpoolLog {
     }
   }
 
-  /** Lets go of a writer that has failed. Throws where the shard is another process's. */
+  /**
+   * Lets go of a writer that has failed. Throws where the shard is another process's, and where a
+   * right lacks from the start: one that is taken away later may come back.
+   */
   #endWriter(error: unknown): void {
     this.#writer.drop();
+    const isDenied = error instanceof KafkaFailure && error.kind === 'denied';
+    if (isDenied && !this.#hasWrittenPages) throw this.#told(error, 'writing');
     if (error instanceof KafkaFailure && error.kind === 'fenced') throw this.#lost();
     this.#means.log.warn('the log of the shard did not take a transaction; it is tried again', {
       shard: this.#state.partition,
@@ -210,6 +219,7 @@ export class ShardLog implements SpoolLog {
     for (const { to, key } of records) {
       if (to !== this.#pages) continue;
       this.#notePlace(key, offset);
+      this.#hasWrittenPages = true;
       offset += 1n;
     }
   }
@@ -232,7 +242,7 @@ export class ShardLog implements SpoolLog {
     const message = `${doing} the shard ${this.#state.partition} of ${this.#settings.prefix}: ${error.message}`;
     const code = error.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
     return new ExportError(code, message, {
-      next: 'Check state.kafka: brokers, rights, and that the topics are there. Nothing was lost.',
+      next: 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics. Nothing was lost.',
       cause: error,
     });
   }

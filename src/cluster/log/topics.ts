@@ -10,11 +10,6 @@ import type { LogSettings } from './settings.ts';
 /** A topic's settings that matter to us, by Kafka's names. */
 type TopicSettings = Readonly<Record<string, string>>;
 
-interface TopicSize {
-  readonly numPartitions: number;
-  readonly replicationFactor: number;
-}
-
 /** By what stands behind the prefix. Of these, what is wrong loses what a sink has not had. */
 const topics: Readonly<Record<string, TopicSettings>> = {
   pages: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
@@ -30,28 +25,53 @@ const replicationOfBrokers = -1;
 const createMsMax = 30_000;
 const already = 'TOPIC_ALREADY_EXISTS';
 
+type Size = Omit<LogSettings, 'brokers'>;
+
+/** The topics' names. */
+export function topicsOf(prefix: string): readonly string[] {
+  return Object.keys(topics).map((name) => `${prefix}.${name}`);
+}
+
+/** What a topic is made with. */
+export function newTopic(
+  topic: string,
+  { prefix, replicationFactor = replicationOfBrokers }: Size,
+): createTopicsV7.CreateTopicsRequestTopic {
+  const name = topic.slice(prefix.length + 1);
+  const settings = Object.entries({ ...topics[name], ...tuning[name] });
+  return {
+    ...{ name: topic, numPartitions: partitions, replicationFactor, assignments: [] },
+    configs: settings.map(([key, value]) => ({ name: key, value })),
+  };
+}
+
+/** Why a topic with these settings cannot be used; null: it can. */
+export function misfitOf(
+  topic: string,
+  { prefix }: Pick<Size, 'prefix'>,
+  found: ReadonlyMap<string, string | null | undefined>,
+): ExportError | null {
+  const wanted = topics[topic.slice(prefix.length + 1)] ?? {};
+  const wrong = Object.entries(wanted).filter(([name, value]) => found.get(name) !== value);
+  if (wrong.length === 0) return null;
+  const said = wrong.map(([name, value]) => `${name} is ${found.get(name)} and has to be ${value}`);
+  return new ExportError('sink_refused', `the topic ${topic}: ${said.join('; ')}`, {
+    next: `Set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config ${wrong.map(([name, value]) => `${name}=${value}`).join(',')}, then start again. Nothing was written.`,
+  });
+}
+
 /** Makes the topics that are missing. Throws `sink_refused` where one is not as it has to be. */
-export async function ensureTopics(
-  client: LogClient,
-  { prefix, replicationFactor = replicationOfBrokers }: Omit<LogSettings, 'brokers'>,
-): Promise<void> {
-  for (const [name, wanted] of Object.entries(topics)) {
-    const topic = `${prefix}.${name}`;
-    const size = { numPartitions: partitions, replicationFactor };
-    if (await client.has(topic)) await look(client, topic, wanted);
-    else await make(client, topic, { size, settings: { ...wanted, ...tuning[name] } });
+export async function ensureTopics(client: LogClient, settings: Size): Promise<void> {
+  for (const topic of topicsOf(settings.prefix)) {
+    if (await client.has(topic)) await look(client, topic, settings);
+    else await make(client, topic, settings);
   }
 }
 
-async function make(
-  client: LogClient,
-  topic: string,
-  { size, settings }: { readonly size: TopicSize; readonly settings: TopicSettings },
-): Promise<void> {
-  const configs = Object.entries(settings).map(([name, value]) => ({ name, value }));
+async function make(client: LogClient, topic: string, settings: Size): Promise<void> {
   try {
     await client.anywhere(`making the topic ${topic}`, async (connection) => {
-      const asked = [{ name: topic, ...size, assignments: [], configs }];
+      const asked = [newTopic(topic, settings)];
       await createTopicsV7.api.async(connection, asked, createMsMax, false);
     });
   } catch (error) {
@@ -61,17 +81,13 @@ async function make(
   await client.appearance(topic);
 }
 
-async function look(client: LogClient, topic: string, wanted: TopicSettings): Promise<void> {
+async function look(client: LogClient, topic: string, settings: Size): Promise<void> {
   const asked = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic };
-  const configurationKeys = Object.keys(wanted);
+  const configurationKeys = Object.values(topics).flatMap((wanted) => Object.keys(wanted));
   const { results } = await client.anywhere(`looking at the topic ${topic}`, (connection) =>
     describeConfigsV4.api.async(connection, [{ ...asked, configurationKeys }], false, false),
   );
   const found = new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
-  const wrong = Object.entries(wanted).filter(([name, value]) => found.get(name) !== value);
-  if (wrong.length === 0) return;
-  const said = wrong.map(([name, value]) => `${name} is ${found.get(name)} and has to be ${value}`);
-  throw new ExportError('sink_refused', `the topic ${topic}: ${said.join('; ')}`, {
-    next: `Set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config ${wrong.map(([name, value]) => `${name}=${value}`).join(',')}, then start again. Nothing was written.`,
-  });
+  const misfit = misfitOf(topic, settings, found);
+  if (misfit !== null) throw misfit;
 }

@@ -31,7 +31,7 @@ const metadataMsMax = 300_000;
  * The library puts all records that one request has for a partition into one batch, and a broker
  * takes 1 MiB of that unless it is told otherwise.
  */
-const requestBytesMax = 900 * 1024;
+export const requestBytesMax = 900 * 1024;
 
 /** A producer with one transactional id, from its first transaction to its first failure. */
 export class TransactionalWriter {

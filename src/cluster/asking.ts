@@ -1,0 +1,151 @@
+// Single requests to a cluster, for those who look at it: who the brokers are, what a topic, a
+// group or a transactional id is to this account. What must stay true: nothing is changed there.
+
+import {
+  type Broker,
+  ConfigResourceTypes,
+  type Connection,
+  createTopicsV7,
+  describeConfigsV4,
+  describeGroupsV5,
+  FindCoordinatorKeyTypes,
+  findCoordinatorV4,
+  initProducerIdV4,
+  metadataV12,
+  ResponseError,
+} from '@platformatic/kafka';
+import { Connections } from '../../connectors/sinks/kafka/platformatic-connections.ts';
+import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
+import type { HostPort } from '../contracts/settings.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { connectionOf, type LogSettings } from './log/settings.ts';
+
+/** A topic as a broker describes it. */
+export type DescribedTopic = metadataV12.MetadataResponseTopic;
+/** A group as its coordinator describes it. */
+export type DescribedGroup = describeGroupsV5.DescribeGroupsResponseGroup;
+
+/** What a coordinator that is being found or loaded answers; both pass. */
+const passing = ['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR'];
+const pauseMs = 200;
+const createMsMax = 10_000;
+/** How long a coordinator may take to be there. */
+const patienceMs = 10_000;
+const transactionMs = 30_000;
+
+/** Asks until it is closed. */
+export class Asking {
+  readonly #connections: Connections;
+  readonly #brokers: readonly HostPort[];
+  readonly #clock: Clock;
+
+  constructor(settings: LogSettings, clock: Clock) {
+    this.#connections = new Connections(connectionOf(settings));
+    this.#brokers = settings.brokers;
+    this.#clock = clock;
+  }
+
+  /** Resolves once a broker has let us in. */
+  async reach(broker: HostPort): Promise<void> {
+    await this.#connections.to(broker);
+  }
+
+  /** The brokers, and the topics with what this account may do there; one that is not there too. */
+  async cluster(topics: readonly string[]): Promise<metadataV12.MetadataResponse> {
+    const { async: send } = metadataV12.api;
+    return await answered(send(await this.#any(), [...topics], false, true));
+  }
+
+  /** Settings of a topic, by Kafka's names. */
+  async configs(
+    topic: string,
+    names: readonly string[],
+  ): Promise<ReadonlyMap<string, string | null | undefined>> {
+    const { async: send } = describeConfigsV4.api;
+    const asked = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic };
+    const wanted = [{ ...asked, configurationKeys: [...names] }];
+    const { results } = await send(await this.#any(), wanted, false, false);
+    return new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
+  }
+
+  /** Resolves where a topic could be made, which it is not. */
+  async couldMake(topic: createTopicsV7.CreateTopicsRequestTopic): Promise<void> {
+    await createTopicsV7.api.async(await this.#any(), [topic], createMsMax, true);
+  }
+
+  /** A group; without members where it is not there. */
+  async group(id: string): Promise<DescribedGroup | null> {
+    return await this.#withCoordinator(FindCoordinatorKeyTypes.GROUP, id, async (coordinator) => {
+      const answer = await answered(describeGroupsV5.api.async(coordinator, [id], true));
+      return answer.groups[0] ?? null;
+    });
+  }
+
+  /**
+   * Resolves where this account may write under a transactional id. The request names an epoch
+   * without the producer that has it: brokers look at the rights first and refuse it for that
+   * then, so that whoever writes under the id is left alone.
+   */
+  async mayWriteUnder(transactionalId: string): Promise<void> {
+    const type = FindCoordinatorKeyTypes.TRANSACTION;
+    await this.#withCoordinator(type, transactionalId, async (coordinator) => {
+      const { async: send } = initProducerIdV4.api;
+      try {
+        await send(coordinator, transactionalId, transactionMs, -1n, 0);
+      } catch (error) {
+        if (!isAnswer(error, 'INVALID_REQUEST')) throw error;
+      }
+    });
+  }
+
+  /** Cuts all connections: whatever waits for an answer rejects. */
+  close(): void {
+    this.#connections.cut();
+  }
+
+  async #withCoordinator<T>(
+    type: 0 | 1,
+    key: string,
+    ask: (coordinator: Connection) => Promise<T>,
+  ): Promise<T> {
+    const deadline = this.#clock.monotonic() + patienceMs;
+    for (;;) {
+      try {
+        const { async: find } = findCoordinatorV4.api;
+        const { coordinators } = await find(await this.#any(), type, [key]);
+        return await ask(await this.#connections.to(coordinators[0]));
+      } catch (error) {
+        const passes = passing.some((answer) => isAnswer(error, answer));
+        if (!passes || this.#clock.monotonic() > deadline) throw error;
+        await this.#clock.sleep(pauseMs);
+      }
+    }
+  }
+
+  async #any(): Promise<Connection> {
+    let last: unknown;
+    for (const broker of this.#brokers) {
+      try {
+        return await this.#connections.to(broker satisfies Broker);
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw last;
+  }
+}
+
+/** True for a protocol error of that name. */
+function isAnswer(error: unknown, name: string): boolean {
+  return failureOf(error).message.includes(`Kafka answered ${name} `);
+}
+
+/** An answer with errors in parts of it, which the library throws, as it came. */
+async function answered<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof ResponseError)) throw error;
+    return error.response as T;
+  }
+}

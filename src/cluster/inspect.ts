@@ -1,0 +1,265 @@
+// Whether a state can be held in Kafka as the config has it: brokers, topics, rights, transactions
+// and the group of owners, each looked at from outside. What must stay true: nothing is changed, and
+// whoever works there meanwhile is left alone.
+
+import type { KafkaFailure } from '../../connectors/sinks/kafka/failure.ts';
+import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { type HostPort, hostPortText } from '../contracts/settings.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { Asking, type DescribedTopic } from './asking.ts';
+import type { LogSettings } from './log/settings.ts';
+import { misfitOf, newTopic, topicsOf } from './log/topics.ts';
+import { requestBytesMax } from './log/writer.ts';
+import { notAllowed, type Operation, type Right, rightsOf } from './rights.ts';
+
+/** Something that was looked at. */
+export interface ClusterFinding {
+  readonly told: string;
+  /** Why a run would not go well with it; null: it would. */
+  readonly cause: ExportError | null;
+  /** It would, and there is something to know. */
+  readonly isNote?: true;
+}
+
+// Protocol error codes (https://kafka.apache.org/protocol.html#protocol_error_codes).
+const unknownTopic = 3;
+const topicDenied = 29;
+const settingNames = [
+  ...['cleanup.policy', 'retention.ms', 'retention.bytes', 'max.message.bytes'],
+  ...['min.insync.replicas', 'unclean.leader.election.enable'],
+] as const;
+/** Beside the records of a batch: its own head, and what each record has. */
+const batchBytesBeside = 16 * 1024;
+
+/** Looks, one after the other; ends early where nothing more can be seen. */
+export async function* inspectCluster(
+  settings: LogSettings,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<ClusterFinding> {
+  const asking = new Asking(settings, clock);
+  signal.addEventListener('abort', () => asking.close(), { once: true });
+  try {
+    const failed = yield* brokerFindings(asking, settings);
+    if (failed) return;
+    const topics = topicsOf(settings.prefix);
+    const found = await asking.cluster(topics);
+    for (const topic of topics) {
+      const described = found.topics.find(({ name }) => name === topic);
+      yield* topicFindings(asking, { settings, topic, described });
+    }
+    yield await transactionFinding(asking, settings.prefix);
+    yield await groupFinding(asking, settings.prefix);
+  } finally {
+    asking.close();
+  }
+}
+
+/** Returns whether none of them can be asked anything. */
+async function* brokerFindings(
+  asking: Asking,
+  { brokers }: LogSettings,
+): AsyncGenerator<ClusterFinding, boolean> {
+  const named = await reached(asking, brokers);
+  const lost = named.filter(({ cause }) => cause !== null);
+  if (lost.length === brokers.length) {
+    const [{ broker, cause } = { broker: undefined, cause: null }] = lost;
+    const told = `broker ${broker === undefined ? '' : hostPortText(broker)}`;
+    yield { told, cause };
+    return true;
+  }
+  const found = await asking.cluster([]);
+  const others = found.brokers.filter(
+    ({ host, port }) => !brokers.some((one) => one.host === host && one.port === port),
+  );
+  for (const { broker, cause } of lost) {
+    yield {
+      told: `broker ${hostPortText(broker)}: ${cause?.message}; the others are asked instead`,
+      ...{ cause: null, isNote: true },
+    };
+  }
+  const far = (await reached(asking, others)).filter(({ cause }) => cause !== null);
+  for (const { broker, cause } of far) {
+    const told = `broker ${hostPortText(broker)}, as the brokers name it (advertised.listeners)`;
+    yield { told, cause };
+  }
+  if (far.length === 0) {
+    yield {
+      told: `${found.brokers.length} of ${found.brokers.length} brokers answer`,
+      cause: null,
+    };
+  }
+  return false;
+}
+
+async function reached(asking: Asking, brokers: readonly HostPort[]) {
+  return await Promise.all(
+    brokers.map(async (broker) => ({
+      broker,
+      cause: await asking.reach(broker).then(
+        () => null,
+        (error) => unreached(failureOf(error), broker),
+      ),
+    })),
+  );
+}
+
+function unreached(failure: KafkaFailure, broker: HostPort): ExportError {
+  const { kind, message } = failure;
+  const refuses = kind !== 'passing';
+  const next = {
+    denied: 'Check state.kafka.sasl: its mechanism, the user name and the password.',
+    untrusted:
+      'Check state.kafka.tls: ca_file has to hold who signed the broker’s certificate, and cert_file ours where the broker asks for it.',
+    other:
+      'Look whether the address is right, a firewall lets it through, and whether that port speaks TLS (state.kafka.tls) or SASL (state.kafka.sasl).',
+  }[kind === 'denied' || kind === 'untrusted' ? kind : 'other'];
+  return new ExportError(
+    refuses ? 'sink_refused' : 'sink_unreachable',
+    `${hostPortText(broker)} ${refuses ? 'does not let us in' : 'does not answer'}: ${message}`,
+    { next, cause: failure },
+  );
+}
+
+interface Topic {
+  readonly settings: LogSettings;
+  readonly topic: string;
+  readonly described: DescribedTopic | undefined;
+}
+
+async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<ClusterFinding> {
+  const { settings, topic, described } = of;
+  const told = `topic ${topic}`;
+  if (described === undefined || described.errorCode === unknownTopic) {
+    yield await missingTopic(asking, of);
+    return;
+  }
+  const right = rightsOf(settings.prefix).find(({ name }) => name === topic);
+  if (described.errorCode === topicDenied) {
+    yield { told, cause: lacking(right, right?.operations ?? []) };
+    return;
+  }
+  const wanted = right?.operations.filter((operation) => operation !== 'Create') ?? [];
+  const lacks = notAllowed(described.topicAuthorizedOperations, wanted);
+  if (lacks.length > 0) yield { told: `rights on ${topic}`, cause: lacking(right, lacks) };
+  if (lacks.includes('DescribeConfigs')) return;
+  const configs = await asking.configs(topic, settingNames);
+  const cause = misfitOf(topic, settings, configs) ?? unfit(topic, described, configs);
+  const brokers = replicasOf(described);
+  yield { told: `${told}: ${partsText(described)}`, cause };
+  if (cause !== null || Number(configs.get('min.insync.replicas')) > 1) return;
+  const next = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config min.insync.replicas=2`;
+  const mend = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
+  yield {
+    told: `${told}: what one broker alone has counts as held, and is lost with its disk; ${mend}`,
+    ...{ cause: null, isNote: true },
+  };
+}
+
+async function missingTopic(asking: Asking, { settings, topic }: Topic): Promise<ClusterFinding> {
+  const told = `topic ${topic}: not there; it is made at the first start, and rights to it show then`;
+  try {
+    await asking.couldMake(newTopic(topic, settings));
+    return { told, cause: null };
+  } catch (error) {
+    const failure = failureOf(error, `the topic ${topic} is not there and cannot be made`);
+    const set = newTopic(topic, settings).configs.map((one) => `--config ${one.name}=${one.value}`);
+    const next = `Allow Create on it (sluice cluster acls prints all rights), or have it made: kafka-topics.sh --create --topic ${topic} --partitions 1 ${set.join(' ')}`;
+    return { told: `topic ${topic}`, cause: refusal(failure, next) };
+  }
+}
+
+const replicasOf = ({ partitions }: Pick<DescribedTopic, 'partitions'>) =>
+  Math.min(...partitions.map(({ replicaNodes }) => replicaNodes.length));
+
+function partsText(topic: DescribedTopic): string {
+  const [parts, copies] = [topic.partitions.length, replicasOf(topic)];
+  const of = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+  return `${of(parts, 'partition')}, each on ${of(copies, 'broker')}`;
+}
+
+/** What makes writing impossible, or loses what was committed. */
+function unfit(
+  topic: string,
+  described: DescribedTopic,
+  configs: ReadonlyMap<string, string | null | undefined>,
+): ExportError | null {
+  const { partitions } = described;
+  const failed = (what: string, next: string) =>
+    new ExportError('sink_refused', `the topic ${topic}: ${what}`, { next });
+  const set = (name: string, value: string | number) =>
+    `Set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config ${name}=${value}.`;
+  const bytes = Number(configs.get('max.message.bytes'));
+  const bytesMin = requestBytesMax + batchBytesBeside;
+  if (bytes < bytesMin) {
+    const what = `max.message.bytes is ${bytes}, and a batch of pages takes up to ${bytesMin}`;
+    return failed(what, set('max.message.bytes', 1_048_588));
+  }
+  const headless = partitions.filter(({ leaderId }) => leaderId < 0);
+  if (headless.length > 0) {
+    const which = headless.map(({ partitionIndex }) => partitionIndex).join(', ');
+    return failed(`no broker leads partition ${which}`, 'Start the brokers that hold it.');
+  }
+  const least = Number(configs.get('min.insync.replicas'));
+  const few = partitions.find(({ isrNodes }) => isrNodes.length < least);
+  if (few !== undefined) {
+    const what = `${few.isrNodes.length} of ${few.replicaNodes.length} brokers have all of partition ${few.partitionIndex}, and min.insync.replicas asks for ${least}: nothing can be written`;
+    return failed(what, 'Start the brokers that are missing, or have more of them hold the topic.');
+  }
+  if (configs.get('unclean.leader.election.enable') === 'true' && replicasOf(described) > 1) {
+    const what =
+      'unclean.leader.election.enable is true, by which a broker that lacks the newest may lead: what was committed is lost then';
+    return failed(what, set('unclean.leader.election.enable', 'false'));
+  }
+  return null;
+}
+
+async function transactionFinding(asking: Asking, prefix: string): Promise<ClusterFinding> {
+  const right = rightsOf(prefix).find(({ resource }) => resource === 'transactional-id');
+  const id = `${right?.name}0`;
+  const told = `transactions as ${id}`;
+  try {
+    await asking.mayWriteUnder(id);
+    return { told, cause: null };
+  } catch (error) {
+    const failure = failureOf(error, told);
+    if (failure.kind === 'denied') return { told, cause: lacking(right, right?.operations ?? []) };
+    const next =
+      'The brokers have no coordinator for transactions: look at transaction.state.log.replication.factor and transaction.state.log.min.isr, which may not ask for more brokers than there are.';
+    return { told, cause: refusal(failure, next) };
+  }
+}
+
+async function groupFinding(asking: Asking, prefix: string): Promise<ClusterFinding> {
+  const right = rightsOf(prefix).find(({ resource }) => resource === 'group');
+  const told = `group ${right?.name}`;
+  try {
+    const group = await asking.group(right?.name ?? '');
+    const lacks = notAllowed(group?.authorizedOperations ?? -1, right?.operations ?? []);
+    if (lacks.length > 0) return { told, cause: lacking(right, lacks) };
+    const members = group?.members.length ?? 0;
+    return {
+      told: `${told}: ${members === 1 ? '1 process' : `${members} processes`}`,
+      cause: null,
+    };
+  } catch (error) {
+    const failure = failureOf(error, told);
+    if (failure.kind === 'denied') return { told, cause: lacking(right, right?.operations ?? []) };
+    const next =
+      'The brokers have no coordinator for groups: look at offsets.topic.replication.factor, which may not ask for more brokers than there are.';
+    return { told, cause: refusal(failure, next) };
+  }
+}
+
+function lacking(right: Right | undefined, operations: readonly Operation[]): ExportError {
+  const what = `the account lacks ${operations.join(', ')} on the ${right?.resource.replace('-', ' ')} ${right?.name}${right?.pattern === 'prefixed' ? '…' : ''}`;
+  return new ExportError('sink_refused', what, {
+    next: 'Have it granted: sluice cluster acls prints what is needed, as lines for kafka-acls.sh.',
+  });
+}
+
+function refusal(failure: KafkaFailure, next: string): ExportError {
+  const code = failure.answered ? 'sink_refused' : 'sink_unreachable';
+  return new ExportError(code, failure.message, { next, cause: failure });
+}

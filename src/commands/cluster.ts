@@ -1,0 +1,20 @@
+// `sluice cluster`: what operators do about a state in Kafka.
+
+import type { Command, CommandGroup } from './shared/command.ts';
+
+type Loaded = Promise<Command | CommandGroup>;
+
+const commands: Readonly<Record<string, () => Loaded>> = {
+  acls: async () => (await import('./cluster/acls.ts')).acls,
+};
+
+/** The commands below `cluster`: the one that is named, or all where there is none of that name. */
+export async function clusterCommands(name?: string): Promise<CommandGroup> {
+  const named = Object.entries(commands).filter(([known]) => known === name);
+  const wanted = named.length > 0 ? named : Object.entries(commands);
+  return {
+    name: 'cluster',
+    about: 'look after a state in Kafka',
+    commands: await Promise.all(wanted.map(([, load]) => load())),
+  };
+}

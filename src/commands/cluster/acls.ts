@@ -1,0 +1,50 @@
+// `sluice cluster acls`: the rights that the account of state.kafka needs, as lines for whoever
+// grants them. Nobody is asked.
+
+import { rightsOf } from '../../cluster/rights.ts';
+import { type Config, readConfig } from '../../config/config.ts';
+import { UsageError } from '../../contracts/errors.ts';
+import { hostPortText } from '../../contracts/settings.ts';
+import { configOption, defineCommand } from '../shared/command.ts';
+import { kafkaOf } from './kafka-of.ts';
+
+/** Prints them. */
+export const acls = defineCommand({
+  name: 'acls',
+  about: 'print the rights that the state in Kafka needs, as lines for kafka-acls.sh',
+  options: {
+    config: configOption,
+    principal: {
+      value: 'name',
+      about: 'who is to have them, such as User:CN=sluice; left out: the user of state.kafka.sasl',
+    },
+  },
+  async run({ config: file, principal }, { env, out }) {
+    const kafka = kafkaOf(readConfig(file, { env }));
+    const who = principal ?? principalOf(kafka);
+    const brokers = kafka.brokers.map(hostPortText).join(',');
+    for (const { resource, pattern, name, operations } of rightsOf(kafka.prefix)) {
+      const words = [
+        ...['kafka-acls.sh', '--bootstrap-server', brokers, '--add'],
+        ...['--allow-principal', quoted(who)],
+        ...operations.flatMap((operation) => ['--operation', operation]),
+        ...(pattern === 'literal' ? [] : ['--resource-pattern-type', pattern]),
+        ...[`--${resource}`, name],
+      ];
+      out(words.join(' '));
+    }
+    return 0;
+  },
+});
+
+function principalOf({ sasl }: NonNullable<Config['state']['kafka']>): string {
+  if (sasl !== undefined) return `User:${sasl.username}`;
+  throw new UsageError(
+    'whose rights? state.kafka.sasl names no user, so say it: --principal User:CN=sluice',
+  );
+}
+
+/** For a shell. */
+function quoted(text: string): string {
+  return /^[\w:.@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,12 @@
+// What the commands below `sluice cluster` have in common: a config with a state in Kafka.
+
+import type { Config } from '../../config/config.ts';
+import { UsageError } from '../../contracts/errors.ts';
+
+/** Throws a UsageError where the state is not in Kafka. */
+export function kafkaOf({ file, state }: Config): NonNullable<Config['state']['kafka']> {
+  if (state.kafka !== null) return state.kafka;
+  throw new UsageError(
+    `${file} has no state.kafka: its state is in ${state.dir}, of one process; docs/state-in-kafka.md says how it goes into Kafka`,
+  );
+}
