@@ -4,6 +4,7 @@
 // work. That a process which has not heard of its successor writes nothing is the transactional
 // id's doing (log/shard-log.ts).
 
+import { hostname } from 'node:os';
 import {
   type Connection,
   FindCoordinatorKeyTypes,
@@ -19,6 +20,7 @@ import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { connectionOf, type MemberSettings } from './log/settings.ts';
+import type { SelfDescription } from './processes.ts';
 
 /** What a membership works with. */
 export interface OwnershipMeans {
@@ -60,6 +62,7 @@ export class Ownership {
   readonly #settings: MemberSettings;
   readonly #means: OwnershipMeans;
   readonly #group: string;
+  readonly #self: SelfDescription;
   readonly #connections: Connections;
   readonly #over = new AbortController();
   #coordinator: Connection | null = null;
@@ -72,6 +75,10 @@ export class Ownership {
     this.#settings = settings;
     this.#means = means;
     this.#group = `${settings.prefix}.owners`;
+    this.#self = {
+      ...{ host: hostname(), pid: process.pid, startedAt: means.clock.now() },
+      deployment: settings.deployment(),
+    };
     const options = connectionOf(settings);
     // The broker answers a member that joins once all others have, or were given up.
     const requestTimeout = settings.sessionMs + requestMsBeyondSession;
@@ -196,7 +203,8 @@ export class Ownership {
   async #join(): Promise<void> {
     const connection = await this.#connection();
     const { sessionMs, instance = null } = this.#settings;
-    const metadata = Buffer.from(JSON.stringify({ ownsSince: this.#ownsSince }));
+    const said = { ...this.#self, ownsSince: this.#ownsSince };
+    const metadata = Buffer.from(JSON.stringify(said));
     const protocols = [{ name: protocolName, metadata }];
     const ask = async () =>
       await joinGroupV9.api.async(

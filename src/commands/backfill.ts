@@ -185,7 +185,9 @@ async function openHere({ config, plan, tools }: Doing): Promise<Journey | null>
   try {
     return await openJourney(plan, config.state, tools, { polls: false });
   } catch (error) {
-    if (error instanceof ExportError && error.code === 'state_locked') return null;
+    const isLocked = error instanceof ExportError && error.code === 'state_locked';
+    // Else it is a process elsewhere that has the state, in Kafka.
+    if (isLocked && holderOf(config.state.dir) !== null) return null;
     throw error;
   }
 }

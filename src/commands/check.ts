@@ -256,11 +256,13 @@ async function* clusterAnswers(
   kafka: NonNullable<Config['state']['kafka']>,
 ): AsyncGenerator<Answer> {
   const { inspectCluster } = await import('../cluster/inspect.ts');
+  const { refuseBeside } = await import('../run/cluster.ts');
   const signal = AbortSignal.timeout(answerWithinMs);
   try {
     for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
       yield [`state.kafka: ${told}`, cause, isNote === true];
     }
+    await refuseBeside(kafka, systemClock(), { waits: true });
   } catch (error) {
     yield ['state.kafka', asExportError(error, 'asking Kafka')];
   }

@@ -14,7 +14,8 @@ export async function clusterCommands(name?: string): Promise<CommandGroup> {
   const wanted = named.length > 0 ? named : Object.entries(commands);
   return {
     name: 'cluster',
-    about: 'look after a state in Kafka',
+    about: 'show every process of a state in Kafka, and look after it',
     commands: await Promise.all(wanted.map(([, load]) => load())),
+    alone: (await import('./cluster/list.ts')).list,
   };
 }

@@ -73,7 +73,8 @@ function statusLines(standing: StoredStanding, config: Config): readonly string[
   ];
 }
 
-function streamTable({ streams }: StoredStanding): readonly string[] {
+/** A line for each stream, below their heading. */
+export function streamTable({ streams }: Pick<StoredStanding, 'streams'>): readonly string[] {
   return tableLines(
     ['STREAM', 'ORDER', 'CHECKPOINT', 'CAUGHT UP', 'STATE', 'NEXT POLL', 'LAST ERROR'],
     urgentFirst(streams).map((stream) => [
@@ -103,7 +104,8 @@ function nextPollText({ waits_for: what, next_poll_at: at }: StoredStream): stri
   return untilText(Date.parse(at), Date.now(), 'now');
 }
 
-function sinkTable({ sinks }: StoredStanding): readonly string[] {
+/** As well, for each sink. */
+export function sinkTable({ sinks }: Pick<StoredStanding, 'sinks'>): readonly string[] {
   return tableLines(
     ['SINK', 'TYPE', 'POSITION', 'BACKLOG', 'ALL UP TO', 'DEAD LETTERS', 'STATE', 'LAST ERROR'],
     urgentFirst(sinks).map(

@@ -3,6 +3,7 @@
 // ConfigError with all that is wrong. What must stay true: whatever the text, nothing else is
 // thrown, and no secret gets into a message.
 
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
@@ -147,7 +148,7 @@ function readTop(
   const listen = status === undefined ? null : parseListen(status.listen);
   return {
     state: {
-      ...stateOf(state, stateDirOf(state.dir, file, reading.around)),
+      ...stateOf(state, stateDirOf(state.dir, file, reading.around), readable(upstreams)),
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       sync: state.sync,
@@ -218,6 +219,7 @@ function rightKeys({ written }: Entry<null>): Partial<UpstreamSettings> {
 function stateOf(
   { kafka }: z.output<typeof stateBlock>,
   found: StateDir,
+  upstreams: Config['upstreams'],
 ): StateDir & Pick<Config['state'], 'kafka'> {
   if (kafka === undefined) return { ...found, kafka: null };
   const cacheIn = (dir: string) => join(dir, `kafka-${kafka.prefix}`);
@@ -228,6 +230,15 @@ function stateOf(
     ...found,
     dir: cacheIn(found.dir),
     places,
-    kafka: { ...settings, brokers, sessionMs, replicationFactor },
+    kafka: {
+      ...{ ...settings, brokers, sessionMs, replicationFactor },
+      deployment: () => Object.values(upstreams).map(digestOf),
+    },
   };
+}
+
+/** Stands for an upstream and the client that asks it, and is no secret. */
+function digestOf({ base_url: url, auth }: UpstreamSettings): string {
+  const client = `${url} ${auth.client_id?.reveal() ?? ''}`;
+  return createHash('sha256').update(client).digest('hex').slice(0, 16);
 }

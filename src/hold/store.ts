@@ -271,8 +271,8 @@ export class Store {
     writeNote(this.#statements, { kind, name, facts, now });
   }
 
-  /** The facts noted of streams, or of sinks, by their names. */
-  noted(kind: 'stream' | 'sink'): ReadonlyMap<string, JsonObject> {
+  /** The facts noted of streams, of sinks, or of who has the state in Kafka, by their names. */
+  noted(kind: 'stream' | 'sink' | 'cluster'): ReadonlyMap<string, JsonObject> {
     return notesOf(this.#statements, kind);
   }
 

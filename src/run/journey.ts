@@ -13,6 +13,7 @@ import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
 import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
+import { noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
@@ -33,7 +34,7 @@ export interface Journey {
 interface Opening {
   /** Default: true. */
   readonly polls?: boolean;
-  /** Left out: a state in Kafka is taken from whoever has it, instead of waited for. */
+  /** Left out: a state in Kafka that another process has is refused, instead of waited for. */
   readonly standBy?: {
     /** Ends the wait; opening then rejects with its reason. */
     readonly stop: AbortSignal;
@@ -117,10 +118,19 @@ async function owned(
   { log, clock }: BootTools,
   standBy: Opening['standBy'],
 ): Promise<Ownership | null> {
-  if (kafka === null || standBy === undefined) return null;
+  if (kafka === null) return null;
   const { Ownership } = await import('../cluster/ownership.ts');
-  return await Ownership.gain(kafka, { log, clock, lost: standBy.lost }, standBy.stop);
+  await refuseBeside(kafka, clock, { waits: standBy !== undefined });
+  // Whoever does not wait is fenced when it is lost, and ends by that.
+  const { lost, stop } = standBy ?? {
+    lost: () => undefined,
+    stop: AbortSignal.timeout(aloneMsMax),
+  };
+  return await Ownership.gain(kafka, { log, clock, lost }, stop);
 }
+
+/** How long who does not stand by waits for a group without members. */
+const aloneMsMax = 60_000;
 
 /** Where Kafka does not take what is left, it is let go: what was not committed is read again. */
 function giveUp(shard: ShardLog, { clock, log }: BootTools, closed: AbortSignal): void {
@@ -148,6 +158,7 @@ async function takeShard({ kafka, dir }: Config['state'], tools: BootTools) {
   try {
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
+    noteOwner(dir, tools.clock.now());
     if (missing !== null) {
       tools.log.error('events are gone from Kafka that a sink has not had', {
         ...missing,

@@ -22,6 +22,8 @@ export interface MemberSettings extends LogSettings {
   readonly sessionMs: number;
   /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
   readonly instance?: string | undefined;
+  /** Whose work it does: what stands for each upstream's address and client. */
+  readonly deployment: () => readonly string[];
 }
 
 const connectTimeoutMs = 10_000;

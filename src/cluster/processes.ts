@@ -1,0 +1,86 @@
+// The processes of a state in Kafka: the members of the group of owners, with what each has said of
+// itself when it joined. Looking changes nothing there.
+
+import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { Asking, type DescribedGroup } from './asking.ts';
+import type { LogSettings } from './log/settings.ts';
+
+/** What a process says of itself; of what another version says, nulls. */
+export interface SelfDescription {
+  readonly host: string | null;
+  readonly pid: number | null;
+  /** Epoch milliseconds. */
+  readonly startedAt: number | null;
+  /** Whose work it does (`MemberSettings.deployment`). */
+  readonly deployment: readonly string[];
+}
+
+/** One of them. */
+export interface ClusterProcess extends SelfDescription {
+  /** `state.kafka.instance`; null: it was given none. */
+  readonly instance: string | null;
+  /** From where it speaks to the brokers. */
+  readonly address: string;
+  /** It has the state; else it stands by. */
+  readonly works: boolean;
+}
+
+/** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
+export async function processesOf(
+  settings: LogSettings,
+  clock: Clock,
+): Promise<readonly ClusterProcess[]> {
+  const asking = new Asking(settings, clock);
+  const id = `${settings.prefix}.owners`;
+  try {
+    const group = await asking.group(id);
+    return (group?.members ?? [])
+      .map(processOf)
+      .sort((a, b) => Number(b.works) - Number(a.works) || nameOf(a).localeCompare(nameOf(b)));
+  } catch (error) {
+    const failure = failureOf(error, `asking for the group ${id}`);
+    const code = failure.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
+    throw new ExportError(code, failure.message, {
+      next: 'Ask sluice check --connect what is wrong with state.kafka.',
+      cause: failure,
+    });
+  } finally {
+    asking.close();
+  }
+}
+
+/** A process as messages name it. */
+export function nameOf({ instance, pid, host, address }: ClusterProcess): string {
+  const where = `process ${pid ?? 'unknown'} on ${host ?? address}`;
+  return instance === null ? where : `${instance}, ${where}`;
+}
+
+function processOf(member: DescribedGroup['members'][number]): ClusterProcess {
+  return {
+    instance: member.groupInstanceId ?? null,
+    address: member.clientHost.replace(/^\//, ''),
+    works: member.memberAssignment.toString() === 'owner',
+    ...selfDescription(member.memberMetadata),
+  };
+}
+
+/** Others may write there: what is not as we write it is not known. */
+function selfDescription(metadata: Buffer): SelfDescription {
+  let said: JsonObject = {};
+  try {
+    const parsed: unknown = JSON.parse(metadata.toString());
+    if (typeof parsed === 'object' && parsed !== null) said = parsed as JsonObject;
+  } catch {
+    // The defaults below.
+  }
+  const { host, pid, startedAt, deployment } = said;
+  return {
+    host: typeof host === 'string' ? host : null,
+    pid: typeof pid === 'number' ? pid : null,
+    startedAt: typeof startedAt === 'number' ? startedAt : null,
+    deployment: Array.isArray(deployment) ? deployment.map(String) : [],
+  };
+}

@@ -1,0 +1,77 @@
+// Beside other processes with a state in Kafka: who may join them, and what is noted in the state
+// of the one that has it, for whoever looks from elsewhere.
+
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import type { MemberSettings } from '../cluster/log/settings.ts';
+import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { changeIn, type Store } from '../hold/store.ts';
+
+const note = z.object({
+  host: z.string(),
+  pid: z.number(),
+  /** Epoch milliseconds. */
+  since: z.number(),
+  /** How often another process than the one before has taken it. */
+  takeovers: z.number(),
+});
+
+/** Who works, or worked last. */
+export type ClusterNote = z.output<typeof note>;
+
+const kind = 'cluster';
+const owner = 'owner';
+
+/** What is noted; null: nothing that can be read. */
+export function clusterNote(store: Store): ClusterNote | null {
+  return note.safeParse(store.noted(kind).get(owner)).data ?? null;
+}
+
+/** Notes that this process has the state of a directory now. */
+export function noteOwner(dir: string, now: number): void {
+  changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
+    const before = clusterNote(store);
+    const takeovers = before === null ? 0 : before.takeovers + 1;
+    const facts = { host: hostname(), pid: process.pid, since: now, takeovers };
+    store.note(kind, owner, JSON.stringify(facts satisfies ClusterNote), now);
+  });
+}
+
+/**
+ * Throws `config_invalid` where those who have the state do the work of other upstreams, and
+ * `state_locked` where anyone has it and the caller does not wait. Where Kafka cannot be reached,
+ * who waits is let through: it waits for that as well.
+ */
+export async function refuseBeside(
+  settings: MemberSettings,
+  clock: Clock,
+  { waits }: { readonly waits: boolean },
+): Promise<void> {
+  const { nameOf, processesOf } = await import('../cluster/processes.ts');
+  const others = await processesOf(settings, clock).catch((error) => {
+    const failure = asExportError(error, 'asking for the other processes');
+    if (waits && failure.code === 'sink_unreachable') return [];
+    throw failure;
+  });
+  const { prefix } = settings;
+  const deployment = settings.deployment();
+  const foreign = others.find(
+    (other) =>
+      other.deployment.length > 0 &&
+      deployment.length > 0 &&
+      !other.deployment.some((one) => deployment.includes(one)),
+  );
+  if (foreign !== undefined) {
+    const what = `${nameOf(foreign)} has the state ${prefix} in Kafka, and reads other upstreams than this config, or as another client`;
+    throw new ExportError('config_invalid', what, {
+      next: 'Give this deployment a state.kafka.prefix of its own. If it is the same one and all its upstreams have changed, stop the processes with the old config first. Nothing was changed.',
+    });
+  }
+  const [owner] = others;
+  if (waits || owner === undefined) return;
+  const what = `${nameOf(owner)} has the state ${prefix} in Kafka`;
+  throw new ExportError('state_locked', what, {
+    next: 'Give this command on that machine, where that process carries it out; or stop all processes first (sluice cluster shows them). Nothing was changed.',
+  });
+}

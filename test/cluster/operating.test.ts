@@ -1,0 +1,131 @@
+// What operators do about a state in Kafka from a machine where nothing runs, on a real Apache Kafka: look, check, and be
+// told of what would harm those who work.
+
+import { writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runHere, startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+const audit = '/v1/audit/events';
+const events = 150;
+
+interface Told {
+  readonly processes: readonly {
+    readonly instance: string | null;
+    readonly host: string;
+    readonly pid: number;
+    readonly state: string;
+    readonly works_since: string | null;
+  }[];
+  readonly takeovers: number;
+  readonly streams: readonly { readonly name: string; readonly caught_up_at: string | null }[];
+  readonly sinks: readonly {
+    readonly name: string;
+    readonly position: number;
+    readonly backlog: number;
+  }[];
+}
+
+test('from elsewhere: every process is shown, a check disturbs nobody, and what would harm them is refused', async () => {
+  const brokers = await kafkaBrokers();
+  const prefix = `p-${crypto.randomUUID()}`;
+  const { sandbox, upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const config = (name: string, { blocks = upstreams, instance = name } = {}) => {
+    const file = join(dir, `${name}.yaml`);
+    writeFileSync(
+      file,
+      `state:
+  dir: ${dir}/${name}
+  kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, session_timeout: 6s, instance: ${instance} }
+${blocks}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50 }
+sinks:
+  disk: { type: file, path: ${dir}/out.ndjson, format: json }
+`,
+    );
+    return file;
+  };
+  const elsewhere = config('elsewhere');
+  const look = async () => {
+    const { stdout, stderr, exitCode } = await runHere(['cluster', '-c', elsewhere, '--json'], env);
+    expect(exitCode, stderr).toBe(0);
+    return JSON.parse(stdout) as Told;
+  };
+  expect((await look()).processes).toEqual([]);
+
+  const first = startSluice(['run', '-c', config('sluice-0')], { env });
+  await first.waitForLine('running');
+  const second = startSluice(['run', '-c', config('sluice-1')], { env });
+  await second.waitForLine('standing by');
+  const delivered = (count: number) =>
+    waitUntil(
+      async () => {
+        const told = await look();
+        return told.sinks[0]?.position === count && told.sinks[0].backlog === 0 && told;
+      },
+      { what: `${count} events to be at the sink`, everyMs: 300 },
+    );
+  const told = await delivered(events);
+  const here = { host: hostname(), started_at: expect.any(String), address: expect.any(String) };
+  expect(told.processes).toEqual([
+    {
+      ...here,
+      instance: 'sluice-0',
+      pid: first.pid,
+      state: 'working',
+      works_since: expect.any(String),
+    },
+    { ...here, instance: 'sluice-1', pid: second.pid, state: 'standing by', works_since: null },
+  ]);
+  expect(told.takeovers).toBe(0);
+  expect(told.streams[0]?.caught_up_at).not.toBeNull();
+  const shown = await runHere(['cluster', '-c', elsewhere], env);
+  expect(shown.stdout).toContain('1 working, 1 standing by');
+
+  const checked = await runHere(['check', '-c', elsewhere, '--connect'], env);
+  expect(checked.exitCode, checked.stdout).toBe(0);
+  expect(checked.stdout).toContain(`group ${prefix}.owners: 2 processes`);
+  expect(checked.stdout).toContain(`transactions as ${prefix}.shard.0`);
+  sandbox.control.grow(audit, 10);
+  await delivered(events + 10);
+
+  const backfill = [
+    'backfill',
+    '-c',
+    elsewhere,
+    '--source',
+    'audit',
+    '--from',
+    '2020-01-01T00:00:00Z',
+  ];
+  const alone = await runHere(backfill, env);
+  expect(alone.exitCode).toBe(1);
+  expect(alone.stderr).toContain(`sluice-0, process ${first.pid} on ${hostname()} has the state`);
+  expect(alone.stderr).toContain('Give this command on that machine');
+  const other = upstreams.replace(/client_id: \S+?,/, 'client_id: somebody-else,');
+  const file = config('foreign', { blocks: other, instance: 'foreign' });
+  expect((await runHere(['check', '-c', file, '--connect'], env)).stdout).toContain(
+    'reads other upstreams than this config',
+  );
+  const foreign = await runHere(['run', '-c', file, '--once'], env);
+  expect(foreign.exitCode).toBe(1);
+  expect((await look()).processes.map(({ instance }) => instance)).toEqual([
+    'sluice-0',
+    'sluice-1',
+  ]);
+  expect([first.running, second.running]).toEqual([true, true]);
+
+  await first.kill('SIGKILL');
+  await second.waitForLine('running');
+  sandbox.control.grow(audit, 10);
+  const after = await delivered(events + 20);
+  expect(after.processes.find(({ state }) => state === 'working')?.instance).toBe('sluice-1');
+  expect(after.takeovers).toBe(1);
+  expect((await second.kill('SIGTERM')).exitCode).toBe(0);
+}, 120_000);
