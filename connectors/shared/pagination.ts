@@ -15,7 +15,7 @@ const styles = ['cursor', 'offset', 'page', 'link', 'next_url', 'window', 'none'
 /** The style of a source's endpoint, where the config says nothing. */
 export type Style = (typeof styles)[number];
 
-const names = {
+const names = () => ({
   cursor_param: name().default('cursor').describe('query parameter of the cursor'),
   limit_param: name().default('limit').describe('query parameter of the page’s size'),
   offset_param: name().default('offset').describe('query parameter of the offset'),
@@ -38,9 +38,9 @@ const names = {
     .describe(
       'path of the list’s length, where there is one; null: nothing is concluded from lengths',
     ),
-};
+});
 
-const windows = {
+const windows = () => ({
   from_param: name().optional().describe('window: query parameter of its begin; else from'),
   to_param: name()
     .optional()
@@ -60,12 +60,12 @@ const windows = {
     .enum(['cursor', 'offset', 'page'])
     .optional()
     .describe('window: how each one is paged; else cursor'),
-};
+});
 
 const kinds =
   'cursor: the answer names the next page; offset: rows are counted; page: pages are; link: a Link header has the next page’s address; next_url: a member has it; none: one answer';
 
-const answers = {
+const answers = () => ({
   method: z
     .enum(['GET', 'POST'])
     .default('GET')
@@ -75,7 +75,7 @@ const answers = {
     .enum(['json', 'ndjson'])
     .default('json')
     .describe('ndjson: each line of the answer is a record'),
-};
+});
 
 /** The keys of how a list of records is asked for and paged. */
 export const requestFields = (style: Style) => ({
@@ -85,16 +85,16 @@ export const requestFields = (style: Style) => ({
         .enum(styles)
         .default(style)
         .describe(`${kinds}; window: windows of time are asked for one after the other`),
-      ...names,
-      ...windows,
+      ...names(),
+      ...windows(),
     })
     .prefault({})
     .describe('how the endpoint is paged, and its names'),
-  ...answers,
+  ...answers(),
 });
 
 /** As `requestFields`, for a list that is read whole: it has no windows. */
-export const wholeRequestFields = {
+export const wholeRequestFields = () => ({
   pagination: z
     .strictObject({
       style: z
@@ -102,14 +102,14 @@ export const wholeRequestFields = {
         .exclude(['window'])
         .optional()
         .describe(`${kinds}; left out: as the first answer shows`),
-      ...names,
+      ...names(),
     })
     .prefault({})
     .describe('how the list is paged, and its names'),
-  ...answers,
-};
+  ...answers(),
+});
 
-type Output<F extends z.core.$ZodShape> = Readonly<z.output<z.ZodObject<F>>>;
+type Output<F extends () => z.core.$ZodShape> = Readonly<z.output<z.ZodObject<ReturnType<F>>>>;
 
 /** What they say. */
 export interface RequestSettings extends Output<typeof answers> {

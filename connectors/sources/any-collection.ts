@@ -13,7 +13,7 @@ export const collectionSource = defineCollections({
   type: 'collection',
   summary: 'Reads any list or single object of either API that is served whole, as its changes.',
   apis,
-  fields: {
+  fields: () => ({
     path: pathField(apis),
     kind: z
       .string()
@@ -22,7 +22,7 @@ export const collectionSource = defineCollections({
       .describe('what one entity is called in events; left out: the last name in path'),
     single: z.boolean().default(false).describe('true: the answer is the one entity, and no list'),
     ...resourceFields(),
-  },
+  }),
   collections: (settings) => [
     collectionOf(settings, {
       kind: settings.kind ?? lastName(settings.path),

@@ -13,12 +13,12 @@ export const auditEventsSource = defineList({
   apis: ['unified'],
   records: 'audit',
   immutable: true,
-  fields: {
+  fields: () => ({
     path: endpointPath()
       .refine((path) => !path.includes('{'), 'the unified API has no companies')
       .default('/audit/events')
       .describe('where the events are, below base_url'),
     order: orders.default('auto').describe('the order upstream gives the events in; auto: learned'),
     ...listFields(),
-  },
+  }),
 });

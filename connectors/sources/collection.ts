@@ -65,7 +65,7 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
 type CollectionFields = ReturnType<typeof collectionFields>;
 
 /** The keys by which a config says how a list of entities is asked for. */
-export const endpointFields = {
+export const endpointFields = () => ({
   params: z
     .record(z.string().min(1), z.string())
     .default({})
@@ -74,10 +74,10 @@ export const endpointFields = {
     .nullable()
     .default(null)
     .describe('entities a page, sent as limit=; learned down if refused; null: not sent'),
-  ...wholeRequestFields,
-};
+  ...wholeRequestFields(),
+});
 
-type EndpointSettings = Settings<typeof endpointFields>;
+type EndpointSettings = Settings<ReturnType<typeof endpointFields>>;
 
 /** One collection. */
 export interface CollectionFacts extends Pick<CollectionStream, 'entity' | 'single' | 'holds'> {
@@ -106,7 +106,7 @@ export interface CollectionSource<F extends Fields> {
   readonly summary: string;
   readonly apis: SourceDefinition['apis'];
   /** Its keys, `collectionFields` among them. */
-  readonly fields: F;
+  readonly fields: () => F;
   /** How changes are read; left out: as what they are, at the time they were observed. */
   reading?(settings: Settings<F>): Omit<RecordReading, 'id'>;
   /** The collections, of the `index`-th company of its upstream where they are companies'. */
@@ -169,7 +169,7 @@ export function defineCollections<F extends Fields & CollectionFields>({
 }
 
 /** What a collection is asked with where its source has no keys for it. */
-const undeclared = z.strictObject(endpointFields).parse({});
+const undeclared = () => z.strictObject(endpointFields()).parse({});
 
 function streamOf(
   { name: source, upstream }: SourceOpening,
@@ -177,7 +177,7 @@ function streamOf(
   facts: CollectionFacts & { readonly ignore: readonly string[] },
 ): CollectionStream {
   const { resource, entity, path, detail, holds, ignore, single = false } = facts;
-  const endpoint = facts.endpoint ?? undeclared;
+  const endpoint = facts.endpoint ?? undeclared();
   const { params, page_limit: pageLimit } = endpoint;
   const whose = company === null ? {} : { company };
   const name = [source, company, resource].filter((part) => part != null).join('/');

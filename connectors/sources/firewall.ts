@@ -34,7 +34,7 @@ export const firewallSource = defineCollections({
   apis: ['services'],
   summary:
     'Reads firewall objects, policies and rules of the services API and tells their changes.',
-  fields: {
+  fields: () => ({
     resources: z
       .array(z.enum(['objects', 'policies']))
       .min(1)
@@ -47,7 +47,7 @@ export const firewallSource = defineCollections({
       .enum(['per_company', 'once'])
       .default('per_company')
       .describe('objects marked as shared: told for each company, or for the first one only'),
-  },
+  }),
   collections({ resources, shared_objects: shared }, index) {
     const isTold = shared === 'per_company' || index === 0;
     const own = {

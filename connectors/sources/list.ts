@@ -116,7 +116,7 @@ export interface ListSource<F extends Fields> {
   /** True where upstream calls its records immutable. */
   readonly immutable: boolean;
   /** Its keys, `path`, `order` and those of `listFields` among them. */
-  readonly fields: F;
+  readonly fields: () => F;
   /** Says what is wrong with its own keys that each are right (`null`: nothing). */
   flaw?(settings: Settings<F>): string | null;
   /** Query parameters that ask for an order; upstream may refuse them. */

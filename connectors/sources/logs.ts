@@ -18,7 +18,7 @@ export const logsSource = defineList({
   apis: ['unified', 'services'],
   records: 'log',
   immutable: false,
-  fields: {
+  fields: () => ({
     path: endpointPath().describe(
       'where the records are, below base_url; {company_id}: one stream per company of the upstream',
     ),
@@ -41,7 +41,7 @@ export const logsSource = defineList({
     ),
     ...listFields(),
     enrich: enrichField(),
-  },
+  }),
   flaw: ({ order_by: orderBy, order }) =>
     orderBy !== undefined && order === 'auto'
       ? 'order_by needs order: oldest_first or newest_first'

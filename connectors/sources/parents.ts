@@ -114,9 +114,8 @@ type ParentsSettings = Settings<ReturnType<typeof fieldsOf>>;
 /** Declares one. */
 export function defineParents(facts: OfParents): SourceDefinition {
   const { type, summary, api, immutable = false, object, parent } = facts;
-  const fields = fieldsOf(facts);
-  return defineSource<typeof fields>({
-    ...{ type, summary, apis: [api], fields },
+  return defineSource({
+    ...{ type, summary, apis: [api], fields: () => fieldsOf(facts) },
     flaw: (settings, { companies }) => flawOf(settings, companies),
     streams(settings, opening) {
       const { name: source, upstream } = opening;

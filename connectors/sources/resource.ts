@@ -38,7 +38,7 @@ export interface Resource {
 /** The keys that all resources have, with what is otherwise than in most as default. */
 export const resourceFields = (own: Partial<Resource> = {}) => ({
   ...collectionFields(own),
-  ...endpointFields,
+  ...endpointFields(),
   detail: endpointPath(id)
     .refine((path) => path.includes(id), 'expected {id} where an entity’s id stands')
     .nullable()
@@ -89,10 +89,10 @@ export function defineResource(resource: Resource): SourceDefinition {
   const apis = [api];
   return defineCollections({
     ...{ type, summary, apis },
-    fields: {
+    fields: () => ({
       path: pathField(apis).default(resource.path),
       ...resourceFields(resource),
-    },
+    }),
     collections: (settings) => [{ ...collectionOf(settings, resource), called: type }],
     reading: ({ time, mapping }) => ({
       time,

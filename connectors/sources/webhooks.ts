@@ -16,7 +16,12 @@ import type { ServerTls } from '../../src/contracts/source.ts';
 import { listFields, mappingField } from './list.ts';
 
 const header = () => z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name');
-const { id, time } = listFields();
+
+/** Where id and time stand, as of lists. */
+const places = () => {
+  const { id, time } = listFields();
+  return { id, time };
+};
 
 const timed = '{timestamp}.{body}';
 
@@ -25,7 +30,7 @@ export const webhooksSource = defineSource({
   type: 'webhooks',
   summary: 'Listens for the events that the unified API delivers by webhook.',
   apis: ['unified'],
-  fields: {
+  fields: () => ({
     listen: z
       .string()
       .refine((text) => parseHostPort(text) !== null, 'expected host:port such as 0.0.0.0:8443')
@@ -77,12 +82,9 @@ export const webhooksSource = defineSource({
       })
       .optional()
       .describe('serves HTTPS; left out: plain HTTP, for a proxy in front'),
-    ...{
-      id,
-      time,
-      mapping: mappingField('record').describe('what they mean; the rest goes to unmapped'),
-    },
-  },
+    ...places(),
+    mapping: mappingField('record').describe('what they mean; the rest goes to unmapped'),
+  }),
   flaw: ({ signed_form, timestamp_header, secret, secret_encoding }) => {
     if (signed_form === timed && timestamp_header === undefined) {
       return 'signed_form holds {timestamp}, so timestamp_header is needed';

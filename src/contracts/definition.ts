@@ -239,8 +239,11 @@ export interface SourceSpec<F extends Fields> {
   readonly summary: string;
   /** Which of the two APIs it can read. */
   readonly apis: readonly ('unified' | 'services')[];
-  /** The source's own keys; `type`, `upstream` and those of its schedule are the engine's. */
-  readonly fields: F;
+  /**
+   * The source's own keys; `type`, `upstream` and those of its schedule are the engine's. A function,
+   * called where they are first needed: zod takes its time, and a config names few of the sources.
+   */
+  readonly fields: () => F;
   /** Says what is wrong with settings that each are right (`null`: nothing). */
   flaw?(settings: Settings<F>, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
   /** What it must have for itself: a second source with the same is a flaw (`null`: nothing). */
@@ -325,5 +328,13 @@ export interface SourceDefinition {
 
 /** Declares a source. Its functions get only what `fields` has parsed: the types meet here. */
 export function defineSource<F extends Fields>(spec: SourceSpec<F>): SourceDefinition {
-  return spec as unknown as SourceDefinition;
+  let made: F | undefined;
+  const definition = {
+    ...spec,
+    get fields(): F {
+      made ??= spec.fields();
+      return made;
+    },
+  };
+  return definition as unknown as SourceDefinition;
 }

@@ -81,7 +81,7 @@ describe('check refuses', () => {
   });
 
   test('windows of what is read whole', () => {
-    const whole = z.strictObject(wholeRequestFields);
+    const whole = z.strictObject(wholeRequestFields());
 
     expect(() => whole.parse({ pagination: { style: 'window' } })).toThrow();
     expect(paginationOf(whole.parse({})).style).toBe('shown');

@@ -22,7 +22,7 @@ function declared(facts: CollectionFacts) {
     type: 'made_up',
     summary: '',
     apis: ['unified', 'services'],
-    fields: { ...collectionFields(), ...endpointFields },
+    fields: () => ({ ...collectionFields(), ...endpointFields() }),
     collections: (endpoint) => [{ endpoint, ...facts }],
   });
 }
