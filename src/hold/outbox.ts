@@ -71,6 +71,16 @@ export function drainOutbox(statements: Statements): readonly OutboxRow[] {
   return rows;
 }
 
+/** Every row there is, as it would be drained. */
+export function* everyRow(statements: Statements): Iterable<OutboxRow> {
+  for (const [table, columns] of Object.entries(tables)) {
+    for (const row of statements.each(`SELECT ${columns.join(', ')} FROM ${table}`)) {
+      const key = columns.map((column) => row[column] as string | number);
+      yield { table, key, value: valueAt(statements, table, key) };
+    }
+  }
+}
+
 /** Puts a row in as it was drained, or takes it out. */
 export function restoreRow(statements: Statements, { table, key, value }: OutboxRow): void {
   const columnsOfKey = tables[table];

@@ -53,8 +53,8 @@ export class Rebuilding {
     this.#statements.run('COMMIT');
   }
 
-  /** From now on what changes is noted for the log. */
-  finish(): Rebuilt {
+  /** Where it stays the cache of the log, what changes from now on is noted for that. */
+  finish({ isCache }: { readonly isCache: boolean }): Rebuilt {
     const count = (table: string) =>
       Number(this.#statements.row(`SELECT count(*) AS n FROM ${table}`)?.n);
     const rebuilt = {
@@ -63,9 +63,11 @@ export class Rebuilding {
       pages: count('page'),
       missing: this.#missing(),
     };
-    addOutbox(this.#statements);
-    // Where the log is new, it is told what the database calls itself.
-    this.#statements.run('UPDATE meta SET value = value');
+    if (isCache) {
+      addOutbox(this.#statements);
+      // Where the log is new, it is told what the database calls itself.
+      this.#statements.run('UPDATE meta SET value = value');
+    }
     this.close();
     return rebuilt;
   }

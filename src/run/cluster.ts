@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
-import { changeIn, type Store } from '../hold/store.ts';
+import { changeIn, lookInto, type Store } from '../hold/store.ts';
 
 const note = z.object({
   host: z.string(),
@@ -22,14 +22,31 @@ export type ClusterNote = z.output<typeof note>;
 
 const kind = 'cluster';
 const owner = 'owner';
+const imported = 'import';
 
 /** What is noted; null: nothing that can be read. */
 export function clusterNote(store: Store): ClusterNote | null {
   return note.safeParse(store.noted(kind).get(owner)).data ?? null;
 }
 
-/** Notes that this process has the state of a directory now. */
+/** Notes how far an import of a state has come. */
+export function importNote(store: Store, state: 'begun' | 'done', now: number): void {
+  store.note(kind, imported, JSON.stringify({ state }), now);
+}
+
+/** Whether an import into the state of a directory was broken off. */
+export function isHalfImported(dir: string): boolean {
+  const noted = lookInto(dir, null, (store) => store.noted(kind).get(imported) ?? null);
+  return noted?.state === 'begun';
+}
+
+/** Notes that this process has the state of a directory now. Throws where that is half of one. */
 export function noteOwner(dir: string, now: number): void {
+  if (isHalfImported(dir)) {
+    throw new ExportError('state_damaged', 'an import into the state in Kafka was broken off', {
+      next: 'Give sluice cluster import again, which begins anew. Nothing is lost: the state that it was to import is as it was.',
+    });
+  }
   changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
     const before = clusterNote(store);
     const takeovers = before === null ? 0 : before.takeovers + 1;

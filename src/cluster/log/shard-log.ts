@@ -81,8 +81,8 @@ export class ShardLog implements SpoolLog {
     }
   }
 
-  /** Makes the state database in a directory of all that the log holds. */
-  async rebuild(dir: string): Promise<Rebuilt> {
+  /** Makes the state database in a directory of all that the log holds: its cache, or on its own. */
+  async rebuild(dir: string, { isCache = true } = {}): Promise<Rebuilt> {
     const rebuilding = new Rebuilding(dir);
     try {
       this.#known = await this.#client.end(this.#state);
@@ -102,7 +102,7 @@ export class ShardLog implements SpoolLog {
       rebuilding.close();
       throw this.#told(error, 'reading');
     }
-    return rebuilding.finish();
+    return rebuilding.finish({ isCache });
   }
 
   /**

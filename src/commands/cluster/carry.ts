@@ -1,0 +1,61 @@
+// `sluice cluster import` and `export`: moves a state from a SQLite database into Kafka, and back.
+
+import { dirname } from 'node:path';
+import { readConfig } from '../../config/config.ts';
+import { type Carried, exportState, importState } from '../../run/carry-state.ts';
+import { counted } from '../../terminal/table.ts';
+import { systemClock } from '../../tools/clock.ts';
+import { logForm, openLog } from '../../watch/log.ts';
+import { configOption, defineCommand, type Means } from '../shared/command.ts';
+import { kafkaOf } from './kafka-of.ts';
+
+/** Into Kafka. */
+export const importCommand = defineCommand({
+  name: 'import',
+  about: 'move the state from a SQLite database into Kafka, where none is',
+  options: {
+    config: configOption,
+    from: { value: 'dir', about: 'where sluice.db is; left out: state.dir' },
+  },
+  async run({ config: file, from }, means) {
+    const { kafka, dir, tools } = await opened(file, means);
+    const place = from ?? dir;
+    const carried = await importState(kafka, place, tools);
+    means.out(`${carriedText(carried)} from ${place} into Kafka, as ${kafka.prefix}`);
+    means.out(`the database in ${place} is left as it is, and is older from the next start on`);
+    return 0;
+  },
+});
+
+/** Out of Kafka. */
+export const exportCommand = defineCommand({
+  name: 'export',
+  about: 'move the state from Kafka into a SQLite database',
+  options: {
+    config: configOption,
+    to: { value: 'dir', about: 'where sluice.db is to be; left out: state.dir' },
+  },
+  async run({ config: file, to }, means) {
+    const { kafka, dir, tools } = await opened(file, means);
+    const place = to ?? dir;
+    const carried = await exportState(kafka, place, tools);
+    means.out(`${carriedText(carried)} from Kafka, as ${kafka.prefix}, into ${place}`);
+    if (carried.aside !== null) means.out(`the database that was there is now ${carried.aside}`);
+    means.out(
+      'take state.kafka out of the config before the next start; what stands in Kafka is older then',
+    );
+    return 0;
+  },
+});
+
+async function opened(file: string, { env }: Means) {
+  const config = readConfig(file, { env });
+  const log = await openLog({ level: 'warn', form: logForm(process.stderr) });
+  // The cache of the state in Kafka is a directory within state.dir.
+  const dir = dirname(config.state.dir);
+  return { kafka: kafkaOf(config), dir, tools: { log, clock: systemClock() } };
+}
+
+function carriedText({ streams, pages }: Carried): string {
+  return `${counted(streams, 'stream')} and ${counted(pages, 'page')} moved`;
+}

@@ -1,0 +1,95 @@
+// A state on its way from a SQLite database into a real Apache Kafka and back: nothing is read again, nothing that a sink
+// has had is sent again, and what a sink has not had yet comes along.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { rowsIn } from '../../src/hold/carry.ts';
+import { runHere } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
+import { tempDir } from '../support/temp.ts';
+
+const audit = '/v1/audit/events';
+const events = 300;
+
+const uidsOf = (lines: string) =>
+  lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
+
+test('into Kafka and back: each sink has each event once, and no page is read again', async () => {
+  const brokers = JSON.stringify(await kafkaBrokers());
+  const { sandbox, upstreams, env } = await anEdge(events);
+  let takes = false;
+  const received: string[] = [];
+  const receiver = await startHttpReceiver({
+    answer: ({ body }) => {
+      if (takes) received.push(...uidsOf(String(body)));
+      return { answer: 'reply', status: takes ? 200 : 503 };
+    },
+  });
+  const dir = tempDir();
+  const prefix = `p-${crypto.randomUUID()}`;
+  const config = (name: string, state: string) => {
+    const file = join(dir, `${name}.yaml`);
+    writeFileSync(
+      file,
+      `state: { dir: ${dir}/state${state} }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50 }
+sinks:
+  disk: { type: file, path: ${dir}/out.ndjson, format: json }
+  post: { type: http, url: "${receiver.url}", format: json, retry: { min: 100ms, max: 300ms } }
+`,
+    );
+    return file;
+  };
+  const sqlite = config('sqlite', '');
+  const kafka = config('kafka', `, kafka: { brokers: ${brokers}, prefix: ${prefix} }`);
+  const told = async (...args: string[]) => {
+    const result = await runHere([...args], env);
+    return { ...result, all: result.stdout + result.stderr };
+  };
+  const once = ['--once', '--log-level', 'error'];
+  const written = () => uidsOf(readFileSync(join(dir, 'out.ndjson'), 'utf8'));
+
+  // One sink has everything, the other nothing.
+  expect((await told('run', '-c', sqlite, ...once, '--timeout', '4s')).exitCode).toBe(1);
+  expect(written().length).toBe(events);
+
+  const imported = await told('cluster', 'import', '-c', kafka);
+  expect(imported.exitCode, imported.all).toBe(0);
+  expect(imported.stdout).toMatch(/1 stream and \d+ pages moved/);
+  const again = await told('cluster', 'import', '-c', kafka);
+  expect(again.exitCode).toBe(2);
+  expect(again.all).toContain(`there is a state ${prefix} in Kafka already`);
+
+  takes = true;
+  sandbox.control.grow(audit, 20);
+  const ran = await told('run', '-c', kafka, ...once);
+  expect(ran.exitCode, ran.all).toBe(0);
+  expect([written().length, new Set(written()).size]).toEqual([events + 20, events + 20]);
+  expect(new Set(received)).toEqual(new Set(written()));
+  expect(received.length).toBe(events + 20);
+
+  takes = false;
+  sandbox.control.grow(audit, 20);
+  expect((await told('run', '-c', kafka, ...once, '--timeout', '4s')).exitCode).toBe(1);
+  const exported = await told('cluster', 'export', '-c', kafka);
+  expect(exported.exitCode, exported.all).toBe(0);
+  expect(readdirSync(join(dir, 'state')).filter((name) => /before-.*Z$/.test(name)).length).toBe(1);
+
+  takes = true;
+  sandbox.control.grow(audit, 20);
+  const back = await told('run', '-c', sqlite, ...once);
+  expect(back.exitCode, back.all).toBe(0);
+  expect([written().length, new Set(written()).size]).toEqual([events + 60, events + 60]);
+  expect(new Set(received)).toEqual(new Set(written()));
+  expect(received.length).toBe(events + 60);
+  // Nothing that the database holds was left behind.
+  expect([...rowsIn(join(dir, 'state'))].flat().map(({ table }) => table)).toContain('identities');
+}, 120_000);
