@@ -26,7 +26,10 @@ export interface Format {
    * no more than how long they are; left out: `encode`.
    */
   batched?(event: Event): Uint8Array;
-  /** True where the line is the record's own bytes, where no other escapes are expected. */
+  /**
+   * True where the line is the record's own bytes, with blanks for line breaks, and no other escapes
+   * are expected: whole pages are then copied, and `encode` is not asked.
+   */
   readonly verbatim?: boolean;
   /** Many events in one document, for formats that have such a form (OTLP). */
   readonly document?: DocumentForm;

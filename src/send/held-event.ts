@@ -11,10 +11,12 @@ import type {
   RecordKind,
   Uid,
 } from '../contracts/event.ts';
+import type { EncodedLines } from '../contracts/format.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { parseRecord } from './parse-record.ts';
+import { recordLines } from './record-lines.ts';
 
 /** Makes the OCSF form of one record. Pure and total. */
 export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
@@ -80,6 +82,11 @@ export class DecodedPage {
     const end = ends[at] ?? 0;
     if (exact !== true) return parseRecord(this.#text, start, end);
     return JSON.parse(this.#text.toString('utf8', start, end)) as ParsedRecord;
+  }
+
+  /** Its records as lines of their own bytes. */
+  recordLines(): EncodedLines {
+    return recordLines(this.#text, this.#cut(), this.held.kept);
   }
 
   raw(index: number): Uint8Array {

@@ -95,8 +95,18 @@ export class PageEncoder {
     if (selection === null) return nothing;
     const page = this.#decoder.decode(held);
     const key = keyOf(selection, reader);
-    if (!page.encoded.has(key)) this.#begin(page, this.#tasksFor(page, reader));
+    if (!page.encoded.has(key)) {
+      if (isCopied(selection, reader)) this.#copy(page, key);
+      else this.#begin(page, this.#tasksFor(page, reader));
+    }
     return page.encoded.get(key) as Promise<Selected>;
+  }
+
+  /** Of a page that goes out as it came nothing is looked at: it takes less than a stretch. */
+  #copy(page: DecodedPage, key: string): void {
+    const lines = page.recordLines();
+    page.encoded.set(key, Promise.resolve<Selected>({ events: page.events, lines }));
+    this.#keep(page, key, lines.bytes.length);
   }
 
   /** What is to be encoded of a page for a sink: its share, and those of others that will. */
@@ -105,7 +115,7 @@ export class PageEncoder {
     for (const reader of [asking, ...this.#readers]) {
       const wants = reader === asking || reader.expects(page.held);
       const selection = wants ? selectionOf(page.held, reader) : null;
-      if (selection === null) continue;
+      if (selection === null || isCopied(selection, reader)) continue;
       const key = keyOf(selection, reader);
       if (tasks.has(key) || page.encoded.has(key)) continue;
       const bytes = Math.ceil(page.held.body.length * (this.#growth.get(key) ?? 1));
@@ -167,6 +177,11 @@ export function selectionOf(
 
 function keyOf(selection: Selection, { documents, formatKey }: Reader): string {
   return `${selection.key}|${documents ? 'document ' : ''}${formatKey}`;
+}
+
+/** True where lines are the records' own bytes, and no event needs to be asked for its own. */
+function isCopied({ key }: Selection, { documents, format }: Reader): boolean {
+  return key === '' && !documents && format.verbatim === true && format.batched === undefined;
 }
 
 /** Has events taken until the stretch ends, at least a few, and returns the index of the next. */

@@ -120,6 +120,28 @@ test('events of a sink that makes its own of them are not made before, and count
   expect(sent?.[3]).toContain('"3"');
 });
 
+test('events of a page that goes out as it came are asked for one by one only where some are picked', async () => {
+  const asked: string[] = [];
+  const encode = (event: Event) => {
+    asked.push(idOf(event));
+    return event.raw;
+  };
+  const format: Format = { name: 'json', contentType: 'text/plain', encode, verbatim: true };
+  const page = aPage({ ids: numbered(0, 4) });
+  const records = JSON.parse(Buffer.from(page.body).toString()).data.map(JSON.stringify);
+  const odd: Selection = { key: 'odd', select: (e) => (Number(idOf(e)) % 2 === 1 ? e : null) };
+
+  const [whole] = await cutAll(outletOn([page], { format }));
+  const before = [...asked];
+  const [some] = await cutAll(outletOn([page], { format, selectionFor: () => odd }));
+
+  expect(before).toEqual([]);
+  expect(whole && textOf(whole)).toEqual(records);
+  expect(whole && idsOf(whole)).toEqual(['0', '1', '2', '3']);
+  expect(asked).toEqual(['1', '3']);
+  expect(some && textOf(some)).toEqual([records[1], records[3]]);
+});
+
 test('Outlet gives the same batch the same id at each attempt', async () => {
   const outlet = outletOn([aPage({ ids: numbered(0, 4) })]);
 
