@@ -14,7 +14,7 @@ import {
 } from '../contracts/tools.ts';
 import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
 import { acceptEncoding, decode } from './content-encoding.ts';
-import { GrowingBody } from './growing-body.ts';
+import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
 
@@ -145,6 +145,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #bytesMax: number;
   readonly #lease: Lease | null;
   #body: GrowingBody | null = null;
+  /** What has come last, where its memory is its own. */
+  #chunk: Buffer<ArrayBuffer> | null = null;
   #pausedMs = 0;
   /** On the clock of `performance`; null while it is read. */
   #pausedAt: number | null = null;
@@ -210,6 +212,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       return;
     }
     body.add(chunk);
+    this.#letGo(chunk as Buffer<ArrayBuffer>);
     if (this.#lease === null || this.#lease.add(chunk.length)) return;
     this.#pausedAt ??= performance.now();
     controller.pause();
@@ -228,6 +231,17 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#finish({ failure: toHttpFailure(error, this.phase) });
+  }
+
+  /**
+   * Gives the memory back that the chunk before came in, once this one came in another: the parser
+   * has come to its end by then. The collector would let tens of megabytes pile up. Only memory
+   * that is mostly the chunk's is its own, and no pool.
+   */
+  #letGo(chunk: Buffer<ArrayBuffer>): void {
+    const before = this.#chunk;
+    if (before !== null && before.buffer !== chunk.buffer) free(before);
+    this.#chunk = chunk.length > chunk.buffer.byteLength / 2 ? chunk : null;
   }
 
   #refuseLength(): void {
