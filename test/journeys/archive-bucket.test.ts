@@ -65,6 +65,12 @@ routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], wh
     ...{ at, config, location, store, sluice, archived },
     grow: (count: number) => sandbox.control.grow('/v1/audit/events', count),
     once: () => sluice('run', '-c', config, '--once', '--timeout', '60s'),
+    /** Runs until it says why it does not deliver. */
+    async refusal(words: string) {
+      const running = startSluice(['run', '-c', config, '--once'], { env });
+      await running.waitForLine(words);
+      await running.kill('SIGTERM');
+    },
     /** Runs until that is so, and ends it by SIGKILL. */
     async killedWhen(what: string, isSo: () => Promise<boolean>) {
       const running = startSluice(['run', '-c', config], { env });
@@ -77,7 +83,7 @@ routes: [ { from: [audit], to: [disk, proof] }, { from: [audit], to: [again], wh
 }
 
 test(`an archive in a bucket of ${name}, whatever becomes of the state and of it`, async () => {
-  const { at, config, location, store, sluice, archived, grow, once, killedWhen } =
+  const { at, config, location, store, sluice, archived, grow, once, refusal, killedWhen } =
     await aJourney();
   const size = async () => {
     const note = (await store.read('checkpoint'))?.body ?? [];
@@ -121,7 +127,7 @@ test(`an archive in a bucket of ${name}, whatever becomes of the state and of it
   for (const [object, body] of before) await store.put(object, [body]);
   rmSync(at('state'), { recursive: true });
   renameSync(at('newer'), at('state'));
-  const putBack = await once();
+  await refusal('an older copy was put back');
   const checked = await sluice('check', '-c', config, '--connect');
 
   expect([restored.exitCode, restored.stderr.includes('state_older')]).toEqual([0, true]);
@@ -138,8 +144,6 @@ test(`an archive in a bucket of ${name}, whatever becomes of the state and of it
   expect(replayed).toMatchObject({ exitCode: 0 });
   const sentAgain = new Set(uidsIn(readFileSync(at('again.ndjson'), 'utf8')));
   expect(found.filter((uid) => !sentAgain.has(uid))).toEqual([]);
-  expect(putBack.exitCode).toBe(1);
-  expect(putBack.stderr).toContain('an older copy was put back');
   expect(checked).toMatchObject({
     exitCode: 3,
     stdout: expect.stringContaining('an older copy was put back'),
