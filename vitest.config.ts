@@ -1,9 +1,9 @@
 // How the tests run. A receiver that is dear to start (Kafka, rsyslog's packages, the throw-away CA) is started by
 // `test/support/global-setup.ts` when a test first asks for it, so a run of one unit test file starts nothing. Tests mostly
-// wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that start programs
-// or change what is the whole process's have a process each, and come first since they last longest; all others
-// share processes, which spares each its start. A JSON report is written where SLUICE_TEST_REPORT says, for scripts that
-// count what passed.
+// wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that change or
+// measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
+// that start programs come first since they last longest. A JSON report is written where SLUICE_TEST_REPORT says, for
+// scripts that count what passed.
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -27,13 +27,17 @@ const small = /\/test\/(journeys|simulation)\//;
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ project, moduleId }: TestSpecification) =>
-      (project.config.isolate ? 0 : 2) + (small.test(moduleId) ? 0 : 1);
+      (project.name === 'together' ? 2 : 0) + (small.test(moduleId) ? 0 : 1);
     return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
   }
 }
 
 const reportFile = process.env.SLUICE_TEST_REPORT;
-const [alone, together] = parted(globSync('test/**/*.test.ts', { cwd: import.meta.dirname }));
+const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname });
+const ofTheProcess = importing(/node:worker_threads|\bvi\.|\.prototype\b|memoryUsage/);
+const startingPrograms = importing(/node:child_process/);
+const alone = tests.filter(ofTheProcess);
+const shared = tests.filter((file) => !ofTheProcess(file));
 
 export default defineConfig({
   test: {
@@ -54,30 +58,38 @@ export default defineConfig({
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      { extends: true, test: { name: 'together', include: together, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'programs', include: shared.filter(startingPrograms), isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: shared.filter((file) => !startingPrograms(file)),
+          isolate: false,
+        },
+      },
     ],
   },
 });
 
-/** Those that need a process of their own, and the others. */
-function parted(files: readonly string[]): readonly [string[], string[]] {
+/** Tells of a file of the tests whether it, or one that it imports, has this in its text. */
+function importing(sign: RegExp): (file: string) => boolean {
   const known = new Map<string, boolean>();
-  const needsItsOwn = (file: string): boolean => {
+  const judge = (file: string): boolean => {
     const judged = known.get(file);
     if (judged !== undefined) return judged;
     known.set(file, false); // while it is being looked at: files of the tests import each other in circles
     const text = readFileSync(join(import.meta.dirname, file), 'utf8');
     const imported = text.matchAll(/^(?:import|export) (?!type)[^;]*? from '(\.[^']+)'/gm);
-    const own =
-      /node:(child_process|worker_threads)|\bvi\.|\.prototype\b/.test(text) ||
+    const found =
+      sign.test(text) ||
       Array.from(imported, ([, path = '']) => join(dirname(file), path))
         .filter((path) => path.startsWith('test/'))
-        .some(needsItsOwn);
-    known.set(file, own);
-    return own;
+        .some(judge);
+    known.set(file, found);
+    return found;
   };
-  const { true: alone = [], false: together = [] } = Object.groupBy(files, (file) =>
-    String(needsItsOwn(file)),
-  );
-  return [alone, together];
+  return judge;
 }
