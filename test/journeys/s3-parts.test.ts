@@ -115,7 +115,7 @@ sinks:
       }
       front.answer(passOn);
 
-      const { exitCode, stderr } = await runSluice(['run', '-c', config, '--once']);
+      const { exitCode, stderr, stdout } = await runSluice(['run', '-c', config, '--once']);
 
       const objects = [...(await server.objects(bucket)).values()].map(({ body }) => body);
       const ids = objects.flatMap((body) =>
@@ -125,7 +125,10 @@ sinks:
           .slice(0, -1)
           .map((line) => JSON.parse(line).metadata.original_event_uid as string),
       );
-      expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('state_older')]);
+      expect({ exitCode, stderr, stdout }).toMatchObject({
+        exitCode: 0,
+        stderr: expect.not.stringContaining('state_older'),
+      });
       expect([ids.length, new Set(ids).size]).toEqual([records.length, records.length]);
       expect(objects.some(({ length }) => length > 8 * 1024 * 1024)).toBe(true);
     },
