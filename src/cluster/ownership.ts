@@ -1,8 +1,8 @@
 // Which of several processes has the shard: a consumer group that reads nothing, its assignment
 // being the lock (Kafka protocol guide, "Group membership API"). One member owns, the others stand
-// by; whoever owns keeps it through every rebalance. What must stay true: this only says who should
-// work. That a process which has not heard of its successor writes nothing is the transactional
-// id's doing (log/shard-log.ts).
+// by; whoever owns keeps it through every rebalance. What must stay true: whoever owns asks upstream
+// for nothing once a successor may have begun, which it tells by its own clock. That a process which
+// has not heard of its successor writes nothing is the transactional id's doing (log/shard-log.ts).
 
 import { hostname } from 'node:os';
 import {
@@ -54,6 +54,8 @@ const owns = Buffer.from('owner');
 const standsBy = Buffer.from('standby');
 /** Heartbeats in the time after which a silent member is taken for dead. */
 const heartbeats = 5;
+/** Of the session: who was not heard for so long asks for nothing more, which leaves an answer time to come. */
+const silentShareMax = 2 / 3;
 const pauseMs = 200;
 const requestMsBeyondSession = 10_000;
 
@@ -70,6 +72,9 @@ export class Ownership {
   #generation = -1;
   #ownsSince: number | null = null;
   #isNameTaken = false;
+  /** When what the group has answered last was sent; monotonic, and by the calendar. */
+  #heardAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
+  #isSilenceTold = false;
 
   private constructor(settings: MemberSettings, means: OwnershipMeans) {
     this.#settings = settings;
@@ -107,6 +112,24 @@ export class Ownership {
     void ownership.#keep();
     return ownership;
   }
+
+  /**
+   * True while no successor can have begun: the group has heard of this process a moment ago. Told
+   * in the log when that ends, and when it is so again. The calendar counts as well, since the other
+   * clock stands still while a machine sleeps.
+   */
+  readonly isHeard = (): boolean => {
+    const { clock, log } = this.#means;
+    const { monotonic, now } = this.#heardAt;
+    const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
+    const isHeard = silentMs < this.#settings.sessionMs * silentShareMax;
+    if (isHeard === this.#isSilenceTold) {
+      if (isHeard) log.info('the group in Kafka answers again, and polling goes on');
+      else log.warn('polling waits: the group in Kafka has not answered', { silent_ms: silentMs });
+      this.#isSilenceTold = !isHeard;
+    }
+    return isHeard;
+  };
 
   /** Leaves, so that another process owns at once. */
   async close(): Promise<void> {
@@ -161,7 +184,10 @@ export class Ownership {
       await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
       const { instance = null } = this.#settings;
       const who = [this.#group, this.#generation, this.#memberId, instance] as const;
-      await heartbeatV4.api.async(await this.#connection(), ...who);
+      const connection = await this.#connection();
+      const sentAt = this.#moment();
+      await heartbeatV4.api.async(connection, ...who);
+      this.#heardAt = sentAt;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       this.#learn(error);
@@ -222,14 +248,21 @@ export class Ownership {
     const { generationId, leader, skipAssignment, members } = joined;
     const shares = leader === joined.memberId && !skipAssignment;
     const given = shares ? assignments(members) : [];
+    const sentAt = this.#moment();
     const synced = await syncGroupV5.api.async(
       connection,
       ...([this.#group, generationId, this.#memberId, instance] as const),
       ...([protocolType, protocolName, given] as const),
     );
     this.#generation = generationId;
+    this.#heardAt = sentAt;
     if (!synced.assignment.equals(owns)) this.#ownsSince = null;
     else this.#ownsSince ??= generationId;
+  }
+
+  #moment() {
+    const { clock } = this.#means;
+    return { monotonic: clock.monotonic(), now: clock.now() };
   }
 
   async #connection(): Promise<Connection> {

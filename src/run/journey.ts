@@ -64,6 +64,7 @@ export async function openJourney(
     const findings = new Findings();
     const { log, clock } = tools;
     ownership = await owned(state, tools, standBy);
+    if (ownership !== null) tools.permit.isGiven = ownership.isHeard;
     const taken = await takeShard(state, tools);
     shard = taken?.shard ?? null;
     mendState(plan, state, { log, now: clock.now(), found: findings.add });

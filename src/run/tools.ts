@@ -5,7 +5,7 @@
 import type { Log, Tools } from '../contracts/tools.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
-import { openThrottles, type Throttles } from '../upstream/throttles.ts';
+import { openThrottles, type Permit, type Throttles } from '../upstream/throttles.ts';
 import { openTokens, type Tokens } from '../upstream/tokens.ts';
 
 /** Everything that upstreams, sources and sinks are made with. */
@@ -13,6 +13,8 @@ export interface BootTools extends Tools {
   readonly http: OwnHttpClient;
   readonly throttles: Throttles;
   readonly tokens: Tokens;
+  /** Of all throttles; given, until somebody puts in a judge of it. */
+  readonly permit: Permit;
   /** From 0 up to 1, for jitter. */
   readonly random: () => number;
 }
@@ -22,12 +24,14 @@ export function openTools(log: Log): BootTools {
   const clock = systemClock();
   const random = Math.random;
   const http = openHttpClient();
+  const permit = { isGiven: () => true };
   return {
     clock,
     log,
     http,
     random,
-    throttles: openThrottles({ clock, random }),
+    permit,
+    throttles: openThrottles({ clock, random, permit }),
     tokens: openTokens({ clock, http, log, random }),
   };
 }

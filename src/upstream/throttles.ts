@@ -35,21 +35,38 @@ export interface ThrottleState extends Budget {
   readonly waitMs: number;
 }
 
+/** Whether anything may be asked for at all: false while another process may have begun to. */
+export interface Permit {
+  isGiven: () => boolean;
+}
+
+/** While there is no permit it is looked for so often. */
+const permitEveryMs = 100;
+
 /** All gates of the program. */
 export interface Throttles {
   /** The gate of this key, always the same one, with the ceilings of all who asked for it. */
   gate(key: GateKey, options: GateOptions): Gate;
 }
 
+/** What gates work with. */
+export interface ThrottleTools {
+  readonly clock: Clock;
+  /** From 0 up to 1, for jitter. */
+  readonly random: () => number;
+  /** Left out: it is given. */
+  readonly permit?: Permit;
+}
+
 /** Opens the registry, one per program: blocks with one credential share its limits. */
-export function openThrottles(tools: { clock: Clock; random: () => number }): Throttles {
+export function openThrottles(tools: ThrottleTools): Throttles {
   const gates = new Map<string, Gate>();
   return {
     gate(key, options) {
       const name = JSON.stringify([key.credential, key.base]);
       let gate = gates.get(name);
       if (gate === undefined) {
-        gate = new Gate(tools.clock, tools.random, options.pauseMs);
+        gate = new Gate(tools, options.pauseMs);
         gates.set(name, gate);
       }
       gate.limit(options.ceilings);
@@ -74,14 +91,16 @@ const wholeCredential = '*';
 class Gate implements Turnstile {
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #permit: Permit | undefined;
   readonly #pauseMs: number | undefined;
   readonly #ceilings: PathCeiling[] = [];
   readonly #levels = new Map<string, Level>();
   readonly #queue: FairQueue;
 
-  constructor(clock: Clock, random: () => number, pauseMs: number | undefined) {
+  constructor({ clock, random, permit }: ThrottleTools, pauseMs: number | undefined) {
     this.#clock = clock;
     this.#random = random;
+    this.#permit = permit;
     this.#pauseMs = pauseMs;
     this.#queue = new FairQueue(clock, this);
   }
@@ -107,7 +126,7 @@ class Gate implements Turnstile {
   /** Milliseconds that a request on this lane would wait now, others' turns left aside. */
   delay(lane: Lane): number {
     const nowMs = this.#clock.monotonic();
-    let delayMs = 0;
+    let delayMs = this.#permit?.isGiven() === false ? permitEveryMs : 0;
     for (const name of levelsOf(lane)) {
       delayMs = Math.max(delayMs, this.#level(name).throttle.delayAt(nowMs));
     }

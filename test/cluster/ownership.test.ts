@@ -1,13 +1,14 @@
 // Who has the state in Kafka, among real processes on a real Apache Kafka: one works and the others stand by, until it is
 // frozen, killed or told to end.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ownerOf } from '../../src/cluster/ownership.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
-import { kafkaBrokers } from '../support/kafka.ts';
+import { kafkaBrokers, startKafka } from '../support/kafka.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
@@ -16,7 +17,8 @@ const works = 'running';
 const waits = 'standing by';
 
 function uidsIn(file: string): readonly string[] {
-  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const lines = text.split('\n').slice(0, -1);
   return lines.map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
 }
 
@@ -104,4 +106,43 @@ sinks:
   const uids = uidsIn(out);
   expect(uids.length).toBe(3 * events);
   expect(new Set(uids).size).toBe(3 * events);
+}, 180_000);
+
+test('cut from Kafka alone it asks upstream for nothing once another may have begun, until Kafka answers again', async () => {
+  const kafka = await startKafka();
+  const { sandbox, upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const config = join(dir, 'sluice.yaml');
+  const out = join(dir, 'out.ndjson');
+  const everyMs = 100;
+  writeFileSync(
+    config,
+    `state: { dir: ${dir}/state, kafka: { brokers: ["${kafka.addresses.plain}"], prefix: cut, session_timeout: 6s } }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: ${everyMs}ms, page_limit: 100 }
+sinks:
+  disk: { type: file, path: ${out}, format: json }
+`,
+  );
+  const asked = () => sandbox.control.requests()[audit]?.requests ?? 0;
+  const sluice = startSluice(['run', '-c', config], { env });
+  await waitUntil(() => uidsIn(out).length === events, { what: 'all events of before' });
+
+  const broker = kafka.pid ?? 0;
+  process.kill(broker, 'SIGSTOP');
+  await sluice.waitForLine('polling waits');
+  // What was asked for before may be on its way.
+  await delay(everyMs * 5);
+  const before = asked();
+  sandbox.control.grow(audit, events);
+  await delay(everyMs * 20);
+  const meanwhile = asked() - before;
+  process.kill(broker, 'SIGCONT');
+  await sluice.waitForLine('polling goes on');
+  await waitUntil(() => uidsIn(out).length === 2 * events, { what: 'all events' });
+
+  expect(meanwhile).toBe(0);
+  expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
+  expect(new Set(uidsIn(out)).size).toBe(2 * events);
 }, 180_000);

@@ -12,9 +12,9 @@ function lane(tenant: string, path = `/companies/${tenant}/logs`): Lane {
   return { tenant, path, template };
 }
 
-function open(ceilings: readonly PathCeiling[] = []) {
+function open(ceilings: readonly PathCeiling[] = [], permit = { isGiven: () => true }) {
   const clock = manualClock();
-  const throttles = openThrottles({ clock, random: () => 0.5 });
+  const throttles = openThrottles({ clock, random: () => 0.5, permit });
   return { clock, throttles, gate: throttles.gate(key, { ceilings }) };
 }
 
@@ -25,6 +25,26 @@ describe('gate', () => {
     await gate.acquire(lane('a'), never());
 
     expect(clock.sleepers).toBe(0);
+  });
+
+  test('without a permit nothing goes; given again, those that wait go at their pace', async () => {
+    const permit = { isGiven: () => false };
+    const { gate, clock } = open([{ requests: 1, perMs: 1_000 }], permit);
+    let gone = 0;
+    const acquired = ['a', 'b'].map(async (path) => {
+      await gate.acquire(lane(path), never());
+      gone += 1;
+    });
+
+    await clock.advance(60_000);
+    const before = gone;
+    permit.isGiven = () => true;
+    await clock.advance(200);
+    const after = gone;
+    await clock.advance(1_000);
+    await Promise.all(acquired);
+
+    expect({ before, after }).toEqual({ before: 0, after: 1 });
   });
 
   test('A34: a refusal parks its own path only', async () => {
