@@ -8,7 +8,8 @@ export function askedOf(
   { method, path, headers, body }: ReceivedRequest,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
-    const asked = request(`${endpoint}${path}`, { method, headers }, (response) => {
+    // A connection of its own: one that was kept may be closed by the server at the same moment.
+    const asked = request(`${endpoint}${path}`, { method, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
