@@ -7,9 +7,9 @@ import { formats } from '../formats/index.ts';
 import { recordsRoot } from '../src/archive/records.ts';
 import type { Event, PageContext } from '../src/contracts/event.ts';
 import type { Format } from '../src/contracts/format.ts';
-import { compileNormaliser } from '../src/normalise/normalise.ts';
+import { compileNormaliser, type Normalise } from '../src/normalise/normalise.ts';
 import { encodeLines } from '../src/send/encode.ts';
-import { DecodedPage, type Normalise } from '../src/send/held-event.ts';
+import { DecodedPage } from '../src/send/held-event.ts';
 import { cutRecords } from '../src/tools/record-list.ts';
 import { pageBody, pageEvents } from './work.ts';
 

@@ -5,9 +5,10 @@
 // CEF, within the lengths; where one is not, `sluiceTruncated` says so. A key stands at most once.
 // Times are epoch milliseconds.
 
+import type { Look } from '../src/contracts/copying.ts';
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
-import { cefKeys, ownLengthMax } from './cef-keys.ts';
+import { type CefKey, cefKeys, ownLengthMax } from './cef-keys.ts';
 import { type Place, Places } from './cef-places.ts';
 import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';
 import { classIdOf, nameOf, outcomeOf } from './cef-whole.ts';
@@ -88,6 +89,8 @@ export class Writer {
   #left: Left[] = [];
   #cut = false;
   #written = 0;
+  /** What is looked at of the event's values, where somebody asks. */
+  #looks: Look[] | null = null;
   readonly #strays = new Set<string>();
 
   constructor(dialect: Dialect) {
@@ -125,6 +128,15 @@ export class Writer {
       left: this.#left,
       cut: this.#cut,
     };
+  }
+
+  /** What is looked at of the values of an event while it is taken apart. */
+  looks(event: Event, pen: Pen, withRest: boolean): readonly Look[] {
+    const looks: Look[] = [];
+    this.#looks = looks;
+    this.pieces(event, pen, withRest);
+    this.#looks = null;
+    return looks;
   }
 
   #begin(ocsf: OcsfEvent): void {
@@ -183,9 +195,13 @@ export class Writer {
     const row = cefKeys[place.slot];
     if (row === undefined) return false;
     const { text, cut } = writeValue(row, value, this.#pen);
-    if (text === '') return false;
     const held = this.#texts[place.slot];
     const before = this.#from[place.slot];
+    if (this.#looks !== null) {
+      const rival = held === '' ? undefined : before ? this.#values[place.slot] : held;
+      this.#looks.push({ ...lookOf(row, value), rival });
+    }
+    if (text === '') return false;
     if (held !== '' && held !== undefined) {
       if (held === text && !cut) return true;
       if (before === null || before === undefined || before.rank <= place.rank) return false;
@@ -201,6 +217,7 @@ export class Writer {
 
   #writeOwn(place: Place, value: unknown): void {
     if (!this.#withRest) return;
+    this.#looks?.push({ value, as: 'text', bytesMax: ownLengthMax, rival: undefined });
     const { own } = place;
     if (own === null || this.#own.length >= ownKeysMax || this.#taken(own.pair, place)) {
       this.#leave(place, value);
@@ -224,7 +241,10 @@ export class Writer {
   }
 
   #leave({ path }: Place, value: unknown): void {
-    if (this.#withRest) this.#left.push({ path, value });
+    if (!this.#withRest) return;
+    this.#left.push({ path, value });
+    // How much of what is left has room depends on all of it.
+    this.#looks?.push(...valuesIn(value).map((one) => looked(one, 'other')));
   }
 
   /** What follows from several attributes together. */
@@ -289,7 +309,9 @@ export class Writer {
 
   #put(at: number, value: unknown): void {
     const row = cefKeys[at];
-    if (row !== undefined) this.#texts[at] = writeValue(row, value, this.#pen).text;
+    if (row === undefined) return;
+    this.#texts[at] = writeValue(row, value, this.#pen).text;
+    this.#looks?.push(lookOf(row, value));
   }
 
   #pairs({ stream, ocsf }: Event): string {
@@ -306,4 +328,21 @@ export class Writer {
     if (outcome !== '') pairs += `${separator}outcome=${outcome}`;
     return texts[slot.attack] === '' ? pairs : `${pairs}${separator}frameworkName=MITRE ATT&CK`;
   }
+}
+
+/** What is looked at of a value under a row's key. */
+function lookOf({ key, kind, length }: CefKey, value: unknown): Look {
+  if (kind === 'address' || kind === 'port') return looked(value, kind);
+  if (kind === 'time') return looked(value, 'text');
+  const isCopied = (kind === 'text' || kind === 'whole') && key !== 'reason' && key !== 'cs3';
+  return isCopied ? looked(value, 'text', length) : looked(value, 'other');
+}
+
+function looked(value: unknown, as: Look['as'], bytesMax: number = Number.POSITIVE_INFINITY): Look {
+  return { value, as, bytesMax, rival: undefined };
+}
+
+function valuesIn(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [value];
+  return Object.values(value).flatMap(valuesIn);
 }

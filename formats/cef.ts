@@ -6,8 +6,10 @@
 // it stands in (cef-escape.ts).
 
 import { z } from 'zod';
+import type { CopiedValues } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event } from '../src/contracts/event.ts';
+import type { Format } from '../src/contracts/format.ts';
 import { type Pieces, Writer } from './cef-extension.ts';
 import { headerLengths, ownLengthMax } from './cef-keys.ts';
 import { restPair } from './cef-rest.ts';
@@ -46,13 +48,23 @@ export const cef = defineFormat({
     return {
       name: 'cef',
       contentType: 'text/plain; charset=utf-8',
-      encode: cefWriter(settings).write,
+      ...encodingOf(cefWriter(settings)),
     };
   },
 });
 
+function encodingOf({ write, copying }: PairWriter): Pick<Format, 'encode' | 'copying'> {
+  if (copying === undefined) return { encode: write };
+  return {
+    encode: write,
+    copying: { ...copying, lineBytesMax: Number.POSITIVE_INFINITY, write },
+  };
+}
+
 /** Writes events as pairs of keys and values. */
 interface PairWriter {
+  /** How lines can be put together by copying; undefined: they cannot. */
+  readonly copying: CopiedValues | undefined;
   /** The whole event. */
   write(event: Event): string;
   /**
@@ -87,11 +99,16 @@ export function pairWriter(version: string, dialect: Dialect, settings: CefSetti
   const truncationMark = dialect.separator + truncated;
   const writer = new Writer(dialect);
   // A Base Event tells nothing without what was not mapped.
-  const piecesOf = (event: Event) =>
-    writer.pieces(event, fullPen, settings.unmapped || event.ocsf.class_uid === baseEvent);
+  const withRest = ({ ocsf }: Event) => settings.unmapped || ocsf.class_uid === baseEvent;
+  const piecesOf = (event: Event) => writer.pieces(event, fullPen, withRest(event));
+  const copying: CopiedValues = {
+    form: 'cef',
+    looks: (event) => writer.looks(event, fullPen, withRest(event)),
+  };
   const start = ({ classId, name, pairs }: Pieces, { uid, ocsf }: Event) =>
     dialect.start(device, { classId, name, severity: severityOf(ocsf.severity_id), uid }) + pairs;
   return {
+    copying: dialect === cefDialect && !settings.replace_pipe ? copying : undefined,
     write: (event) => {
       const pieces = piecesOf(event);
       const rest = restPair(pieces.left, fullPen, { lengthMax: ownLengthMax });

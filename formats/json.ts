@@ -5,6 +5,7 @@
 // tokens become blanks, since a line must stay a line.
 
 import { z } from 'zod';
+import type { Copying } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event } from '../src/contracts/event.ts';
 import { jsonText } from './json-text.ts';
@@ -25,6 +26,12 @@ export const jsonFields = {
     .describe('adds the record as upstream sent it to the OCSF event, as the text `raw_data`'),
 };
 
+const copying: Copying = {
+  form: 'json',
+  lineBytesMax: Number.POSITIVE_INFINITY,
+  write: (event) => jsonText(event.ocsf),
+};
+
 /** The `json` format. */
 export const json = defineFormat({
   type: 'json',
@@ -39,7 +46,7 @@ export const json = defineFormat({
       case 'ocsf':
         return settings.raw_data
           ? { name: 'json', contentType, encode: (event: Event) => jsonText(withRawData(event)) }
-          : { name: 'json', contentType, encode: (event: Event) => jsonText(event.ocsf) };
+          : { name: 'json', contentType, encode: copying.write, copying };
     }
   },
 });

@@ -4,6 +4,7 @@
 // break, escape or drop lines at them.
 
 import { z } from 'zod';
+import type { CopiedValues } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
 import { cefFields, cefWriter } from './cef.ts';
 import { ecsEvent, ecsFormatFields } from './ecs.ts';
@@ -37,6 +38,8 @@ type MessageChoice = z.output<typeof messageField>;
 
 /** Writes the message of a syslog line. Both ways are total and free of control characters. */
 interface MessageWriter {
+  /** How it can be put together by copying; undefined: it cannot. */
+  readonly copying?: CopiedValues | undefined;
   /** True where the message brings its own tag in the RFC 3164 form, as `CEF:` does. */
   readonly tagged: boolean;
   write(event: Event): string;
@@ -52,6 +55,7 @@ export function messageWriter(choice: MessageChoice): MessageWriter {
       if (chosen.schema === 'original') return original;
       return {
         tagged: false,
+        copying: chosen.raw_data ? undefined : { form: 'visible json' },
         write: chosen.raw_data
           ? (event) => visibleJson(jsonText(withRawData(event)))
           : (event) => visibleJson(jsonText(event.ocsf)),
@@ -68,6 +72,7 @@ export function messageWriter(choice: MessageChoice): MessageWriter {
       const writer = chosen.type === 'cef' ? cefWriter(chosen) : leefWriter(chosen);
       return {
         tagged: true,
+        copying: writer.copying,
         write: writer.write,
         shorten: (event, _full, bytesMax) => writer.shorten(event, bytesMax),
       };

@@ -3,6 +3,7 @@
 // end the line, the field or the frame that it stands in. The engine encodes an event once per
 // distinct format, however many sinks want it.
 
+import type { Copying } from './copying.ts';
 import type { Event } from './event.ts';
 
 /** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, at `ends[i]` is an LF. */
@@ -31,6 +32,8 @@ export interface Format {
    * are expected: whole pages are then copied, and `encode` is not asked.
    */
   readonly verbatim?: boolean;
+  /** How its lines can be put together by copying; left out: they cannot. */
+  readonly copying?: Copying;
   /** Many events in one document, for formats that have such a form (OTLP). */
   readonly document?: DocumentForm;
 }

@@ -11,7 +11,7 @@ import type {
   Uid,
 } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import { baseEventMaker } from './base.ts';
+import { type BaseEvent, baseEventMaker } from './base.ts';
 import type { Wanted } from './branch.ts';
 import {
   EventClass,
@@ -26,9 +26,9 @@ import {
 import { statusCaptions, statusReader } from './levels.ts';
 import { type Operation, operationReader } from './operations.ts';
 import { actorOf, keepOneGroup, type People, peopleReader, sourceOf } from './people.ts';
-import { Reading } from './reading.ts';
+import { attentionOf, Reading } from './reading.ts';
 import { namedClass } from './schema.ts';
-import { slotCount, slots } from './slots.ts';
+import { type Attention, slotCount, slots } from './slots.ts';
 import { sameWord } from './values.ts';
 import { auditVocabulary, impliedKind } from './vocabulary.ts';
 
@@ -58,11 +58,39 @@ interface Found {
   readonly session: JsonObject | undefined;
 }
 
+/**
+ * Slots whose values nothing here looks at but as told: of a name, whether it is an e-mail address,
+ * and of a URL whether it begins with `/`. All others decide what the event looks like.
+ */
+const passedOn: Attention['passedOn'] = new Map([
+  [slots.id, 'nothing'],
+  [slots.time, 'nothing'],
+  [slots.requestId, 'nothing'],
+  [slots.correlation, 'nothing'],
+  [slots.trace, 'nothing'],
+  [slots.session, 'nothing'],
+  [slots.userAgent, 'nothing'],
+  [slots.url, 'path'],
+  [slots.actorName, 'email'],
+  [slots.actorUid, 'nothing'],
+  [slots.actorEmail, 'nothing'],
+  [slots.actorFullName, 'email'],
+  [slots.srcIp, 'nothing'],
+  [slots.srcPort, 'nothing'],
+  [slots.srcHost, 'nothing'],
+  [slots.targetName, 'nothing'],
+  [slots.targetUid, 'nothing'],
+  [slots.targetVersion, 'nothing'],
+  [slots.before, 'nothing'],
+  [slots.after, 'nothing'],
+  [slots.message, 'nothing'],
+]);
+
 /** Makes the normaliser of a source's audit records; `wanted`: the config's time and id. */
 export function auditNormaliser(
   wanted: readonly Wanted[],
   product: Product | undefined,
-): (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent {
+): BaseEvent {
   const vocabulary = auditVocabulary();
   const reading = new Reading({ vocabulary, wanted, slotCount, readStatus: statusReader() });
   const metadataOf = metadataMaker(product);
@@ -75,7 +103,7 @@ export function auditNormaliser(
     login: new EventClass(namedClass('authentication')),
   };
 
-  return (record, uid, context) => {
+  const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {
     if (!isObject(record)) return baseEvent(record, uid, context);
     reading.read(record);
     const people = readPeople(reading);
@@ -98,6 +126,13 @@ export function auditNormaliser(
     event.unmapped = reading.rest;
     return event;
   };
+  const own = attentionOf(reading, passedOn);
+  // A record in which nobody is found is read once more, as a Base Event.
+  const offers = (keys: readonly string[]) => [
+    ...own.offers(keys),
+    ...baseEvent.attention.offers(keys),
+  ];
+  return Object.assign(normalise, { attention: { ...own, offers } });
 }
 
 interface Classes {

@@ -15,13 +15,22 @@ import {
   stampTenant,
 } from './envelope.ts';
 import { statusReader } from './levels.ts';
-import { Reading } from './reading.ts';
+import { attentionOf, Reading } from './reading.ts';
 import { namedClass } from './schema.ts';
-import { slotCount, slots } from './slots.ts';
+import { type Attention, slotCount, slots } from './slots.ts';
 import { logVocabulary } from './vocabulary.ts';
 
 /** Makes a Base Event of any record. */
-export type BaseEvent = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
+export interface BaseEvent {
+  (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent;
+  readonly attention: Attention;
+}
+
+const passedOn: Attention['passedOn'] = new Map([
+  [slots.id, 'nothing'],
+  [slots.time, 'nothing'],
+  [slots.message, 'nothing'],
+]);
 
 /** Makes the fallback of a source; `wanted` are the config's paths for time and id. */
 export function baseEventMaker(wanted: readonly Wanted[], product: Product | undefined): BaseEvent {
@@ -31,7 +40,7 @@ export function baseEventMaker(wanted: readonly Wanted[], product: Product | und
   const reading = new Reading({ vocabulary, wanted, slotCount, readStatus: statusReader() });
   const nothing: JsonObject = {};
 
-  return (record, uid, context) => {
+  const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {
     const object = isObject(record);
     reading.read(object ? record : nothing);
     const metadata = metadataOf(uid, context, factsOf(reading, undefined));
@@ -45,4 +54,5 @@ export function baseEventMaker(wanted: readonly Wanted[], product: Product | und
     event.unmapped = object ? record : { value: record };
     return event;
   };
+  return Object.assign(normalise, { attention: attentionOf(reading, passedOn) });
 }

@@ -13,7 +13,7 @@ import { driftNormaliser } from './changes.ts';
 import type { Product } from './envelope.ts';
 import { logNormaliser } from './logs.ts';
 import { conditionNormaliser } from './own-records.ts';
-import { slots } from './slots.ts';
+import { type Attention, slots } from './slots.ts';
 
 export { mappingFlaws } from './mapping.ts';
 export type { Mapping };
@@ -35,7 +35,11 @@ export interface NormaliseSettings {
 }
 
 /** Makes the event of one record. Pure and total. */
-export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
+export interface Normalise {
+  (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent;
+  /** Left out: all that it reads may decide what the event looks like. */
+  readonly attention?: Attention;
+}
 
 /**
  * Compiles the normaliser of one source, once. A mapping with flaws (see `mappingFlaws`) still

@@ -13,7 +13,7 @@ import {
   type SeverityScale,
   severityReader,
 } from './levels.ts';
-import type { Accepts, Slot, Vocabulary } from './slots.ts';
+import type { Accepts, Attention, Meaning, Slot, Vocabulary } from './slots.ts';
 import { parseTime } from './time.ts';
 import { isEmail, isHostname, isIp, isMac, isPort, isTextual } from './values.ts';
 
@@ -129,6 +129,22 @@ export class Reading {
     this.takes[slot] = undefined;
   }
 
+  /** What a value at these keys, or an object that it is in, may be taken for. */
+  offers(keys: readonly string[]): readonly Meaning[] {
+    const found: Meaning[] = [];
+    let branch: Branch | null = this.#root;
+    for (const [index, key] of keys.entries()) {
+      const step: Step | undefined = branch?.find(key, Number.POSITIVE_INFINITY);
+      const isLast = index === keys.length - 1;
+      for (let take = step?.take ?? null; take !== null; take = take.next) {
+        // An object is taken whole as JSON, or not at all.
+        if (isLast || take.accepts === 'json') found.push(take);
+      }
+      branch = step?.child ?? null;
+    }
+    return found;
+  }
+
   /**
    * What is left of an object: itself where nothing was taken from it, null where everything was.
    * It is copied from the first taken key on, so an object that is not looked for costs no copy.
@@ -180,7 +196,7 @@ export class Reading {
     const { slot } = take;
     const before = this.takes[slot];
     if (before !== undefined && before.rank <= take.rank) return false;
-    if (!this.#accepts(take.accepts, value)) return false;
+    if (!this.accepts(take.accepts, value)) return false;
     const displaced = this.values[slot];
     if (before !== undefined && displaced !== undefined) {
       this.#displaced.push({ take: before, value: displaced });
@@ -190,7 +206,8 @@ export class Reading {
     return true;
   }
 
-  #accepts(accepts: Accepts, value: Json): boolean {
+  /** Whether a name that accepts such values may carry this one. */
+  accepts(accepts: Accepts, value: Json): boolean {
     switch (accepts) {
       case 'text':
         return isTextual(value);
@@ -260,4 +277,13 @@ export class Reading {
     }
     put(target, path[last] as string, value);
   }
+}
+
+/** What is looked at by who reads with `reading`, and looks at no slot's value but as told. */
+export function attentionOf(reading: Reading, passedOn: Attention['passedOn']): Attention {
+  return {
+    offers: (keys) => reading.offers(keys),
+    passedOn,
+    accepts: (accepts, value) => reading.accepts(accepts, value),
+  };
 }

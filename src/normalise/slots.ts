@@ -2,6 +2,8 @@
 // values a slot's names may carry, and what one name means. The names themselves are in
 // vocabulary.ts, their use in branch.ts and reading.ts.
 
+import type { Json } from '../contracts/json.ts';
+
 /** What a found value is for. */
 export const slots = {
   id: 0,
@@ -89,6 +91,19 @@ export const groupSize = 32;
 /** The group of names of a rank: different groups may be different people or things. */
 export function groupOf(rank: number): number {
   return Math.floor(rank / groupSize);
+}
+
+/**
+ * What a normaliser looks at of a record's values, for who writes lines without normalising each
+ * record (transcode/).
+ */
+export interface Attention {
+  /** What the value at these keys may be taken for; nothing: it goes to `unmapped` as it is. */
+  offers(keys: readonly string[]): readonly Meaning[];
+  /** Slots whose value is passed on, and what is looked at of it all the same; others decide. */
+  readonly passedOn: ReadonlyMap<Slot, 'nothing' | 'email' | 'path'>;
+  /** Whether a name that accepts such values may carry this one. */
+  accepts(accepts: Accepts, value: Json): boolean;
 }
 
 /** Added to the rank of what stands in a wrapper. */

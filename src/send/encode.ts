@@ -21,6 +21,7 @@ export class LineWriter {
   readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
   #bytes: Buffer;
+  #view: DataView;
   #length = 0;
   #at = 0;
 
@@ -30,22 +31,33 @@ export class LineWriter {
     this.#starts = new Uint32Array(count);
     this.#ends = new Uint32Array(count);
     this.#bytes = Buffer.allocUnsafeSlow(bytes + spareBytes);
+    this.#view = viewOf(this.#bytes);
   }
 
   add(event: Event): void {
     const line = this.#encoding.encode(event);
-    this.#starts[this.#length] = this.#at;
     if (typeof line === 'string') {
       this.#reserve(line.length * utf8BytesPerUnitMax + 1);
-      this.#at += this.#bytes.write(line, this.#at, 'utf8');
+      this.wrote(this.#at + this.#bytes.write(line, this.#at, 'utf8'));
     } else {
       this.#reserve(line.length + 1);
       this.#bytes.set(line, this.#at);
-      this.#at += line.length;
+      this.wrote(this.#at + line.length);
     }
-    this.#ends[this.#length] = this.#at;
-    this.#bytes[this.#at] = lf;
-    this.#at += 1;
+  }
+
+  /** Where the next line begins, with room for so many bytes and an LF, for who writes it there. */
+  room(bytes: number): { readonly view: DataView; readonly at: number } {
+    this.#reserve(bytes + 1);
+    return { view: this.#view, at: this.#at };
+  }
+
+  /** The line that was begun ends here. */
+  wrote(end: number): void {
+    this.#starts[this.#length] = this.#at;
+    this.#ends[this.#length] = end;
+    this.#bytes[end] = lf;
+    this.#at = end + 1;
     this.#length += 1;
   }
 
@@ -65,7 +77,12 @@ export class LineWriter {
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
     this.#bytes.copy(larger, 0, 0, this.#at);
     this.#bytes = larger;
+    this.#view = viewOf(larger);
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }
 
 /** Encodes events one after the other. */

@@ -14,12 +14,10 @@ import type {
 import type { EncodedLines } from '../contracts/format.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
+import type { Normalise } from '../normalise/normalise.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { parseRecord } from './parse-record.ts';
 import { recordLines } from './record-lines.ts';
-
-/** Makes the OCSF form of one record. Pure and total. */
-export type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 
 /** Uids that are made into text together. */
 const uidsWritten = 32;
@@ -87,6 +85,15 @@ export class DecodedPage {
   /** Its records as lines of their own bytes. */
   recordLines(): EncodedLines {
     return recordLines(this.#text, this.#cut(), this.held.kept);
+  }
+
+  /** Where a record stands in the page's body. */
+  startOf(index: number): number {
+    return this.#cut().starts[this.#indexOf(index)] ?? 0;
+  }
+
+  endOf(index: number): number {
+    return this.#cut().ends[this.#indexOf(index)] ?? 0;
   }
 
   raw(index: number): Uint8Array {

@@ -3,9 +3,8 @@
 import type { RecordReading } from '../contracts/definition.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { NumberNames } from '../contracts/lookups.ts';
-import { compileNormaliser } from '../normalise/normalise.ts';
+import { compileNormaliser, type Normalise } from '../normalise/normalise.ts';
 import { withNumberNames } from '../normalise/number-names.ts';
-import type { Normalise } from './held-event.ts';
 
 /** How the records of a source are read. */
 export interface ReadSource {

@@ -9,9 +9,11 @@ import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { Event } from '../contracts/event.ts';
 import type { EncodedLines, Format } from '../contracts/format.ts';
 import type { HeldPage } from '../contracts/spool.ts';
+import type { Transcoder } from '../transcode/transcoder.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import { everything, type Selection } from './route.ts';
+import { Transcoders } from './transcoders.ts';
 
 /** The events of a page for a sink, each encoded: as a line, or as a part of a document. */
 export interface Selected {
@@ -54,6 +56,7 @@ const clockEvery = 8;
 /** Encodes pages for the sinks that read one spool. */
 export class PageEncoder {
   #decoder: PageDecoder;
+  readonly #transcoders: Transcoders;
   readonly #readers = new Set<Reader>();
   /** How large the lines of the page before were, by selection and format, to its body. */
   readonly #growth = new Map<string, number>();
@@ -65,8 +68,10 @@ export class PageEncoder {
   /** When the event loop is to turn, on the clock of `performance`. */
   #stretchEnd = 0;
 
-  constructor(decoder: PageDecoder) {
+  /** `transcoders` write what they can of it; left out: nothing. */
+  constructor(decoder: PageDecoder, transcoders: Transcoders = new Transcoders(false)) {
     this.#decoder = decoder;
+    this.#transcoders = transcoders;
   }
 
   /** From now on pages are encoded for this sink as well when another one reads them. */
@@ -154,6 +159,7 @@ export class PageEncoder {
   }
 
   async #encode({ events }: DecodedPage, tasks: readonly Task[]): Promise<void> {
+    for (const task of tasks) task.begin(this.#transcoders);
     for (let at = 0; at < events.length; ) {
       if (performance.now() >= this.#stretchEnd) {
         await loopTurn();
@@ -161,6 +167,7 @@ export class PageEncoder {
       }
       at = take(tasks, events, { from: at, endMs: this.#stretchEnd });
     }
+    for (const task of tasks) task.end();
   }
 }
 
@@ -206,18 +213,17 @@ function encodingOf(format: Format, documents: boolean): Pick<Format, 'encode'> 
 /** The encoding of one page for one selection and format. */
 class Task {
   readonly #page: DecodedPage;
+  readonly #reader: Reader;
   readonly #selection: Selection;
   readonly #writer: LineWriter;
   readonly #picked: Event[] = [];
+  #transcoder: Transcoder | null = null;
 
   /** `bytes`: the size to expect of the lines. */
-  constructor(
-    page: DecodedPage,
-    { documents, format }: Reader,
-    selection: Selection,
-    bytes: number,
-  ) {
+  constructor(page: DecodedPage, reader: Reader, selection: Selection, bytes: number) {
+    const { documents, format } = reader;
     this.#page = page;
+    this.#reader = reader;
     this.#selection = selection;
     this.#writer = new LineWriter(encodingOf(format, documents), page.events.length, bytes);
   }
@@ -226,15 +232,34 @@ class Task {
     return this.#selection.key === '';
   }
 
+  /** Nothing else is transcoded until its last event is taken, but for other tasks of the page. */
+  begin(transcoders: Transcoders): void {
+    const { documents, format, formatKey } = this.#reader;
+    if (!this.#takesAll || documents || format.batched !== undefined) return;
+    this.#transcoder = transcoders.begin(this.#page, format, formatKey);
+    this.#transcoder?.begin(this.#page.held);
+  }
+
+  end(): void {
+    this.#transcoder?.end();
+  }
+
   take(event: Event): void {
     if (this.#takesAll) {
-      this.#writer.add(event);
+      if (!this.#isTranscoded(event)) this.#writer.add(event);
       return;
     }
     const selected = this.#selection.select(event);
     if (selected === null) return;
     this.#picked.push(selected);
     this.#writer.add(selected);
+  }
+
+  #isTranscoded({ offset }: Event): boolean {
+    if (this.#transcoder === null) return false;
+    const index = offset - this.#page.held.first;
+    const start = this.#page.startOf(index);
+    return this.#transcoder.write(start, this.#page.endOf(index), index, this.#writer);
   }
 
   selected(): Selected {

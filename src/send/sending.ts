@@ -19,6 +19,7 @@ import { PageEncoder } from './page-encoder.ts';
 import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 import { toldPage } from './told.ts';
+import { Transcoders } from './transcoders.ts';
 
 /** A sink of the config, ready to be opened. */
 export interface PlannedSink {
@@ -64,7 +65,8 @@ interface SendingSink extends OpenSink {
 /** All sinks of the config. */
 export class Sending {
   readonly #means: SendingMeans;
-  readonly #encoder = new PageEncoder(new PageDecoder(normalisersOf([])));
+  readonly #transcoders = new Transcoders(process.env.SLUICE_TRANSCODER === 'on');
+  readonly #encoder = new PageEncoder(new PageDecoder(normalisersOf([])), this.#transcoders);
   readonly #sinks = new Map<string, SendingSink>();
   readonly #filterFailures: FilterFailures;
   readonly #failed = Promise.withResolvers<never>();

@@ -1,0 +1,55 @@
+// Which pages are transcoded (transcode/), each stream and format by a transcoder of its own, and
+// how many of their records were. A page is where all its records go to the sink as they are, in a
+// format that can be put together by copying, and from a normaliser that tells what it looks at.
+
+import type { Format } from '../contracts/format.ts';
+import { type Tally, Transcoder } from '../transcode/transcoder.ts';
+import type { DecodedPage } from './held-event.ts';
+
+/** What is learned of so many streams and formats is remembered, those used last. */
+const transcodersMax = 256;
+
+/** How many records of a source were written so, and why the others were not. */
+export interface TranscodedOf extends Readonly<Tally> {
+  readonly source: string;
+}
+
+/** All transcoders of the sinks that read one spool. */
+export class Transcoders {
+  readonly #isOn: boolean;
+  readonly #known = new Map<string, Transcoder>();
+  readonly #tallies = new Map<string, Tally>();
+
+  constructor(isOn: boolean) {
+    this.#isOn = isOn;
+  }
+
+  /** Since the start, by source. */
+  get transcoded(): readonly TranscodedOf[] {
+    return Array.from(this.#tallies, ([source, tally]) => ({ source, ...tally }));
+  }
+
+  /** What writes this page's lines where it can, at its beginning; null: nothing does. */
+  begin(
+    { held, normalise }: DecodedPage,
+    { copying }: Format,
+    formatKey: string,
+  ): Transcoder | null {
+    const { answer: _, ...context } = held.context;
+    const isCopied = copying !== undefined && normalise.attention !== undefined;
+    if (!this.#isOn || !isCopied || context.delivery !== undefined) return null;
+    const tally = this.#tallies.get(context.source) ?? { written: 0, unknown: 0, refused: 0 };
+    this.#tallies.set(context.source, tally);
+    const key = JSON.stringify([formatKey, { ...context, fetchedAt: 0 }]);
+    let transcoder = this.#known.get(key);
+    // Once the config is read again, records may be read differently.
+    if (transcoder?.normalise !== normalise) {
+      transcoder = new Transcoder({ normalise, copying, context }, tally);
+    }
+    this.#known.delete(key);
+    this.#known.set(key, transcoder);
+    const [oldest = key] = this.#known.keys();
+    if (this.#known.size > transcodersMax) this.#known.delete(oldest);
+    return transcoder;
+  }
+}

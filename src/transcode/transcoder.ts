@@ -1,0 +1,274 @@
+// The room's one entrance: writes lines of records from the records' own bytes, without parsing
+// them, where records like them were seen before. What is not known, or not certain, is not taken,
+// and goes the ordinary way (send/page-encoder.ts), from which this learns. What must stay true: a
+// line is byte for byte what the ordinary path writes. Shapes and kinds of lines are remembered up
+// to a bound, those used least forgotten first; learning is paid for by the records that come, so
+// that records which are never alike cost little more than without it.
+
+import { isUtf8 } from 'node:buffer';
+import type { PageContext } from '../contracts/event.ts';
+import { answerOf, type Leaf, leafAt, timeMin } from './guards.ts';
+import { type Learned, learn, type Making, type Sample } from './learn.ts';
+import { leavesMax, type RecordShape, shapeOf } from './record-shape.ts';
+import { ShapeTree } from './shape-tree.ts';
+import type { Work } from './template.ts';
+
+const shapesMax = 64;
+const kindsMax = 512;
+/** In records: what learning costs, and the most that is saved up for it. */
+const shapeCost = 16;
+const kindCost = 48;
+const creditMax = 1024;
+
+/** Where lines are written, one behind the other. */
+export interface Lines {
+  /** Makes room for so many bytes behind the lines so far, and tells where they begin. */
+  room(bytes: number): { readonly view: DataView; readonly at: number };
+  /** A line was written up to here. */
+  wrote(end: number): void;
+}
+
+/** A page whose records are to be written. */
+export interface TranscodedPage {
+  readonly body: Uint8Array;
+  /** 32 bytes for each record. */
+  readonly uids: Uint8Array;
+  readonly context: Pick<PageContext, 'fetchedAt'>;
+}
+
+/** How many records were written here, and why the others were not. */
+export interface Tally {
+  written: number;
+  /** Of a shape that is not known (yet), or with deciding values that are not. */
+  unknown: number;
+  /** With a value that is not copied. */
+  refused: number;
+}
+
+interface Kind {
+  /** The deciding values and the answers. */
+  readonly key: Buffer;
+  /** Null: cannot be learned. */
+  readonly learned: Learned | null;
+  uses: number;
+}
+
+interface KnownShape {
+  readonly shape: RecordShape;
+  leaves: readonly Leaf[];
+  readonly kinds: Map<number, Kind>;
+  uses: number;
+}
+
+/** Writes the lines of records of one stream in one format. */
+export class Transcoder {
+  readonly #making: Making;
+  readonly #tally: Tally;
+  readonly #tree = new ShapeTree<KnownShape>();
+  #shapes: KnownShape[] = [];
+  #kindCount = 0;
+  #shapeCredit = creditMax;
+  #kindCredit = creditMax;
+  #work: Work | null = null;
+  #isCopied = false;
+  readonly #times = new Float64Array(leavesMax);
+  readonly #answers = new Int8Array(leavesMax);
+
+  /** `tally`: where records are counted. */
+  constructor(making: Making, tally: Tally) {
+    this.#making = making;
+    this.#tally = tally;
+  }
+
+  get normalise(): Making['normalise'] {
+    return this.#making.normalise;
+  }
+
+  /** The records that follow are of this page. */
+  begin({ body, uids, context }: TranscodedPage): void {
+    const { buffer, byteOffset, byteLength } = body;
+    this.#work = {
+      bytes: Buffer.from(buffer, byteOffset, byteLength),
+      view: new DataView(buffer, byteOffset, byteLength),
+      uids,
+      fetchedAt: context.fetchedAt,
+      starts: this.#tree.starts,
+      ends: this.#tree.ends,
+      cares: this.#tree.cares,
+      times: this.#times,
+    };
+    // What is no UTF-8 is replaced when it is parsed.
+    this.#isCopied = context.fetchedAt >= timeMin && isUtf8(body);
+  }
+
+  /** The page is let go. */
+  end(): void {
+    this.#work = null;
+  }
+
+  /** Writes the line of the record at `[start, end)` of the page's body; false: it does not. */
+  write(start: number, end: number, index: number, lines: Lines): boolean {
+    const work = this.#work;
+    if (work === null || !this.#isCopied) return this.#miss('refused');
+    this.#shapeCredit = Math.min(creditMax, this.#shapeCredit + 1);
+    this.#kindCredit = Math.min(creditMax, this.#kindCredit + 1);
+    const known = this.#tree.find(work.bytes, work.view, start, end);
+    if (known === null) {
+      this.#learnShape(work, start, end);
+      return this.#miss('unknown');
+    }
+    known.uses += 1;
+    const hash = this.#keyOf(known, work);
+    if (hash === -1) return this.#miss('refused');
+    const kind = known.kinds.get(hash);
+    if (kind === undefined) {
+      this.#learnKind(known, work, hash);
+      return this.#miss('unknown');
+    }
+    kind.uses += 1;
+    const { learned } = kind;
+    if (learned === null || !this.#isKind(kind, known, work) || !holds(learned, work)) {
+      return this.#miss('refused');
+    }
+    const { view, at } = lines.room(learned.template.roomFor(work));
+    const to = learned.template.write(work, index * 32, view, at);
+    if (to < 0 || to - at > this.#making.copying.lineBytesMax) return this.#miss('refused');
+    lines.wrote(to);
+    this.#tally.written += 1;
+    return true;
+  }
+
+  #miss(why: 'unknown' | 'refused'): false {
+    this.#tally[why] += 1;
+    return false;
+  }
+
+  /** A hash of the deciding values and the answers; -1 where a value may not pass. */
+  #keyOf({ leaves }: KnownShape, work: Work): number {
+    const { bytes, starts, ends } = work;
+    const accepts = this.#making.normalise.attention?.accepts ?? (() => false);
+    let hash = 0x811c9dc5;
+    for (let i = 0; i < leaves.length; i += 1) {
+      const leaf = leaves[i] as Leaf;
+      if (leaf.decides) {
+        const end = ends[i] as number;
+        for (let at = starts[i] as number; at < end; at += 1) {
+          hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
+        }
+        hash = Math.imul(hash ^ 0xff, 0x01000193);
+        continue;
+      }
+      const answer = answerOf(leaf, i, work, accepts);
+      if (answer < 0) return -1;
+      this.#answers[i] = answer;
+      if (answer > 0) hash = Math.imul(hash ^ i, 0x01000193);
+    }
+    return hash >>> 0;
+  }
+
+  /** The key as bytes, of which hashes are made. */
+  #isKind({ key }: Kind, { leaves }: KnownShape, { bytes, starts, ends }: Work): boolean {
+    let at = 0;
+    for (let i = 0; i < leaves.length; i += 1) {
+      if ((leaves[i] as Leaf).decides) {
+        const end = ends[i] as number;
+        for (let from = starts[i] as number; from < end; from += 1) {
+          if (key[at] !== bytes[from]) return false;
+          at += 1;
+        }
+        // No byte of UTF-8.
+        if (key[at] !== 0xff) return false;
+      } else if (key[at] !== this.#answers[i]) {
+        return false;
+      }
+      at += 1;
+    }
+    return true;
+  }
+
+  #learnShape({ bytes }: Work, start: number, end: number): void {
+    const { attention } = this.#making.normalise;
+    if (attention === undefined || this.#shapeCredit < shapeCost) return;
+    this.#shapeCredit -= shapeCost;
+    const shape = shapeOf(bytes, start, end);
+    if (shape === null) return;
+    const leaves = shape.paths.map((path, i) => leafAt(path, shape.texts[i] === true, attention));
+    if (this.#shapes.length >= shapesMax) this.#forgetShapes();
+    const known = { shape, leaves, kinds: new Map(), uses: 1 };
+    this.#shapes.push(known);
+    this.#tree.add(shape, known);
+  }
+
+  #learnKind(known: KnownShape, work: Work, hash: number): void {
+    if (this.#kindCredit < kindCost) return;
+    this.#kindCredit -= kindCost;
+    if (this.#kindCount >= kindsMax) this.#forgetKinds();
+    const values = known.leaves.map((_, i) =>
+      Buffer.from(work.bytes.subarray(work.starts[i], work.ends[i])),
+    );
+    const answers = known.leaves.map((leaf, i) => (leaf.decides ? 0 : (this.#answers[i] ?? 0)));
+    const sample: Sample = { shape: known.shape, leaves: known.leaves, values, answers };
+    const learned = learn(sample, this.#making);
+    if (learned !== null && 'leaves' in learned) {
+      // More is looked at than was known: what was learned before may not hold.
+      known.leaves = learned.leaves;
+      this.#kindCount -= known.kinds.size;
+      known.kinds.clear();
+      return;
+    }
+    const key = Buffer.concat(
+      known.leaves.flatMap((leaf, i) =>
+        leaf.decides
+          ? [values[i] ?? Buffer.alloc(0), Buffer.from([0xff])]
+          : [Buffer.from([answers[i] ?? 0])],
+      ),
+    );
+    known.kinds.set(hash, { key, learned, uses: 1 });
+    this.#kindCount += 1;
+  }
+
+  /** Forgets the shapes that were used least: half of them. */
+  #forgetShapes(): void {
+    this.#shapes = halfOf(this.#shapes, shapesMax / 2);
+    this.#tree.clear();
+    for (const known of this.#shapes) this.#tree.add(known.shape, known);
+    this.#kindCount = this.#shapes.reduce((count, { kinds }) => count + kinds.size, 0);
+  }
+
+  /** Forgets the kinds that were used least: half of them. */
+  #forgetKinds(): void {
+    const kept = new Set(
+      halfOf(
+        this.#shapes.flatMap(({ kinds }) => [...kinds.values()]),
+        kindsMax / 2,
+      ),
+    );
+    for (const { kinds } of this.#shapes) {
+      for (const [hash, kind] of kinds) if (!kept.has(kind)) kinds.delete(hash);
+    }
+    this.#kindCount = kept.size;
+  }
+}
+
+/** Those used most, which begin anew, so that none stays for what it once was. */
+function halfOf<T extends { uses: number }>(all: readonly T[], count: number): T[] {
+  const kept = all.toSorted((a, b) => b.uses - a.uses).slice(0, count);
+  for (const one of kept) one.uses = 0;
+  return kept;
+}
+
+/** What the format looks at beyond the guards: how long values are, and that they differ. */
+function holds({ bytesMax, distinct }: Learned, { bytes, starts, ends, cares }: Work): boolean {
+  for (let i = 0; i < bytesMax.length; i += 1) {
+    const length = (ends[i] as number) - (starts[i] as number);
+    if (length * (cares[i] === 0 ? 1 : 2) > (bytesMax[i] as number)) return false;
+  }
+  for (let i = 0; i < distinct.length; i += 2) {
+    const one = distinct[i] as number;
+    const two = distinct[i + 1] as number;
+    const start = starts[two] as number;
+    const isSame = bytes.compare(bytes, start, ends[two], starts[one], ends[one]) === 0;
+    if (isSame) return false;
+  }
+  return true;
+}

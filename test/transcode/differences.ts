@@ -1,0 +1,116 @@
+// The encoder with and without the transcoder, on the same pages: where their lines differ. Both are the program's own,
+// so what is compared is what sinks would get.
+
+import type { PageContext } from '../../src/contracts/event.ts';
+import type { Format } from '../../src/contracts/format.ts';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { compileNormaliser } from '../../src/normalise/normalise.ts';
+import { PageDecoder } from '../../src/send/held-event.ts';
+import { PageEncoder, type Reader } from '../../src/send/page-encoder.ts';
+import { everything } from '../../src/send/route.ts';
+import { Transcoders } from '../../src/send/transcoders.ts';
+import { cutRecords } from '../../src/tools/record-list.ts';
+import { makeFormat } from '../formats/make-format.ts';
+import { pagesOf, random } from './hostile-records.ts';
+
+const formats: readonly (() => Format)[] = [
+  () => makeFormat('syslog', { message: 'cef', hostname: 'h' }),
+  () => makeFormat('syslog', { message: 'json', hostname: 'h' }),
+  () => makeFormat('syslog', { message: 'cef', hostname: 'h', max_message: 700 }),
+  () =>
+    makeFormat('syslog', { message: { type: 'cef', unmapped: false }, bom: true, hostname: 'h' }),
+  () => makeFormat('cef'),
+  () => makeFormat('json'),
+  () => makeFormat('cef', { replace_pipe: true }),
+  () => makeFormat('syslog', { message: 'json', hostname: 'h', protocol: 'rfc3164' }),
+  () => makeFormat('json', { raw_data: true }),
+  () => makeFormat('leef'),
+  () => makeFormat('ecs'),
+];
+
+/** The first so many are put together by copying. */
+const copied = 6;
+
+/** What came of a comparison. */
+export interface Compared {
+  readonly records: number;
+  readonly written: number;
+  readonly differences: readonly {
+    readonly record: string;
+    readonly on: string;
+    readonly off: string;
+  }[];
+}
+
+/** Encodes pages both ways. */
+export async function compare(
+  pages: readonly Buffer[],
+  format: Format,
+  context: Omit<PageContext, 'fetchedAt' | 'kind'> & Partial<PageContext>,
+): Promise<Compared> {
+  const transcoders = new Transcoders(true);
+  const normalise = () => compileNormaliser('audit', { id: 'id', time: ['timestamp', 'time'] });
+  const [on, off] = [transcoders, new Transcoders(false)].map((used) => {
+    const own = normalise();
+    return new PageEncoder(new PageDecoder(() => own), used);
+  }) as [PageEncoder, PageEncoder];
+  const reader: Reader = {
+    sink: 's',
+    format,
+    formatKey: 'f',
+    documents: false,
+    takesPages: false,
+    selectionFor: () => everything,
+    expects: () => false,
+  };
+  const differences = [];
+  let records = 0;
+  for (const [index, body] of pages.entries()) {
+    const slices = cutRecords(body, 'data');
+    const count = slices.length;
+    const uids = Buffer.alloc(count * 32, `uid${index}`);
+    const fetchedAt = 1_790_000_000_000 + index * 1001;
+    const place = { items: 'data', kept: null, first: 7, count };
+    const held = {
+      body,
+      uids,
+      slices,
+      ...place,
+      context: { kind: 'audit', ...context, fetchedAt },
+    };
+    const made = [];
+    for (const encoder of [on, off])
+      made.push(await encoder.select({ ...held } as HeldPage, reader));
+    const [one, two] = made.map(
+      ({ lines }) =>
+        (i: number) =>
+          Buffer.from(lines.bytes.subarray(lines.starts[i], (lines.ends[i] ?? 0) + 1)).toString(
+            'latin1',
+          ),
+    );
+    records += count;
+    for (let i = 0; i < count; i += 1) {
+      if (one?.(i) === two?.(i)) continue;
+      const record = body.subarray(slices.starts[i], slices.ends[i]).toString();
+      differences.push({ record, on: one?.(i) ?? '', off: two?.(i) ?? '' });
+    }
+  }
+  return { records, written: transcoders.transcoded[0]?.written ?? 0, differences };
+}
+
+/** Compares the pages of one seed, in a format and a context that the seed chooses as well. */
+export function compareSeed(seed: number, pages: number): Promise<Compared> {
+  const next = random(seed * 7919 + 1);
+  // Those that are never copied come seldom: they show that nothing is.
+  const which = next() < 0.9 ? next() * copied : next() * formats.length;
+  const made = formats[Math.floor(which)]?.() ?? makeFormat('cef');
+  const company = next() < 0.3 ? { company: 'c-1' } : {};
+  const parent = next() < 0.1 ? { parent: 'p=1' } : {};
+  const context = {
+    source: 'audit',
+    stream: next() < 0.5 ? 'audit' : 'a"u=d|it/é',
+    ...company,
+    ...parent,
+  };
+  return compare(pagesOf(seed, pages, 50), made, context);
+}

@@ -1,0 +1,128 @@
+// Lines of the transcoder beside those of the ordinary path, byte for byte: hostile records of many shapes (more by
+// `npx node test/transcode/main.ts`), the bench's records, and other people's audit trails.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { makeFormat } from '../formats/make-format.ts';
+import { vectorTest } from '../formats/vectors.ts';
+import { compare, compareSeed } from './differences.ts';
+
+const context = { source: 'audit', stream: 'audit' };
+const formats = {
+  'CEF in syslog': () => makeFormat('syslog', { message: 'cef' }),
+  'JSON in syslog': () => makeFormat('syslog', { message: 'json' }),
+  JSON: () => makeFormat('json'),
+};
+
+function pageOf(records: readonly string[]): Buffer {
+  return Buffer.from(`{"data":[${records.join(',')}]}`);
+}
+
+/** Records that differ in these values, often enough to be learned. */
+function manyOf(make: (i: number) => string): readonly Buffer[] {
+  return Array.from({ length: 4 }, (_, page) =>
+    pageOf(Array.from({ length: 20 }, (_, i) => make(page * 20 + i))),
+  );
+}
+
+describe('a transcoded line is that of the ordinary path', () => {
+  test('for hostile records of many shapes', async () => {
+    let written = 0;
+    for (let seed = 2; seed <= 11; seed += 1) {
+      const found = await compareSeed(seed, 40);
+      expect(found.differences, `seed ${seed}`).toEqual([]);
+      written += found.written;
+    }
+    // Were nothing transcoded, nothing would differ.
+    expect(written).toBeGreaterThan(1000);
+  });
+
+  for (const [name, make] of Object.entries(formats)) {
+    test(`for records that are alike, nearly all of which are transcoded, as ${name}`, async () => {
+      const record = (i: number) =>
+        `{"id":"e${i}","timestamp":"2026-11-23T12:34:${10 + (i % 50)}.5Z","action":"policy.${i % 2 ? 'update' : 'delete'}",` +
+        `"actor":{"type":"user","name":"José \\"${i}\\" a=b","email":"p${i}@example.com"},"source_ip":"192.0.2.${i}",` +
+        `"resource":{"type":"policy","id":"p${i}"},"result":"success","changes":{"after":{"rules":${i}}},"network":{"client_port":${i}}}`;
+      const found = await compare(manyOf(record), make(), context);
+      expect(found.differences).toEqual([]);
+      expect(found.written).toBe(found.records - 3);
+    });
+  }
+
+  vectorTest("for other people's audit trails", async () => {
+    const lines = readFileSync(
+      new URL('../../../shared/data/samples/audit.ndjson', import.meta.url),
+      'utf8',
+    )
+      .split('\n')
+      .filter((line) => line !== '');
+    // Each comes three times, so that what is learned is used.
+    const pages = Array.from({ length: 10 }, (_, i) => {
+      const some = lines.slice(i * 100, i * 100 + 100);
+      return pageOf([...some, ...some, ...some]);
+    });
+    const found = await compare(pages, makeFormat('syslog', { message: 'cef' }), context);
+    expect(found.differences).toEqual([]);
+    expect(found.written).toBeGreaterThan(100);
+  });
+
+  const usual = (i: number, more: string) => `{"id":"e${i}","action":"x.update",${more}}`;
+  const cef = formats['CEF in syslog'];
+  for (const [what, before, then] of [
+    [
+      'two values that are now equal',
+      '"actor":{"name":"ann","email":"a@b.example"}',
+      '"actor":{"name":"c@d.example","email":"c@d.example"}',
+    ],
+    ['a blank at the end', '"note":"plain"', '"note":"plain "'],
+    ['a value that is now too long', '"actor":{"id":"u1"}', `"actor":{"id":"${'u'.repeat(1024)}"}`],
+    [
+      'a number that is no port any more',
+      '"source":{"ip":"192.0.2.1"},"network":{"dst_port":443}',
+      '"source":{"ip":"192.0.2.1"},"network":{"dst_port":70000}',
+    ],
+    [
+      'a time that is none any more',
+      '"timestamp":"2026-11-23T12:34:56Z"',
+      '"timestamp":"2026-11-31T12:34:56Z"',
+    ],
+    [
+      'a leap second',
+      '"timestamp":"2026-11-23T12:34:56.789Z"',
+      '"timestamp":"2026-11-23T12:34:60.789Z"',
+    ],
+    ['an address that is none any more', '"source_ip":"192.0.2.1"', '"source_ip":"192.0.2.256"'],
+    ['an outcome that another word tells', '"result":"success"', '"result":"failed"'],
+    ['a character that cannot be seen', '"note":"plain"', '"note":"pl\u2028ain"'],
+    [
+      'a name that is an e-mail address',
+      '"actor":{"name":"ann"}',
+      '"actor":{"name":"a@b.example"}',
+    ],
+    ['an escape that is written otherwise', '"note":"plain"', '"note":"\\u0070lain"'],
+    ['a number that is written otherwise', '"count":5', '"count":5.10'],
+    [
+      'a kind of target',
+      '"target":{"type":"policy","id":"x"}',
+      '"target":{"type":"user","id":"x"}',
+    ],
+  ] as const) {
+    test(`where there is ${what}`, async () => {
+      const pages = manyOf((i) => usual(i, i > 40 && i % 3 === 0 ? then : before));
+      for (const format of [cef(), formats.JSON()]) {
+        const found = await compare(pages, format, context);
+        expect(found.differences).toEqual([]);
+        expect(found.written).toBeGreaterThan(40);
+      }
+    });
+  }
+
+  test('where a page holds what is no UTF-8', async () => {
+    const pages = manyOf((i) => usual(i, '"note":"plain"'));
+    const last = pages[3] as Buffer;
+    last[last.indexOf('plain')] = 0xff;
+    const found = await compare(pages, cef(), context);
+    expect(found.differences).toEqual([]);
+    expect(found.written).toBeGreaterThan(40);
+  });
+});
