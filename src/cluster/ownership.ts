@@ -26,6 +26,8 @@ import type { SelfDescription } from './processes.ts';
 export interface OwnershipMeans {
   readonly log: Log;
   readonly clock: Clock;
+  /** Called once, when another process owns and this one waits. */
+  readonly waits?: () => void;
   /** Called once, when another process owns what this one did. */
   readonly lost: (why: ExportError) => void;
 }
@@ -159,6 +161,7 @@ export class Ownership {
       this.#means.log.info('standing by: another process has the state in Kafka', {
         group: this.#group,
       });
+      this.#means.waits?.();
     }
   }
 

@@ -21,6 +21,7 @@ import { serveRequests } from '../run/requests.ts';
 import { resumeLines } from '../run/resume-lines.ts';
 import { noteRunning, type ReloadRefusal } from '../run/running-config.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
+import { sparePage } from '../run/spare-page.ts';
 import { isWhole, summaryLines } from '../run/summary.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
@@ -94,8 +95,9 @@ async function runJourney(
       tellEnd(log, why);
       means.exit(1);
     };
-    const standBy = { stop: shutdown.stop, lost };
-    const journey = await openJourney(plan, config.state, tools, { standBy });
+    const spare = sparePage(config, tools);
+    const standBy = { stop: shutdown.stop, lost, waits: spare.waits };
+    const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
     try {
       for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
       const sight = sightOf({ config, plan }, journey, tools);

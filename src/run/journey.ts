@@ -38,6 +38,8 @@ interface Opening {
   readonly standBy?: {
     /** Ends the wait; opening then rejects with its reason. */
     readonly stop: AbortSignal;
+    /** Called when another process has the state, and this one waits. */
+    readonly waits?: () => void;
     /** Called when another process has gone on with the state. */
     readonly lost: (why: ExportError) => void;
   };
@@ -123,11 +125,9 @@ async function owned(
   const { Ownership } = await import('../cluster/ownership.ts');
   await refuseBeside(kafka, clock, { waits: standBy !== undefined });
   // Whoever does not wait is fenced when it is lost, and ends by that.
-  const { lost, stop } = standBy ?? {
-    lost: () => undefined,
-    stop: AbortSignal.timeout(aloneMsMax),
-  };
-  return await Ownership.gain(kafka, { log, clock, lost }, stop);
+  const alone = { lost: () => undefined, stop: AbortSignal.timeout(aloneMsMax) };
+  const { stop, ...told } = standBy ?? alone;
+  return await Ownership.gain(kafka, { log, clock, ...told }, stop);
 }
 
 /** How long who does not stand by waits for a group without members. */

@@ -12,7 +12,9 @@ import type { LiveStanding, Matter, Standing } from './standing.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
 export interface AttentionFacts
-  extends Partial<Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters' | 'lookups'>> {
+  extends Partial<
+    Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters' | 'lookups' | 'standing_by'>
+  > {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
     Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
@@ -46,6 +48,7 @@ export function attentionOf(
     ...partMatters(standing, ailments),
     ...silenceMatters(standing),
     ...reloadMatters(standing),
+    ...standByMatters(standing),
     ...spoolMatters(standing, ailments),
     ...letterMatters(standing, command),
     ...noticeMatters(standing),
@@ -87,6 +90,12 @@ function reloadMatters({ reload_refused: refused }: AttentionFacts): readonly Ma
   if (!refused) return [];
   const what = `as it now stands was not taken at ${refused.at}: what runs is the one before`;
   return [{ mood: 'bad', who: 'The config', what, message: refused.message, next: refused.next }];
+}
+
+function standByMatters({ standing_by: message }: AttentionFacts): readonly Matter[] {
+  if (!message) return [];
+  const next = 'It goes on when that one ends; sluice cluster shows every process.';
+  return [{ mood: 'warn', who: 'This process', what: 'stands by', message, next }];
 }
 
 const namesMax = 5;

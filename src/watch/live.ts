@@ -35,7 +35,14 @@ export interface Sights {
 export interface Moment
   extends Pick<
     LiveStanding,
-    'streams' | 'spool' | 'sinks' | 'conditions' | 'filters' | 'lookups' | 'reload_refused'
+    | 'streams'
+    | 'spool'
+    | 'sinks'
+    | 'conditions'
+    | 'filters'
+    | 'lookups'
+    | 'reload_refused'
+    | 'standing_by'
   > {
   readonly upstreams: readonly Omit<
     LiveStanding['upstreams'][number],
@@ -48,6 +55,17 @@ export interface Moment
   readonly found: readonly FoundCount[];
   /** Lines of the log that the collector never got; null: none is configured. */
   readonly logLinesLost: number | null;
+}
+
+/** The standing of a process that has nothing yet, and of what it waits for. */
+export function idleMoment(maxBytes: number, waitsFor: string): Moment {
+  const spool = { well: true, bytes: 0, max_bytes: maxBytes, events: 0, end: 0 };
+  return {
+    ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
+    ...{ intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
+    spool: { ...spool, oldest_at: null, full_in_ms: null },
+    ...{ reload_refused: null, standing_by: waitsFor },
+  };
 }
 
 /** How often the database is read at most, and in which share of the time: all else waits. */
@@ -109,6 +127,7 @@ export function watching(sights: Sights): () => Moment {
       filters: filtersOf(plan, filterFailures),
       lookups: lookupsOf(plan, durable),
       reload_refused: null,
+      standing_by: null,
       intervals,
       refused: new Map(sinks.map(({ name, deadLetters }) => [name, deadLetters])),
       found: findings.counts(),

@@ -8,6 +8,7 @@
 //   sluice_ready                                1 while nothing keeps the journey from going on
 //   sluice_start_time_seconds                   when this process started
 //   sluice_config_reload_refused                1 while the config in its file is refused
+//   sluice_standing_by                          1 while another process has the state in Kafka
 //   sluice_stream_records_total                 {source, stream} new records read
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
@@ -107,6 +108,11 @@ function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly 
       'sluice_config_reload_refused',
       'The config in its file was refused.',
       () => Number(standing.reload_refused !== null),
+    ],
+    [
+      'sluice_standing_by',
+      'Another process has the state in Kafka.',
+      () => Number(standing.standing_by !== null),
     ],
     ['sluice_process_resident_memory_bytes', 'Resident memory.', (f) => f.residentBytes],
     ['sluice_process_cpu_seconds_total', 'CPU time used.', (f) => f.cpuSeconds],

@@ -90,6 +90,7 @@ export function standingOf(observed: Observed): LiveStanding {
     filters: moment.filters,
     lookups: moment.lookups,
     reload_refused: moment.reload_refused,
+    standing_by: moment.standing_by,
     tail_forms: forms,
   };
 }

@@ -243,6 +243,8 @@ export const liveStanding = standing.extend({
   /** The latest findings about sources, newest first. */
   conditions: many(condition),
   filter_failures: count,
+  /** With `state.kafka`: what this process waits for instead of working; null: it works. */
+  standing_by: z.string().nullable().default(null),
   /** What the live tail offers; null: there is none. */
   tail_forms: names.nullable(),
 });

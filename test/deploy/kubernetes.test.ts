@@ -116,6 +116,36 @@ test('the pod has more time to end than sluice takes to drain', () => {
   expect(pod.terminationGracePeriodSeconds * 1_000).toBeGreaterThan(config.shutdown.timeoutMs);
 });
 
+test('with the state in Kafka: three pods, each under its own name, of which one may go at a time', () => {
+  const there = (name: string) =>
+    readFileSync(join(folder, '..', 'kubernetes-kafka', name), 'utf8');
+  const { spec: changed, metadata: of } = parse(there('statefulset.yaml'));
+  const { spec: budget } = parse(there('poddisruptionbudget.yaml'));
+  const { resources, configMapGenerator, patches } = parse(there('kustomization.yaml'));
+  const [{ name, env }] = changed.template.spec.containers;
+  const files = [...secrets, 'kafka_password'].map(
+    (secret) => [`/run/secrets/sluice/${secret}`, 's'] as const,
+  );
+  const surroundings = around({ [env[0].name]: 'sluice-2' }, Object.fromEntries(files));
+  const clustered = parseConfig(there('sluice.yaml'), 'sluice.yaml', surroundings);
+
+  expect([of.name, name]).toEqual([metadata.name, container.name]);
+  expect(changed.replicas).toBe(3);
+  expect(env[0].valueFrom).toEqual({ fieldRef: { fieldPath: 'metadata.name' } });
+  expect(clustered.notices).toEqual([]);
+  expect(clustered.state.kafka).toMatchObject({ instance: 'sluice-2', replicationFactor: 3 });
+  expect(clustered.status).toEqual(config.status);
+  expect(budget).toEqual({ maxUnavailable: 1, selector: spec.selector });
+  for (const file of [...resources, ...configMapGenerator[0].files, patches[0].path]) {
+    expect(existsSync(join(folder, '..', 'kubernetes-kafka', file)), file).toBe(true);
+  }
+  const { spec: policy } = manifest('networkpolicy.yaml');
+  const ports = policy.egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports);
+  expect(ports.map(({ port }: { port: number }) => port)).toContain(
+    clustered.state.kafka?.brokers[0]?.port,
+  );
+});
+
 describe('the probes', () => {
   let url = '';
   beforeAll(async () => {

@@ -90,6 +90,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     filters: [],
     lookups: [],
     reload_refused: null,
+    standing_by: null,
     intervals: new Map(streams.map(({ name }) => [name, 1_000])),
     refused: new Map(),
     found: [],
