@@ -11,6 +11,7 @@ import { ecsEvent, ecsFormatFields } from './ecs.ts';
 import { jsonFields, rawText, withRawData } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';
 import { leefFields, leefWriter } from './leef.ts';
+import { PlainBytes } from './plain-bytes.ts';
 import { sentence } from './sentence.ts';
 import { shortEcs, shortOcsf, shortOriginal } from './short-json.ts';
 import { cutToBytes, oneLine } from './text.ts';
@@ -43,6 +44,8 @@ interface MessageWriter {
   /** True where the message brings its own tag in the RFC 3164 form, as `CEF:` does. */
   readonly tagged: boolean;
   write(event: Event): string;
+  /** The bytes that `write` would give, where they are at hand without it; null: they are not. */
+  readonly bytes?: (event: Event) => Uint8Array | null;
   /** The event in at most `bytesMax` bytes, marked as shortened; `full` is what `write` gave. */
   shorten(event: Event, full: string, bytesMax: number): string;
 }
@@ -52,7 +55,7 @@ export function messageWriter(choice: MessageChoice): MessageWriter {
   const chosen = typeof choice === 'string' ? spelledOut(choice) : choice;
   switch (chosen.type) {
     case 'json':
-      if (chosen.schema === 'original') return original;
+      if (chosen.schema === 'original') return original();
       return {
         tagged: false,
         copying: chosen.raw_data ? undefined : { form: 'visible json' },
@@ -100,11 +103,17 @@ function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoic
 }
 
 /** Between JSON tokens a tab or line break is a blank, and in strings both are escaped. */
-const original: MessageWriter = {
-  tagged: false,
-  write: (event) => oneLine(visibleJson(rawText(event))),
-  shorten: (event, _full, bytesMax) => shortOriginal(event, bytesMax),
-};
+function original(): MessageWriter {
+  const plain = new PlainBytes();
+  return {
+    tagged: false,
+    write: (event) => oneLine(visibleJson(rawText(event))),
+    bytes({ raw }) {
+      return plain.has(raw) ? raw : null;
+    },
+    shorten: (event, _full, bytesMax) => shortOriginal(event, bytesMax),
+  };
+}
 
 const text: MessageWriter = {
   tagged: false,

@@ -77,8 +77,13 @@ export const syslog = defineFormat({
       rfc3164: () => header3164(sender, message.tagged ? '' : tagOf(sender.appName)),
     }[settings.protocol]();
     const mark = settings.bom && settings.protocol === 'rfc5424' ? byteOrderMark : '';
-    const encode = (event: Event): string => {
+    const encode = (event: Event): string | Uint8Array => {
       const before = header(event) + mark;
+      const asItCame = message.bytes?.(event) ?? null;
+      if (asItCame !== null) {
+        const room = Buffer.byteLength(before);
+        if (room + asItCame.length <= bytesMax) return joined(before, room, asItCame);
+      }
       const full = message.write(event);
       if (fits(full, bytesMax - before.length * 3)) return before + full;
       const room = bytesMax - Buffer.byteLength(before);
@@ -91,3 +96,10 @@ export const syslog = defineFormat({
     return { ...made, copying: { ...message.copying, lineBytesMax: bytesMax, write } };
   },
 });
+
+function joined(before: string, length: number, message: Uint8Array): Uint8Array {
+  const line = Buffer.allocUnsafe(length + message.length);
+  line.write(before);
+  line.set(message, length);
+  return line;
+}

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../../src/contracts/event.ts';
 import { anEvent } from '../support/an-event.ts';
+import { anyText } from '../support/any-text.ts';
 import { hostileEvent, weirdEvent } from './arbitrary-events.ts';
 import { decodeCef, decodeLeef, parse5424 } from './decoders.ts';
 import { makeFormat, textEncoder } from './make-format.ts';
@@ -127,6 +128,58 @@ describe('syslog rfc5424', () => {
 
     expect(JSON.parse(line.message ?? '')).toEqual(JSON.parse(raw));
     expect(line.message).toContain('12345678901234567890');
+  });
+
+  test('carries the bytes of a record exactly as its text would be written, whatever is in it', () => {
+    const odd = fc.constantFrom(
+      ...['\t', '\n', '\x7f', '\u0080', '\u009f', '\u00a0', '\u2028', '\u2029', '\u202a'],
+    );
+    const broken = fc.constantFrom(
+      [0xc2],
+      [0xe2, 0x80],
+      [0xff],
+      [0xed, 0xa0, 0x80],
+      [0xc0, 0x80],
+      [0x1f],
+      [0x7f],
+      [0xf0, 0x9f],
+    );
+    const part = fc.oneof(
+      anyText({ maxLength: 12 }).map((text) => Buffer.from(JSON.stringify(text))),
+      odd.map((text) => Buffer.from(text)),
+      broken.map((bytes) => Buffer.from(bytes)),
+      fc.nat({ max: 9 }).map((n) => Buffer.from('plain=|\\"é漢😀'.repeat(n))),
+    );
+    const bounds = fc.constantFrom(480, 8000);
+    fc.assert(
+      fc.property(
+        fc.array(part, { maxLength: 8 }),
+        bounds,
+        fc.boolean(),
+        (parts, max_message, bom) => {
+          const event = {
+            ...anEvent(),
+            raw: Buffer.concat([Buffer.from('x'), ...parts]).subarray(1),
+          };
+          const settings = { ...named, max_message, bom, message: 'original' };
+          const line = Buffer.from(makeFormat('syslog', settings).encode(event));
+          const text = event.raw.toString('utf8');
+          const visible = text.replace(
+            /[\x7f-\x9f\u2028\u2029]/g,
+            (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+          );
+          const written = visible.replace(/[\x00-\x1f]/g, ' ');
+
+          const header =
+            line.subarray(0, line.indexOf('"] ') + 3).toString() + (bom ? '\ufeff' : '');
+          const whole = Buffer.from(header + written);
+
+          if (whole.length <= max_message) expect(line.equals(whole)).toBe(true);
+          else expect(line.length).toBeLessThanOrEqual(max_message);
+        },
+      ),
+      { numRuns: 1000 },
+    );
   });
 
   test('carries a sentence with who, what, where and the uid', () => {
