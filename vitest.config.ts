@@ -2,7 +2,8 @@
 // `test/support/global-setup.ts` when a test first asks for it, so a run of one unit test file starts nothing. Tests mostly
 // wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that change or
 // measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
-// that start programs come first since they last longest. A JSON report is written where SLUICE_TEST_REPORT says, for
+// that start programs come first since they last longest. SLUICE_TEST_FOREIGN=off leaves out those that need a program of
+// somebody else's, which has to be fetched or built: Kafka, OpenSearch, an S3 server, rsyslog, Chromium, Go. A JSON report is written where SLUICE_TEST_REPORT says, for
 // scripts that count what passed.
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -33,7 +34,10 @@ class LongestFirst extends BaseSequencer {
 }
 
 const reportFile = process.env.SLUICE_TEST_REPORT;
-const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname });
+const needingForeignPrograms = importing(/from '[^']*\/cache\.ts'/);
+const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter(
+  (file) => process.env.SLUICE_TEST_FOREIGN !== 'off' || !needingForeignPrograms(file),
+);
 const ofTheProcess = importing(/node:worker_threads|\bvi\.|\.prototype\b|memoryUsage/);
 const startingPrograms = importing(/node:child_process/);
 const alone = tests.filter(ofTheProcess);
