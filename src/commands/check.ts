@@ -16,6 +16,7 @@ import { counted, painted } from '../terminal/table.ts';
 import { systemClock } from '../tools/clock.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { askParents, askStream } from './shared/ask-upstream.ts';
+import { ClockCheck } from './shared/clock-check.ts';
 import {
   configOption,
   defineCommand,
@@ -55,7 +56,9 @@ export const check = defineCommand({
       if (why) await tellWhy(config, plan, means);
       return 0;
     }
-    const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
+    const opened = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
+    const clock = new ClockCheck(opened.clock);
+    const tools = { ...opened, http: clock.listening(opened.http) };
     try {
       const plan = planFrom(config, tools);
       await tellConfig(config, plan, means);
@@ -64,6 +67,13 @@ export const check = defineCommand({
       for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink })) {
         isWell &&= answer[1] === null;
         means.out(answerText(answer));
+      }
+      const wrong = clock.verdict();
+      // Elsewhere records bring their own times; an archive proves when it had them.
+      const isProof = plan.sinks.some(({ definition }) => definition.takes === 'pages');
+      if (wrong !== null) {
+        isWell &&= !isProof;
+        means.out(answerText(isProof ? ['clock', wrong] : [wrong.message, null, true]));
       }
       if (sink === undefined) {
         for await (const note of descriptionNotes(plan)) {
