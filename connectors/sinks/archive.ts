@@ -138,7 +138,8 @@ export const archiveSink = defineSink({
 
   async probe(settings, tools, signal, mark = null) {
     const { probeArchive } = await import('./archive/opening.ts');
-    await probeArchive(settings, { tools, signal, mark });
+    const own = { ...settings, checkpointEveryMs: everyMs(settings) };
+    await probeArchive(own, { tools, signal, mark });
   },
 });
 

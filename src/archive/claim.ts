@@ -31,6 +31,24 @@ interface Claimant {
   readonly staleMs: number;
 }
 
+/** Another's claim counts for so many checkpoints, and for so long at least. */
+const staleCheckpoints = 3;
+const staleMsMin = 30_000;
+
+/** How long another's claim counts for who signs a checkpoint every so many milliseconds. */
+export function staleMsOf(checkpointEveryMs: number): number {
+  return Math.max(staleMsMin, staleCheckpoints * checkpointEveryMs);
+}
+
+/** Throws `sink_unreachable` while a process holds the archive; for who has never written there. */
+export async function refuseClaimed(
+  store: ObjectStore,
+  at: { readonly now: number; readonly staleMs: number },
+): Promise<void> {
+  const found = await store.read(writerPath);
+  if (found !== null) refuseFresh(readClaim(found.body)?.renewed_at ?? null, store, at);
+}
+
 /** A claim that is held. */
 export class Claim {
   readonly #claimant: Claimant;
@@ -47,9 +65,7 @@ export class Claim {
     const found = await store.read(writerPath);
     const other = found === null ? null : readClaim(found.body);
     const renewed = isBefore(other, claimant) ? null : (other?.renewed_at ?? null);
-    // A clock that is ahead of ours holds nobody off for longer.
-    const ageMs = renewed === null ? staleMs : Math.abs(clock.now() - Date.parse(renewed));
-    if (ageMs < staleMs) throw inUse(store, `was written to ${Math.round(ageMs / 1_000)}s ago`);
+    refuseFresh(renewed, store, { now: clock.now(), staleMs });
     const tag = await store.replace(writerPath, claimBytes(claimant, true), found?.tag ?? null);
     if (tag === null) throw inUse(store, 'was claimed at the same moment');
     return new Claim(claimant, tag);
@@ -78,6 +94,16 @@ function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
   } catch {
     return null; // nobody's: what was there is no claim
   }
+}
+
+/** A clock that is ahead of ours holds nobody off for longer. */
+function refuseFresh(
+  renewedAt: string | null,
+  store: ObjectStore,
+  { now, staleMs }: { readonly now: number; readonly staleMs: number },
+): void {
+  const ageMs = renewedAt === null ? staleMs : Math.abs(now - Date.parse(renewedAt));
+  if (ageMs < staleMs) throw inUse(store, `was written to ${Math.round(ageMs / 1_000)}s ago`);
 }
 
 function claimBytes({ clock, spool, epoch }: Claimant, isHeld: boolean): readonly Uint8Array[] {

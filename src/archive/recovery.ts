@@ -11,7 +11,7 @@ import type { Clock } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
-import { Claim, takenOver } from './claim.ts';
+import { Claim, refuseClaimed, takenOver } from './claim.ts';
 import { parseEntry } from './entries.ts';
 import { GrowingTree, readEntries, readHashes } from './growing-tree.ts';
 import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
@@ -51,20 +51,21 @@ export async function openLog(settings: LogSettings): Promise<Log> {
 }
 
 /**
- * Looks, without writing, whether the archive is one that this key signs and goes on from what was
- * remembered of it; there may be none. Resolves to its newest checkpoint, null where it has none.
+ * Looks, without writing, whether the archive is one that this key signs, goes on from what was
+ * remembered of it, and is not at work for another state; there may be none. Resolves to its newest checkpoint, null where it has none.
  */
 export async function checkArchive(
   store: ObjectStore,
   signer: Signer,
-  { mark, now }: { readonly mark: Json | null; readonly now: number },
+  { mark, ...at }: { readonly mark: Json | null; readonly now: number; readonly staleMs: number },
 ): Promise<Published | null> {
   return await told(store, async () => {
     const mine = mark === null ? null : parseMark(mark);
     const { manifest, standing, known } = await look(store, signer, mine);
     if (manifest === null) return null;
+    if (known === null) await refuseClaimed(store, at);
     const { key } = checkedManifest(manifest, signer);
-    return (await read(store, [signer], { standing, known, key, now })).published;
+    return (await read(store, [signer], { standing, known, key, now: at.now })).published;
   });
 }
 

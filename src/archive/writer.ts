@@ -9,6 +9,7 @@ import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import type { Anchors } from './anchors/anchors.ts';
+import { staleMsOf } from './claim.ts';
 import type { Entry } from './entries.ts';
 import { Erasing } from './erasing.ts';
 import type { Heads } from './heads.ts';
@@ -34,9 +35,6 @@ export interface WriterSettings
   readonly anchors?: Anchors | undefined;
 }
 
-/** Another's claim counts for so many checkpoints, and for so long at least. */
-const staleCheckpoints = 3;
-const staleMsMin = 30_000;
 /** A checkpoint is due at once when so much waits for it, compressed. */
 const segmentBytesMax = 16 * 1024 * 1024;
 const segmentPagesMax = 4_096;
@@ -47,7 +45,7 @@ const waitingPagesMax = 2 * segmentPagesMax;
 /** Opens an archive for writing. Throws an ExportError that says why that cannot be. */
 export async function openWriter(settings: WriterSettings): Promise<ArchiveWriter> {
   const { anchors, numbering, checkpointEveryMs } = settings;
-  const staleMs = Math.max(staleMsMin, staleCheckpoints * checkpointEveryMs);
+  const staleMs = staleMsOf(checkpointEveryMs);
   const of = { spool: numbering.spool, epoch: presentEpoch(numbering) };
   const log = await openLog({ ...settings, ...of, staleMs });
   if (log.published !== null) await anchors?.resume(log.published);

@@ -4,6 +4,7 @@
 import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
 import { type StampSettings, timeStamper } from '../../../src/archive/anchors/stamper.ts';
 import { type WitnessSettings, witnessing } from '../../../src/archive/anchors/witnesses.ts';
+import { staleMsOf } from '../../../src/archive/claim.ts';
 import { checkArchive } from '../../../src/archive/recovery.ts';
 import { signerOf } from '../../../src/archive/signing.ts';
 import { ExportError, errorCodeOf, errorText } from '../../../src/contracts/errors.ts';
@@ -33,13 +34,11 @@ type ArchiveSettings = AnchorSettings &
     readonly location: string;
     readonly object_lock?: LockSettings | undefined;
     readonly keep?: { readonly bodies: number } | undefined;
+    readonly checkpointEveryMs: number;
   };
 
 /** Opens it; a checkpoint is signed every so many milliseconds. Throws what opening a store does. */
-export async function openArchive(
-  settings: ArchiveSettings & { readonly checkpointEveryMs: number },
-  opening: SinkOpening,
-): Promise<Sink> {
+export async function openArchive(settings: ArchiveSettings, opening: SinkOpening): Promise<Sink> {
   const { location, object_lock: lock, checkpointEveryMs } = settings;
   const found = await openStore(location, settings);
   const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);
@@ -66,7 +65,8 @@ export async function probeArchive(
     if (lock !== undefined) await checkLocks(store);
     const signer = signerOf(settings);
     const now = tools.clock.now();
-    const newest = await checkArchive(store, signer, { mark, now });
+    const staleMs = staleMsOf(settings.checkpointEveryMs);
+    const newest = await checkArchive(store, signer, { mark, now, staleMs });
     if (isBucket) await probeBucket(store, { deletes: keep !== undefined });
     // No checkpoint, and nothing that could be taken for one.
     await signer.sign(Buffer.from('sluice asks whether this key signs\n'));

@@ -104,23 +104,33 @@ test('the archive is held against what the state remembers of it', async () => {
   await expect(probe({ location })).rejects.toThrow('the archive has format 2');
 });
 
-test('the program says that an archive is gone which its state has written', async () => {
+test('the program says that an archive is gone which its state has written, and that another state’s is at work', async () => {
   const dir = tempDir();
   writeFileSync(join(dir, 'key'), signing_key);
-  const { config } = await aSetup({
-    sinks: [
-      `  proof: { type: archive, location: ${dir}/archive, signing_key: "\${file:${dir}/key}" }`,
-    ],
-  });
+  const sinks = [
+    `  proof: { type: archive, location: ${dir}/archive, signing_key: "\${file:${dir}/key}" }`,
+  ];
+  const { config } = await aSetup({ sinks });
   const asked = () => runHere(['check', '-c', config, '--connect']);
 
   const before = await asked();
   const run = await runOnceHere(config);
   const after = await asked();
+  const writer = join(dir, 'archive', 'writer');
+  const ended = readFileSync(writer, 'utf8');
+  const atWork = { ...JSON.parse(ended), renewed_at: new Date().toISOString() };
+  writeFileSync(writer, JSON.stringify(atWork));
+  const own = await asked();
+  const { config: another } = await aSetup({ sinks });
+  const others = await runHere(['check', '-c', another, '--connect']);
   rmSync(join(dir, 'archive'), { recursive: true });
   const gone = await asked();
 
-  expect([before, run, after].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  expect([before, run, after, own].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0]);
+  expect(others).toMatchObject({
+    exitCode: 3,
+    stdout: expect.stringMatching(/FAIL +sink proof: connection: .*another process writes to it/),
+  });
   expect(gone).toMatchObject({
     exitCode: 3,
     stdout: expect.stringMatching(/FAIL +sink proof: connection: .*it is gone/),

@@ -167,8 +167,11 @@ describe('what is not right', () => {
     const { sink, batch } = await openSink(archiveSink, settingsOf(location));
     await send(sink, batch(someEvents(1)));
     const settings = parseSettings(archiveSink, settingsOf(location));
+    const probe = () => archiveSink.probe(settings, testTools(), never);
 
-    await archiveSink.probe(settings, testTools(), never);
+    await expect(probe()).rejects.toThrow('another process writes to it');
+    await sink.close();
+    await probe();
   });
 });
 
