@@ -4,11 +4,15 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { ShardLog } from '../../src/cluster/log/shard-log.ts';
+import { parseHostPort } from '../../src/contracts/settings.ts';
 import { rowsIn } from '../../src/hold/carry.ts';
+import { systemClock } from '../../src/tools/clock.ts';
 import { runHere } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
+import { silent } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
@@ -92,4 +96,47 @@ sinks:
   expect(received.length).toBe(events + 60);
   // Nothing that the database holds was left behind.
   expect([...rowsIn(join(dir, 'state'))].flat().map(({ table }) => table)).toContain('identities');
-}, 120_000);
+}, 600_000);
+
+test('an import that is broken off is not gone on from, and can be given again', async () => {
+  const brokers = await kafkaBrokers();
+  const prefix = `p-${crypto.randomUUID()}`;
+  const { upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const rest = `${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s }
+sinks:
+  disk: { type: file, path: ${dir}/out.ndjson, format: json }
+`;
+  const kafka = `kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix} }`;
+  const [before, after] = [join(dir, 'before.yaml'), join(dir, 'after.yaml')];
+  writeFileSync(before, `state: { dir: ${dir}/state }\n${rest}`);
+  writeFileSync(after, `state: { dir: ${dir}/state, ${kafka} }\n${rest}`);
+  const told = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await runHere(args, env);
+    return { exitCode, all: stdout + stderr };
+  };
+  const once = ['--once', '--log-level', 'error'];
+  expect((await told('run', '-c', before, ...once)).exitCode).toBe(0);
+
+  // As far as it gets in its first transaction.
+  const log = await ShardLog.take(
+    { brokers: brokers.map(parseHostPort).filter((one) => one !== null), prefix },
+    0,
+    { clock: systemClock(), log: silent },
+  );
+  await log.rebuild(tempDir());
+  const row = { kind: 'cluster', name: 'import', facts: '{"state":"begun"}', at: 0 };
+  const value = Buffer.from(`${JSON.stringify(row)}\n`);
+  await log.commit([{ table: 'note', key: ['cluster', 'import'], value }]);
+  await log.close();
+
+  expect((await told('run', '-c', after, ...once)).exitCode).toBe(1);
+  const exported = await told('cluster', 'export', '-c', after);
+  expect([exported.exitCode, exported.all]).toEqual([1, expect.stringContaining('broken off')]);
+  const imported = await told('cluster', 'import', '-c', after);
+  expect(imported.exitCode, imported.all).toBe(0);
+  expect((await told('run', '-c', after, ...once)).exitCode).toBe(0);
+  expect(uidsOf(readFileSync(join(dir, 'out.ndjson'), 'utf8')).length).toBe(events);
+}, 600_000);

@@ -145,4 +145,4 @@ sinks:
   expect(wrong.exitCode).toBe(3);
   expect(wrong.stdout).toContain('Check state.kafka.sasl');
   expect(wrong.stdout).not.toContain('another');
-}, 240_000);
+}, 600_000);

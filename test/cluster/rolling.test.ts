@@ -79,4 +79,4 @@ status: { listen: "127.0.0.1:${ports[index]}" }
   for (const sluice of processes) expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
   const uids = (await consumeAll(topic)).map(({ headers }) => headers.uid);
   expect([new Set(uids).size, uids.length, records.length]).toEqual([events, events, events]);
-}, 240_000);
+}, 600_000);

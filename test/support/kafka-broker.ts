@@ -34,6 +34,8 @@ export interface KafkaAddresses {
 }
 
 export interface KafkaOptions {
+  /** As one of several: its number, and the controllers of all as `controller.quorum.voters` has them. */
+  readonly member?: { readonly id: number; readonly voters: string; readonly ports: Ports };
   /** Broker settings that win over those here, for example `{ 'message.max.bytes': '2000' }`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -73,10 +75,44 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaBroke
   return broker;
 }
 
+/**
+ * Starts several brokers of one cluster, each a controller as well, with small heaps; topics are on all of them, and two have
+ * to have what is written. Resolves when each knows all.
+ */
+export async function startKafkaCluster(count: number): Promise<readonly KafkaBroker[]> {
+  const ports = await Promise.all(
+    Array.from({ length: count }, () => freePorts(listenerNames.length)),
+  );
+  const voters = ports.map((of, index) => `${index + 1}@127.0.0.1:${of.at(-1)}`).join(',');
+  const brokers = await Promise.all(
+    ports.map((of, index) =>
+      newBroker(
+        { settings: clusterSettings(count), member: { id: index + 1, voters, ports: of } },
+        '-Xmx256m',
+      ),
+    ),
+  );
+  for (const broker of brokers) afterThisTest(() => broker.kill());
+  await Promise.all(brokers.map((broker) => broker.start()));
+  return brokers;
+}
+
+const clusterSettings = (count: number) => ({
+  'default.replication.factor': String(count),
+  'offsets.topic.replication.factor': String(count),
+  'transaction.state.log.replication.factor': String(count),
+  'transaction.state.log.min.isr': '2',
+  'min.insync.replicas': '2',
+  'controlled.shutdown.enable': 'true',
+});
+
+type Ports = readonly number[];
+
 async function newBroker(options: KafkaOptions, javaFlag: string): Promise<KafkaBroker> {
   const dir = tempDir('kafka-');
-  await newKafkaStorage(dir);
-  const ports = await freePorts(listenerNames.length);
+  const { member } = options;
+  await newKafkaStorage(dir, member?.id);
+  const ports = member?.ports ?? (await freePorts(listenerNames.length));
   const [plain = '', sasl = '', tls = '', mutualTls = '', saslTls = ''] = ports.map(
     (port) => `127.0.0.1:${port}`,
   );
@@ -86,7 +122,7 @@ async function newBroker(options: KafkaOptions, javaFlag: string): Promise<Kafka
   return new BrokerProcess(
     { plain, protected: { sasl, tls, mutualTls, saslTls } },
     [...javaFlags, javaFlag, '-cp', classPath, 'kafka.Kafka', settingsFile],
-    join(dir, 'broker.log'),
+    { logFile: join(dir, 'broker.log'), knows: member?.voters.split(',').length ?? 1 },
   );
 }
 
@@ -94,12 +130,19 @@ class BrokerProcess implements KafkaBroker {
   readonly addresses: KafkaAddresses;
   readonly #args: readonly string[];
   readonly #logFile: string;
+  readonly #knows: number;
   #child: ChildProcess | undefined;
 
-  constructor(addresses: KafkaAddresses, args: readonly string[], logFile: string) {
+  /** `knows`: how many brokers there are once all are there. */
+  constructor(
+    addresses: KafkaAddresses,
+    args: readonly string[],
+    { logFile, knows }: { readonly logFile: string; readonly knows: number },
+  ) {
     this.addresses = addresses;
     this.#args = args;
     this.#logFile = logFile;
+    this.#knows = knows;
   }
 
   get pid(): number | undefined {
@@ -117,7 +160,7 @@ class BrokerProcess implements KafkaBroker {
       async () => {
         if (!isRunning(child))
           throw new Error(`Kafka ended while starting; its log: ${this.log()}`);
-        return await answers(this.addresses.plain);
+        return (await brokersKnownAt(this.addresses.plain)) === this.#knows;
       },
       { what, everyMs: 50 },
     );
@@ -140,7 +183,7 @@ class BrokerProcess implements KafkaBroker {
 // knows: a Metadata request, version 1, for no topic, written out here because vitest's main process
 // needs no more of a Kafka client than this (Kafka protocol guide, "Metadata API"). The answer is
 // length, correlation id and the list of brokers, all beginning with 32-bit integers.
-function answers(address: string): Promise<boolean> {
+function brokersKnownAt(address: string): Promise<number> {
   const request = Buffer.from('0000000e00030001000000010000' + '00000000', 'hex');
   const [host, port] = address.split(':');
   return new Promise((resolve) => {
@@ -153,7 +196,7 @@ function answers(address: string): Promise<boolean> {
     });
     socket.once('timeout', () => socket.destroy());
     socket.once('error', () => socket.destroy()); // not up yet: the caller asks again
-    socket.once('close', () => resolve(brokerCount(answer) === 1));
+    socket.once('close', () => resolve(brokerCount(answer)));
   });
 }
 
@@ -171,7 +214,8 @@ async function brokerSettings(
     ...(await tlsSettings(dir)),
     ...saslSettings(),
     ...singleNodeSettings,
-    'controller.quorum.voters': `1@127.0.0.1:${ports.at(-1)}`,
+    'controller.quorum.voters': options.member?.voters ?? `1@127.0.0.1:${ports.at(-1)}`,
+    'node.id': String(options.member?.id ?? 1),
     'log.dirs': join(dir, 'log'),
     ...options.settings,
   };
@@ -186,7 +230,6 @@ function listenerSettings(ports: readonly number[]): Readonly<Record<string, str
   const listeners = listenerNames.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
   return {
     'process.roles': 'broker,controller',
-    'node.id': '1',
     listeners: listeners.join(','),
     'advertised.listeners': listeners.slice(0, -1).join(','),
     'controller.listener.names': 'CONTROLLER',

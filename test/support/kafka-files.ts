@@ -2,7 +2,7 @@
 // formatted storage directory to copy for each new broker (formatting takes a Java start of its own,
 // and its result depends on nothing that differs between brokers), and the classes as Java reads them
 // fastest. All are kept in the cache and made anew when the pom or the settings here change.
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -62,12 +62,18 @@ export async function sharedClasses(runOnce: (flag: string) => Promise<void>): P
   return `-XX:SharedArchiveFile=${archive(dir)}`;
 }
 
-/** Fills `dir` with the storage of a broker that has never run. */
-export async function newKafkaStorage(dir: string): Promise<void> {
+/** Fills `dir` with the storage of a broker that has never run, as whichever node of its cluster. */
+export async function newKafkaStorage(dir: string, node = 1): Promise<void> {
   const classPath = await kafkaClassPath();
   const name = await nameBy('kafka-storage');
   const template = await cached(name, (empty) => formatStorage(empty, classPath));
   cpSync(template, dir, { recursive: true });
+  if (node === 1) return;
+  const file = join(dir, 'log', 'meta.properties');
+  const own = readFileSync(file, 'utf8')
+    .replace(/^node\.id=.*$/m, `node.id=${node}`)
+    .replace(/^directory\.id=.*$/m, `directory.id=${randomBytes(16).toString('base64url')}`);
+  writeFileSync(file, own);
 }
 
 /** The name of a cache entry that holds only with these jars. */

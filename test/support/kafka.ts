@@ -14,6 +14,7 @@ export {
   type KafkaBroker,
   type KafkaOptions,
   startKafka,
+  startKafkaCluster,
 } from './kafka-broker.ts';
 export { kafkaAccount } from './kafka-files.ts';
 

@@ -1,0 +1,126 @@
+// What befalls those who have the state in Kafka, on a real Apache Kafka: a process that sleeps through its end in the middle
+// of a transaction, and brokers that go one after the other.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection, describeTransactionsV0 } from '@platformatic/kafka';
+import { expect, test } from 'vitest';
+import { parseHostPort } from '../../src/contracts/settings.ts';
+import { runHere, startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
+import {
+  consumeAll,
+  createTopic,
+  kafkaBrokers,
+  newTopic,
+  startKafkaCluster,
+} from '../support/kafka.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+
+const sessionS = 6;
+
+test('frozen within a transaction for twice the session: its successor has all, and each event is sent once', async () => {
+  const events = 3_000;
+  const brokers = await kafkaBrokers();
+  const topic = await newTopic('frozen');
+  const prefix = `p-${crypto.randomUUID()}`;
+  const { upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const start = (name: string) => {
+    const file = join(dir, `${name}.yaml`);
+    writeFileSync(
+      file,
+      `state:
+  dir: ${dir}/${name}
+  kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, session_timeout: ${sessionS}s, instance: ${name} }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 20 }
+sinks:
+  lake: { type: kafka, brokers: ${JSON.stringify(brokers)}, topic: ${topic}, format: json, exactly_once: true }
+`,
+    );
+    return startSluice(['run', '-c', file], { env });
+  };
+  const broker = parseHostPort(brokers[0] ?? '');
+  if (broker === null) throw new Error('there is a broker');
+  const connection = new Connection('sluice-test');
+  await connection.connect(broker.host, broker.port);
+  afterThisTest(() => connection.close());
+  const isOpen = async () => {
+    const asked = describeTransactionsV0.api.async(connection, [`${prefix}.shard.0`]);
+    return (await asked).transactionStates[0]?.transactionState === 'Ongoing';
+  };
+
+  const first = start('first');
+  await first.waitForLine('running');
+  const second = start('second');
+  await second.waitForLine('standing by');
+  await waitUntil(
+    async () => {
+      process.kill(first.pid, 'SIGSTOP');
+      if (await isOpen()) return true;
+      process.kill(first.pid, 'SIGCONT');
+      return false;
+    },
+    { what: 'it to be stopped within a transaction', everyMs: 7 },
+  );
+  await delay(2_000 * sessionS);
+  expect(second.stderr.some((line) => line.includes('running'))).toBe(true);
+  process.kill(first.pid, 'SIGCONT');
+  const ended = await first.exited;
+  expect([ended.exitCode, ended.stderr]).toEqual([1, expect.stringContaining('state_locked')]);
+
+  const records = await consumeAll(topic, { until: events });
+  const uids = records.map(({ headers }) => headers.uid);
+  expect([new Set(uids).size, uids.length]).toEqual([events, events]);
+  expect((await second.kill('SIGTERM')).exitCode).toBe(0);
+}, 600_000);
+
+test('three brokers stopped and killed in turn: the state and the sink go on with whoever leads, and each event is sent once', async () => {
+  const growth = 100;
+  const cluster = await startKafkaCluster(3);
+  const brokers = cluster.map(({ addresses }) => addresses.plain);
+  await createTopic(brokers, 'lake', { settings: { 'min.insync.replicas': '2' } });
+  const { sandbox, upstreams, env } = await anEdge(growth);
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  writeFileSync(
+    file,
+    `state:
+  dir: ${dir}/state
+  kafka: { brokers: ${JSON.stringify(brokers)}, prefix: led, session_timeout: 10s, instance: one }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 500ms, page_limit: 20 }
+sinks:
+  lake: { type: kafka, brokers: ${JSON.stringify(brokers)}, topic: lake, format: json, exactly_once: true }
+`,
+  );
+  const sluice = startSluice(['run', '-c', file], { env });
+  let events = growth;
+  const delivered = async () => await consumeAll('lake', { brokers, until: events });
+  await delivered();
+  const checked = await runHere(['check', '-c', file, '--connect'], env);
+  expect(checked.stdout).toContain('3 of 3 brokers answer');
+  expect(checked.stdout).toContain('topic led.pages: 1 partition, each on 3 brokers');
+
+  for (const [index, broker] of cluster.entries()) {
+    if (index === 1) await broker.kill();
+    else await broker.stop();
+    sandbox.control.grow('/v1/audit/events', growth);
+    events += growth;
+    await delivered();
+    await broker.start();
+    const whole = async () => {
+      const { stdout } = await runHere(['check', '-c', file, '--connect'], env);
+      return stdout.includes('3 of 3 brokers answer') && !stdout.includes('FAIL');
+    };
+    await waitUntil(whole, { what: `broker ${index + 1} to be back`, everyMs: 500 });
+  }
+
+  const uids = (await delivered()).map(({ headers }) => headers.uid);
+  expect([new Set(uids).size, uids.length]).toEqual([events, events]);
+  expect((await sluice.kill('SIGTERM')).exitCode, sluice.stderr.join('\n')).toBe(0);
+}, 600_000);
