@@ -206,6 +206,7 @@ async function runOn(
   shutdown.stop.addEventListener('abort', () => {
     const why = String(shutdown.stop.reason?.message);
     log.info('stopping: what is held goes out first', { why, within_ms: timeoutMs });
+    journey.hurry();
   });
   let current: Made = { config, plan };
   let since = tools.clock.now();
@@ -246,6 +247,7 @@ async function runOn(
 async function runOnce(running: Running, limitMs: number | null): Promise<ExitCode> {
   const { journey, tools, shutdown, config } = running;
   const limit = new AbortController();
+  limit.signal.addEventListener('abort', () => journey.hurry());
   const over = new AbortController();
   const watched = {
     clock: tools.clock,

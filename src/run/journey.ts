@@ -26,6 +26,8 @@ export interface Journey {
   readonly before: State;
   /** Conditions of sources found since the start, for the status. */
   readonly findings: Findings;
+  /** It is to end: where the state is in Kafka, that is no longer waited for without an end. */
+  hurry(): void;
   /** Closes spool and connections. */
   close(): Promise<void>;
 }
@@ -97,11 +99,10 @@ export async function openJourney(
       spool,
       before,
       findings,
+      hurry: () => shard?.hurry(),
       close: async () => {
-        const closed = new AbortController();
-        if (shard !== null) giveUp(shard, tools, closed.signal);
+        shard?.hurry();
         await spool.close();
-        closed.abort();
         await shard?.close();
         await ownership?.close();
         await tools.http.close();
@@ -132,20 +133,6 @@ async function owned(
 
 /** How long who does not stand by waits for a group without members. */
 const aloneMsMax = 60_000;
-
-/** Where Kafka does not take what is left, it is let go: what was not committed is read again. */
-function giveUp(shard: ShardLog, { clock, log }: BootTools, closed: AbortSignal): void {
-  clock.sleep(closeMsMax, closed).then(
-    () => {
-      log.warn('Kafka does not take what is left; it is read again at the next start');
-      shard.cut();
-    },
-    () => undefined,
-  );
-}
-
-/** How long closing waits for Kafka. */
-const closeMsMax = 5_000;
 
 /** All streams are of one shard. */
 const theShard = 0;

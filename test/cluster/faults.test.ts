@@ -1,7 +1,7 @@
 // What befalls those who have the state in Kafka, on a real Apache Kafka: a process that sleeps through its end in the middle
 // of a transaction, and brokers that go one after the other.
 
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection, describeTransactionsV0 } from '@platformatic/kafka';
@@ -14,6 +14,7 @@ import {
   createTopic,
   kafkaBrokers,
   newTopic,
+  startKafka,
   startKafkaCluster,
 } from '../support/kafka.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
@@ -123,4 +124,44 @@ sinks:
   const uids = (await delivered()).map(({ headers }) => headers.uid);
   expect([new Set(uids).size, uids.length]).toEqual([events, events]);
   expect((await sluice.kill('SIGTERM')).exitCode, sluice.stderr.join('\n')).toBe(0);
+}, 600_000);
+
+test('told to end while Kafka is away it ends, and what was not committed is read again', async () => {
+  const kafka = await startKafka();
+  const { sandbox, upstreams, env } = await anEdge(50);
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  const out = join(dir, 'out.ndjson');
+  writeFileSync(
+    file,
+    `state: { dir: ${dir}/state, kafka: { brokers: ["${kafka.addresses.plain}"], prefix: away } }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 20 }
+sinks:
+  disk: { type: file, path: ${out}, format: json }
+shutdown: { timeout: 1s }
+`,
+  );
+  const lines = () => {
+    try {
+      return readFileSync(out, 'utf8').split('\n').length - 1;
+    } catch {
+      return 0;
+    }
+  };
+  const sluice = startSluice(['run', '-c', file], { env });
+  await waitUntil(() => lines() === 50, { what: () => `50 events of ${lines()}` });
+
+  await kafka.kill();
+  sandbox.control.grow('/v1/audit/events', 50);
+  await sluice.waitForLine('did not take a transaction');
+  process.kill(sluice.pid, 'SIGTERM');
+  const ended = await sluice.exited;
+  expect([ended.exitCode, ended.stderr]).toEqual([1, expect.stringContaining('take what is left')]);
+
+  await kafka.start();
+  const again = await runHere(['run', '-c', file, '--once', '--log-level', 'error'], env);
+  expect(again.exitCode, again.stderr).toBe(0);
+  expect(lines()).toBe(100);
 }, 600_000);

@@ -35,6 +35,9 @@ const markKey = Buffer.from(JSON.stringify(['transaction']));
 const pauseMsMin = 100;
 const pauseMsMax = 5_000;
 const stalledMsMax = 60_000;
+/** How long Kafka is waited for at the end, and how often that is looked at. */
+const hurryMsMax = 5_000;
+const hurryEveryMs = 500;
 /** Pages that nobody needs are deleted so often. */
 const forgetEveryMs = 5_000;
 
@@ -50,6 +53,8 @@ export class ShardLog implements SpoolLog {
   #writer: TransactionalWriter;
   #transactions = 0;
   #hasWrittenPages = false;
+  /** Since when a transaction is under way, by the monotonic clock; null: none is. */
+  #writesSince: number | null = null;
   /** Behind what is known of the state's partition. */
   #known = 0n;
   /** Where each page stands that is held, oldest first. */
@@ -111,17 +116,35 @@ export class ShardLog implements SpoolLog {
    */
   readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
     this.#transactions += 1;
+    this.#writesSince = this.#means.clock.monotonic();
     const records = this.#recordsOf(rows);
     for (;;) {
       try {
         this.#learn(records, await this.#writer.write(records));
-        return;
+        break;
       } catch (error) {
+        this.#over.signal.throwIfAborted();
         this.#endWriter(error);
       }
-      if (await this.#stands()) return;
+      if (await this.#stands()) break;
     }
+    this.#writesSince = null;
   };
+
+  /** From now on a transaction that Kafka does not take in time is given up, and the shard with it. */
+  hurry(): void {
+    const { clock } = this.#means;
+    const { signal } = this.#over;
+    const from = clock.monotonic();
+    const watch = async () => {
+      for (;;) {
+        await clock.sleep(hurryEveryMs, signal);
+        const since = Math.max(from, this.#writesSince ?? Number.POSITIVE_INFINITY);
+        if (clock.monotonic() - since > hurryMsMax) this.cut(this.#notTaken());
+      }
+    };
+    watch().catch(() => undefined);
+  }
 
   /** Whether the last transaction is in the log; begins another writer, so that it is decided. */
   async #stands(): Promise<boolean> {
@@ -179,8 +202,8 @@ export class ShardLog implements SpoolLog {
   }
 
   /** Cuts all connections at once, as a crash would. */
-  cut(): void {
-    this.#over.abort(new Error('the log is closed'));
+  cut(why: Error = new Error('the log is closed')): void {
+    this.#over.abort(why);
     this.#writer.drop();
     this.#client.close();
   }
@@ -234,6 +257,13 @@ export class ShardLog implements SpoolLog {
     const what = `another process has taken the shard ${this.#state.partition} of ${this.#settings.prefix} over`;
     return new ExportError('state_locked', what, {
       next: 'Nothing was lost: it goes on from what this one has committed. Run one process, or give each an instance name of its own.',
+    });
+  }
+
+  #notTaken(): ExportError {
+    const what = `Kafka does not take what is left of the shard ${this.#state.partition} of ${this.#settings.prefix}`;
+    return new ExportError('sink_unreachable', what, {
+      next: 'Nothing was lost: what was not committed is read again at the next start. Ask sluice check --connect what is wrong with state.kafka.',
     });
   }
 
