@@ -145,7 +145,8 @@ const prunedEntry = z.object({
   pages: count,
   first: time,
   last: time,
-  why: z.enum(['retention', 'asked']),
+  /** `erased`: an object of the lake that had a record of which `erased` entries tell. */
+  why: z.enum(['retention', 'asked', 'erased']),
 });
 
 /** A cut of the lake (lake-cuts.ts); the entries of its objects follow. */

@@ -1,6 +1,6 @@
 // Erases single records on request (`erase/<uid>.json`, which `archive erase` has written): their
 // pages are written anew at the end of the segment with `null` in the place of each, and where their
-// bodies stood are bytes that say nothing. Hash and uid stay, so all others are proven as before.
+// bodies stood are bytes that say nothing; objects of the lake that have its event go. Hash and uid stay, so all others are proven as before.
 // What must stay true: nothing is written anew before the entry that says so is under a signed
 // checkpoint; what a hold or a lock keeps stays; and an erasure that was broken off is done again by
 // whoever writes next, from the request, which goes last.
@@ -12,7 +12,7 @@ import type { Log as Lines } from '../contracts/tools.ts';
 import { lockText, type ObjectStore } from '../objects/store.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type ErasedEntry, type PageEntry, parseEntry } from './entries.ts';
+import { type EntryOf, type ErasedEntry, type PageEntry, parseEntry } from './entries.ts';
 import { readEntries } from './growing-tree.ts';
 import { holdsIn, isHeld } from './holds.ts';
 import type { Log } from './log.ts';
@@ -36,6 +36,10 @@ const requestShape = z.object({
       body: z.object({ sha256, bytes: place, segment: z.string(), at: place, length: place }),
     }),
   ),
+  /** The objects of the lake that have its event, their cuts, and when pages of these were read. */
+  lake: z
+    .array(z.object({ cut: z.string(), object: z.string(), read: z.tuple([z.int(), z.int()]) }))
+    .default([]),
 });
 
 /** What was asked to be erased, and where it is. */
@@ -67,6 +71,8 @@ export interface Rewriting {
     readonly tag: string;
     readonly parts: readonly Uint8Array[];
   }[];
+  /** Objects of the lake, which go. */
+  readonly lake: readonly string[];
 }
 
 /** Carries requests out, one with each checkpoint. */
@@ -94,7 +100,7 @@ export class Erasing {
   /** Writes the segments anew, and takes the request away. */
   async carryOut(rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
-    const { path, segments } = rewriting;
+    const { path, segments, lake } = rewriting;
     await this.#tried(path, async () => {
       for (const { object, parts, tag } of segments) {
         if ((await this.#store.replace(object, parts, tag)) === null) {
@@ -102,8 +108,10 @@ export class Erasing {
         }
         await this.#store.removeOlder(object);
       }
+      for (const object of lake) await this.#store.remove(object);
       await this.#store.remove(path);
-      this.#lines.info('a record was erased from the archive', { segments: segments.length });
+      const counts = { segments: segments.length, lake: lake.length };
+      this.#lines.info('a record was erased from the archive', counts);
       return null;
     });
   }
@@ -127,6 +135,8 @@ export class Erasing {
     // Where one cannot be read nothing goes.
     await holdsIn(this.#store);
     const request = requestIn(found.body);
+    // What goes is entered behind the entry of what it was.
+    if (request.lake.some(({ cut }) => cut > (log.heads.lake?.cut ?? ''))) return null;
     const objects = Map.groupBy(request.pages, ({ body }) => body.segment);
     const entries: ErasedEntry[] = [];
     const segments: Rewriting['segments'][number][] = [];
@@ -136,8 +146,24 @@ export class Erasing {
       entries.push(...made.entries);
       segments.push({ object, tag: made.tag, parts: made.parts });
     }
-    for (const entry of entries) log.append(entry);
-    return { path: name, segments };
+    const gone = await this.#lakeOf(request, log, now);
+    for (const entry of [...entries, ...gone]) log.append(entry);
+    return { path: name, segments, lake: gone.map(({ object }) => object) };
+  }
+
+  /** What says of the lake's objects that they go; of those that went already nothing. */
+  async #lakeOf({ lake }: ErasureRequest, log: Log, now: number) {
+    const gone: EntryOf<'pruned'>[] = [];
+    for (const { object, read } of lake) {
+      const facts = await this.#store.facts(object);
+      if (facts === null) continue;
+      if (facts.lock !== undefined) throw new SyntaxError(`${object}: ${lockText(facts.lock)}`);
+      const [first, last] = read;
+      refuseHeld(log, { first, last });
+      const times = { at: timeText(now), first: timeText(first), last: timeText(last) };
+      gone.push({ t: 'pruned', object, pages: 0, ...times, why: 'erased' });
+    }
+    return gone;
   }
 
   /** A segment without the record; null where it has it no more. */
@@ -162,7 +188,8 @@ export class Erasing {
     for (const { index, body } of pages) {
       const entry = await this.#pageAt(index, log.published?.size ?? 0);
       if (entry?.body.segment !== object) throw new SyntaxError(`entry ${index} is no page of it`);
-      refuseHeld(log, entry);
+      const read = Date.parse(entry.fetched_at);
+      refuseHeld(log, { first: read, last: read });
       const rewritten = await this.#without({ ...entry, body }, whole, request.sha256);
       if (rewritten === null) continue;
       const { text, frame, kept, places, range } = rewritten;
@@ -220,9 +247,8 @@ function requestIn(bytes: Uint8Array): ErasureRequest {
   return data;
 }
 
-function refuseHeld(log: Log, { fetched_at: at }: PageEntry): void {
-  const time = Date.parse(at);
+function refuseHeld(log: Log, read: Parameters<typeof isHeld>[1]): void {
   for (const [id, hold] of Object.entries(log.heads.holds)) {
-    if (isHeld(hold, { first: time, last: time })) throw new SyntaxError(`the hold ${id} keeps it`);
+    if (isHeld(hold, read)) throw new SyntaxError(`the hold ${id} keeps it`);
   }
 }

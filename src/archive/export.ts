@@ -64,7 +64,9 @@ export async function exportRange(
       isCut = isAsked && !(await isPruned(reader, entry.object));
       if (isCut) await named('cut', entry.object);
     }
-    if (entry.t === 'lake' && isCut) await named('lake', entry.object);
+    if (entry.t === 'lake' && isCut && !(await isPruned(reader, entry.object))) {
+      await named('lake', entry.object);
+    }
     if (entry.t !== 'page') continue;
     const at = Date.parse(entry.fetched_at);
     if (at < from || at >= to) continue;

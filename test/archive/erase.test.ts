@@ -75,7 +75,14 @@ async function requested(store: ObjectStore, of = uid): Promise<string> {
   const bytes = record ?? new Uint8Array(0);
   const sha256 = hash('sha256', bytes, 'hex');
   const copies = await copiesOf(reader, { bytes, sha256 });
-  const request = { uid: of, sha256, reason, asked_at: timeText(Date.now()), pages: [...copies] };
+  const request = {
+    uid: of,
+    sha256,
+    reason,
+    asked_at: timeText(Date.now()),
+    pages: [...copies],
+    lake: [],
+  };
   await store.put(requestPath(of), [encodeRequest(request)]);
   return Buffer.from(bytes).toString('utf8');
 }

@@ -12,12 +12,25 @@ import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import type { Event } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
+import { readUids } from '../../src/parquet/read.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { anEvent } from '../support/an-event.ts';
 import { memoryStore } from '../support/archive/memory-store.ts';
+import { runHere } from '../support/cli.ts';
 import { openSink, testTools } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
-import { archived, aSigner, aWriter, heldPages, readArchive, type State } from './a-writer.ts';
+import {
+  archived,
+  aSigner,
+  aWriter,
+  heldPages,
+  type Kill,
+  Killed,
+  mortal,
+  readArchive,
+  type State,
+  uidsOfPages,
+} from './a-writer.ts';
 
 const hour = 3_600_000;
 
@@ -349,5 +362,113 @@ describe('retention', () => {
 
     rmSync(join(location, cuts[0] ?? ''));
     expect((await verified(location)).breaks).toMatchObject([{ object: cuts[0] }]);
+  });
+});
+
+describe('a record that is erased', () => {
+  const pages = heldPages(4);
+  const [, uid = '', other = ''] = uidsOfPages(pages);
+  const erase = (location: string, of = uid) =>
+    runHere(['archive', 'erase', location, '--uid', of, '--reason', 'request 17', '--yes']);
+  const lakeOf = (location: string) => files(location).filter((name) => name.endsWith('.parquet'));
+  const having = async (location: string, of = uid) => {
+    const found: string[] = [];
+    for (const name of lakeOf(location)) {
+      if ((await readUids(readFileSync(join(location, name)))).includes(of)) found.push(name);
+    }
+    return found;
+  };
+
+  test('goes from the lake as well, whenever the process is killed', async () => {
+    const whole = join(tempDir(), 'archive');
+    const state: State = { mark: null };
+    const first = await aWriter({ store: openDirectory(whole), state });
+    await archived(first, pages);
+    await cut(whole, eventsOf(pages));
+    await first.close();
+    const [object = '', ...more] = await having(whole);
+    const before = lakeOf(whole);
+    expect([more, before.length]).toEqual([[], 4]);
+    expect((await erase(whole)).stdout).toContain('and 1 object of the lake with it: asked for');
+
+    for (const when of ['before', 'after'] as const) {
+      for (let left = 1; ; left += 1) {
+        const location = join(tempDir(), 'archive');
+        cpSync(whole, location, { recursive: true });
+        const store = openDirectory(location);
+        // A mark names its place: this is a copy.
+        const own: State = { mark: null };
+        const kill: Kill = { left, when, isDead: false };
+        const ended = await aWriter({ store: mortal(store, kill), state: own })
+          .then((dying) => archived(dying, heldPages(1, 12)))
+          .catch((error: unknown) => error);
+        if (ended !== undefined) expect(ended).toBeInstanceOf(Killed);
+        expect([left, (await verified(location)).breaks]).toEqual([left, []]);
+
+        const next = await aWriter({ store, state: own });
+        await archived(next, heldPages(1, 15));
+        await next.close();
+
+        const { breaks, remarks } = await verified(location);
+        const told = remarks.filter((one) => one.includes('erased'));
+        expect([left, breaks, told]).toEqual([
+          ...[left, []],
+          [expect.stringMatching(/went for a record that was erased, as entries say: 1;/)],
+        ]);
+        expect(lakeOf(location)).toEqual(before.filter((name) => name !== object));
+        if (ended === undefined) {
+          const out = join(tempDir(), 'out');
+          const span = { from: 0, to: Date.now() + hour, into: openDirectory(out) };
+          await exportRange(new ArchiveReader(store), span);
+          expect((await verified(out)).breaks).toEqual([]);
+
+          const [missing = ''] = lakeOf(location);
+          rmSync(join(location, missing));
+          cpSync(join(whole, object), join(location, object));
+          const undone = await verified(location);
+          expect(undone.breaks).toMatchObject([{ object: missing }]);
+          expect(undone.remarks).toContainEqual(
+            expect.stringMatching(`${object} still has what entries say is erased`),
+          );
+          break;
+        }
+        expect(left).toBeLessThan(60);
+      }
+    }
+  });
+
+  test('is refused while the lake may yet get it, and while a hold keeps others of its object', async () => {
+    const location = join(tempDir(), 'archive');
+    const writer = await aWriter({ store: openDirectory(location) });
+    const readAgo = (hours: number, page: HeldPage | undefined) => {
+      if (page === undefined) throw new Error('there are pages');
+      return { ...page, context: { ...page.context, fetchedAt: Date.now() - hours * hour } };
+    };
+    // The one that was read long before stands in the same objects.
+    const [recent, old] = [readAgo(0, pages[0]), readAgo(100, pages[1])];
+    const events = eventsOf([recent, old]);
+    await archived(writer, [recent]);
+    await cut(location, events.slice(0, 1));
+    const early = await erase(location);
+    await archived(writer, [old]);
+    await cut(location, events.slice(1));
+    await archived(writer, heldPages(1, 6));
+    const to = new Date(Date.now() - 50 * hour).toISOString();
+    const hold = (...args: readonly string[]) =>
+      runHere(['archive', 'hold', ...args.slice(0, 1), location, ...args.slice(1)]);
+    const case1 = ['--id', 'case-1', '--reason', 'a case', '--to', to];
+    await hold('add', ...case1);
+    const held = await erase(location, other);
+    await hold('release', '--id', 'case-1');
+    const asked = await erase(location, other);
+    await hold('add', '--id', 'case-2', ...case1.slice(2));
+    await archived(writer, heldPages(1, 9));
+    await writer.close();
+
+    expect([early, held, asked].map(({ exitCode }) => exitCode)).toEqual([1, 1, 0]);
+    expect(early.stderr).toContain('its lake has not been written as far as the record yet');
+    expect(held.stderr).toMatch(/the hold case-1, .* keeps an object of the lake that has it/);
+    expect(await having(location, other)).toHaveLength(1);
+    expect(await verified(location)).toMatchObject({ breaks: [], erasures: [] });
   });
 });

@@ -114,7 +114,7 @@ export class EntryChecks {
         this.#key(index, entry);
         return;
       case 'pruned':
-        this.#means.lake.pruned(entry.object);
+        this.#means.lake.pruned(entry);
         this.letGo.take(index, entry);
         return;
       case 'hold':

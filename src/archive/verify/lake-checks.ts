@@ -51,6 +51,8 @@ export class LakeChecks {
   readonly #entered = new Set<string>();
   /** By the cut's name. */
   readonly #missing = new Map<string, Missing>();
+  /** Objects that went with a record that was erased. */
+  readonly #erased = new Set<string>();
   #objects = 0;
   #rows = 0;
   #pruned = 0;
@@ -105,9 +107,10 @@ export class LakeChecks {
     }
   }
 
-  /** A cut that went with its objects. */
-  pruned(object: string): void {
+  /** A cut that went with its objects, or an object that went with a record that was erased. */
+  pruned({ object, why }: EntryOf<'pruned'>): void {
     if (this.#missing.delete(object)) this.#pruned += 1;
+    else if (why === 'erased' && this.#entered.has(keyOf(object))) this.#erased.add(object);
   }
 
   /** Looks at what can only be judged when the last object of a cut was read. */
@@ -209,7 +212,9 @@ export class LakeChecks {
   /** Tells of what is missing though no entry says that it went, and of what was never entered. */
   async finish(): Promise<readonly string[]> {
     await this.end();
-    for (const one of [...this.#missing.values()].flat()) this.#means.found(one);
+    for (const one of [...this.#missing.values()].flat()) {
+      if (!this.#erased.has(one.object ?? '')) this.#means.found(one);
+    }
     const waiting = await this.#others();
     const told = (count: number, what: string) => (count === 0 ? [] : [what]);
     return [
@@ -230,10 +235,26 @@ export class LakeChecks {
         `cuts of the lake that went with their objects, as entries say: ${this.#pruned}`,
       ),
       ...told(
+        this.#erased.size,
+        `objects of the lake that went for a record that was erased, as entries say: ${this.#erased.size}; what else their cuts have was not compared with pages`,
+      ),
+      ...(await this.#undone()),
+      ...told(
         waiting.length,
         `${waiting.length} objects of the lake are not entered yet, and not proven: ${waiting.slice(0, 3).join(', ')}${waiting.length > 3 ? ' …' : ''}`,
       ),
     ];
+  }
+
+  async #undone(): Promise<readonly string[]> {
+    const undone: string[] = [];
+    for (const object of this.#erased) {
+      if ((await this.#means.reader.store.facts(object)) === null) continue;
+      undone.push(
+        `${object} still has what entries say is erased: that is not carried out yet, or an older copy was put back`,
+      );
+    }
+    return undone;
   }
 
   /** Tells of what no entry does; gives the names of those that wait for theirs. */

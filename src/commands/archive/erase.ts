@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { type Copy, copiesOf } from '../../archive/copies.ts';
 import { encodeRequest, requestPath } from '../../archive/erasing.ts';
 import { isHeld } from '../../archive/holds.ts';
+import { isLakeBehind, type LakeCopy, lakeCopiesOf } from '../../archive/lake-copies.ts';
 import { findRecord } from '../../archive/prove.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
 import { keptRecords } from '../../archive/records.ts';
@@ -30,8 +31,9 @@ export const erase = defineCommand({
     yes: { about: 'without asking' },
   },
   more: `Asks on a terminal, elsewhere only with --yes. Every page that has the record, byte for byte, is written anew
-without it by the process that writes the archive, with its next checkpoint, or at its next start. It is refused,
-with the date, while a hold or a lock keeps one of these. What other sinks and the lake have is not touched.`,
+without it by the process that writes the archive, with its next checkpoint, or at its next start. Objects of the
+lake that have its event go as a whole. It is refused, with the date, while a hold or a lock keeps one of these.
+What other sinks have is not touched.`,
   async run({ location, uid, reason, yes }, means) {
     const { out, err, env } = means;
     if (!/^[0-9a-f]{64}$/.test(uid)) {
@@ -46,60 +48,82 @@ with the date, while a hold or a lock keeps one of these. What other sinks and t
       err(`no record of the archive has the uid ${uid}`);
       return 1;
     }
-    if (found === 'erased') {
+    const { sha256, bytes } = found;
+    const copies =
+      bytes === null ? [] : await readably(location, () => copiesOf(reader, { bytes, sha256 }));
+    const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
+    const lake = await readably(location, () => lakeCopiesOf(reader, uids));
+    if (bytes === null && lake.length === 0) {
       out(`the record is erased already: \`npx sluice archive verify\` tells when and why`);
       return 0;
     }
-    const { sha256 } = found;
-    const copies = await readably(location, () => copiesOf(reader, found));
-    await refuseKept(reader, copies);
+    await refuseKept(reader, copies, lake);
+    const made = copies.filter((copy) => copy.uids.length > 0).map(({ entry }) => entry.place);
+    if (await readably(location, () => isLakeBehind(reader, made))) {
+      throw new ExportError(
+        'sink_refused',
+        `erasing from ${reader.store.place}: its lake has not been written as far as the record yet, and would get it later`,
+        { next: 'Ask again when it has: as often as `lake.every` says, and when sluice stops.' },
+      );
+    }
     const segments = new Set(copies.map(({ body }) => body.segment)).size;
-    const told = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}`;
+    const objects =
+      lake.length === 0 ? '' : `, and ${counted(lake.length, 'object')} of the lake with it`;
+    const told = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}${objects}`;
     if (!yes && !(await isAgreed(told, 'erase it for good?', means))) {
       out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
       return 1;
     }
     const pages = copies.map(({ index, body }) => ({ index, body }));
-    const request = { uid, sha256, reason, asked_at: timeText(Date.now()), pages };
+    const request = { uid, sha256, reason, asked_at: timeText(Date.now()), pages, lake: [...lake] };
     await reader.store.put(requestPath(uid), [encodeRequest(request)]);
     out(`${told}: asked for; it goes with the next checkpoint`);
-    const lake = await reader.store.list('lake/').next();
-    if (lake.done !== true)
-      out('the lake beside the archive may have it still, and is not touched');
     return 0;
   },
 });
 
-/** The record's bytes; null where there is none of that uid. */
+/** The record, its bytes null where it is erased; null where there is none of that uid. */
 async function recordOf(reader: ArchiveReader, uid: string) {
   const found = await findRecord(reader, uid);
   if (found === null) return null;
   const { page, place } = found;
-  if (page.erased.has(page.kept?.[place] ?? place)) return 'erased';
+  const erased = page.erased.get(page.kept?.[place] ?? place);
+  if (erased !== undefined) return { bytes: null, sha256: erased };
   const bytes = keptRecords({ ...page, items: page.entry.items })[place];
   if (bytes === undefined) throw new SyntaxError('the page has fewer records than uids');
   return { bytes, sha256: hash('sha256', bytes, 'hex') };
 }
 
-/** Throws where something keeps one of the pages. */
-async function refuseKept({ store }: ArchiveReader, copies: readonly Copy[]): Promise<void> {
+/** Throws where something keeps one of the pages, or of the lake's objects. */
+async function refuseKept(
+  { store }: ArchiveReader,
+  copies: readonly Copy[],
+  lake: readonly LakeCopy[],
+): Promise<void> {
   const refuse = (what: string, next: string) => {
     throw new ExportError('sink_refused', `erasing from ${store.place}: ${what}`, { next });
   };
   const holds = await holdsAt(store);
-  for (const { entry, body } of copies) {
-    const read = Date.parse(entry.fetched_at);
-    const hold = holds.find((one) => isHeld(one, { first: read, last: read }));
+  const kept = [
+    ...copies.map(({ entry, body }) => ({
+      ...{ what: 'a page', object: body.segment },
+      read: [Date.parse(entry.fetched_at), Date.parse(entry.fetched_at)] as const,
+    })),
+    ...lake.map(({ object, read }) => ({ what: 'an object of the lake', object, read })),
+  ];
+  for (const { what, object, read } of kept) {
+    const [first, last] = read;
+    const hold = holds.find((one) => isHeld(one, { first, last }));
     if (hold !== undefined) {
       const until = hold.to === null ? '' : `, which is for pages read before ${hold.to}`;
       refuse(
-        `the hold ${hold.id}${until} keeps a page that has it, set at ${hold.placed_at}`,
+        `the hold ${hold.id}${until} keeps ${what} that has it, set at ${hold.placed_at}`,
         'Have the hold released first, if it may be: archive hold release.',
       );
     }
-    const { lock } = (await store.facts(body.segment)) ?? {};
+    const { lock } = (await store.facts(object)) ?? {};
     if (lock === undefined) continue;
-    refuse(`${body.segment}: ${lockText(lock)}`, 'Ask again then; nothing was erased.');
+    refuse(`${object}: ${lockText(lock)}`, 'Ask again then; nothing was erased.');
   }
 }
 
