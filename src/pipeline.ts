@@ -19,6 +19,7 @@ import type { FilterFailuresOf } from './send/filter-failures.ts';
 import type { Route } from './send/route.ts';
 import type { SenderState } from './send/sender.ts';
 import { type PlannedSink, Sending } from './send/sending.ts';
+import type { TranscodedOf } from './send/transcoders.ts';
 
 /** Everything that the config says, as objects. */
 export interface Plan {
@@ -42,6 +43,7 @@ export interface PipelineState {
   readonly streams: readonly RunnerState[];
   readonly sinks: readonly (SenderState & { readonly name: string })[];
   readonly filterFailures: readonly FilterFailuresOf[];
+  readonly transcoded: readonly TranscodedOf[];
 }
 
 /** How `once` ended. */
@@ -96,6 +98,7 @@ export class Pipeline {
       streams: this.#polling.state,
       sinks: this.#sending?.state ?? [],
       filterFailures: this.#sending?.filterFailures ?? [],
+      transcoded: this.#sending?.transcoded ?? [],
     };
   }
 

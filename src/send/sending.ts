@@ -19,7 +19,7 @@ import { PageEncoder } from './page-encoder.ts';
 import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 import { toldPage } from './told.ts';
-import { Transcoders } from './transcoders.ts';
+import { type TranscodedOf, Transcoders } from './transcoders.ts';
 
 /** A sink of the config, ready to be opened. */
 export interface PlannedSink {
@@ -65,7 +65,7 @@ interface SendingSink extends OpenSink {
 /** All sinks of the config. */
 export class Sending {
   readonly #means: SendingMeans;
-  readonly #transcoders = new Transcoders(process.env.SLUICE_TRANSCODER === 'on');
+  readonly #transcoders = new Transcoders(process.env.SLUICE_TRANSCODER !== 'off');
   readonly #encoder = new PageEncoder(new PageDecoder(normalisersOf([])), this.#transcoders);
   readonly #sinks = new Map<string, SendingSink>();
   readonly #filterFailures: FilterFailures;
@@ -95,6 +95,11 @@ export class Sending {
   /** Events that a filter could not judge. */
   get filterFailures(): readonly FilterFailuresOf[] {
     return this.#filterFailures.all;
+  }
+
+  /** How many events were made into lines by copying, and why the others were not. */
+  get transcoded(): readonly TranscodedOf[] {
+    return this.#transcoders.transcoded;
   }
 
   /** Rejects when a sender ends for a fault of ours: nothing must go on without it. */

@@ -3,11 +3,11 @@
 // format that can be put together by copying, and from a normaliser that tells what it looks at.
 
 import type { Format } from '../contracts/format.ts';
-import { type Tally, Transcoder } from '../transcode/transcoder.ts';
+import { Credit, type Tally, Transcoder } from '../transcode/transcoder.ts';
 import type { DecodedPage } from './held-event.ts';
 
 /** What is learned of so many streams and formats is remembered, those used last. */
-const transcodersMax = 256;
+const transcodersMax = 64;
 
 /** How many records of a source were written so, and why the others were not. */
 export interface TranscodedOf extends Readonly<Tally> {
@@ -18,6 +18,7 @@ export interface TranscodedOf extends Readonly<Tally> {
 export class Transcoders {
   readonly #isOn: boolean;
   readonly #known = new Map<string, Transcoder>();
+  readonly #credit = new Credit();
   readonly #tallies = new Map<string, Tally>();
 
   constructor(isOn: boolean) {
@@ -44,7 +45,7 @@ export class Transcoders {
     let transcoder = this.#known.get(key);
     // Once the config is read again, records may be read differently.
     if (transcoder?.normalise !== normalise) {
-      transcoder = new Transcoder({ normalise, copying, context }, tally);
+      transcoder = new Transcoder({ normalise, copying, context }, tally, this.#credit);
     }
     this.#known.delete(key);
     this.#known.set(key, transcoder);

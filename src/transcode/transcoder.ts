@@ -14,7 +14,7 @@ import { ShapeTree } from './shape-tree.ts';
 import type { Work } from './template.ts';
 
 const shapesMax = 64;
-const kindsMax = 512;
+const kindsMax = 256;
 /** In records: what learning costs, and the most that is saved up for it. */
 const shapeCost = 16;
 const kindCost = 48;
@@ -45,6 +45,12 @@ export interface Tally {
   refused: number;
 }
 
+/** What learning may cost now, in records; one for all transcoders, as they come and go. */
+export class Credit {
+  shapes: number = creditMax;
+  kinds: number = creditMax;
+}
+
 interface Kind {
   /** The deciding values and the answers. */
   readonly key: Buffer;
@@ -67,17 +73,17 @@ export class Transcoder {
   readonly #tree = new ShapeTree<KnownShape>();
   #shapes: KnownShape[] = [];
   #kindCount = 0;
-  #shapeCredit = creditMax;
-  #kindCredit = creditMax;
+  readonly #credit: Credit;
   #work: Work | null = null;
   #isCopied = false;
   readonly #times = new Float64Array(leavesMax);
   readonly #answers = new Int8Array(leavesMax);
 
-  /** `tally`: where records are counted. */
-  constructor(making: Making, tally: Tally) {
+  /** `tally`: where records are counted; `credit`: what learning is paid from. */
+  constructor(making: Making, tally: Tally, credit: Credit) {
     this.#making = making;
     this.#tally = tally;
+    this.#credit = credit;
   }
 
   get normalise(): Making['normalise'] {
@@ -110,8 +116,8 @@ export class Transcoder {
   write(start: number, end: number, index: number, lines: Lines): boolean {
     const work = this.#work;
     if (work === null || !this.#isCopied) return this.#miss('refused');
-    this.#shapeCredit = Math.min(creditMax, this.#shapeCredit + 1);
-    this.#kindCredit = Math.min(creditMax, this.#kindCredit + 1);
+    this.#credit.shapes = Math.min(creditMax, this.#credit.shapes + 1);
+    this.#credit.kinds = Math.min(creditMax, this.#credit.kinds + 1);
     const known = this.#tree.find(work.bytes, work.view, start, end);
     if (known === null) {
       this.#learnShape(work, start, end);
@@ -188,8 +194,8 @@ export class Transcoder {
 
   #learnShape({ bytes }: Work, start: number, end: number): void {
     const { attention } = this.#making.normalise;
-    if (attention === undefined || this.#shapeCredit < shapeCost) return;
-    this.#shapeCredit -= shapeCost;
+    if (attention === undefined || this.#credit.shapes < shapeCost) return;
+    this.#credit.shapes -= shapeCost;
     const shape = shapeOf(bytes, start, end);
     if (shape === null) return;
     const leaves = shape.paths.map((path, i) => leafAt(path, shape.texts[i] === true, attention));
@@ -200,8 +206,8 @@ export class Transcoder {
   }
 
   #learnKind(known: KnownShape, work: Work, hash: number): void {
-    if (this.#kindCredit < kindCost) return;
-    this.#kindCredit -= kindCost;
+    if (this.#credit.kinds < kindCost) return;
+    this.#credit.kinds -= kindCost;
     if (this.#kindCount >= kindsMax) this.#forgetKinds();
     const values = known.leaves.map((_, i) =>
       Buffer.from(work.bytes.subarray(work.starts[i], work.ends[i])),

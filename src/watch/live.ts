@@ -40,6 +40,7 @@ export interface Moment
     | 'sinks'
     | 'conditions'
     | 'filters'
+    | 'transcoded'
     | 'lookups'
     | 'reload_refused'
     | 'standing_by'
@@ -62,7 +63,7 @@ export function idleMoment(maxBytes: number, waitsFor: string): Moment {
   const spool = { well: true, bytes: 0, max_bytes: maxBytes, events: 0, end: 0 };
   return {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
-    ...{ intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
+    ...{ transcoded: [], intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
     spool: { ...spool, oldest_at: null, full_in_ms: null },
     ...{ reload_refused: null, standing_by: waitsFor },
   };
@@ -92,7 +93,7 @@ export function watching(sights: Sights): () => Moment {
     [texts, before] = [new Map(), texts];
     const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
-    const { streams, sinks, filterFailures } = pipeline.state;
+    const { streams, sinks, filterFailures, transcoded } = pipeline.state;
     const upstreams = Array.from(plan.upstreams.values(), momentOf);
     const budgets = new Map(
       upstreams.map(({ name, throttles }) => [name, budgetsOf(throttles)] as const),
@@ -125,6 +126,7 @@ export function watching(sights: Sights): () => Moment {
       })),
       conditions: findings.latest,
       filters: filtersOf(plan, filterFailures),
+      transcoded,
       lookups: lookupsOf(plan, durable),
       reload_refused: null,
       standing_by: null,

@@ -28,6 +28,7 @@
 //   sluice_sink_position                        {sink} offset in the spool
 //   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
 //   sluice_filter_failures_total                {route, source} events that could not be judged
+//   sluice_transcoder_events_total              {source, result} written by copying, or not and why
 //   sluice_log_lines_lost_total                 with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
@@ -172,7 +173,7 @@ function deliveriesOf(streams: LiveStanding['streams']) {
 }
 
 function sinkFamilies(
-  { sinks, filters }: LiveStanding,
+  { sinks, filters, transcoded }: LiveStanding,
   { refused }: ProcessFacts,
 ): readonly Family[] {
   return [
@@ -197,7 +198,16 @@ function sinkFamilies(
     ...familiesOf(filters, ({ route, source }) => ({ route, source }), [
       ['sluice_filter_failures_total', 'Events not judged.', (f) => f.failures],
     ]),
+    ...familiesOf(resultsOf(transcoded), ({ labels }) => labels, [
+      ['sluice_transcoder_events_total', 'Events offered to the transcoder.', (r) => r.count],
+    ]),
   ];
+}
+
+function resultsOf(transcoded: LiveStanding['transcoded']) {
+  return transcoded.flatMap(({ source, ...results }) =>
+    Object.entries(results).map(([result, count]) => ({ labels: { source, result }, count })),
+  );
 }
 
 function spoolFamilies({ spool }: LiveStanding): readonly Family[] {

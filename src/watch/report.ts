@@ -88,6 +88,7 @@ export function standingOf(observed: Observed): LiveStanding {
     conditions: moment.conditions,
     filter_failures: moment.filters.reduce((sum, { failures }) => sum + failures, 0),
     filters: moment.filters,
+    transcoded: moment.transcoded,
     lookups: moment.lookups,
     reload_refused: moment.reload_refused,
     standing_by: moment.standing_by,

@@ -99,6 +99,16 @@ const filter = z.object({
   why: z.string().nullable(),
 });
 
+/** How many events of a source are made into lines by copying, and why the others are not. */
+const transcoded = z.object({
+  source: z.string(),
+  written: count,
+  /** Of no shape, or of no kind, that is known yet. */
+  unknown: count,
+  /** With a value that is not copied. */
+  refused: count,
+});
+
 /** A look-up that sources of an upstream want. */
 const lookup = z.object({
   upstream: z.string(),
@@ -240,6 +250,7 @@ export const liveStanding = standing.extend({
     full_in_ms: count.nullable(),
   }),
   sinks: many(liveSink),
+  transcoded: many(transcoded).default([]),
   /** The latest findings about sources, newest first. */
   conditions: many(condition),
   filter_failures: count,

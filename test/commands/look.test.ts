@@ -70,6 +70,9 @@ describe('while a process runs', () => {
     expect(audit).toMatch(/^read from +audit_events of upstream edge, every 100ms$/m);
     expect(audit).toMatch(/^read +250 records in \d+ polls? since 20/m);
     expect(audit).toMatch(
+      /^copied +[\d.]+ % of 250 lines of audit; \d+ like none learned yet, \d+ with a value that is not$/m,
+    );
+    expect(audit).toMatch(
       /^checkpoint +saved \d+s ago; resumes at cursor with digest [0-9a-f]{12}$/m,
     );
     expect(lost).toMatch(/^lost: is halted, and waits for an operator/);

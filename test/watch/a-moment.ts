@@ -88,6 +88,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     sinks: [aSink()],
     conditions: [],
     filters: [],
+    transcoded: [],
     lookups: [],
     reload_refused: null,
     standing_by: null,

@@ -22,6 +22,7 @@ test('metricsText tells each number under its type', () => {
     streams: [aStream({ name: 'logs/c-1', source: 'logs', records: 7, state: 'halted' })],
     sinks: [aSink({ delivered: 9, backlog: 4, state: 'refused' })],
     found: [{ condition: 'source.gap', stream: 'logs/c-1', count: 2 }],
+    transcoded: [{ source: 'logs', written: 5, unknown: 1, refused: 3 }],
   });
 
   const { types, points } = parsed(numbersOf(moment));
@@ -35,6 +36,7 @@ test('metricsText tells each number under its type', () => {
   expect(points.get('sluice_sink_delivered_events_total{sink="siem"}')).toBe(9);
   expect(points.get('sluice_sink_backlog_events{sink="siem"}')).toBe(4);
   expect(points.get('sluice_sink_refused{sink="siem"}')).toBe(1);
+  expect(points.get('sluice_transcoder_events_total{source="logs",result="refused"}')).toBe(3);
   expect(points.get('sluice_spool_events')).toBe(10);
   expect(points.get('sluice_ready')).toBe(1);
   expect(types.get('sluice_stream_records_total')).toBe('counter');

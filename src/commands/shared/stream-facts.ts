@@ -62,6 +62,7 @@ export function factsOf(known: Known): readonly Fact[] {
     ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(source)}`],
     ['running', running ?? `no${notHere(config)}`],
     ...readFacts(known),
+    ...transcodedFacts(known),
     ['next poll', nextPollText(known)],
     ['caught up', agoText(epochOf(stands.caught_up_at), now)],
     ['checkpoint', checkpointText(held, now)],
@@ -78,6 +79,17 @@ function readFacts({ live, told }: Known): readonly Fact[] {
   if (live === null || told === null) return [];
   const read = `${counted(live.records, 'record')} in ${counted(live.polls, 'poll')}`;
   return [['read', `${read} since ${told.started_at}; ${live.records_per_s} a second now`]];
+}
+
+/** Of the source, since all its streams have records of the same kind. */
+function transcodedFacts({ source, told }: Known): readonly Fact[] {
+  const counts = told?.transcoded.find((one) => one.source === source.name);
+  if (counts === undefined) return [];
+  const { written, unknown, refused } = counts;
+  const all = written + unknown + refused;
+  const share = all === 0 ? 0 : Math.floor((written / all) * 1_000) / 10;
+  const others = `${unknown} like none learned yet, ${refused} with a value that is not`;
+  return [['copied', `${share} % of ${counted(all, 'line')} of ${source.name}; ${others}`]];
 }
 
 function scheduleText({ schedule }: PlannedSource): string {
