@@ -13,9 +13,11 @@ import { lockText, type ObjectStore } from '../objects/store.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type EntryOf, type ErasedEntry, type PageEntry, parseEntry } from './entries.ts';
+import { findErasures, versionsOf } from './erasures.ts';
 import { readEntries } from './growing-tree.ts';
 import { holdsIn, isHeld } from './holds.ts';
 import type { Log } from './log.ts';
+import { ArchiveReader } from './reader.ts';
 import { erasedText } from './records.ts';
 import { blankFrame, compressBody, isBlank, pageRange, readPage } from './segments.ts';
 
@@ -190,10 +192,11 @@ export class Erasing {
       if (entry?.body.segment !== object) throw new SyntaxError(`entry ${index} is no page of it`);
       const read = Date.parse(entry.fetched_at);
       refuseHeld(log, { first: read, last: read });
-      const rewritten = await this.#without({ ...entry, body }, whole, request.sha256);
+      const standing = await this.#bodyNow(entry, { body, whole, size: log.published?.size ?? 0 });
+      const rewritten = await this.#without({ ...entry, body: standing }, whole, request.sha256);
       if (rewritten === null) continue;
       const { text, frame, kept, places, range } = rewritten;
-      blankFrame(range.subarray(0, body.length));
+      blankFrame(range.subarray(0, standing.length));
       const page = { index, segment: object, at: entry.body.at, fetched_at: entry.fetched_at };
       made.push({
         ...{ t: 'erased', at: timeText(now), page, reason: request.reason },
@@ -210,6 +213,26 @@ export class Erasing {
     const parts = [whole, ...added];
     const segment = { bytes: end, sha256: hash('sha256', Buffer.concat(parts), 'hex') };
     return { tag: found.tag, parts, entries: made.map((one) => ({ ...one, segment })) };
+  }
+
+  /** Where a page's body is: another request may have moved it since this one was written. */
+  async #bodyNow(
+    entry: PageEntry,
+    { body, whole, size }: { body: PageEntry['body']; whole: Buffer; size: number },
+  ) {
+    const frameOf = ({ at, length }: PageEntry['body']) => whole.subarray(at, at + length);
+    if (!isBlank(frameOf(body))) return body;
+    const erasures = await findErasures(new ArchiveReader(this.#store), size);
+    for (const { entry: version } of versionsOf(entry, erasures)) {
+      const { from, length } = pageRange(version);
+      try {
+        readPage(version, whole.subarray(from, from + length));
+        return version.body;
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+      }
+    }
+    throw new SyntaxError(`the page of ${entry.body.segment} is in none of its versions`);
   }
 
   async #pageAt(index: number, size: number): Promise<PageEntry | null> {

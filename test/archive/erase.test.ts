@@ -206,6 +206,23 @@ describe('an erasure', () => {
     },
   );
 
+  test('of two records of one page, asked for together, has both go', async () => {
+    const store = writableStore();
+    const writer = await aWriter({ store });
+    await archived(writer, pages());
+    const texts = [await requested(store), await requested(store, third)];
+    await archived(writer, heldPages(1, 9));
+    await archived(writer, heldPages(1, 12));
+    await writer.close();
+
+    const left = await textsOf(store);
+    expect(texts.filter((text) => left.includes(text))).toEqual([]);
+    const { breaks, erasures } = await verified(store);
+    expect(breaks).toEqual([]);
+    expect(new Set(erasures.flatMap(({ records }) => records)).size).toBe(2);
+    expect(await Array.fromAsync(store.list('erase/'))).toEqual([]);
+  });
+
   test('that is undone by an older copy of its segment is told of, and any other change is a break', async () => {
     const store = writableStore();
     const writer = await aWriter({ store });
