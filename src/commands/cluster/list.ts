@@ -5,8 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { copyStanding } from '../../cluster/copy.ts';
-import { type ClusterProcess, processesOf } from '../../cluster/processes.ts';
+import type { ClusterProcess } from '../../cluster/processes.ts';
 import type { Config } from '../../config/config.ts';
 import { lookInto } from '../../hold/store.ts';
 import { type ClusterNote, clusterNote } from '../../run/cluster.ts';
@@ -30,6 +29,8 @@ export const list = defineCommand({
   async run({ config: file, json }, { env, out }) {
     const { config } = readConfigToLook(file, env);
     const kafka = kafkaOf(config);
+    // Its client takes long to load.
+    const { processesOf } = await import('../../cluster/processes.ts');
     const processes = await processesOf(kafka, systemClock());
     const { standing, note } = await standingOf(config, processes);
     const told = {
@@ -60,6 +61,7 @@ function toldOf(one: ClusterProcess, note: ClusterNote | null) {
 /** Of a copy, which is thrown away at once. */
 async function standingOf(config: Config, processes: readonly ClusterProcess[]) {
   const kafka = kafkaOf(config);
+  const { copyStanding } = await import('../../cluster/copy.ts');
   const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
   try {
     await copyStanding(kafka, dir, systemClock());
