@@ -114,7 +114,7 @@ export function startSluice(args: readonly string[], options: SluiceOptions = {}
 }
 
 function handedDown(): Record<string, string> {
-  const names = ['PATH', 'HOME', 'TMPDIR', 'NODE_V8_COVERAGE'];
+  const names = ['PATH', 'HOME', 'TMPDIR', 'NODE_V8_COVERAGE', 'SLUICE_TRANSCODER'];
   return Object.fromEntries(names.flatMap((name) => pair(name, process.env[name])));
 }
 
