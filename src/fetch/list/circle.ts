@@ -37,6 +37,10 @@ export class CircleWatch {
   #newAt = 0;
   /** When the records of each happened. */
   readonly #spans: (TimeSpan | null)[] = [];
+  /** Of these, how many are known, and from when to when. A long walk asks with each page. */
+  #timed = 0;
+  #earliest = Number.POSITIVE_INFINITY;
+  #latest = Number.NEGATIVE_INFINITY;
   /** Keys of the last one's records. */
   #last: Buffer = Buffer.alloc(0);
   readonly #isPoll: boolean;
@@ -96,12 +100,18 @@ export class CircleWatch {
 
   /** When the records happened on the page that was looked at last. */
   note(span: TimeSpan | null): void {
-    this.#spans[this.#count - 1] ??= span;
+    const at = this.#count - 1;
+    if (at < 0 || (this.#spans[at] ?? null) !== null) return;
+    this.#spans[at] = span;
+    if (span === null) return;
+    this.#timed += 1;
+    this.#earliest = Math.min(this.#earliest, span.earliest);
+    this.#latest = Math.max(this.#latest, span.latest);
   }
 
   /** All that the walk has met happened within one second. */
   get isOneSecond(): boolean {
-    return isOneSecond(this.#spans);
+    return this.#timed === this.#spans.length && this.#latest - this.#earliest < 1_000;
   }
 
   /** From this page on all is of one second, which is not all of the list. */

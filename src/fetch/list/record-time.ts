@@ -45,7 +45,12 @@ export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpa
 
 /** True where all happened within a second; false where something has no time. */
 export function isOneSecond(spans: readonly (TimeSpan | null)[]): boolean {
-  const earliest = Math.min(...spans.map((span) => span?.earliest ?? Number.NEGATIVE_INFINITY));
-  const latest = Math.max(...spans.map((span) => span?.latest ?? Number.POSITIVE_INFINITY));
+  let earliest = Number.POSITIVE_INFINITY;
+  let latest = Number.NEGATIVE_INFINITY;
+  for (const span of spans) {
+    if (!span) return false;
+    earliest = Math.min(earliest, span.earliest);
+    latest = Math.max(latest, span.latest);
+  }
   return latest - earliest < 1_000;
 }
