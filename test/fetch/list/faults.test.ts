@@ -8,6 +8,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Spool } from '../../../src/contracts/spool.ts';
 import { AUDIT, LOGS, WEB } from '../../sandbox/client.ts';
 import { answeredBy, answerWith, cursorIn, okOf, queryIn } from '../../support/made-up-list.ts';
+import { waitUntil } from '../../support/temp.ts';
 import {
   aList,
   aSpool,
@@ -93,7 +94,9 @@ describe('a reader that is stopped', () => {
     const stop = new AbortController();
 
     const polled = list.poll(stop.signal);
-    setTimeout(() => stop.abort(new Error('stopping')), 300);
+    const isHanging = () => (world.sandbox.control.requests()[AUDIT]?.faults.hang ?? 0) > 0;
+    await waitUntil(isHanging, { what: 'the third page to hang' });
+    stop.abort(new Error('stopping'));
 
     await expect(polled).rejects.toThrow('stopping');
     expect(await idsOf(list)).toEqual(ledgerIds(world.sandbox).slice(0, 20));
