@@ -63,9 +63,11 @@ export async function checkArchive(
     const mine = mark === null ? null : parseMark(mark);
     const { manifest, standing, known } = await look(store, signer, mine);
     if (manifest === null) return null;
-    if (known === null) await refuseClaimed(store, at);
     const { key } = checkedManifest(manifest, signer);
-    return (await read(store, [signer], { standing, known, key, now: at.now })).published;
+    const { published } = await read(store, [signer], { standing, known, key, now: at.now });
+    // Before the first checkpoint this state's own process, which cannot sign, may hold it.
+    if (published !== null && known === null) await refuseClaimed(store, at);
+    return published;
   });
 }
 

@@ -72,6 +72,8 @@ beforeAll(async () => {
       kind: 'counter',
       labels: ['condition', 'stream'],
     });
+    // Nor of lines that are copied, since what is filtered is not; the same test has these.
+    served.set('sluice_transcoder_events_total', { kind: 'counter', labels: ['source', 'result'] });
     // Nor of deliveries; test/fetch/push has these.
     served.set('sluice_stream_deliveries_total', {
       kind: 'counter',

@@ -15,7 +15,11 @@ import {
 } from './kafka.ts';
 
 function client(config: KafkaConfig): Kafka {
-  return new Kafka({ logLevel: logLevel.NOTHING, retry: { initialRetryTime: 50, retries: 8 }, ...config });
+  return new Kafka({
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 50, retries: 8 },
+    ...config,
+  });
 }
 
 async function produce(config: KafkaConfig, topic: string, values: readonly string[]) {
