@@ -5,7 +5,7 @@ FROM node:26.10.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # The image brings its own Node, so the packages that bring one are taken out; the other optional one writes to buckets.
-RUN npm ci --omit=dev --no-audit --no-fund && rm -rf node_modules/node-linux-* node_modules/.bin/node
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
 FROM node:26.10.0-bookworm-slim
 ENV NODE_ENV=production

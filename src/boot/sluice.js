@@ -1,11 +1,13 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=4 --heap-growing-percent=100
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=4
 // What is started as `sluice`: plain JavaScript, since an older Node cannot load TypeScript and would say so with a stack
-// trace. It makes sure of the runtime, lets Node keep what it compiles, and hands over to main.ts. The first line
-// keeps memory flat at full speed and costs no CPU: records die young, so little room for them is enough, and what
-// threads free in one arena serves the next page. `npm run bench` shows it, with this line or another.
+// trace. It makes sure of the runtime, lets Node keep what it compiles, and hands over to main.ts, or to
+// what was made of it (bundled.js). The first line keeps memory flat at full speed and costs no CPU: records die young, so
+// little room for them is enough, and what threads free in one arena serves the next page. `npm run bench` shows it,
+// with this line or another.
 
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { mainModule } from './bundled.js';
 
 const nodeMajorMin = 26;
 
@@ -25,4 +27,4 @@ process.env.NODE_COMPILE_CACHE ||= fileURLToPath(
 );
 module.enableCompileCache();
 
-await import('./main.ts');
+await import(mainModule());

@@ -11,6 +11,7 @@ import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
+import { boundHeapGrowth } from '../tools/heap.ts';
 import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
 import { noteOwner, refuseBeside } from './cluster.ts';
@@ -85,6 +86,7 @@ export async function openJourney(
     // The spool's thread works meanwhile. Where this fails the first request tells it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
+    boundHeapGrowth();
     const told = { now: clock.now(), found: findings.add };
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));

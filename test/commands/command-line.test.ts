@@ -15,6 +15,7 @@ const tests = join(import.meta.dirname, '../../config/tests/compliance-archive.y
 /** The file of one command, and nothing that commands share. */
 const commandFile = /^src\/commands\/[^/]+$/;
 const mainFile = join(import.meta.dirname, '../../src/boot/sluice.js');
+const sourcesFile = join(import.meta.dirname, '../../src/boot/main.ts');
 
 async function scriptFor(shell: 'bash' | 'zsh' | 'fish'): Promise<string> {
   const { out } = await heard((means) => shellCompletion(wholeCommandLine).run({ shell }, means));
@@ -135,7 +136,7 @@ describe('starting', () => {
        registerHooks({ load(url, context, next) { urls.push(url); return next(url, context); } });
        process.on('exit', () => process.stderr.write('\\nLOADED ' + urls.join(' ')));`,
     );
-    const run = ['--import', hook, mainFile, ...args];
+    const run = ['--import', hook, sourcesFile, ...args];
     const { errors, exitCode } = await runProgram(process.execPath, run);
     expect(exitCode).toBe(0);
     const [, urls = ''] = errors.split('LOADED ');

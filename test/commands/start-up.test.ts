@@ -41,7 +41,9 @@ async function loadedBy(
 ): Promise<{ readonly main: Loaded; readonly thread: Loaded }> {
   const file = join(tempDir(), 'loaded.ndjson');
   const hook = `--import=data:text/javascript,${encodeURIComponent(witness(file))}`;
-  const { exitCode, stderr } = await runSluice(args, { env: { NODE_OPTIONS: hook } });
+  const { exitCode, stderr } = await runSluice(args, {
+    env: { NODE_OPTIONS: hook, SLUICE_FROM: 'sources' },
+  });
   if (exitCode !== 0) throw new Error(stderr);
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
   const told = lines.map((line): Told => JSON.parse(line));

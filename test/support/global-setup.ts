@@ -2,6 +2,7 @@
 // of this run lives in, and a small server on loopback through which test files, each its own
 // process, ask for what should exist once per run (`once-per-run.ts`). Nothing is started before it
 // is asked for; whatever was started ends with the run, also when the run is killed (`children.ts`).
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -15,6 +16,8 @@ import { type Makers, oncePerRun, type RunThing } from './once-per-run.ts';
 import { makeSharedOpenSearch } from './opensearch.ts';
 import { findRsyslog } from './rsyslog-program.ts';
 import { findS3 } from './s3-program.ts';
+
+const bundle = join(import.meta.dirname, '../../src/boot/bundle.js');
 
 const makers: Makers = {
   kafka: makeSharedKafka,
@@ -44,6 +47,8 @@ async function answer(name: string, response: ServerResponse): Promise<void> {
 
 /** Called by vitest; gives back what vitest calls when the run is over. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // The program is tested as it is started after `npm ci`.
+  execFileSync(process.execPath, [bundle], { stdio: 'inherit' });
   const runDir = mkdtempSync(join(tmpdir(), 'sluice-run-'));
   process.env.SLUICE_TEST_RUN_DIR = runDir;
   const server = createServer((request, response) => {

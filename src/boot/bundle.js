@@ -1,0 +1,64 @@
+// `npm run bundle`, which `npm ci` runs as well: joins the sources, and the packages that each start needs, into a few
+// files that sluice.js starts for as long as the sources are those (bundled.js). What must stay true: nothing else changes.
+// Names are kept, other packages stay where they are, and what a module finds by its own address is found by that of its
+// source. Without rolldown (`npm ci --omit=dev`) there is no bundle, and sluice runs from its sources.
+
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { bundleDir, isBundled, root, stampOf, stampsName } from './bundled.js';
+
+/** Packages that nothing but sluice's own files import. */
+const joined = /^(commander|yaml|zod)(\/|$)/;
+const worker = 'spool-worker';
+
+const rolldown = await import('rolldown').catch(() => null);
+if (rolldown === null) process.stdout.write('sluice is not bundled: there is no rolldown\n');
+else if (!isBundled()) await bundle(rolldown);
+
+/** Made aside and put in its place whole, since another process may start meanwhile. */
+async function bundle({ build }) {
+  const dir = `${bundleDir}-${process.pid}`;
+  mkdirSync(dir, { recursive: true });
+  try {
+    const stamps = {};
+    await build({
+      input: {
+        main: join(root, 'src/boot/main.ts'),
+        [worker]: join(root, `src/hold/${worker}.ts`),
+      },
+      platform: 'node',
+      external: (name) => !/^[./]/.test(name) && !joined.test(name),
+      plugins: [sourceAddresses(), { name: 'stamps', moduleParsed: ({ id }) => stamp(id) }],
+      output: { dir, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' },
+      logLevel: 'warn',
+    });
+    function stamp(id) {
+      if (id.startsWith(root)) stamps[relative(root, id)] = stampOf(relative(root, id));
+    }
+    writeFileSync(join(dir, stampsName), JSON.stringify(stamps));
+    rmSync(bundleDir, { recursive: true, force: true });
+    renameSync(dir, bundleDir);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** Lets each module have the address of its source, but for the one thread, which is started from the bundle. */
+function sourceAddresses() {
+  const own = `new URL('./${worker}.ts', import.meta.url)`;
+  return {
+    name: 'source-addresses',
+    transform: {
+      filter: { id: /\.ts$/, code: 'import.meta.url' },
+      handler(code, id) {
+        const source = JSON.stringify(relative(bundleDir, id));
+        return code
+          .split(own)
+          .map((part) =>
+            part.replaceAll('import.meta.url', `new URL(${source}, import.meta.url).href`),
+          )
+          .join(`new URL('./${worker}.mjs', import.meta.url)`);
+      },
+    },
+  };
+}
