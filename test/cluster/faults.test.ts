@@ -118,7 +118,7 @@ sinks:
       const { stdout } = await runHere(['check', '-c', file, '--connect'], env);
       return stdout.includes('3 of 3 brokers answer') && !stdout.includes('FAIL');
     };
-    await waitUntil(whole, { what: `broker ${index + 1} to be back`, everyMs: 500 });
+    await waitUntil(whole, { what: `broker ${index + 1} to be back`, everyMs: 1_500 });
   }
 
   const uids = (await delivered()).map(({ headers }) => headers.uid);

@@ -64,16 +64,18 @@ export async function makeSharedKafka(): Promise<KafkaAddresses> {
 
 /** Starts a broker; resolves when it answers. About a second, on top of a first download. */
 export async function startKafka(options: KafkaOptions = {}): Promise<KafkaBroker> {
-  const flag = await sharedClasses(async (flagOnce) => {
-    const broker = await newBroker({}, flagOnce);
-    await broker.start();
-    await broker.stop();
-  });
-  const broker = await newBroker(options, flag);
+  const broker = await newBroker(options, [await classesFlag()]);
   afterThisTest(() => broker.kill());
   await broker.start();
   return broker;
 }
+
+const classesFlag = () =>
+  sharedClasses(async (flagOnce) => {
+    const broker = await newBroker({}, [flagOnce]);
+    await broker.start();
+    await broker.stop();
+  });
 
 /**
  * Starts several brokers of one cluster, each a controller as well, with small heaps; topics are on all of them, and two have
@@ -84,12 +86,11 @@ export async function startKafkaCluster(count: number): Promise<readonly KafkaBr
     Array.from({ length: count }, () => freePorts(listenerNames.length)),
   );
   const voters = ports.map((of, index) => `${index + 1}@127.0.0.1:${of.at(-1)}`).join(',');
+  const flags = [await classesFlag(), '-Xmx256m'];
+  const settings = clusterSettings(count);
   const brokers = await Promise.all(
     ports.map((of, index) =>
-      newBroker(
-        { settings: clusterSettings(count), member: { id: index + 1, voters, ports: of } },
-        '-Xmx256m',
-      ),
+      newBroker({ settings, member: { id: index + 1, voters, ports: of } }, flags),
     ),
   );
   for (const broker of brokers) afterThisTest(() => broker.kill());
@@ -108,7 +109,7 @@ const clusterSettings = (count: number) => ({
 
 type Ports = readonly number[];
 
-async function newBroker(options: KafkaOptions, javaFlag: string): Promise<KafkaBroker> {
+async function newBroker(options: KafkaOptions, flags: readonly string[]): Promise<KafkaBroker> {
   const dir = tempDir('kafka-');
   const { member } = options;
   await newKafkaStorage(dir, member?.id);
@@ -121,7 +122,7 @@ async function newBroker(options: KafkaOptions, javaFlag: string): Promise<Kafka
   const classPath = await kafkaClassPath();
   return new BrokerProcess(
     { plain, protected: { sasl, tls, mutualTls, saslTls } },
-    [...javaFlags, javaFlag, '-cp', classPath, 'kafka.Kafka', settingsFile],
+    [...javaFlags, ...flags, '-cp', classPath, 'kafka.Kafka', settingsFile],
     { logFile: join(dir, 'broker.log'), knows: member?.voters.split(',').length ?? 1 },
   );
 }
