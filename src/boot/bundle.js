@@ -8,7 +8,7 @@ import { join, relative } from 'node:path';
 import { bundleDir, isBundled, root, stampOf, stampsName } from './bundled.js';
 
 /** Packages that nothing but sluice's own files import. */
-const joined = /^(commander|yaml|zod)(\/|$)/;
+const joined = /^(commander|undici|yaml|zod)(\/|$)/;
 const worker = 'spool-worker';
 
 const rolldown = await import('rolldown').catch(() => null);

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=4
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --min-semi-space-size=4 --max-semi-space-size=4
 // What is started as `sluice`: plain JavaScript, since an older Node cannot load TypeScript and would say so with a stack
 // trace. It makes sure of the runtime, lets Node keep what it compiles, and hands over to main.ts, or to
 // what was made of it (bundled.js). The first line keeps memory flat at full speed and costs no CPU: records die young, so

@@ -44,16 +44,13 @@ export function openPools(options: PoolsOptions): Pools {
   /** The name of each block's pool: a block is asked for at each request and never changes. */
   const names = new WeakMap<TlsSettings, string>();
   let closed = false;
-  // Kept, since even a repeated dynamic import costs as much as half a page.
-  let loading: Promise<typeof import('undici')> | undefined;
-  const load = () => {
-    loading ??= import('undici');
-    return loading;
-  };
+  const direct = once(() => import('./undici.ts'));
+  const proxied = once(() => import('undici'));
 
   return {
     async pool(tls = noTls, proxy = '') {
-      const undici = await load();
+      const { Agent, buildConnector } = await direct();
+      const proxies = proxy === '' ? null : await proxied();
       if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');
       const name = names.get(tls) ?? JSON.stringify(tls, Object.keys(tls).sort());
       names.set(tls, name);
@@ -75,31 +72,38 @@ export function openPools(options: PoolsOptions): Pools {
       };
       const timeout = options.connectTimeoutMs;
       const agent =
-        proxy === ''
-          ? new undici.Agent({
-              ...common,
-              connect: keepingFirstError(
-                undici.buildConnector({ ...secure, timeout, allowH2: false }),
-              ),
-            })
-          : new undici.ProxyAgent({
+        proxies !== null
+          ? new proxies.ProxyAgent({
               ...common,
               uri: proxy,
               connectTimeout: timeout,
               requestTls: secure,
               proxyTls: 'ca' in secure ? { ca: secure.ca } : {},
+            })
+          : new Agent({
+              ...common,
+              connect: keepingFirstError(buildConnector({ ...secure, timeout, allowH2: false })),
             });
       entries.set(key, { agent, stamp, checkedAtMs: nowMs });
       void known?.agent.close();
       return agent;
     },
     async ready() {
-      await load();
+      await direct();
     },
     async close() {
       closed = true;
       await Promise.all([...entries.values()].map((entry) => entry.agent.destroy()));
     },
+  };
+}
+
+/** Kept, since even a repeated dynamic import costs as much as half a page. */
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined;
+  return () => {
+    loading ??= load();
+    return loading;
   };
 }
 

@@ -3,6 +3,7 @@
 // variables change what libraries do (kafkajs retries differently under NODE_ENV=test).
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../src/boot/program.ts';
@@ -10,6 +11,11 @@ import { endChild, isRunning, spawnChild } from './children.ts';
 import { afterThisTest, patienceMs, waitUntil } from './temp.ts';
 
 const mainFile = fileURLToPath(new URL('../../src/boot/sluice.js', import.meta.url));
+/** Node's, which its first line has for those who start it by its name. */
+const flags =
+  readFileSync(mainFile, 'utf8')
+    .split('\n', 1)[0]
+    ?.match(/--[a-z]\S+/g) ?? [];
 
 export interface SluiceOptions {
   /** Default: the repository. */
@@ -99,7 +105,7 @@ export interface RunningSluice {
 
 /** Starts `sluice` with these arguments and leaves it running. */
 export function startSluice(args: readonly string[], options: SluiceOptions = {}): RunningSluice {
-  const child = spawnChild(process.execPath, [mainFile, ...args], {
+  const child = spawnChild(process.execPath, [...flags, mainFile, ...args], {
     cwd: options.cwd ?? fileURLToPath(new URL('../..', import.meta.url)),
     env: { ...handedDown(), ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

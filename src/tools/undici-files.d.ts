@@ -1,0 +1,7 @@
+// Types of undici's own files, which have none by themselves (undici.ts).
+declare module 'undici/lib/dispatcher/agent.js' {
+  export { Agent as default } from 'undici';
+}
+declare module 'undici/lib/core/connect.js' {
+  export { buildConnector as default } from 'undici';
+}
