@@ -32,6 +32,9 @@ let tidiedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
 let notes = new Map<string, (now: number) => void>();
 
+/** Bytes of pages since the start, of which the log has some. */
+let logged = 0;
+
 /** A page was refused for want of room: not told before, so that a stream tries. */
 let refusing = false;
 
@@ -53,8 +56,7 @@ function open() {
     // From now on a database that is gone is known to have been there.
     copy.save(opened.end, Date.now(), true);
     const space = new Reserve(settings.dir, settings.reserveBytesMax);
-    // What is in the log has to fit into the reserve, twice over, to be moved on a full disk.
-    opened.boundLog(space.bytes / 2);
+    opened.boundLog(logBytesMax(space));
     const { numbering } = opened;
     const held = opened.answers();
     const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering, held };
@@ -92,6 +94,7 @@ function flush(): void {
   if (tidying) jobs.push({ id: 0, run: () => writeNotes(now) });
   if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now) });
   const written = commit(jobs);
+  growReserve(jobs);
   jobs.forEach(({ entry }, index) => {
     if (entry !== undefined) follow(entry, written[index]?.result as Landed | undefined, now);
   });
@@ -124,6 +127,18 @@ function commit(jobs: readonly Job[]): readonly Answer[] {
     if (jobs.length > 1 || shortened) return jobs.flatMap((job) => commit([job]));
     return jobs.map(({ id }) => ({ id, error: told }));
   }
+}
+
+/** What is in the log has to fit into the reserve, twice over, to be moved on a full disk. */
+function logBytesMax({ bytes }: Reserve): number {
+  return bytes / 2;
+}
+
+/** Before the log is as long as the reserve allows, both may be longer. */
+function growReserve(jobs: readonly Job[]): void {
+  for (const { entry } of jobs)
+    for (const { body } of entry?.pages ?? []) logged += body.byteLength;
+  if (logged > logBytesMax(reserve) && reserve.grow()) store.boundLog(logBytesMax(reserve));
 }
 
 /** From now on pages are refused, and what frees space has room. */

@@ -1,0 +1,67 @@
+// The space that is set aside for a full disk: little at first, and more as more may have to be worked out of it.
+
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Reserve } from '../../src/hold/reserve.ts';
+import { openSpool } from '../../src/hold/spool.ts';
+import { anAppend } from '../support/a-page.ts';
+import { tempDir } from '../support/temp.ts';
+
+const mebibyte = 1024 * 1024;
+const sizeIn = (dir: string) => statSync(join(dir, 'reserve')).size / mebibyte;
+
+const canMount =
+  spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+if (!canMount) console.log('skipped: a reserve that has no room to grow: unshare cannot mount');
+
+test('reserve doubles up to its bound, and is as large again after a restart', () => {
+  const dir = tempDir();
+  const reserve = new Reserve(dir, 10 * mebibyte);
+  const sizes = [sizeIn(dir)];
+  while (reserve.grow()) sizes.push(sizeIn(dir));
+
+  expect(sizes).toEqual([4, 8, 10]);
+  expect(new Reserve(dir, 10 * mebibyte).bytes).toBe(10 * mebibyte);
+  reserve.release();
+  reserve.retake();
+  expect([reserve.held, sizeIn(dir)]).toEqual([true, 10]);
+});
+
+test('reserve of a spool grows before its log does', async () => {
+  const dir = tempDir();
+  const settings = { dir, sync: 'none', keepMs: 0, sinks: ['a'], bytesMax: 1e9 } as const;
+  const spool = await openSpool(settings);
+  const sizes = [sizeIn(dir)];
+  for (const id of ['1', '2', '3']) {
+    await spool.append(anAppend({ ids: [id], pad: 1.5 * mebibyte }));
+    sizes.push(sizeIn(dir));
+  }
+  await spool.close();
+
+  expect(sizes).toEqual([4, 4, 8, 16]);
+});
+
+test.skipIf(!canMount)('reserve that has no room to grow stays what it was', () => {
+  const dir = tempDir();
+  const script = `
+    import { statSync, writeFileSync } from 'node:fs';
+    import { Reserve } from ${JSON.stringify(new URL('../../src/hold/reserve.ts', import.meta.url).href)};
+    const [dir] = process.argv.slice(1);
+    const reserve = new Reserve(dir);
+    writeFileSync(dir + '/others', Buffer.alloc(26 * ${mebibyte}, 'x'));
+    const grown = [reserve.grow(), reserve.grow()];
+    console.log(JSON.stringify([...grown, reserve.held, reserve.bytes, statSync(dir + '/reserve').size]));`;
+  const { stdout, stderr } = spawnSync(
+    'unshare',
+    [
+      ...['-rm', 'sh', '-c', `mount -t tmpfs -o size=32m tmpfs ${dir}; exec "$@"`, 'sh'],
+      ...[process.execPath, '--input-type=module', '-e', script, dir],
+    ],
+    { encoding: 'utf8' },
+  );
+
+  const small = 4 * mebibyte;
+  expect(JSON.parse(stdout || stderr)).toEqual([false, false, true, small, small]);
+});
