@@ -14,15 +14,18 @@ const salts = Int32Array.of(
   0x5c6bfb31,
 );
 
+/** Texts as such, or all of them as their UTF-8. */
+export type Texts = readonly string[] | readonly Uint8Array[];
+
 /** The filter's words for these values; undefined where there are none. */
-export function bloomFilterOf(values: Iterable<string>): Uint32Array | undefined {
-  const distinct = new Set(values);
+export function bloomFilterOf(values: Texts): Uint32Array | undefined {
+  const distinct = new Set<bigint>();
+  for (const value of isText(values) ? new Set(values) : values) distinct.add(hashOf(value));
   if (distinct.size === 0) return undefined;
   const bytes = Math.min(optimalNumBytes(distinct.size, falsePositives), bytesMax);
   const words = new Uint32Array(bytes / 4);
   const blocks = words.length / 8;
-  for (const value of distinct) {
-    const hash = textHash(value);
+  for (const hash of distinct) {
     const high = Number(hash >> 32n);
     const low = Number(BigInt.asUintN(32, hash));
     const block = Math.floor((high * blocks) / 2 ** 32) * 8;
@@ -37,12 +40,21 @@ const encoder = new TextEncoder();
 let bytes = new Uint8Array(4096);
 let view = new DataView(bytes.buffer);
 
-function textHash(text: string): bigint {
-  if (text.length * 3 > bytes.length) {
-    bytes = new Uint8Array(text.length * 3);
+function isText(values: Texts): values is readonly string[] {
+  return typeof values[0] === 'string';
+}
+
+function hashOf(value: string | Uint8Array): bigint {
+  const most = typeof value === 'string' ? value.length * 3 : value.length;
+  if (most > bytes.length) {
+    bytes = new Uint8Array(most);
     view = new DataView(bytes.buffer);
   }
-  return xxHash64(view, encoder.encodeInto(text, bytes).written);
+  if (typeof value === 'string') {
+    return xxHash64(view, encoder.encodeInto(value, bytes).written);
+  }
+  bytes.set(value);
+  return xxHash64(view, value.length);
 }
 
 const prime1 = 0x9e3779b185ebca87n;

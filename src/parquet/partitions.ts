@@ -94,8 +94,15 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** A time that cannot be is of the day on which its event was read. */
 function dayOf(time: number, fetchedAt: number): string {
   const at = time >= earliest && time <= fetchedAt + dayMs ? time : fetchedAt;
-  return new Date(at).toISOString().slice(0, 10).replaceAll('-', '');
+  const number = Math.floor(at / dayMs);
+  if (number !== lastDay.number) {
+    lastDay = { number, text: new Date(at).toISOString().slice(0, 10).replaceAll('-', '') };
+  }
+  return lastDay.text;
 }
+
+/** The day asked for last: events beside each other are mostly of one. */
+let lastDay = { number: Number.NaN, text: '' };
 
 /** A partition's path, as Hive and Amazon Security Lake write it. */
 export function partitionPath(

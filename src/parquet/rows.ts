@@ -13,6 +13,7 @@
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Column, ColumnType, Group, Table } from './schema.ts';
+import { ColumnValues, type Value } from './values.ts';
 
 /** The member of `unmapped` that holds what no column can. */
 export const restKey = 'ocsf_rest';
@@ -39,7 +40,7 @@ export interface ColumnRows {
   readonly level: Level;
   /** Where each value stands; null as long as they stand at the first entries without a gap. */
   entries: number[] | null;
-  readonly values: unknown[];
+  readonly values: ColumnValues;
 }
 
 interface GroupRows {
@@ -113,7 +114,13 @@ export class Rows {
       const own = one.list ? this.#level(level) : level;
       const at = one.list ? [...path, name, 'list', 'element'] : [...path, name];
       if ('type' in one) {
-        const rows = { column: one, path: at, level: own, entries: null, values: [] };
+        const rows = {
+          column: one,
+          path: at,
+          level: own,
+          entries: null,
+          values: new ColumnValues(),
+        };
         this.columns.push(rows);
         attributes.set(name, rows);
       } else attributes.set(name, { level: own, attributes: this.#below(one, own, at) });
@@ -175,7 +182,7 @@ export class Rows {
       const one = list[index] as Json;
       const repetition = index === 0 ? repetitionAt(above, entry) : level.repetition;
       const own = addEntry(level, repetition, level.present);
-      if (!isGroup) this.#note(place, own, stored(one, place.column.type));
+      if (!isGroup) this.#note(place, own, stored(one, place.column.type) as Value);
       else {
         const left = this.#placeGroup(one as JsonObject, place, own);
         if (left !== undefined && Object.keys(left).length > 0) {
@@ -186,9 +193,9 @@ export class Rows {
     return rest;
   }
 
-  #note(place: ColumnRows, entry: number, value: unknown): void {
+  #note(place: ColumnRows, entry: number, value: Value): void {
     if (place.entries === null && entry !== place.values.length) {
-      place.entries = [...place.values.keys()];
+      place.entries = Array.from({ length: place.values.length }, (_, at) => at);
     }
     place.entries?.push(entry);
     place.values.push(value);
@@ -249,7 +256,7 @@ function cover(level: Level, above: Level, entry: number): void {
 }
 
 /** A value as its column holds it; undefined where the column cannot. */
-function stored(value: Json, type: ColumnType): string | number | boolean | undefined {
+function stored(value: Json, type: ColumnType): Value | undefined {
   switch (type) {
     case 'text':
       return typeof value === 'string' && value.isWellFormed() ? value : undefined;

@@ -11,7 +11,7 @@ import type { ColumnChunk } from 'hyparquet';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { writeColumn } from 'hyparquet-writer/src/column.js';
 import { schemaPathResolver } from 'hyparquet-writer/src/schema.js';
-import { bloomFilterOf } from './bloom.ts';
+import { bloomFilterOf, type Texts } from './bloom.ts';
 import type { ColumnRows, Level, Rows } from './rows.ts';
 import { type ColumnType, physical } from './schema.ts';
 
@@ -52,6 +52,7 @@ export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8
     }
     await setImmediate();
     const start = file.writer.offset;
+    const values = one.values.all();
     const isKey = one.column.bloom || one === rows.time;
     const written = writeColumn({
       writer: file.writer,
@@ -67,10 +68,10 @@ export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8
         columnIndex: isKey,
         offsetIndex: true,
       },
-      pageData: pageDataOf(one, levels.get(one.level)),
+      pageData: pageDataOf(one, values, levels.get(one.level)),
     });
     columns.push(written.chunk);
-    const bloomFilter = one.column.bloom ? bloomFilterOf(one.values as string[]) : undefined;
+    const bloomFilter = one.column.bloom ? bloomFilterOf(values as Texts) : undefined;
     file.pendingIndexes.push(bloomFilter === undefined ? written : { ...written, bloomFilter });
     if (one.values.length === 0) {
       nulls.set(kind, {
@@ -155,8 +156,8 @@ function levelsByTime(rows: Rows): ReadonlyMap<Level, SortedLevel> {
 /** Which row comes first by its time, and so on; null: as they stand. */
 function rowOrder({ count, time }: Rows): Uint32Array | null {
   const times = new Float64Array(count);
-  for (let at = 0; at < time.values.length; at++) {
-    times[time.entries?.[at] ?? at] = time.values[at] as number;
+  for (const [at, value] of time.values.all().entries()) {
+    times[time.entries?.[at] ?? at] = value as number;
   }
   if (times.every((one, row) => row === 0 || (times[row - 1] ?? 0) <= one)) return null;
   const order = Uint32Array.from(times.keys());
@@ -184,7 +185,11 @@ function placed(list: readonly number[], places: Uint32Array): number[] {
   return sorted;
 }
 
-function pageDataOf({ column, level, entries, values }: ColumnRows, sorted?: SortedLevel) {
+function pageDataOf(
+  { column, level, entries }: ColumnRows,
+  values: readonly unknown[],
+  sorted?: SortedLevel,
+) {
   if (sorted === undefined) throw new Error('a column has no level');
   const { places, repetitions } = sorted;
   const definitionLevels = sorted.definitions.slice();

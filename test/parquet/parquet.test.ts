@@ -261,6 +261,29 @@ test('bloom filters of every length of text hold each of their values', async ()
   expect(missed.flat()).toEqual([]);
 });
 
+test('of more different texts than stay on the heap', async () => {
+  const nameOf = (at: number) => `Zoë ${at} ${'李🎉'.repeat(at % 9)}`;
+  const events = Array.from({ length: 1_300 }, (_, at) => {
+    const user = at % 7 === 0 ? {} : { name: nameOf(at), groups: [{ name: nameOf(at + 5_000) }] };
+    const own = {
+      class_uid: 3002,
+      time: 1_790_000_000_000 - at,
+      user,
+      unmapped: { [`n${at}`]: at },
+    };
+    return anEvent({ offset: at, ocsf: own }).ocsf;
+  });
+
+  await expectAllBack(events);
+
+  const bytes = await parquetOf(events);
+  for (const at of [1, 1_030, 1_299]) {
+    const found = await back(bytes, { values: { 'user.name': [nameOf(at)] } });
+    expect(found.map(({ time }) => time)).toEqual([1_790_000_000_000 - at]);
+  }
+  expect(await back(bytes, { values: { 'user.name': ['nobody'] } })).toEqual([]);
+});
+
 test('no table has more than three levels, nor an object within itself', () => {
   const depth = (group: Group): number =>
     1 +
