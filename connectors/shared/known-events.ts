@@ -20,8 +20,8 @@ export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
 
 /** The batch with the events that are wanted only. */
 export function onlyEvents(batch: Batch, isWanted: (event: Event) => boolean): Batch {
+  if (batch.events.every(isWanted)) return batch;
   const left = batch.events.flatMap((event, i) => (isWanted(event) ? [i] : []));
-  if (left.length === batch.events.length) return batch;
   const { bytes, starts, ends } = batch.lines;
   return {
     ...batch,
