@@ -211,6 +211,18 @@ const reconciledEntry = z.object({
   ...comparisonShape.shape,
 });
 
+/** A manifest of completeness (manifests.ts): what that day of the stream comes to by the entries before. */
+const manifestEntry = z.object({
+  t: z.literal('manifest'),
+  at: time,
+  stream: z.string(),
+  /** YYYY-MM-DD, UTC. */
+  day: z.iso.date(),
+  object: z.string(),
+  bytes: count,
+  sha256,
+});
+
 const anyEntry = z.discriminatedUnion('t', [
   pageEntry,
   startEntry,
@@ -226,6 +238,7 @@ const anyEntry = z.discriminatedUnion('t', [
   lakeEntry,
   erasedEntry,
   reconciledEntry,
+  manifestEntry,
 ]);
 
 /** As entries of any version are. */

@@ -26,6 +26,8 @@ export interface Exported {
   readonly bytes: number;
 }
 
+const dayMs = 86_400_000;
+
 /** A segment may be longer than what is read whole otherwise. */
 const whole = { from: 0, length: 2 ** 40 };
 
@@ -58,6 +60,10 @@ export async function exportRange(
     if (entry.t === 'checkpoint' || entry.t === 'anchor') {
       await named(entry.t, entry.object);
       anchored.add(entry.object);
+    }
+    if (entry.t === 'manifest') {
+      const begin = Date.parse(entry.day);
+      if (begin < to && begin + dayMs > from) await named(entry.t, entry.object);
     }
     if (entry.t === 'lake_cut') {
       const isAsked = Date.parse(entry.first) < to && Date.parse(entry.last) >= from;

@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
+import { type Days, daysShape, followDays, noDays } from './days.ts';
 import type { Entry } from './entries.ts';
 
 const headsShape = z.object({
@@ -31,18 +32,21 @@ const headsShape = z.object({
     .object({ cut: z.string(), index: z.int(), spool: z.string().nullable() })
     .nullable()
     .default(null),
+  /** What days come to; null in the mark of a version without them. */
+  days: daysShape.nullable().default(null),
 });
 
 /** The log's ends; changed in place by `follow`. */
-export type Heads = z.output<typeof headsShape>;
+export type Heads = Omit<z.output<typeof headsShape>, 'days'> & { days: Days };
 
 /** Those of a log without entries. */
 export function noHeads(key: string): Heads {
-  return { streams: {}, spool: null, place: null, key, holds: {}, lake: null };
+  return { streams: {}, spool: null, place: null, key, holds: {}, lake: null, days: noDays() };
 }
 
 /** Takes another entry in. */
 export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
+  followDays(heads.days, entry);
   switch (entry.t) {
     case 'page':
       heads.streams[entry.stream] = [entry.seq + 1, Buffer.from(leaf).toString('hex')];

@@ -5,6 +5,7 @@
 //   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, for good; beside it, as <size>.tsr, its time
 //                                       stamp, and as <size>.cosig the note with its cosignatures
 //   segments/YYYY/MM/DD/<index>.zst     bodies of pages; named by the index of the segment's entry
+//   manifests/<stream>/YYYY-MM-DD.json   what a day of a stream comes to (manifests.ts)
 //   holds/<id>.json                     legal holds, which entries tell of as well
 //   erase/<uid>.json                    records that an operator has asked to be erased; no evidence
 //   prune.json                          what an operator has asked to go; no evidence of anything

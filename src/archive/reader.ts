@@ -20,6 +20,7 @@ const namePatterns = {
   anchor: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.(tsr|cosig)$/,
   cut: /^lake\/cuts\/\d{4}\/\d\d\/\d\d\/\d{13}-\d{16}\.cut$/,
   lake: /^lake\/\d+\/(?:[^/]+\/)+[^/]+\.parquet$/,
+  manifest: /^manifests\/(?:[^/.][^/]*\/)+\d{4}-\d\d-\d\d\.json$/,
 } as const;
 
 const wholeRange: ObjectRange = { from: 0, length: bundleBytesMax + 1 };

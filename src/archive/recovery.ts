@@ -245,7 +245,11 @@ async function headsAt(
   size: number,
   { store, known, key }: { store: ObjectStore; known: Mark | null; key: string },
 ): Promise<Heads> {
-  const heads = known === null ? noHeads(key) : structuredClone(known.heads);
+  // The mark of a version without days says all but those: its entries are read once more.
+  const days = known?.heads.days ?? null;
+  const from = known === null || days === null ? 0 : known.size;
+  const heads =
+    known === null || days === null ? noHeads(key) : structuredClone({ ...known.heads, days });
   if (known !== null && known.size < size) {
     const root = await rootAt(
       known.size,
@@ -255,7 +259,7 @@ async function headsAt(
       throw new SyntaxError(`it does not begin with what was signed at size ${known.size}`);
     }
   }
-  for await (const entry of readEntries(store, known?.size ?? 0, size)) {
+  for await (const entry of readEntries(store, from, Math.max(size, known?.size ?? 0))) {
     follow(heads, parseEntry(entry), leafHash(entry));
   }
   return heads;

@@ -16,6 +16,7 @@ import type { Heads } from './heads.ts';
 import { LakeEntries } from './lake-entries.ts';
 import { segmentPath } from './layout.ts';
 import type { Log, NewObject, Published } from './log.ts';
+import { enterDays } from './manifests.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
 import { type LogSettings, openLog } from './recovery.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
@@ -145,8 +146,9 @@ export class ArchiveWriter {
       this.#tell();
       this.#start(now);
       await this.#lake.enter(this.#log, now);
+      const days = enterDays(this.#log, now);
       this.#log.append({ t: 'stop', at: timeText(now) });
-      await this.#sign([], now);
+      await this.#sign(days, now);
     }
     await this.#log.means.claim.renew(true);
   }
@@ -200,7 +202,8 @@ export class ArchiveWriter {
       await this.#lake.enter(this.#log, now);
       const gone = await this.#retention.enter(this.#log, now);
       const erased = await this.#erasing.enter(this.#log, now);
-      const published = await this.#sign([this.#append(pages, now)], now);
+      const days = enterDays(this.#log, now);
+      const published = await this.#sign([...days, this.#append(pages, now)], now);
       this.#place = placeOf(this.#log.heads);
       await this.#settings.signed(published);
       await this.#retention.remove(gone);

@@ -20,6 +20,7 @@ import type { StreamAccounts } from './accounts.ts';
 import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
 import { Comparisons } from './comparisons.ts';
+import type { DayChecks } from './day-checks.ts';
 import type { Break, ConfigChange } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
 import { LetGo } from './let-go.ts';
@@ -40,6 +41,7 @@ export interface EntryMeans {
   readonly accounts: StreamAccounts;
   readonly anchors: AnchorChecks;
   readonly lake: LakeChecks;
+  readonly days: DayChecks;
   /** True for pages read at a time that was asked for: bodies of others are not looked at. */
   readonly isAsked: (at: string) => boolean;
   /** `at`: when its page was read, where it is known by then. */
@@ -84,8 +86,11 @@ export class EntryChecks {
   /** The next entry of the log. */
   async take({ index, leaf, bytes, isProven }: FoundEntry): Promise<void> {
     if (leaf !== null && !isProven) this.#lose(index, leaf, bytes);
-    if (leaf === null || bytes === null || !isProven) return;
-    const entry = parsed(bytes);
+    const isThere = leaf !== null && bytes !== null && isProven;
+    const entry = isThere ? parsed(bytes) : null;
+    if (entry === null || entry instanceof NewerEntryError) this.#means.days.lose();
+    else await this.#means.days.take(index, entry);
+    if (!isThere) return;
     if (entry instanceof NewerEntryError) {
       this.newer ??= { index, what: entry.message };
       return;
@@ -134,6 +139,7 @@ export class EntryChecks {
         this.#config(index, entry);
         return;
       case 'stop':
+      case 'manifest':
         return;
     }
   }

@@ -15,6 +15,7 @@ import type { ArchiveReader } from '../reader.ts';
 import { tileOf, tilePath, tileWidth } from '../tiles.ts';
 import { StreamAccounts } from './accounts.ts';
 import { AnchorChecks, type Outside } from './anchor-checks.ts';
+import { DayChecks } from './day-checks.ts';
 import { EntryChecks } from './entry-checks.ts';
 import type { Break, Report } from './findings.ts';
 import { type Head, headOf, keptObjects, newestKept } from './kept-checkpoints.ts';
@@ -74,8 +75,9 @@ class Verification {
     const means = { reader: this.#reader, hashes: log.hashes, keys, isAsked, found };
     const anchors = new AnchorChecks({ ...means, outside: this.#options });
     const lake = new LakeChecks(means);
+    const days = new DayChecks(means);
     const checks = new EntryChecks({
-      ...{ ...means, anchors, lake, accounts: this.#accounts, size: checkpoint.size },
+      ...{ ...means, anchors, lake, days, accounts: this.#accounts, size: checkpoint.size },
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
     });
     await this.#walk(log, checks, checkpoint.size);

@@ -1,0 +1,54 @@
+// Manifests of completeness: what a day of a stream comes to (days.ts), as an object that is read without the log. It is a
+// view: whoever has the entries makes the same bytes again, and an entry names them. What must stay true: the manifest is
+// written before the checkpoint that covers its entry, and no two have one name.
+
+import { hash } from 'node:crypto';
+import { timeText } from '../tools/time-text.ts';
+import type { OverDay } from './days.ts';
+import type { Log, NewObject } from './log.ts';
+
+/** Bytes of a day's manifest. */
+export function encodeDay(over: OverDay): Buffer {
+  const { stream, day, source, seq, pages, records, kept, asked, next, size } = over;
+  const conditions = Object.fromEntries(
+    Object.entries(over.conditions).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  );
+  const { tails, last_tail } = over;
+  const { times, dropped, missing, changed } = over.compared;
+  const manifest = {
+    ...{ stream, day, source, seq, pages, records, kept, asked, next, tails, last_tail },
+    ...{ conditions, compared: { times, dropped, missing, changed }, size },
+  };
+  return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** A name has at most so many characters of its stream's, which may be of upstream. */
+const streamTextMax = 200;
+
+/** Name of a day's manifest; no two have the same. */
+export function dayPath({ stream, day }: { readonly stream: string; readonly day: string }) {
+  const parts = stream.split('/').map((part) => {
+    const text = encodeURIComponent(part.toWellFormed()).replace(/^\./, '%2E');
+    return text === '' ? '%' : text;
+  });
+  const text = parts.join('/');
+  const name = text.length > streamTextMax ? `%${hash('sha256', stream, 'hex')}` : text;
+  return `manifests/${name}/${day}.json`;
+}
+
+/** So many are written with one checkpoint; at midnight all streams have one. */
+const manifestsMax = 256;
+
+/** Enters days that are over, and gives their manifests, which are written with the entries. */
+export function enterDays(log: Log, now: number): readonly NewObject[] {
+  return log.heads.days.over.slice(0, manifestsMax).map((over) => {
+    const bytes = encodeDay(over);
+    const { stream, day } = over;
+    const object = dayPath(over);
+    log.append({
+      ...{ t: 'manifest', at: timeText(now), stream, day, object },
+      ...{ bytes: bytes.length, sha256: hash('sha256', bytes, 'hex') },
+    });
+    return { name: object, parts: [bytes] };
+  });
+}
