@@ -1,18 +1,22 @@
 // `node bench/archive.ts [--events N] [--rounds N]`: what an archive costs beside the `file` sink on the same pages, what its
 // lake costs beyond normalising, and how fast it is verified. The real program runs as `run --once` in turn with each,
 // so that a machine that is slow for a while is slow for all; of the rounds the medians are told. CPU is user + system of
-// all threads, start-up taken off by runs over one page.
+// all threads, start-up taken off by runs over one page. What bounds both is measured by itself, without objects or a log.
 
 import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { parseSigningKey, signingKeyText } from '../src/archive/note.ts';
+import { keptRecords, recordsRoot } from '../src/archive/records.ts';
 import { compileNormaliser } from '../src/normalise/normalise.ts';
+import { cutRecords } from '../src/tools/record-list.ts';
 import { perEvent } from './floor.ts';
 import { configOf } from './jobs.ts';
 import { upstreamScript } from './nginx-upstream.ts';
 import { inDirectory, main, runOnce, startHelper, watched } from './program.ts';
-import { pageEvents } from './work.ts';
+import { pageBody, pageEvents } from './work.ts';
 
 const { values } = parseArgs({
   options: {
@@ -104,6 +108,43 @@ const normalise = compileNormaliser('audit', { id: 'id', time: ['timestamp'] });
 const normaliseUs = perEvent((events) => {
   for (const event of events) void event.ocsf;
 }, normalise);
+
+const level = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
+const samples = Array.from({ length: 8 }, (_, page) => {
+  const body = pageBody(page, false);
+  const records = keptRecords({ body, items: 'data', kept: null });
+  return { body, records, frame: zstdCompressSync(body, level) };
+});
+
+const sampleBytes = samples.reduce((sum, { body }) => sum + body.length, 0);
+
+/** Megabytes of bodies that go through one step in a CPU second. */
+function rateOf(step: (page: (typeof samples)[number]) => unknown): number {
+  const [warmUp, rounds] = [5, 25];
+  let begun = process.cpuUsage();
+  for (let round = 0; round < warmUp + rounds; round += 1) {
+    if (round === warmUp) begun = process.cpuUsage();
+    for (const page of samples) step(page);
+  }
+  const { user, system } = process.cpuUsage(begun);
+  return Math.round((sampleBytes * rounds) / (user + system));
+}
+
+console.table(
+  Object.entries({
+    'zstd, compressing': rateOf(({ body }) => zstdCompressSync(body, level)),
+    'zstd, decompressing': rateOf(({ body, frame }) =>
+      zstdDecompressSync(frame, { chunkSize: body.length + 1 }),
+    ),
+    'SHA-256 of the body': rateOf(({ body }) => hash('sha256', body, 'hex')),
+    'where its records stand': rateOf(({ body }) => cutRecords(body, 'data')),
+    'root of their tree': rateOf(({ records }) => recordsRoot(records)),
+  }).map(([step, rate]) => ({
+    step,
+    'MB/CPU-second': rate,
+    'us/event': Number((sampleBytes / samples.length / pageEvents / rate).toFixed(2)),
+  })),
+);
 console.log(
   `${pages * pageEvents} events; to parse and normalise one, which the lake needs and no other sink here does: ${normaliseUs.toFixed(1)} us`,
 );
