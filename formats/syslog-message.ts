@@ -107,6 +107,7 @@ function original(): MessageWriter {
   const plain = new PlainBytes();
   return {
     tagged: false,
+    copying: { form: 'record' },
     write: (event) => oneLine(visibleJson(rawText(event))),
     bytes({ raw }) {
       return plain.has(raw) ? raw : null;

@@ -22,9 +22,10 @@ export interface Look {
 export interface CopiedValues {
   /**
    * How a text stands in a line: as in JSON, as in JSON without characters that cannot be seen, or
-   * escaped as CEF has it.
+   * escaped as CEF has it. `record`: none does, but the record whole, as it came, where all of its
+   * characters can be seen.
    */
-  readonly form: 'json' | 'visible json' | 'cef';
+  readonly form: 'json' | 'visible json' | 'cef' | 'record';
   /** What is looked at of the values of this event; left out: nothing is of any. */
   looks?(event: Event): readonly Look[];
 }

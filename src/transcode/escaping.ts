@@ -64,3 +64,18 @@ function isUnseen(bytes: Uint8Array, at: number): boolean {
   if (byte === latin) return (bytes[at + 1] as number) < 0xa0;
   return byte === general && bytes[at + 1] === 0x80 && ((bytes[at + 2] as number) & 0xfe) === 0xa8;
 }
+
+/**
+ * True where every character can be seen: no DEL, no C1 control (`C2 80` to `C2 9F`), no U+2028 or
+ * U+2029 (`E2 80 A8` and `A9`). The bytes are of a page in UTF-8, without controls of ASCII.
+ */
+export function isPlain(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === 0x7f) return false;
+    const next = bytes[at + 1] as number;
+    if (byte === 0xc2 && next < 0xa0) return false;
+    if (byte === 0xe2 && next === 0x80 && ((bytes[at + 2] as number) & 0xfe) === 0xa8) return false;
+  }
+  return true;
+}

@@ -111,7 +111,10 @@ function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | 
     }),
   );
   const event = eventOf(raw, { ...context, fetchedAt: fetchedAtOf(set) }, uidOf(set), normalise);
-  const line = stepsOf(copying.write(event), gapsBy(sentinels, set));
+  const isWhole = copying.form === 'record';
+  const gaps = isWhole ? gapsBeside(raw, sentinels, set) : gapsBy(sentinels, set);
+  const line = stepsOf(copying.write(event), gaps);
+  if (isWhole && line.steps.some(({ gap }) => gap.kind === 'value')) return null;
   const longest = Math.max(...[...line.steps.map(({ before }) => before), line.after].map(bytesOf));
   if (longest > Template.stillMax) return null;
   const byText = new Map(sentinels.flatMap((one, i) => (one === null ? [] : [[one.text, i]])));
@@ -148,6 +151,15 @@ function gapsBy(sentinels: readonly (Sentinel | null)[], set: SentinelSet): Map<
     if (!Number.isNaN(sentinel.time)) addTime(sentinel.time, leaf);
   }
   return gaps;
+}
+
+/** The same where the record stands in the line whole: found first, so that nothing is within it. */
+function gapsBeside(
+  raw: Buffer,
+  sentinels: readonly (Sentinel | null)[],
+  set: SentinelSet,
+): Map<string, Gap> {
+  return new Map([[raw.toString(), { kind: 'record' }], ...gapsBy(sentinels, set)]);
 }
 
 function stepsOf(text: string, gaps: ReadonlyMap<string, Gap>): LearnedLine {

@@ -3,14 +3,14 @@
 // true: what is written is what the ordinary path would write, or nothing is.
 
 import type { Copying } from '../contracts/copying.ts';
-import { escapedCef, escapedJson } from './escaping.ts';
+import { escapedCef, escapedJson, isPlain } from './escaping.ts';
 import type { Found } from './guards.ts';
 import { care } from './shape-tree.ts';
 
 /** What stands in a gap. A leaf of -1 is the page: when it was read. */
 export type Gap =
   | { readonly kind: 'value' | 'milliseconds' | 'stamp'; readonly leaf: number }
-  | { readonly kind: 'uid' };
+  | { readonly kind: 'uid' | 'record' };
 
 /** A gap and the text before it. */
 export interface Step {
@@ -24,7 +24,7 @@ export interface LearnedLine {
   readonly after: string;
 }
 
-const kinds = { value: 0, milliseconds: 1, stamp: 2, uid: 3 } as const;
+const kinds = { value: 0, milliseconds: 1, stamp: 2, uid: 3, record: 4 } as const;
 const uidDigits = 64;
 const stampBytes = 24;
 /** The most bytes that a byte of a text becomes, and those of all else in a gap. */
@@ -38,6 +38,10 @@ export interface Work extends Found {
   readonly view: DataView;
   readonly fetchedAt: number;
   readonly uids: Uint8Array;
+  /** The record found last: where it begins and ends, and what any of its values needs care for. */
+  from: number;
+  to: number;
+  allCares: number;
 }
 
 /** Writes lines of one kind. */
@@ -58,7 +62,7 @@ export class Template {
     const all = Buffer.concat(padded);
     this.#words = Int32Array.from({ length: all.length / 4 }, (_, i) => all.readInt32LE(i * 4));
     this.#kinds = Uint8Array.from(steps, ({ gap }) => kinds[gap.kind]);
-    this.#leaves = Int16Array.from(steps, ({ gap }) => (gap.kind === 'uid' ? 0 : gap.leaf));
+    this.#leaves = Int16Array.from(steps, ({ gap }) => ('leaf' in gap ? gap.leaf : 0));
     this.#stillBytes = all.length + steps.length * gapBytesMax + spill;
   }
 
@@ -66,8 +70,8 @@ export class Template {
   static readonly stillMax = 0xffff;
 
   /** Room for the line of the record found last. */
-  roomFor({ starts, ends }: Work): number {
-    let bytes = this.#stillBytes;
+  roomFor({ starts, ends, from, to }: Work): number {
+    let bytes = this.#stillBytes + (this.#form === 'record' ? to - from : 0);
     for (let i = 0; i < this.#kinds.length; i += 1) {
       const leaf = this.#leaves[i] as number;
       if (this.#kinds[i] === kinds.value) {
@@ -104,11 +108,19 @@ export class Template {
         return this.#value(leaf, work, out, at);
       case kinds.uid:
         return writeHex(work.uids, uidAt, out, at);
+      case kinds.record:
+        return this.#record(work, out, at);
       case kinds.milliseconds:
         return writeDigits(leaf < 0 ? work.fetchedAt : (work.times[leaf] as number), out, at);
       default:
         return writeStamp(work, leaf, out, at);
     }
+  }
+
+  #record(work: Work, out: DataView, at: number): number {
+    const { bytes, from, to, allCares } = work;
+    const isSeen = (allCares & (care.high | care.mark)) === 0 || isPlain(bytes, from, to);
+    return isSeen ? copy(work, from, to, out, at) : -1;
   }
 
   #value(leaf: number, work: Work, out: DataView, at: number): number {

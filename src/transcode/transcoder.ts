@@ -102,6 +102,7 @@ export class Transcoder {
       ends: this.#tree.ends,
       cares: this.#tree.cares,
       times: this.#times,
+      ...{ from: 0, to: 0, allCares: 0 },
     };
     // What is no UTF-8 is replaced when it is parsed.
     this.#isCopied = context.fetchedAt >= timeMin && isUtf8(body);
@@ -124,6 +125,8 @@ export class Transcoder {
       return this.#miss('unknown');
     }
     known.uses += 1;
+    work.from = start;
+    work.to = end;
     const hash = this.#keyOf(known, work);
     if (hash === -1) return this.#miss('refused');
     const kind = known.kinds.get(hash);
@@ -151,11 +154,13 @@ export class Transcoder {
 
   /** A hash of the deciding values and the answers; -1 where a value may not pass. */
   #keyOf({ leaves }: KnownShape, work: Work): number {
-    const { bytes, starts, ends } = work;
+    const { bytes, starts, ends, cares } = work;
     const accepts = this.#making.normalise.attention?.accepts ?? (() => false);
     let hash = 0x811c9dc5;
+    work.allCares = 0;
     for (let i = 0; i < leaves.length; i += 1) {
       const leaf = leaves[i] as Leaf;
+      work.allCares |= cares[i] as number;
       if (leaf.decides) {
         const end = ends[i] as number;
         for (let at = starts[i] as number; at < end; at += 1) {

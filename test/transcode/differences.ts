@@ -21,6 +21,8 @@ const formats: readonly (() => Format)[] = [
     makeFormat('syslog', { message: { type: 'cef', unmapped: false }, bom: true, hostname: 'h' }),
   () => makeFormat('cef'),
   () => makeFormat('json'),
+  () => makeFormat('syslog', { message: 'original', hostname: 'h' }),
+  () => makeFormat('syslog', { message: 'original', hostname: 'h', bom: true, max_message: 600 }),
   () => makeFormat('cef', { replace_pipe: true }),
   () => makeFormat('syslog', { message: 'json', hostname: 'h', protocol: 'rfc3164' }),
   () => makeFormat('json', { raw_data: true }),
@@ -29,7 +31,7 @@ const formats: readonly (() => Format)[] = [
 ];
 
 /** The first so many are put together by copying. */
-const copied = 6;
+const copied = 8;
 
 /** What came of a comparison. */
 export interface Compared {

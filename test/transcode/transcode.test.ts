@@ -12,6 +12,7 @@ const formats = {
   'CEF in syslog': () => makeFormat('syslog', { message: 'cef' }),
   'JSON in syslog': () => makeFormat('syslog', { message: 'json' }),
   JSON: () => makeFormat('json'),
+  'the record in syslog': () => makeFormat('syslog', { message: 'original' }),
 };
 
 function pageOf(records: readonly string[]): Buffer {
@@ -48,6 +49,23 @@ describe('a transcoded line is that of the ordinary path', () => {
       expect(found.written).toBe(found.records - 3);
     });
   }
+
+  test('for characters that cannot be seen, and others like them', async () => {
+    const odd = [
+      ...'\x7f\u0085\u009f\u00a0\u2027\u2028\u2029\u202aé日😀=|^~',
+      '\\"',
+      '\\n',
+      '\\u0041',
+    ];
+    const record = (i: number) =>
+      `{"id":"e${i}","timestamp":"2026-11-23T12:34:56.789Z","action":"policy.update",` +
+      `"actor":{"type":"user","name":"x${i % 3 === 0 ? odd[(i / 3) % odd.length] : 'y'}z"},"result":"success"}`;
+    for (const make of Object.values(formats)) {
+      const found = await compare(manyOf(record), make(), context);
+      expect(found.differences).toEqual([]);
+      expect(found.written).toBeGreaterThan(found.records / 2);
+    }
+  });
 
   vectorTest("for other people's audit trails", async () => {
     const lines = readFileSync(
