@@ -163,14 +163,21 @@ function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
   try {
     const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
     const places = ofThisSpool ? copy.streams : {};
-    const lost = found.end === null ? null : missingBefore(store, sinks, found.end);
+    // Pages go on behind the end that was found: what stands beside them is of another time, and
+    // neither its numbers nor that it lacks a checkpoint says anything.
+    const isOutdated = found.end !== null && store.end > found.end;
+    const lost = found.end === null || isOutdated ? null : missingBefore(store, sinks, found.end);
     const { checkpoint, identities, entity, dead_letter: deadLettersSaved } = found.salvaged;
     const held = new Set(store.streams.checkpoints().map(({ stream }) => stream));
     const placed = Object.keys(places);
     const checkpoints = checkpoint && placed.every((stream) => held.has(stream));
     const isWhole = lost === 0 && checkpoints && identities && entity;
     // A stream without a checkpoint has never been read, where all checkpoints are there.
-    const streams = new Set([...held, ...placed, ...(checkpoint ? [] : settings.streams)]);
+    const streams = new Set([
+      ...held,
+      ...placed,
+      ...(checkpoint && !isOutdated ? [] : settings.streams),
+    ]);
     const { events: saved } = store.held();
     // What is read again gets other numbers: a sink that can look has to tell it by uid.
     if (!isWhole) store.doubtEpochs();

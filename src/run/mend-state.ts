@@ -39,7 +39,7 @@ export function mendState(plan: Plan, state: Config['state'], means: MendMeans):
     },
   };
   const mended = mendDatabase(settings);
-  if (mended !== null) tellMended(mended, means.log);
+  if (mended !== null) tellMended(mended, state.kafka, means.log);
   const older = mended === null ? findOlder(settings) : null;
   if (older !== null) tellOlder(older, means.log);
 }
@@ -79,12 +79,20 @@ function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset)
   return `${what} it is read again from ${from}, and what comes twice has the same uid`;
 }
 
-function tellMended({ damage, aside, saved, lost, resets, ...rest }: Mended, log: Log): void {
+function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): void {
+  const { damage, aside, saved, lost, resets, ...rest } = mended;
   const kept =
     aside === null
       ? 'There was no file left to keep.'
       : `The damaged database is kept in ${aside}; delete it when you no longer need it.`;
-  log.error('the state database was damaged; it was set aside and made anew', {
+  // Made of the topics a moment ago: what is wrong with it is wrong with them.
+  const what =
+    kafka === null ? 'the state database was damaged' : 'the state in Kafka is not whole';
+  const cause =
+    kafka === null
+      ? 'Check the disk: it did not give back what was written.'
+      : `Find out who deleted the topic ${kafka.prefix}.state or made it anew: sluice does neither.`;
+  log.error(`${what}; it was set aside and made anew`, {
     code: 'state_damaged',
     damage,
     ...(aside === null ? {} : { set_aside: aside }),
@@ -92,7 +100,7 @@ function tellMended({ damage, aside, saved, lost, resets, ...rest }: Mended, log
     events_lost: lost ?? 'unknown',
     dead_letters: rest.deadLettersSaved ? 'saved' : 'not all could be read',
     streams_set_back: resets.length,
-    next: `${resets.length === 0 ? 'Nothing is missing.' : 'What is missing is read again from upstream.'} ${kept} Check the disk: it did not give back what was written.`,
+    next: `${resets.length === 0 ? 'Nothing is missing.' : 'What is missing is read again from upstream.'} ${kept} ${cause}`,
   });
 }
 

@@ -6,7 +6,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { ProduceAcks } from '@platformatic/kafka';
+import { Admin, ProduceAcks } from '@platformatic/kafka';
 import { expect, test, vi } from 'vitest';
 import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { Client } from '../../../connectors/sinks/kafka/platformatic-client.ts';
@@ -19,7 +19,7 @@ import { openSpool } from '../../../src/hold/spool.ts';
 import { changeIn } from '../../../src/hold/store.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
 import { anAppend, aPage } from '../../support/a-page.ts';
-import { runOnceHere } from '../../support/cli.ts';
+import { runOnceHere, startSluice } from '../../support/cli.ts';
 import { anEdge } from '../../support/edge.ts';
 import { createTopic, kafkaBrokers, startKafka } from '../../support/kafka.ts';
 import { silent } from '../../support/silent-log.ts';
@@ -238,6 +238,42 @@ sinks: { disk: { type: file, path: ${dir}/out, format: json } }
     1,
   );
   expect(exitCode).toBe(0);
+});
+
+test('a topic of the state that was deleted is named to the operator, and what is held goes on', async () => {
+  const cluster = await aCluster();
+  const { spool, log } = await aSpool(cluster);
+  for (let page = 0; page < 10; page += 1) await spool.append(anAppend({ ids: [`r${page}`] }));
+  log.cut();
+  const bootstrapBrokers = cluster.brokers.map(({ host, port }) => `${host}:${port}`);
+  const admin = new Admin({ clientId: 'operator', bootstrapBrokers });
+  afterThisTest(() => admin.close());
+  const topic = `${cluster.prefix}.state`;
+  await admin.deleteTopics({ topics: [topic] });
+  await waitUntil(async () => !(await admin.listTopics()).includes(topic), { what: 'its end' });
+  const { upstreams, env } = await anEdge(3);
+  const dir = tempDir();
+  writeFileSync(
+    join(dir, 'c.yaml'),
+    `state: { dir: ${dir}/state, kafka: { brokers: ${JSON.stringify(bootstrapBrokers)}, prefix: ${cluster.prefix} } }
+${upstreams}
+sources: { audit: { type: audit_events, upstream: edge } }
+sinks: { disk: { type: file, path: ${dir}/out, format: json } }
+`,
+  );
+
+  const { exitCode, stderr } = await startSluice(['run', '-c', join(dir, 'c.yaml'), '--once'], {
+    env,
+  }).exited;
+
+  expect(stderr).toContain('the state in Kafka is not whole');
+  expect(stderr).toContain(`who deleted the topic ${topic}`);
+  expect(stderr).not.toContain('Check the disk');
+  expect(stderr).toMatch(/events_lost\W+unknown/);
+  const lines = readFileSync(join(dir, 'out'), 'utf8').trim().split('\n');
+  expect(lines.filter((line) => line.includes('source.checkpoint_reset'))).toHaveLength(1);
+  expect(lines).toHaveLength(10 + 1 + 3);
+  expect(exitCode, stderr).toBe(0);
 });
 
 test('a commit whose answer is lost is not written again', async () => {
