@@ -74,6 +74,7 @@ const rows = [];
 for (const [name, format] of [
   ['CEF in RFC 5424', make('syslog', { message: 'cef' })],
   ['OCSF JSON in RFC 5424', make('syslog', { message: 'json' })],
+  ['The record in RFC 5424', make('syslog', { message: 'original' })],
   ['CEF', make('cef')],
   ['OCSF JSON', make('json')],
 ] as const) {
