@@ -4,7 +4,7 @@
 import type { PageContext } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
-import { compileNormaliser } from '../../src/normalise/normalise.ts';
+import { compileNormaliser, type Normalise } from '../../src/normalise/normalise.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { PageEncoder, type Reader } from '../../src/send/page-encoder.ts';
 import { everything } from '../../src/send/route.ts';
@@ -44,17 +44,18 @@ export interface Compared {
   }[];
 }
 
-/** Encodes pages both ways. */
+/** Encodes pages both ways; with several `timePaths` each has its part of them, as if a config were read again. */
 export async function compare(
   pages: readonly Buffer[],
   format: Format,
   context: Omit<PageContext, 'fetchedAt' | 'kind'> & Partial<PageContext>,
+  timePaths: readonly (readonly string[])[] = [['timestamp', 'time']],
 ): Promise<Compared> {
   const transcoders = new Transcoders(true);
-  const normalise = () => compileNormaliser('audit', { id: 'id', time: ['timestamp', 'time'] });
+  let part = 0;
   const [on, off] = [transcoders, new Transcoders(false)].map((used) => {
-    const own = normalise();
-    return new PageEncoder(new PageDecoder(() => own), used);
+    const own = timePaths.map((time) => compileNormaliser('audit', { id: 'id', time }));
+    return new PageEncoder(new PageDecoder(() => own[part] as Normalise), used);
   }) as [PageEncoder, PageEncoder];
   const reader: Reader = {
     sink: 's',
@@ -68,6 +69,7 @@ export async function compare(
   const differences = [];
   let records = 0;
   for (const [index, body] of pages.entries()) {
+    part = Math.floor((index * timePaths.length) / pages.length);
     const slices = cutRecords(body, 'data');
     const count = slices.length;
     const uids = Buffer.alloc(count * 32, `uid${index}`);

@@ -67,6 +67,17 @@ describe('a transcoded line is that of the ordinary path', () => {
     }
   });
 
+  test('once a config that was read again reads records differently', async () => {
+    const record = (i: number) =>
+      `{"id":"e${i}","timestamp":"2026-11-23T12:34:56.789Z","time":"2025-01-0${1 + (i % 9)}T00:00:00Z","action":"policy.update"}`;
+    const pages = [...manyOf(record), ...manyOf(record)];
+    for (const make of Object.values(formats)) {
+      const found = await compare(pages, make(), context, [['timestamp'], ['time']]);
+      expect(found.differences).toEqual([]);
+      expect(found.written).toBeGreaterThan(found.records * 0.9);
+    }
+  });
+
   vectorTest("for other people's audit trails", async () => {
     const lines = readFileSync(
       new URL('../../../shared/data/samples/audit.ndjson', import.meta.url),
