@@ -24,6 +24,10 @@ test.each([
     'state: { keep: 5 }',
     '1:16 state.keep: expected a duration such as 250ms, 30s, 5m or 24h, found a number',
   ],
+  [
+    'state: { kafka: { brokers: ["k:1"], shards: 4 } }',
+    '1:45 state.kafka.shards: expected 1: the work is not shared among processes yet',
+  ],
   ['state: { sync: half }', '1:16 state.sync: expected one of full, normal, found "half"'],
   [
     'state: { max_bytes: 12 KB }',
