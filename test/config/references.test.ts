@@ -334,6 +334,6 @@ test('parseConfig throws nothing but ConfigError, whatever the text', () => {
         expect(line).toMatch(/^c\.yaml(:\d+:\d+)?( \S.*?)?: \S/);
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 150 },
   );
 });

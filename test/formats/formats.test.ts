@@ -65,7 +65,7 @@ describe.each(shapes)('format %s %j', (type, settings) => {
           expect(encoded.length).toBeGreaterThan(0);
         else expect(Buffer.from(encoded).toString('latin1')).not.toMatch(/[\r\n]/);
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 

@@ -178,7 +178,7 @@ describe('syslog rfc5424', () => {
           else expect(line.length).toBeLessThanOrEqual(max_message);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 

@@ -265,7 +265,7 @@ describe('mapped logs', () => {
         );
         for (const told of leaves(record as Json)) expect(there).toContain(told);
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
   });
 });

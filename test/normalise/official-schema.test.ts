@@ -102,7 +102,7 @@ describe.skipIf(!hasShared)(`normalised events against the official validator${s
           });
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
   });
 
@@ -117,7 +117,7 @@ describe.skipIf(!hasShared)(`normalised events against the official validator${s
           });
         }
       }),
-      { numRuns: 2000, examples: [[listedEnum, [{ threat: 'EICAR' }]]] },
+      { numRuns: 800, examples: [[listedEnum, [{ threat: 'EICAR' }]]] },
     );
   });
 });

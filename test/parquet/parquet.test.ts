@@ -151,7 +151,7 @@ describe('every value of an event comes back', () => {
           list.toSorted((a, b) => Number(a.seq) - Number(b.seq));
         expect(bySeq(found)).toEqual(bySeq(events.map(plain)));
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 

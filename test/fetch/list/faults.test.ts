@@ -83,7 +83,7 @@ describe('a reader that is stopped', () => {
 
         expect(differences(held, served)).toEqual(none);
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 

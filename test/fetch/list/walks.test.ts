@@ -79,7 +79,7 @@ describe('cursor lists', () => {
 
         expect(differences(held, ledgerIds(sandbox))).toEqual(none);
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     );
   });
 });
