@@ -19,6 +19,7 @@ import { Connections } from '../../connectors/sinks/kafka/platformatic-connectio
 import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import { assignments, owns } from './assignment.ts';
 import { connectionOf, type MemberSettings } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
 
@@ -32,28 +33,8 @@ export interface OwnershipMeans {
   readonly lost: (why: ExportError) => void;
 }
 
-/** A member of the group, as whoever shares out sees it. */
-export interface Candidate {
-  readonly memberId: string;
-  /** The generation in which it became the owner; null: it is not. */
-  readonly ownsSince: number | null;
-}
-
-/**
- * The member that owns: who became the owner last, so that one which has slept through its end
- * loses against its successor; else the first by name. Null: there is no member.
- */
-export function ownerOf(members: readonly Candidate[]): string | null {
-  const [owner] = [...members].sort(
-    (a, b) => (b.ownsSince ?? -1) - (a.ownsSince ?? -1) || (a.memberId < b.memberId ? -1 : 1),
-  );
-  return owner?.memberId ?? null;
-}
-
 const protocolType = 'sluice';
 const protocolName = 'one-owner';
-const owns = Buffer.from('owner');
-const standsBy = Buffer.from('standby');
 /** Heartbeats in the time after which a silent member is taken for dead. */
 const heartbeats = 5;
 /** Of the session: who was not heard for so long asks for nothing more, which leaves an answer time to come. */
@@ -111,6 +92,7 @@ export class Ownership {
       await ownership.close();
       throw signal.aborted ? signal.reason : error;
     }
+    means.log.info('this process has the state in Kafka', { group: ownership.#group });
     void ownership.#keep();
     return ownership;
   }
@@ -131,6 +113,25 @@ export class Ownership {
       this.#isSilenceTold = !isHeard;
     }
     return isHeard;
+  };
+
+  /**
+   * Asks the group, and resolves where this process still owns. Rejects with `state_locked` where it
+   * has slept through its end, so that it does not take from its successor what that one has.
+   */
+  readonly confirm = async (signal = this.#over.signal): Promise<void> => {
+    while (this.#ownsSince !== null) {
+      if (this.#generation >= 0) {
+        try {
+          return await this.#beat();
+        } catch (error) {
+          this.#learn(error);
+        }
+      }
+      // Meanwhile it joins again (`#keep`), and hears who owns.
+      await this.#means.clock.sleep(pauseMs, signal);
+    }
+    throw this.#isNameTaken ? this.#sameName() : this.#whyLost();
   };
 
   /** Leaves, so that another process owns at once. */
@@ -185,17 +186,21 @@ export class Ownership {
     try {
       if (this.#generation < 0) return await this.#join();
       await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
-      const { instance = null } = this.#settings;
-      const who = [this.#group, this.#generation, this.#memberId, instance] as const;
-      const connection = await this.#connection();
-      const sentAt = this.#moment();
-      await heartbeatV4.api.async(connection, ...who);
-      this.#heardAt = sentAt;
+      await this.#beat();
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       this.#learn(error);
       await clock.sleep(pauseMs, signal);
     }
+  }
+
+  async #beat(): Promise<void> {
+    const { instance = null } = this.#settings;
+    const who = [this.#group, this.#generation, this.#memberId, instance] as const;
+    const connection = await this.#connection();
+    const sentAt = this.#moment();
+    await heartbeatV4.api.async(connection, ...who);
+    this.#heardAt = sentAt;
   }
 
   /** What an answer says of the membership. Throws where asking again is of no use. */
@@ -304,18 +309,6 @@ function abortOf(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-}
-
-function assignments(members: readonly joinGroupV9.JoinGroupResponseMember[]) {
-  const candidates = members.map(({ memberId, metadata }) => {
-    const { ownsSince } = JSON.parse(String(metadata)) as Pick<Candidate, 'ownsSince'>;
-    return { memberId, ownsSince };
-  });
-  const owner = ownerOf(candidates);
-  return candidates.map(({ memberId }) => ({
-    memberId,
-    assignment: memberId === owner ? owns : standsBy,
-  }));
 }
 
 /** The protocol error that a broker has answered with, by its name. */

@@ -70,7 +70,7 @@ export async function openJourney(
     const { log, clock } = tools;
     ownership = await owned(state, tools, standBy);
     if (ownership !== null) tools.permit.isGiven = ownership.isHeard;
-    const taken = await takeShard(state, tools);
+    const taken = await takeShard(state, tools, ownership);
     shard = taken?.shard ?? null;
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
     importBackfillFiles(state);
@@ -140,12 +140,20 @@ const aloneMsMax = 60_000;
 const theShard = 0;
 
 /** Where the state is in Kafka: takes it, and makes the database anew from it. */
-async function takeShard({ kafka, dir }: Config['state'], tools: BootTools) {
+async function takeShard(
+  { kafka, dir }: Config['state'],
+  tools: BootTools,
+  ownership: Ownership | null,
+) {
   if (kafka === null) return null;
   // Its client takes long to load.
   const { ShardLog } = await import('../cluster/log/shard-log.ts');
-  const shard = await ShardLog.take(kafka, theShard, tools);
+  // Who was asleep since it was told that it owns would put its successor out.
+  await ownership?.confirm();
+  const confirm = ownership === null ? {} : { confirm: ownership.confirm };
+  const shard = await ShardLog.take(kafka, theShard, { ...tools, ...confirm });
   try {
+    await ownership?.confirm();
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
     noteOwner(dir, tools.clock.now());

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { ownerOf } from '../../src/cluster/ownership.ts';
+import { ownerOf } from '../../src/cluster/assignment.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { kafkaBrokers, startKafka } from '../support/kafka.ts';
@@ -106,6 +106,41 @@ sinks:
   const uids = uidsIn(out);
   expect(uids.length).toBe(3 * events);
   expect(new Set(uids).size).toBe(3 * events);
+}, 180_000);
+
+test('asleep since it was told that it owns, it puts nobody out who began meanwhile', async () => {
+  const brokers = JSON.stringify(await kafkaBrokers());
+  const { sandbox, upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const out = join(dir, 'out.ndjson');
+  const prefix = `p-${crypto.randomUUID()}`;
+  const start = (name: string) => {
+    const file = join(dir, `${name}.yaml`);
+    writeFileSync(
+      file,
+      `state: { dir: ${dir}/${name}, kafka: { brokers: ${brokers}, prefix: ${prefix}, session_timeout: 6s } }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 500ms }
+sinks:
+  disk: { type: file, path: ${out}, format: json }
+`,
+    );
+    return startSluice(['run', '-c', file], { env });
+  };
+  const first = start('first');
+  await first.waitForLine('this process has the state in Kafka');
+  process.kill(first.pid, 'SIGSTOP');
+  const second = start('second');
+  await waitUntil(() => uidsIn(out).length === events, { what: 'the second to work' });
+
+  process.kill(first.pid, 'SIGCONT');
+  const { exitCode, stderr } = await first.exited;
+  sandbox.control.grow(audit, events);
+  await waitUntil(() => uidsIn(out).length === 2 * events, { what: 'the second to go on' });
+
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining('state_locked')]);
+  expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 180_000);
 
 test('cut from Kafka alone it asks upstream for nothing once another may have begun, until Kafka answers again', async () => {

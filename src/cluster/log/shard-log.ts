@@ -23,6 +23,8 @@ import { type NewRecord, TransactionalWriter } from './writer.ts';
 export interface ShardLogMeans {
   readonly log: Log;
   readonly clock: Clock;
+  /** Resolves where this process is still the one that is to write, else rejects; left out: nobody knows. */
+  readonly confirm?: (signal: AbortSignal) => Promise<void>;
 }
 
 /** The record that each transaction ends with: who wrote it, and how many it had written before. */
@@ -124,7 +126,7 @@ export class ShardLog implements SpoolLog {
         break;
       } catch (error) {
         this.#over.signal.throwIfAborted();
-        this.#endWriter(error);
+        await this.#endWriter(error);
       }
       if (await this.#stands()) break;
     }
@@ -156,7 +158,7 @@ export class ShardLog implements SpoolLog {
         await this.#writer.begin();
         newest = await this.#newestMark();
       } catch (error) {
-        this.#endWriter(error);
+        await this.#endWriter(error);
         continue;
       }
       if (newest !== null && newest.writer !== this.#name) throw this.#lost();
@@ -166,13 +168,17 @@ export class ShardLog implements SpoolLog {
 
   /**
    * Lets go of a writer that has failed. Throws where the shard is another process's, and where a
-   * right lacks from the start: one that is taken away later may come back.
+   * right lacks from the start: one that is taken away later may come back. Whoever is put out by a
+   * process that has slept through its end, and is still to write, begins anew and puts that one out.
    */
-  #endWriter(error: unknown): void {
+  async #endWriter(error: unknown): Promise<void> {
     this.#writer.drop();
     const isDenied = error instanceof KafkaFailure && error.kind === 'denied';
     if (isDenied && !this.#hasWrittenPages) throw this.#told(error, 'writing');
-    if (error instanceof KafkaFailure && error.kind === 'fenced') throw this.#lost();
+    if (error instanceof KafkaFailure && error.kind === 'fenced') {
+      if (this.#means.confirm === undefined) throw this.#lost();
+      await this.#means.confirm(this.#over.signal);
+    }
     this.#means.log.warn('the log of the shard did not take a transaction; it is tried again', {
       shard: this.#state.partition,
       error: String(error),
