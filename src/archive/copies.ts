@@ -3,7 +3,8 @@
 
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
-import { type ErasureRequest, placesOf } from './erasing.ts';
+import { placesOf } from './erasing.ts';
+import type { ErasureRequest } from './erasure-request.ts';
 import { erasuresIn, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import type { ArchiveReader } from './reader.ts';

@@ -145,8 +145,7 @@ const prunedEntry = z.object({
   pages: count,
   first: time,
   last: time,
-  /** `erased`: an object of the lake that had a record of which `erased` entries tell. */
-  why: z.enum(['retention', 'asked', 'erased']),
+  why: z.enum(['retention', 'asked']),
 });
 
 /** A cut of the lake (lake-cuts.ts); the entries of its objects follow. */
@@ -202,6 +201,28 @@ const erasedEntry = z.object({
   segment: z.object({ bytes: count, sha256 }),
 });
 
+/**
+ * Events that are erased from an object of the lake from here on: it is written anew without them, or
+ * goes where it has no others. What the `erased` entries of their records say of reasons stands here, too.
+ */
+const lakeErasedEntry = z.object({
+  t: z.literal('lake_erased'),
+  at: time,
+  object: z.string(),
+  /** The object that this was made from: as its own entry has it, or an earlier one of these. */
+  from: sha256,
+  /** The uids of the rows that are not in it any more, one for each. */
+  uids: z.array(sha256),
+  reason: z.string(),
+  /** The object as it is with this; without rows it is gone. */
+  bytes: count,
+  sha256,
+  rows: count,
+  /** When the first and the last of the pages of its cut were read. */
+  first: time,
+  last: time,
+});
+
 /** A comparison of a stream with what upstream served then (comparison.ts), told by that page. */
 const reconciledEntry = z.object({
   t: z.literal('reconciled'),
@@ -237,6 +258,7 @@ const anyEntry = z.discriminatedUnion('t', [
   lakeCutEntry,
   lakeEntry,
   erasedEntry,
+  lakeErasedEntry,
   reconciledEntry,
   manifestEntry,
 ]);

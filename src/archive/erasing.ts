@@ -1,61 +1,27 @@
 // Erases single records on request (`erase/<uid>.json`, which `archive erase` has written): their
 // pages are written anew at the end of the segment with `null` in the place of each, and where their
-// bodies stood are bytes that say nothing; objects of the lake that have its event go. Hash and uid stay, so all others are proven as before.
+// bodies stood are bytes that say nothing; objects of the lake that have its event are written anew
+// without it (lake-erasing.ts). Hash and uid stay, so all others are proven as before.
 // What must stay true: nothing is written anew before the entry that says so is under a signed
 // checkpoint; what a hold or a lock keeps stays; and an erasure that was broken off is done again by
 // whoever writes next, from the request, which goes last.
 
 import { hash } from 'node:crypto';
-import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
 import { lockText, type ObjectStore } from '../objects/store.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type EntryOf, type ErasedEntry, type PageEntry, parseEntry } from './entries.ts';
+import { type ErasedEntry, type PageEntry, parseEntry } from './entries.ts';
+import { type ErasureRequest, parseRequest, requestsPrefix } from './erasure-request.ts';
 import { findErasures, versionsOf } from './erasures.ts';
 import { readEntries } from './growing-tree.ts';
-import { holdsIn, isHeld } from './holds.ts';
+import { holdsIn, refuseHeld } from './holds.ts';
+import { type LakeRewriting, rewriteLake, withoutErased } from './lake-erasing.ts';
 import type { Log } from './log.ts';
 import { ArchiveReader } from './reader.ts';
 import { erasedText } from './records.ts';
 import { blankFrame, compressBody, isBlank, pageRange, readPage } from './segments.ts';
-
-const prefix = 'erase/';
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const place = z.int().min(0);
-
-const requestShape = z.object({
-  uid: sha256,
-  /** Of the record's exact bytes. */
-  sha256,
-  reason: z.string().min(1).max(1_000),
-  asked_at: z.iso.datetime(),
-  /** The pages that have it: their entries, and where their bodies are now. */
-  pages: z.array(
-    z.object({
-      index: place,
-      body: z.object({ sha256, bytes: place, segment: z.string(), at: place, length: place }),
-    }),
-  ),
-  /** The objects of the lake that have its event, their cuts, and when pages of these were read. */
-  lake: z
-    .array(z.object({ cut: z.string(), object: z.string(), read: z.tuple([z.int(), z.int()]) }))
-    .default([]),
-});
-
-/** What was asked to be erased, and where it is. */
-export type ErasureRequest = z.output<typeof requestShape>;
-
-/** Name of a request's object. */
-export function requestPath(uid: string): string {
-  return `${prefix}${uid}.json`;
-}
-
-/** The bytes of a request's object. */
-export function encodeRequest(request: ErasureRequest): Buffer {
-  return Buffer.from(`${JSON.stringify(request, null, 2)}\n`);
-}
 
 /** Indexes of the body's records whose bytes have this hash. */
 export function placesOf(body: Uint8Array, items: string, record: string): readonly number[] {
@@ -73,8 +39,9 @@ export interface Rewriting {
     readonly tag: string;
     readonly parts: readonly Uint8Array[];
   }[];
-  /** Objects of the lake, which go. */
-  readonly lake: readonly string[];
+  readonly lake: readonly LakeRewriting[];
+  /** False: the request is not done with these. */
+  readonly isAll: boolean;
 }
 
 /** Carries requests out, one with each checkpoint. */
@@ -91,7 +58,7 @@ export class Erasing {
 
   /** Enters what one request erases into the log; `carryOut` follows once that is signed. */
   async enter(log: Log, now: number): Promise<Rewriting | null> {
-    for await (const { name } of this.#store.list(prefix)) {
+    for await (const { name } of this.#store.list(requestsPrefix)) {
       if (this.#stuck.has(name)) continue;
       const entered = await this.#tried(name, () => this.#enter(name, log, now));
       if (entered !== null) return entered;
@@ -102,7 +69,7 @@ export class Erasing {
   /** Writes the segments anew, and takes the request away. */
   async carryOut(rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
-    const { path, segments, lake } = rewriting;
+    const { path, segments, lake, isAll } = rewriting;
     await this.#tried(path, async () => {
       for (const { object, parts, tag } of segments) {
         if ((await this.#store.replace(object, parts, tag)) === null) {
@@ -110,10 +77,12 @@ export class Erasing {
         }
         await this.#store.removeOlder(object);
       }
-      for (const object of lake) await this.#store.remove(object);
-      await this.#store.remove(path);
+      await rewriteLake(this.#store, lake);
+      if (isAll) await this.#store.remove(path);
       const counts = { segments: segments.length, lake: lake.length };
-      this.#lines.info('a record was erased from the archive', counts);
+      // Requests of what was erased before change nothing.
+      if (counts.segments + counts.lake > 0)
+        this.#lines.info('a record was erased from the archive', counts);
       return null;
     });
   }
@@ -136,7 +105,7 @@ export class Erasing {
     if (found === null) return null;
     // Where one cannot be read nothing goes.
     await holdsIn(this.#store);
-    const request = requestIn(found.body);
+    const request = parseRequest(found.body);
     // What goes is entered behind the entry of what it was.
     if (request.lake.some(({ cut }) => cut > (log.heads.lake?.cut ?? ''))) return null;
     const objects = Map.groupBy(request.pages, ({ body }) => body.segment);
@@ -148,24 +117,9 @@ export class Erasing {
       entries.push(...made.entries);
       segments.push({ object, tag: made.tag, parts: made.parts });
     }
-    const gone = await this.#lakeOf(request, log, now);
-    for (const entry of [...entries, ...gone]) log.append(entry);
-    return { path: name, segments, lake: gone.map(({ object }) => object) };
-  }
-
-  /** What says of the lake's objects that they go; of those that went already nothing. */
-  async #lakeOf({ lake }: ErasureRequest, log: Log, now: number) {
-    const gone: EntryOf<'pruned'>[] = [];
-    for (const { object, read } of lake) {
-      const facts = await this.#store.facts(object);
-      if (facts === null) continue;
-      if (facts.lock !== undefined) throw new SyntaxError(`${object}: ${lockText(facts.lock)}`);
-      const [first, last] = read;
-      refuseHeld(log, { first, last });
-      const times = { at: timeText(now), first: timeText(first), last: timeText(last) };
-      gone.push({ t: 'pruned', object, pages: 0, ...times, why: 'erased' });
-    }
-    return gone;
+    const { lake, isAll } = await withoutErased(request, { store: this.#store, log, now });
+    for (const entry of [...entries, ...lake.map(({ entry }) => entry)]) log.append(entry);
+    return { path: name, segments, lake, isAll };
   }
 
   /** A segment without the record; null where it has it no more. */
@@ -191,7 +145,7 @@ export class Erasing {
       const entry = await this.#pageAt(index, log.published?.size ?? 0);
       if (entry?.body.segment !== object) throw new SyntaxError(`entry ${index} is no page of it`);
       const read = Date.parse(entry.fetched_at);
-      refuseHeld(log, { first: read, last: read });
+      refuseHeld(log.heads.holds, { first: read, last: read });
       const standing = await this.#bodyNow(entry, { body, whole, size: log.published?.size ?? 0 });
       const rewritten = await this.#without({ ...entry, body: standing }, whole, request.sha256);
       if (rewritten === null) continue;
@@ -261,17 +215,5 @@ export class Erasing {
     const text = Buffer.concat([...pieces, body.subarray(at)]);
     const kept = Buffer.from(range.subarray(entry.body.length));
     return { text, kept, places, range, frame: await compressBody(text) };
-  }
-}
-
-function requestIn(bytes: Uint8Array): ErasureRequest {
-  const { data } = requestShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
-  if (data === undefined) throw new SyntaxError('it is not what a request is written as');
-  return data;
-}
-
-function refuseHeld(log: Log, read: Parameters<typeof isHeld>[1]): void {
-  for (const [id, hold] of Object.entries(log.heads.holds)) {
-    if (isHeld(hold, read)) throw new SyntaxError(`the hold ${id} keeps it`);
   }
 }

@@ -1,10 +1,10 @@
-// What was erased from pages, read back: entries say which records, and where the page stands since
-// (entries.ts, `erased`). Such an entry is under a signed checkpoint before the segment is written
+// What was erased from pages and from the lake, read back: entries say which records, and where the
+// page stands since (entries.ts, `erased`), and of an object of the lake how it is since (`lake_erased`). Such an entry is under a signed checkpoint before the segment is written
 // anew, so a segment may be as any of them has it, or as it was at first. What must stay true: a page
 // is given only as one of these, its body's hash that of the entry; and erased records are told from
 // those that are there.
 
-import type { ErasedEntry, PageEntry } from './entries.ts';
+import type { EntryOf, ErasedEntry, PageEntry } from './entries.ts';
 import { parseEntry } from './entries.ts';
 import { newestCheckpoint } from './logged.ts';
 import type { ArchiveReader } from './reader.ts';
@@ -12,8 +12,13 @@ import { pageRange } from './segments.ts';
 import { tilesBetween } from './tiles.ts';
 import { splitBundle } from './verify/split-bundle.ts';
 
-/** Entries of erasures by their segment, in the order of the log. */
-export type Erasures = ReadonlyMap<string, readonly ErasedEntry[]>;
+/** Entries of erasures, in the order of the log. */
+export interface Erasures {
+  /** By segment. */
+  readonly pages: ReadonlyMap<string, readonly ErasedEntry[]>;
+  /** By object. */
+  readonly lake: ReadonlyMap<string, readonly EntryOf<'lake_erased'>[]>;
+}
 
 /** The records that are erased from a page: their hashes by their place among the body's records. */
 export type ErasedRecords = ReadonlyMap<number, string>;
@@ -36,34 +41,59 @@ export async function erasuresIn(reader: ArchiveReader): Promise<Erasures> {
   return await found;
 }
 
-const opening = Buffer.from('{"t":"erased",');
+const openings = ['{"t":"erased",', '{"t":"lake_erased",'].map((text) => Buffer.from(text));
 
 /** All of the log's first `size` entries; damaged ones are passed over. */
 export async function findErasures(reader: ArchiveReader, size: number): Promise<Erasures> {
-  const found = new Map<string, ErasedEntry[]>();
+  const pages = new Map<string, ErasedEntry[]>();
+  const lake = new Map<string, EntryOf<'lake_erased'>[]>();
   for (const { index, width } of tilesBetween('entries', 0, size)) {
     const bundle = await reader.bundle(index, width);
     if (bundle === null) continue;
     for (const { bytes } of splitBundle(bundle.bytes, []).slice(0, width)) {
-      const entry = bytes.subarray(0, opening.length).equals(opening) ? erasedIn(bytes) : null;
-      if (entry === null) continue;
-      const { segment } = entry.page;
-      const own = found.get(segment) ?? [];
-      own.push(entry);
-      found.set(segment, own);
+      const entry = parsed(bytes);
+      if (entry?.t === 'erased') add(pages, entry.page.segment, entry);
+      else if (entry?.t === 'lake_erased') add(lake, entry.object, entry);
     }
   }
-  return found;
+  return { pages, lake };
 }
 
-function erasedIn(bytes: Buffer): ErasedEntry | null {
+function add<T>(all: Map<string, T[]>, name: string, entry: T): void {
+  const own = all.get(name) ?? [];
+  own.push(entry);
+  all.set(name, own);
+}
+
+/** Null for entries of other kinds, and damaged ones. */
+function parsed(bytes: Buffer) {
+  if (!openings.some((one) => bytes.subarray(0, one.length).equals(one))) return null;
   try {
-    const entry = parseEntry(bytes);
-    return entry.t === 'erased' ? entry : null;
+    return parseEntry(bytes);
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
+}
+
+/**
+ * The uids of the rows that were erased from an object of the lake which has this hash now, all by
+ * all entries that led there from what its own entry has; null: none do. That of no bytes at all is
+ * of an object that had nothing left.
+ */
+export function erasedRows(
+  { object, sha256 }: EntryOf<'lake'>,
+  now: string,
+  { lake }: Erasures,
+): readonly string[] | null {
+  const uids: string[] = [];
+  let at = now;
+  for (const entry of (lake.get(object) ?? []).toReversed()) {
+    if (entry.sha256 !== at) continue;
+    uids.push(...entry.uids);
+    at = entry.from;
+  }
+  return at === sha256 ? uids : null;
 }
 
 /**
@@ -72,7 +102,7 @@ function erasedIn(bytes: Buffer): ErasedEntry | null {
  */
 export function versionsOf(entry: PageEntry, erasures: Erasures): readonly PageVersion[] {
   const { segment, at } = entry.body;
-  const own = (erasures.get(segment) ?? []).filter(({ page }) => page.at === at);
+  const own = (erasures.pages.get(segment) ?? []).filter(({ page }) => page.at === at);
   const versions: PageVersion[] = [{ entry, erased: new Map() }];
   const erased = new Map<number, string>();
   for (const [i, { body, records }] of own.entries()) {

@@ -4,6 +4,7 @@
 // of the lake the cuts with events of it.
 
 import type { ObjectStore } from '../objects/store.ts';
+import { erasuresIn } from './erasures.ts';
 import { checkpointPath, manifestPath } from './layout.ts';
 import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import type { ArchiveReader, NamedObject } from './reader.ts';
@@ -70,8 +71,9 @@ export async function exportRange(
       isCut = isAsked && !(await isPruned(reader, entry.object));
       if (isCut) await named('cut', entry.object);
     }
-    if (entry.t === 'lake' && isCut && !(await isPruned(reader, entry.object))) {
-      await named('lake', entry.object);
+    if (entry.t === 'lake' && isCut) {
+      const last = (await erasuresIn(reader)).lake.get(entry.object)?.at(-1);
+      if (last?.rows !== 0) await named('lake', entry.object);
     }
     if (entry.t !== 'page') continue;
     const at = Date.parse(entry.fetched_at);

@@ -65,3 +65,13 @@ export function isHeld(
   const to = hold.to === null ? Number.POSITIVE_INFINITY : Date.parse(hold.to);
   return last >= from && first < to;
 }
+
+/** Throws a SyntaxError that names the hold of these, by their ids, that keeps what was read then. */
+export function refuseHeld(
+  holds: Readonly<Record<string, Parameters<typeof isHeld>[0]>>,
+  read: Parameters<typeof isHeld>[1],
+): void {
+  for (const [id, hold] of Object.entries(holds)) {
+    if (isHeld(hold, read)) throw new SyntaxError(`the hold ${id} keeps it`);
+  }
+}

@@ -2,12 +2,12 @@
 // from there as well. What must stay true: an object that has it is never passed over, and a lake that
 // may yet get it from the spool is told from one that has been written beyond it.
 
-import type { ErasureRequest } from './erasing.ts';
+import type { ErasureRequest } from './erasure-request.ts';
 import { cutsPrefix, lakePlace, lakePrefix, parseLakeCut } from './lake-cuts.ts';
 import type { PlaceInSpool } from './pages.ts';
 import type { ArchiveReader } from './reader.ts';
 
-/** An object that has it, and when the pages of its cut were read. */
+/** An object that has it, under which of its uids, and when the pages of its cut were read. */
 export type LakeCopy = ErasureRequest['lake'][number];
 
 /** So much of a uid shows which cuts may have it: their lists have less than all of each. */
@@ -30,7 +30,8 @@ export async function lakeCopiesOf(
       if (found === null) continue;
       const { readUids } = await import('../parquet/read.ts');
       const has = new Set(await readUids(found.body));
-      if (uids.some((uid) => has.has(uid))) copies.push({ cut, object, read });
+      const own = uids.filter((uid) => has.has(uid));
+      if (own.length > 0) copies.push({ cut, object, uids: own, read: [...read] });
     }
   }
   return copies;

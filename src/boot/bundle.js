@@ -4,12 +4,13 @@
 // source. Without rolldown (`npm ci --omit=dev`) there is no bundle, and sluice runs from its sources.
 
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { bundleDir, isBundled, root, stampOf, stampsName } from './bundled.js';
 
 /** Packages that nothing but sluice's own files import. */
 const joined = /^(commander|undici|yaml|zod)(\/|$)/;
-const worker = 'spool-worker';
+/** Threads, which are started from the bundle as well. */
+const workers = ['src/hold/spool-worker.ts', 'src/parquet/erase-worker.ts'];
 
 const rolldown = await import('rolldown').catch(() => null);
 if (rolldown === null) process.stdout.write('sluice is not bundled: there is no rolldown\n');
@@ -24,7 +25,7 @@ async function bundle({ build }) {
     await build({
       input: {
         main: join(root, 'src/boot/main.ts'),
-        [worker]: join(root, `src/hold/${worker}.ts`),
+        ...Object.fromEntries(workers.map((path) => [basename(path, '.ts'), join(root, path)])),
       },
       platform: 'node',
       external: (name) => !/^[./]/.test(name) && !joined.test(name),
@@ -43,21 +44,26 @@ async function bundle({ build }) {
   }
 }
 
-/** Lets each module have the address of its source, but for the one thread, which is started from the bundle. */
+/** Lets each module have the address of its source, but for the threads. */
 function sourceAddresses() {
-  const own = `new URL('./${worker}.ts', import.meta.url)`;
+  const threads = new RegExp(
+    `new URL\\('\\./(${workers.map((path) => basename(path, '.ts')).join('|')})\\.ts', import\\.meta\\.url\\)`,
+  );
   return {
     name: 'source-addresses',
     transform: {
       filter: { id: /\.ts$/, code: 'import.meta.url' },
       handler(code, id) {
         const source = JSON.stringify(relative(bundleDir, id));
+        // Every second part is the name of a thread.
         return code
-          .split(own)
-          .map((part) =>
-            part.replaceAll('import.meta.url', `new URL(${source}, import.meta.url).href`),
+          .split(threads)
+          .map((part, i) =>
+            i % 2 === 1
+              ? `new URL('./${part}.mjs', import.meta.url)`
+              : part.replaceAll('import.meta.url', `new URL(${source}, import.meta.url).href`),
           )
-          .join(`new URL('./${worker}.mjs', import.meta.url)`);
+          .join('');
       },
     },
   };

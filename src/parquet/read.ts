@@ -16,6 +16,7 @@ import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import { restKey } from './rows.ts';
 import { type Column, type ColumnType, type Group, tableOf } from './schema.ts';
+import type { Facts } from './write.ts';
 
 /** Bytes of an object, read as they are needed. */
 export type ObjectBytes = AsyncBuffer;
@@ -46,6 +47,21 @@ export async function readParquet(file: ObjectBytes, wanted: Wanted = {}): Promi
   return rows.map(eventOf);
 }
 
+/** Rows that are read at once where all of an object are: the tree of each takes a kilobyte or two. */
+const rowsAtOnce = 32_768;
+
+/** All events of an object in the order of their time, many at a time. */
+export async function* readEvents(body: Uint8Array): AsyncGenerator<OcsfEvent[]> {
+  const file = Uint8Array.from(body).buffer;
+  const whole = await parquetMetadataAsync(file);
+  const metadata = withoutNulls(whole);
+  for (let rowStart = 0; rowStart < whole.num_rows; rowStart += rowsAtOnce) {
+    const rowEnd = Math.min(rowStart + rowsAtOnce, Number(whole.num_rows));
+    const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd });
+    yield rows.map(eventOf);
+  }
+}
+
 /** In an object's footer: what its events were cut by. */
 export const cutFact = 'sluice.cut';
 
@@ -59,8 +75,13 @@ export async function readUids(body: Uint8Array): Promise<readonly string[]> {
 
 /** The cut that an object is of, by its footer; null where that names none. Throws likewise. */
 export function cutOf(body: Uint8Array): string | null {
-  const { key_value_metadata: facts } = parquetMetadata(Uint8Array.from(body).buffer);
-  return facts?.find(({ key }) => key === cutFact)?.value ?? null;
+  return factsOf(body)[cutFact] ?? null;
+}
+
+/** What stands in an object's footer beside the schema. Throws likewise. */
+export function factsOf(body: Uint8Array): Facts {
+  const { key_value_metadata: facts = [] } = parquetMetadata(Uint8Array.from(body).buffer);
+  return Object.fromEntries(facts.map(({ key, value = '' }) => [key, value]));
 }
 
 /** The file as if it had no columns but those with values, few of which have any; or but one. */

@@ -4,12 +4,17 @@
 import { ListObjectVersionsCommand } from '@aws-sdk/client-s3';
 import { beforeAll, expect, test } from 'vitest';
 import { lockedStore } from '../../connectors/sinks/archive/locked.ts';
+import { lakeSink } from '../../connectors/sinks/lake.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
+import type { ObjectStore } from '../../src/objects/store.ts';
+import { readUids } from '../../src/parquet/read.ts';
 import { systemClock } from '../../src/tools/clock.ts';
+import { anEvent } from '../support/an-event.ts';
 import { runSluice } from '../support/cli.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
+import { openSink } from '../support/sink-opening.ts';
 import { archived, aSigner, aWriter, heldPages, uidsOfPages } from './a-writer.ts';
 
 const name = await s3ServerName();
@@ -34,7 +39,7 @@ async function aPlace(isLocked: boolean) {
     ...{ AWS_REGION: region, AWS_ENDPOINT_URL: endpoint },
   };
   return {
-    ...{ bucket, location, store: await openStore(location, settings) },
+    ...{ bucket, location, given: server.settings, store: await openStore(location, settings) },
     sluice: (...args: readonly string[]) => runSluice(['archive', ...args], { env }),
   };
 }
@@ -46,6 +51,11 @@ async function versionsOf(Bucket: string, prefix: string): Promise<readonly stri
   return [...(found.Versions ?? []), ...(found.DeleteMarkers ?? [])].map(({ Key = '' }) => Key);
 }
 
+async function parquetIn(store: ObjectStore): Promise<readonly string[]> {
+  const all = await Array.fromAsync(store.list('lake/'));
+  return all.map(({ name }) => name).filter((name) => name.endsWith('.parquet'));
+}
+
 const erasing = (uid: string) => ['--uid', uid, '--reason', 'request 17', '--yes'];
 
 test.each([
@@ -54,17 +64,27 @@ test.each([
 ])(
   `in a bucket of ${name} %s nothing is left of what was erased or pruned`,
   async (_, isLocked) => {
-    const { bucket, location, store, sluice } = await aPlace(isLocked);
+    const { bucket, location, given, store, sluice } = await aPlace(isLocked);
     const pages = heldPages(5);
     const [first = '', second = ''] = uidsOfPages(pages);
     const writer = await aWriter({ store });
     await archived(writer, pages.slice(0, 2));
+    const lake = await openSink(lakeSink, { location, every: hourMs, ...given });
+    const events = uidsOfPages(pages.slice(0, 2)).map((uid, offset) => anEvent({ offset, uid }));
+    const signal = new AbortController().signal;
+    await lake.sink.committed?.(signal);
+    const [sent] = [lake.sink.send(lake.batch(events), signal), await lake.sink.close()];
+    expect(await sent).toEqual({ outcome: 'delivered' });
+    await archived(writer, heldPages(1, 15));
+    const [object = ''] = await parquetIn(store);
 
     const erased = await sluice('erase', location, ...erasing(second));
     await archived(writer, pages.slice(2, 3));
     const whole = await sluice('verify', location, '--key', vkey);
     const proven = await sluice('prove', location, '--uid', first);
     const versions = await versionsOf(bucket, 'segments/');
+    const lakeVersions = await versionsOf(bucket, object);
+    const left = await readUids((await store.read(object))?.body ?? new Uint8Array(0));
     const before = new Date().toISOString();
     const pruned = await sluice('prune', location, '--before', before, '--yes');
     await archived(writer, pages.slice(3, 4));
@@ -75,8 +95,15 @@ test.each([
     expect(whole).toMatchObject({ exitCode: 0, stderr: '' });
     expect(whole.stdout).toContain('request 17');
     expect(proven).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(versions).toHaveLength(2);
-    expect(pruned.stdout).toContain('2 segments');
+    expect(whole.stdout).toContain('went with records that were erased, as entries say: 1');
+    expect(versions).toHaveLength(3);
+    expect(lakeVersions).toHaveLength(1);
+    expect(left.toSorted()).toEqual(
+      uidsOfPages(pages.slice(0, 2))
+        .filter((uid) => uid !== second)
+        .toSorted(),
+    );
+    expect(pruned.stdout).toContain('3 segments');
     expect(verified).toMatchObject({ exitCode: 0, stderr: '' });
     expect(await versionsOf(bucket, 'segments/')).toHaveLength(1);
     expect(await versionsOf(bucket, 'prune.json')).toHaveLength(0);

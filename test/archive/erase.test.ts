@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { copiesOf } from '../../src/archive/copies.ts';
-import { encodeRequest, requestPath } from '../../src/archive/erasing.ts';
+import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
 import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
 import { archivedPage } from '../../src/archive/pages.ts';
 import { findRecord } from '../../src/archive/prove.ts';

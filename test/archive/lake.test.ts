@@ -12,7 +12,7 @@ import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import type { Event } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
-import { readUids } from '../../src/parquet/read.ts';
+import { readParquet, readUids } from '../../src/parquet/read.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { anEvent } from '../support/an-event.ts';
 import { memoryStore } from '../support/archive/memory-store.ts';
@@ -379,6 +379,9 @@ describe('a record that is erased', () => {
     return found;
   };
 
+  const bytesOf = async (location: string, name: string) =>
+    Uint8Array.from(readFileSync(join(location, name))).buffer;
+
   test('goes from the lake as well, whenever the process is killed', async () => {
     const whole = join(tempDir(), 'archive');
     const state: State = { mark: null };
@@ -389,52 +392,90 @@ describe('a record that is erased', () => {
     const [object = '', ...more] = await having(whole);
     const before = lakeOf(whole);
     expect([more, before.length]).toEqual([[], 4]);
-    expect((await erase(whole)).stdout).toContain('and 1 object of the lake with it: asked for');
+    expect((await erase(whole)).stdout).toContain('and from 1 object of the lake: asked for');
+    const rows = await readParquet(await bytesOf(whole, object));
 
-    for (const when of ['before', 'after'] as const) {
-      for (let left = 1; ; left += 1) {
-        const location = join(tempDir(), 'archive');
-        cpSync(whole, location, { recursive: true });
-        const store = openDirectory(location);
-        // A mark names its place: this is a copy.
-        const own: State = { mark: null };
-        const kill: Kill = { left, when, isDead: false };
-        const ended = await aWriter({ store: mortal(store, kill), state: own })
-          .then((dying) => archived(dying, heldPages(1, 12)))
-          .catch((error: unknown) => error);
-        if (ended !== undefined) expect(ended).toBeInstanceOf(Killed);
-        expect([left, (await verified(location)).breaks]).toEqual([left, []]);
+    // After a change is before the next one.
+    for (let left = 1; ; left += 1) {
+      const location = join(tempDir(), 'archive');
+      cpSync(whole, location, { recursive: true });
+      const store = openDirectory(location);
+      // A mark names its place: this is a copy.
+      const own: State = { mark: null };
+      const kill: Kill = { left, when: 'after', isDead: false };
+      const ended = await aWriter({ store: mortal(store, kill), state: own })
+        .then((dying) => archived(dying, heldPages(1, 12)))
+        .catch((error: unknown) => error);
+      if (ended !== undefined) expect(ended).toBeInstanceOf(Killed);
+      expect([left, (await verified(location)).breaks]).toEqual([left, []]);
 
-        const next = await aWriter({ store, state: own });
-        await archived(next, heldPages(1, 15));
-        await next.close();
+      const next = await aWriter({ store, state: own });
+      await archived(next, heldPages(1, 15));
+      await next.close();
 
-        const { breaks, remarks } = await verified(location);
-        const told = remarks.filter((one) => one.includes('erased'));
-        expect([left, breaks, told]).toEqual([
-          ...[left, []],
-          [expect.stringMatching(/went for a record that was erased, as entries say: 1;/)],
-        ]);
-        expect(lakeOf(location)).toEqual(before.filter((name) => name !== object));
-        if (ended === undefined) {
-          const out = join(tempDir(), 'out');
-          const span = { from: 0, to: Date.now() + hour, into: openDirectory(out) };
-          await exportRange(new ArchiveReader(store), span);
-          expect((await verified(out)).breaks).toEqual([]);
+      const { breaks, remarks } = await verified(location);
+      const told = remarks.filter((one) => one.includes('erased'));
+      expect([left, breaks, told]).toEqual([
+        ...[left, []],
+        ['events of the lake that went with records that were erased, as entries say: 1'],
+      ]);
+      expect(remarks.filter((one) => one.includes('could not be compared'))).toEqual([]);
+      expect(lakeOf(location)).toEqual(before);
+      expect(await readParquet(await bytesOf(location, object))).toEqual(
+        rows.filter(({ metadata }) => metadata.uid !== uid),
+      );
+      if (ended === undefined) {
+        const out = join(tempDir(), 'out');
+        const span = { from: 0, to: Date.now() + hour, into: openDirectory(out) };
+        await exportRange(new ArchiveReader(store), span);
+        expect((await verified(out)).breaks).toEqual([]);
 
-          const [missing = ''] = lakeOf(location);
-          rmSync(join(location, missing));
-          cpSync(join(whole, object), join(location, object));
-          const undone = await verified(location);
-          expect(undone.breaks).toMatchObject([{ object: missing }]);
-          expect(undone.remarks).toContainEqual(
-            expect.stringMatching(`${object} still has what entries say is erased`),
-          );
-          break;
-        }
-        expect(left).toBeLessThan(60);
+        const flipped = readFileSync(join(location, object));
+        flipped[flipped.length >> 1] = (flipped[flipped.length >> 1] ?? 0) ^ 1;
+        writeFileSync(join(location, object), flipped);
+        expect((await verified(location)).breaks).toMatchObject([{ object }]);
+        const missing = before.find((name) => name !== object) ?? '';
+        rmSync(join(location, missing));
+        cpSync(join(whole, object), join(location, object));
+        const undone = await verified(location);
+        expect(undone.breaks).toMatchObject([{ object: missing }]);
+        expect(undone.remarks).toContainEqual(
+          expect.stringMatching(`${object} still has what entries say is erased`),
+        );
+        break;
       }
+      expect(left).toBeLessThan(60);
     }
+  });
+
+  test('takes the objects with it that have no other, and those after it go on', async () => {
+    const location = join(tempDir(), 'archive');
+    const store = openDirectory(location);
+    const writer = await aWriter({ store });
+    await archived(writer, pages);
+    await cut(location, eventsOf(pages));
+    await archived(writer, heldPages(1, 12));
+    const [object = ''] = await having(location);
+    const uids = await readUids(readFileSync(join(location, object)));
+    for (const one of uids) {
+      expect(await erase(location, one)).toMatchObject({ exitCode: 0 });
+      await archived(writer, heldPages(1, 15));
+      expect((await verified(location)).breaks).toEqual([]);
+    }
+    await writer.close();
+
+    expect(uids.length).toBeGreaterThan(1);
+    expect(lakeOf(location)).not.toContain(object);
+    const { breaks, remarks } = await verified(location);
+    expect(breaks).toEqual([]);
+    expect(remarks.join()).toContain(`were erased, as entries say: ${uids.length}`);
+    const out = join(tempDir(), 'out');
+    const span = { from: 0, to: Date.now() + hour, into: openDirectory(out) };
+    await exportRange(new ArchiveReader(store), span);
+    expect((await verified(out)).breaks).toEqual([]);
+
+    writeFileSync(join(location, object), '');
+    expect((await verified(location)).breaks).toMatchObject([{ object }]);
   });
 
   test('is refused while the lake may yet get it, and while a hold keeps others of its object', async () => {

@@ -12,6 +12,7 @@ import {
   type PageEntry,
   parseEntry,
 } from '../entries.ts';
+import type { Erasures } from '../erasures.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { parseVkey } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
@@ -31,8 +32,8 @@ import type { LogKeys } from './signatures.ts';
 /** What entries are checked with. */
 export interface EntryMeans {
   readonly reader: ArchiveReader;
-  /** Of the log. */
-  readonly size: number;
+  /** All of the log's; looked up only where something is not as it was archived. */
+  readonly erasures: () => Promise<Erasures>;
   /** Of the tree as far as it was walked. */
   readonly hashes: NodeHashes;
   readonly keys: LogKeys;
@@ -120,6 +121,10 @@ export class EntryChecks {
         return;
       case 'pruned':
         this.#means.lake.pruned(entry);
+        this.letGo.take(index, entry);
+        return;
+      case 'lake_erased':
+        this.#means.lake.erased(index, entry);
         this.letGo.take(index, entry);
         return;
       case 'hold':

@@ -7,12 +7,14 @@ import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
 import { uidBytes } from '../../contracts/spool.ts';
 import type { EntryOf } from '../entries.ts';
+import type { Erasures } from '../erasures.ts';
 import { cutsPrefix, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';
 import { eventsWithin } from '../lake-entries.ts';
 import { loggedEntries } from '../logged.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { uidsRange } from '../segments.ts';
 import type { Break } from './findings.ts';
+import { LakeObjects, lakeBytesMax } from './lake-objects.ts';
 import { SegmentReading } from './page-bodies.ts';
 
 /** What a lake is checked with. */
@@ -21,6 +23,8 @@ export interface LakeMeans {
   /** True for what was read in a time that was asked for, as a whole or in part; RFC 3339. */
   readonly isAsked: (first: string, last?: string) => boolean;
   readonly found: (one: Break) => unknown;
+  /** All of the log's; looked up only where something is not as it was archived. */
+  readonly erasures: () => Promise<Erasures>;
 }
 
 /** A cut whose objects are looked at. */
@@ -34,12 +38,6 @@ interface OpenCut {
   isBroken: boolean;
 }
 
-/** What is missing of one cut until an entry says that it went. */
-type Missing = readonly Break[];
-
-const listedMax = 1_000;
-/** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
-const lakeBytesMax = 96 * 1024 * 1024;
 const nameDigits = 24;
 
 /** Checks the lake of one archive. */
@@ -49,12 +47,11 @@ export class LakeChecks {
   #lastCut = '';
   /** Hashes of the names of all that entries tell of: names themselves could be many megabytes. */
   readonly #entered = new Set<string>();
-  /** By the cut's name. */
-  readonly #missing = new Map<string, Missing>();
-  /** Objects that went with a record that was erased. */
-  readonly #erased = new Set<string>();
+  readonly #standing: LakeObjects;
   #objects = 0;
   #rows = 0;
+  /** Events that went with their records. */
+  #erased = 0;
   #pruned = 0;
   #absent = 0;
   /** Events whose pages could not be named, or are gone. */
@@ -62,17 +59,18 @@ export class LakeChecks {
 
   constructor(means: LakeMeans) {
     this.#means = means;
+    this.#standing = new LakeObjects(means);
   }
 
   /** The entry of a cut. */
   async cut(index: number, entry: EntryOf<'lake_cut'>): Promise<void> {
     await this.end();
     const isAsked = this.#means.isAsked(entry.first, entry.last);
-    this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken: false };
+    const isBroken = isAsked && (await this.#standing.cut(index, entry)) === 'broken';
+    this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken };
     this.#lastCut = entry.object;
     this.#absent += entry.absent;
     this.#entered.add(keyOf(entry.object));
-    if (isAsked) await this.#bytesOf('cut', this.#cut, { ...entry, index });
   }
 
   /** The entry of an object of the cut before. */
@@ -82,15 +80,19 @@ export class LakeChecks {
     if (cut === null) return this.#break(index, 'no cut tells of the object', entry.object);
     cut.objects += 1;
     if (!cut.isAsked) return;
-    const body = await this.#bytesOf('lake', cut, { ...entry, index });
-    if (body === null) return;
+    const standing = await this.#standing.object(cut.entry.object, index, entry);
+    if (standing === 'broken') cut.isBroken = true;
+    if (typeof standing === 'string') return;
+    const { body, erased } = standing;
     this.#objects += 1;
     try {
-      const uids = await (await tables()).readUids(body);
+      const left = body === null ? [] : await (await tables()).readUids(body);
+      const uids = [...left, ...erased];
       if (uids.length !== entry.rows) {
-        throw new SyntaxError(`it has ${uids.length} rows, not ${entry.rows}`);
+        throw new SyntaxError(`it has ${left.length} rows, not ${entry.rows - erased.length}`);
       }
-      this.#rows += uids.length;
+      this.#rows += left.length;
+      this.#erased += erased.length;
       for (const uid of uids) {
         const known = cut.uids.get(uid);
         if (known === undefined) cut.uids.set(uid, { left: 1, index, object: entry.object });
@@ -107,10 +109,15 @@ export class LakeChecks {
     }
   }
 
-  /** A cut that went with its objects, or an object that went with a record that was erased. */
-  pruned({ object, why }: EntryOf<'pruned'>): void {
-    if (this.#missing.delete(object)) this.#pruned += 1;
-    else if (why === 'erased' && this.#entered.has(keyOf(object))) this.#erased.add(object);
+  /** A cut that went with its objects. */
+  pruned({ object }: EntryOf<'pruned'>): void {
+    if (this.#standing.prune(object)) this.#pruned += 1;
+  }
+
+  /** An object that is written anew without some events. */
+  erased(index: number, entry: EntryOf<'lake_erased'>): void {
+    if (this.#entered.has(keyOf(entry.object))) this.#standing.erase(entry);
+    else this.#break(index, 'no entry tells of the object that this erases from', entry.object);
   }
 
   /** Looks at what can only be judged when the last object of a cut was read. */
@@ -126,7 +133,7 @@ export class LakeChecks {
         entry.object,
       );
     }
-    if (!cut.isAsked || cut.isBroken || this.#missing.has(entry.object)) return;
+    if (!cut.isAsked || cut.isBroken || this.#standing.isMissing(entry.object)) return;
     if (entry.entries === null || !(await this.#compare(cut, entry.entries))) {
       this.#uncompared += entry.events;
     }
@@ -177,44 +184,10 @@ export class LakeChecks {
     return true;
   }
 
-  /** The bytes of what an entry tells of; null where they are not there, or others. */
-  async #bytesOf(
-    kind: 'cut' | 'lake',
-    cut: OpenCut,
-    about: {
-      readonly object: string;
-      readonly bytes: number;
-      readonly sha256: string;
-      index: number;
-    },
-  ): Promise<Uint8Array | null> {
-    const { object, index, bytes, sha256 } = about;
-    const what = kind === 'cut' ? 'the cut of the lake' : 'the object of the lake';
-    try {
-      const length = Math.min(bytes, lakeBytesMax) + 1;
-      const body = await this.#means.reader.named(kind, object, { from: 0, length });
-      if (body === null) {
-        const one = { index, stream: null, seq: null, object, what: `${what} is missing` };
-        const missing = this.#missing.get(cut.entry.object) ?? [];
-        if (missing.length < listedMax) this.#missing.set(cut.entry.object, [...missing, one]);
-        return null;
-      }
-      if (body.length === bytes && hash('sha256', body) === sha256) return body;
-      cut.isBroken = true;
-      this.#break(index, `${what} is not what its entry says`, object);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      this.#break(index, error.message, object);
-    }
-    return null;
-  }
-
   /** Tells of what is missing though no entry says that it went, and of what was never entered. */
   async finish(): Promise<readonly string[]> {
     await this.end();
-    for (const one of [...this.#missing.values()].flat()) {
-      if (!this.#erased.has(one.object ?? '')) this.#means.found(one);
-    }
+    const undone = await this.#standing.tell();
     const waiting = await this.#others();
     const told = (count: number, what: string) => (count === 0 ? [] : [what]);
     return [
@@ -235,26 +208,15 @@ export class LakeChecks {
         `cuts of the lake that went with their objects, as entries say: ${this.#pruned}`,
       ),
       ...told(
-        this.#erased.size,
-        `objects of the lake that went for a record that was erased, as entries say: ${this.#erased.size}; what else their cuts have was not compared with pages`,
+        this.#erased,
+        `events of the lake that went with records that were erased, as entries say: ${this.#erased}`,
       ),
-      ...(await this.#undone()),
+      ...undone,
       ...told(
         waiting.length,
         `${waiting.length} objects of the lake are not entered yet, and not proven: ${waiting.slice(0, 3).join(', ')}${waiting.length > 3 ? ' …' : ''}`,
       ),
     ];
-  }
-
-  async #undone(): Promise<readonly string[]> {
-    const undone: string[] = [];
-    for (const object of this.#erased) {
-      if ((await this.#means.reader.store.facts(object)) === null) continue;
-      undone.push(
-        `${object} still has what entries say is erased: that is not carried out yet, or an older copy was put back`,
-      );
-    }
-    return undone;
   }
 
   /** Tells of what no entry does; gives the names of those that wait for theirs. */

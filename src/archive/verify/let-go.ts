@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { EntryOf, PageEntry } from '../entries.ts';
-import { type Erasures, findErasures, readVersion, versionsOf } from '../erasures.ts';
+import { type Erasures, readVersion, versionsOf } from '../erasures.ts';
 import { isHeld } from '../holds.ts';
 import type { ArchiveReader } from '../reader.ts';
 import type { Break, Erasure } from './findings.ts';
@@ -14,8 +14,8 @@ import { type CheckedPage, checkedPage, type SegmentFacts } from './page-bodies.
 /** What it is judged with. */
 interface LetGoMeans {
   readonly reader: ArchiveReader;
-  /** Of the log. */
-  readonly size: number;
+  /** All of the log's; looked up only where something is not as it was archived. */
+  readonly erasures: () => Promise<Erasures>;
   readonly found: (one: Break, at?: string) => Break;
 }
 
@@ -43,17 +43,16 @@ export class LetGo {
   readonly erasures: Erasure[] = [];
   /** By segment: as the last entry of an erasure has it. */
   readonly #rewritten = new Map<string, SegmentFacts>();
-  /** Looked up only where something is not as it was archived. */
-  #known: Promise<Erasures> | null = null;
 
   constructor(means: LetGoMeans) {
     this.#means = means;
   }
 
   /** The next entry about what goes, or must not. */
-  take(index: number, entry: EntryOf<'hold' | 'pruned' | 'erased'>): void {
+  take(index: number, entry: EntryOf<'hold' | 'pruned' | 'erased' | 'lake_erased'>): void {
     if (entry.t === 'hold') this.#holds.set(entry.id, entry);
     else if (entry.t === 'pruned') this.#pruned(index, entry);
+    else if (entry.t === 'lake_erased') this.#checkHolds(index, entry);
     else this.#erased(index, entry);
   }
 
@@ -73,7 +72,7 @@ export class LetGo {
     try {
       return checkedPage(entry, range);
     } catch (error) {
-      const versions = versionsOf(entry, await this.#erasures());
+      const versions = versionsOf(entry, await this.#means.erasures());
       if (!(error instanceof SyntaxError) || versions.length === 1) throw error;
       return await readVersion(this.#means.reader, versions, ({ entry, erased }, range) =>
         checkedPage(entry, range, erased),
@@ -83,7 +82,7 @@ export class LetGo {
 
   /** True where a segment is as one of its erasures has it. */
   async isRewritten(object: string): Promise<boolean> {
-    const versions = (await this.#erasures()).get(object) ?? [];
+    const versions = (await this.#means.erasures()).pages.get(object) ?? [];
     return await this.#isAny(
       object,
       versions.map(({ segment }) => segment),
@@ -116,7 +115,7 @@ export class LetGo {
     this.#prunedPages += pages;
     this.#missingListed -= listed.length;
     this.#missing.delete(object);
-    this.#checkHolds(index, { first: Date.parse(first), last: Date.parse(last) }, object);
+    this.#checkHolds(index, { first, last, object });
   }
 
   #erased(index: number, { at, page, records, reason, segment }: EntryOf<'erased'>): void {
@@ -125,21 +124,20 @@ export class LetGo {
       this.#rewritten.set(page.segment, segment);
       this.erasures.push({ index, at, page: page.index, records: hashes, reason });
     }
-    const time = Date.parse(page.fetched_at);
-    this.#checkHolds(index, { first: time, last: time }, page.segment);
+    const time = page.fetched_at;
+    this.#checkHolds(index, { first: time, last: time, object: page.segment });
   }
 
-  #checkHolds(index: number, times: Parameters<typeof isHeld>[1], object: string): void {
+  #checkHolds(
+    index: number,
+    { first, last, object }: Pick<EntryOf<'pruned'>, 'first' | 'last' | 'object'>,
+  ): void {
+    const times = { first: Date.parse(first), last: Date.parse(last) };
     for (const hold of this.#holds.values()) {
       if (!isHeld(hold, times)) continue;
       const what = `it went though the hold ${hold.id} keeps it`;
       this.#means.found({ index, stream: null, seq: null, object, what });
     }
-  }
-
-  #erasures(): Promise<Erasures> {
-    this.#known ??= findErasures(this.#means.reader, this.#means.size);
-    return this.#known;
   }
 
   /** Reads a segment once, however many versions there are. */

@@ -8,6 +8,7 @@
 import { hash } from 'node:crypto';
 import { ExportError } from '../../contracts/errors.ts';
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
+import { type Erasures, findErasures } from '../erasures.ts';
 import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
 import { emptyRoot, rootAt } from '../merkle.ts';
 import { parseNote, type Verifier, withoutFence } from '../note.ts';
@@ -72,12 +73,17 @@ class Verification {
       found({ ...damage, stream: null, seq: null }),
     );
     const isAsked = (first: string, last = first) => this.#isAsked(first, last);
-    const means = { reader: this.#reader, hashes: log.hashes, keys, isAsked, found };
+    let known: Promise<Erasures> | null = null;
+    const erasures = () => {
+      known ??= findErasures(this.#reader, checkpoint.size);
+      return known;
+    };
+    const means = { reader: this.#reader, hashes: log.hashes, keys, isAsked, found, erasures };
     const anchors = new AnchorChecks({ ...means, outside: this.#options });
     const lake = new LakeChecks(means);
     const days = new DayChecks(means);
     const checks = new EntryChecks({
-      ...{ ...means, anchors, lake, days, accounts: this.#accounts, size: checkpoint.size },
+      ...{ ...means, anchors, lake, days, accounts: this.#accounts },
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
     });
     await this.#walk(log, checks, checkpoint.size);

@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { type Copy, copiesOf } from '../../archive/copies.ts';
-import { encodeRequest, requestPath } from '../../archive/erasing.ts';
+import { encodeRequest, requestPath } from '../../archive/erasure-request.ts';
 import { isHeld } from '../../archive/holds.ts';
 import { isLakeBehind, type LakeCopy, lakeCopiesOf } from '../../archive/lake-copies.ts';
 import { findRecord } from '../../archive/prove.ts';
@@ -31,8 +31,8 @@ export const erase = defineCommand({
     yes: { about: 'without asking' },
   },
   more: `Asks on a terminal, elsewhere only with --yes. Every page that has the record, byte for byte, is written anew
-without it by the process that writes the archive, with its next checkpoint, or at its next start. Objects of the
-lake that have its event go as a whole. It is refused, with the date, while a hold or a lock keeps one of these.
+without it by the process that writes the archive, with its next checkpoint, or at its next start, and so is every
+object of the lake that has its event. It is refused, with the date, while a hold or a lock keeps one of these.
 What other sinks have is not touched.`,
   async run({ location, uid, reason, yes }, means) {
     const { out, err, env } = means;
@@ -68,7 +68,7 @@ What other sinks have is not touched.`,
     }
     const segments = new Set(copies.map(({ body }) => body.segment)).size;
     const objects =
-      lake.length === 0 ? '' : `, and ${counted(lake.length, 'object')} of the lake with it`;
+      lake.length === 0 ? '' : `, and from ${counted(lake.length, 'object')} of the lake`;
     const told = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}${objects}`;
     if (!yes && !(await isAgreed(told, 'erase it for good?', means))) {
       out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
