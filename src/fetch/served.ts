@@ -3,6 +3,7 @@
 // the live stream's checkpoint and what it knows of repeats are neither asked nor changed, and a
 // record has the uid that the live stream gives it.
 
+import type { ExportError } from '../contracts/errors.ts';
 import type { ParsedRecord } from '../contracts/event.ts';
 import type { FetchSpool, NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
@@ -52,14 +53,17 @@ function idOf(record: ParsedRecord, bytes: Uint8Array, path: string): string | n
   return named === undefined || named === null ? null : JSON.stringify(named);
 }
 
+/** Statuses by which upstream says that a list is not there. */
+const goneStatuses: readonly (number | undefined)[] = [404, 410];
+
 /**
- * The records of a span of time that upstream serves now. Rejects with why they cannot be read, or
- * with the signal's reason.
+ * The records of a span of time that upstream serves now; an error where it says that the list is
+ * not there. Rejects with why they cannot be read, or with the signal's reason.
  */
 export async function servedRecords(
   means: Omit<BackfillMeans, 'key' | 'found'>,
   signal: AbortSignal,
-): Promise<readonly KnownRecord[]> {
+): Promise<readonly KnownRecord[] | ExportError> {
   const { clock, stream } = means;
   const records: KnownRecord[] = [];
   const spool = ownSpool(means.spool, (page) => {
@@ -75,6 +79,7 @@ export async function servedRecords(
       continue;
     }
     failures += 1;
+    if (goneStatuses.includes(result.status)) return result.cause;
     if (result.outcome !== 'retry' || failures >= attemptsMax) throw result.cause;
     const waitMs = Math.min(waitMsMax, waitMsMin * 2 ** failures);
     await clock.sleep(result.wait?.ms ?? waitMs, signal);

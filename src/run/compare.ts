@@ -1,15 +1,18 @@
-// Compares what an archive has of a list with what upstream serves of it now: what upstream has
-// dropped since, what never came, what it shows changed. The result is told as a condition of the
-// stream, like everything else to every sink, and the archive enters it. What must stay true: it is
-// read beside the live streams and never instead, below them as a backfill is; and only what has had
-// time to come is missing.
+// Compares what an archive has of a stream's list, or of its lists, one for each parent, with what
+// upstream serves of it now: what upstream has dropped since, what never came, what it shows changed.
+// The result is told as a condition of the stream, like everything else to every sink, and the
+// archive enters it. What must stay true: it is read beside the live streams and never instead, below
+// them as a backfill is; and only what has had time to come is missing.
 
 import { createHash } from 'node:crypto';
 import type { Comparison } from '../archive/comparison.ts';
 import { newestPages } from '../archive/newest-pages.ts';
 import { ArchiveReader } from '../archive/reader.ts';
 import type { ConditionRecord } from '../contracts/change.ts';
-import type { ListStream } from '../contracts/source.ts';
+import type { ListReading } from '../contracts/definition.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { ListStream, ParentsStream } from '../contracts/source.ts';
+import { passingMsMax } from '../fetch/outcome.ts';
 import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { type KnownRecord, recordsOf, servedRecords } from '../fetch/served.ts';
@@ -20,9 +23,12 @@ import { paceFor } from './backfill-pace.ts';
 
 /** Records of a stream that are compared, the newest: so many are in memory. */
 const recordsMax = 100_000;
+/** Of a stream's parents, those with the newest records: so many requests at least. */
+const parentsMax = 1_000;
 /** So many that differ are named. */
 const namedMax = 20;
 
+/** By their uids. */
 type Records = ReadonlyMap<string, KnownRecord>;
 
 /** What is compared, and which of its streams are done with. */
@@ -33,12 +39,16 @@ export interface Comparing {
   readonly progress: { isDone(stream: string): boolean; note(stream: string): Promise<void> };
 }
 
-/** The streams that can be compared. */
-export function listsIn(sources: readonly PlannedSource[]) {
-  return sources.flatMap((source) =>
-    source.streams.flatMap((stream) =>
-      stream.kind === 'list' && source.list !== null ? [{ source, stream }] : [],
-    ),
+/** The streams that can be compared: every reading of any other one compares the whole. */
+export function listsIn(sources: readonly PlannedSource[]): readonly Omit<Compared, 'store'>[] {
+  return sources.flatMap(({ list, parents, streams }) =>
+    streams.flatMap((stream) => {
+      const isOfLists =
+        stream.kind === 'list' || (stream.kind === 'parents' && stream.object === undefined);
+      if (!isOfLists || list === null) return [];
+      // In rotation a parent's list is read so seldom.
+      return [{ list, stream, lateMs: Math.max(list.lookbackMs, parents?.sweepMs ?? 0) }];
+    }),
   );
 }
 
@@ -52,11 +62,12 @@ export async function compareArchive(
   signal: AbortSignal,
 ): Promise<void> {
   const failures: unknown[] = [];
-  for (const { source, stream } of listsIn(means.made().plan.sources)) {
-    if (progress.isDone(stream.name)) continue;
+  for (const one of listsIn(means.made().plan.sources)) {
+    const { name } = one.stream;
+    if (progress.isDone(name)) continue;
     try {
-      await compareStream(sink, { source, stream, store }, means, signal);
-      await progress.note(stream.name);
+      await compareStream(sink, { ...one, store }, means, signal);
+      await progress.note(name);
     } catch (error) {
       signal.throwIfAborted();
       failures.push(error);
@@ -67,35 +78,35 @@ export async function compareArchive(
 
 async function compareStream(
   sink: string,
-  { source, stream, store }: Compared,
+  { list, stream, lateMs, store }: Compared,
   means: ReadingMeans,
   signal: AbortSignal,
 ): Promise<void> {
   const { findings, spool, tools } = means;
-  const begunAt = tools.clock.now();
-  const archived = await archivedRecords(store, stream);
-  const times = [...archived.values()].flatMap(({ at }) => at ?? []);
+  const mayBeMissing = tools.clock.now() - lateMs;
+  const archived = await archivedLists(store, stream);
+  const times = archived.flatMap(({ records }) => timesOf(records));
   // Where nothing has a time there is no range to compare.
   if (times.length === 0) return;
-  const [from, to] = [
-    times.reduce((a, b) => Math.min(a, b)),
-    times.reduce((a, b) => Math.max(a, b)),
-  ];
-  const served = await servedOf({ source, stream, from, to }, means, signal);
-  const mayBeMissing = begunAt - (source.list?.lookbackMs ?? 0);
-  const found = differences(archived, served, mayBeMissing);
+  const found: Differences[] = [];
+  for await (const { records, served } of servedLists(archived, list, means, signal)) {
+    found.push(differences(records, served, mayBeMissing));
+  }
   // What came meanwhile is in the archive by now.
-  const later = found.missing.length === 0 ? archived : await archivedRecords(store, stream);
-  const isMissing = ({ uid }: KnownRecord) => !later.has(uid);
-  const missing = found.missing.filter(isMissing);
-  const timed = [...archived.values()].filter(({ at }) => at !== null);
+  const isBehind = found.some(({ missing }) => missing.length > 0);
+  const later = isBehind ? await archivedLists(store, stream) : [];
+  const isMissing = ({ uid }: KnownRecord) => !later.some(({ records }) => records.has(uid));
+  const dropped = found.flatMap((one) => one.dropped);
+  const missing = found.flatMap((one) => one.missing.filter(isMissing));
+  const changed = found.flatMap((one) => one.changed);
   const comparison: Comparison = {
     archive: sink,
-    ...{ from: timeText(from), to: timeText(to) },
-    ...{ upstream: served.size, archived: timed.length },
-    ...{ dropped: found.dropped.length, missing: missing.length, changed: found.changed.length },
-    ...{ dropped_uids: named(found.dropped), missing_uids: named(missing) },
-    changed_uids: named(found.changed),
+    ...{ from: timeText(least(times)), to: timeText(most(times)) },
+    upstream: found.reduce((sum, { upstream }) => sum + upstream, 0),
+    archived: times.length,
+    ...{ dropped: dropped.length, missing: missing.length, changed: changed.length },
+    ...{ dropped_uids: named(dropped), missing_uids: named(missing) },
+    changed_uids: named(changed),
   };
   const record = recordOf(comparison, { sink, stream, now: tools.clock.now() });
   await spool.append({ stream: stream.name, pages: [pageOf(record, sink, stream)] });
@@ -107,50 +118,127 @@ async function compareStream(
   });
 }
 
+type ComparedStream = ListStream | ParentsStream;
+
 interface Compared {
-  readonly source: PlannedSource;
-  readonly stream: ListStream;
+  readonly list: ListReading;
+  readonly stream: ComparedStream;
+  /** A record may come so much later than it happened. */
+  readonly lateMs: number;
   readonly store: ObjectStore;
 }
 
-async function archivedRecords(store: ObjectStore, stream: ListStream): Promise<Records> {
-  const records = new Map<string, KnownRecord>();
-  const pages = newestPages(new ArchiveReader(store), (name) => name === stream.name);
-  for await (const page of pages) {
-    if (page.context.kind !== stream.records) continue;
-    for (const record of recordsOf(page, stream)) records.set(record.uid, record);
-    if (records.size >= recordsMax) break;
-  }
-  return records;
+/** A list, and what the archive has of it. */
+interface ArchivedList {
+  readonly list: ListStream;
+  readonly records: Records;
 }
 
-async function servedOf(
-  { source, stream, from, to }: Omit<Compared, 'store'> & { from: number; to: number },
+/** The newest records by their lists; those of a parent that no path can name are left out. */
+async function archivedLists(
+  store: ObjectStore,
+  stream: ComparedStream,
+): Promise<readonly ArchivedList[]> {
+  const lists = new Map<string, { list: ListStream; records: Map<string, KnownRecord> }>();
+  const pages = newestPages(new ArchiveReader(store), (name) => name === stream.name);
+  let count = 0;
+  for await (const page of pages) {
+    const { kind, parent = '' } = page.context;
+    if (kind !== stream.records) continue;
+    const list = lists.get(parent)?.list ?? listOf(stream, parent);
+    if (list === null || (!lists.has(parent) && lists.size >= parentsMax)) continue;
+    const known = lists.get(parent) ?? { list, records: new Map<string, KnownRecord>() };
+    lists.set(parent, known);
+    for (const record of recordsOf(page, list)) known.records.set(record.uid, record);
+    count += page.count;
+    if (count >= recordsMax) break;
+  }
+  return [...lists.values()];
+}
+
+function listOf(stream: ComparedStream, parent: string): ListStream | null {
+  return stream.kind === 'list' ? stream : stream.listOf(parent);
+}
+
+/**
+ * What upstream serves now of the span of each list's records. A parent's list that is not there any
+ * more, nor a little later, has no records, as long as another one was answered: else the path may be
+ * what is missing.
+ */
+async function* servedLists(
+  archived: readonly ArchivedList[],
+  reading: ListReading,
   means: ReadingMeans,
   signal: AbortSignal,
-): Promise<Records> {
+): AsyncGenerator<{ readonly records: Records; readonly served: Records }> {
+  const timed = archived.filter(({ records }) => timesOf(records).length > 0);
+  const refused: { readonly one: ArchivedList; readonly error: ExportError }[] = [];
+  for (const one of timed) {
+    const served = await servedOf(one, reading, means, signal);
+    if (served instanceof ExportError) refused.push({ one, error: served });
+    else yield { records: one.records, served };
+  }
+  const [first] = refused;
+  if (first === undefined) return;
+  if (refused.length === timed.length) throw first.error;
+  await means.tools.clock.sleep(passingMsMax, signal);
+  for (const { one } of refused) {
+    const served = await servedOf(one, reading, means, signal);
+    yield { records: one.records, served: served instanceof ExportError ? new Map() : served };
+  }
+}
+
+function timesOf(records: Records): readonly number[] {
+  return [...records.values()].flatMap(({ at }) => at ?? []);
+}
+
+function least(times: readonly number[]): number {
+  return times.reduce((a, b) => Math.min(a, b));
+}
+
+function most(times: readonly number[]): number {
+  return times.reduce((a, b) => Math.max(a, b));
+}
+
+/** An error: the list is not there, or not any more. */
+async function servedOf(
+  { list, records }: ArchivedList,
+  reading: ListReading,
+  means: ReadingMeans,
+  signal: AbortSignal,
+): Promise<Records | ExportError> {
+  const times = timesOf(records);
   const { random, ...tools } = means.tools;
   const { clock, http } = tools;
   const served = await servedRecords(
     {
-      ...{ stream, clock, spool: means.spool, inFlight: http.inFlight },
-      list: source.list ?? { order: 'auto', lookbackMs: 0 },
-      log: tools.log.with({ stream: stream.name }),
-      span: { fromMs: from, toMs: to + 1 },
-      pace: paceFor(stream, { ...means, ...means.made(), clock, random }),
+      ...{ stream: list, clock, spool: means.spool, inFlight: http.inFlight, list: reading },
+      log: tools.log.with({ stream: list.name }),
+      span: { fromMs: least(times), toMs: most(times) + 1 },
+      pace: paceFor(list, { ...means, ...means.made(), clock, random }),
     },
     signal,
   );
+  if (served instanceof ExportError) return served;
   return new Map(served.flatMap((one) => (one.at === null ? [] : [[one.uid, one] as const])));
 }
 
+/** How a list differs, and how many records upstream serves of it. */
+interface Differences {
+  readonly upstream: number;
+  readonly dropped: readonly KnownRecord[];
+  readonly missing: readonly KnownRecord[];
+  readonly changed: readonly KnownRecord[];
+}
+
 /** `mayBeMissing`: what happened since then may come yet, epoch milliseconds. */
-function differences(archived: Records, served: Records, mayBeMissing: number) {
+function differences(archived: Records, served: Records, mayBeMissing: number): Differences {
   const archivedIds = idsOf(archived);
   const servedIds = idsOf(served);
   const isOf = (ids: ReadonlySet<string>, { id }: KnownRecord) => id !== null && ids.has(id);
   const news = [...served.values()].filter(({ uid }) => !archived.has(uid));
   return {
+    upstream: served.size,
     // An older version of what is served is not gone.
     dropped: [...archived.values()].filter(
       (one) => one.at !== null && !served.has(one.uid) && !isOf(servedIds, one),
@@ -176,7 +264,7 @@ function recordOf(
     sink,
     stream,
     now,
-  }: { readonly sink: string; readonly stream: ListStream; readonly now: number },
+  }: { readonly sink: string; readonly stream: ComparedStream; readonly now: number },
 ): Told {
   const { dropped, missing, changed, upstream, archived } = comparison;
   const isSame = dropped + missing + changed === 0;
@@ -188,7 +276,7 @@ function recordOf(
   return conditionRecord(stream, { condition, message, details: comparison }, now);
 }
 
-function pageOf(record: Told, sink: string, stream: ListStream) {
+function pageOf(record: Told, sink: string, stream: ComparedStream) {
   const identity = JSON.stringify([record.condition, sink, stream.name, record.observed_at]);
   const uid = createHash('sha256').update(identity).digest();
   const context = pageContext(stream, 'condition', Date.parse(record.observed_at));

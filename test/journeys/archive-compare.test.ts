@@ -28,13 +28,20 @@ const aRecord = (n: number, action = 'login'): Served => ({
 
 /** A list that is served oldest first in pages of four, and may be changed. */
 async function aList(records: readonly Served[]) {
-  const list = { records: [...records], hangs: (_: string): boolean => false };
+  const list = {
+    records: [...records],
+    hangs: (_: string): boolean => false,
+    /** Of another list; null: there is none. */
+    of: (_: string): readonly Served[] | null => list.records,
+  };
   const receiver = await startHttpReceiver({
     answer: async ({ path }) => {
       if (list.hangs(path)) return { answer: 'hang' };
       const from = Number(new URL(path, 'http://list').searchParams.get('cursor') ?? 0);
-      const data = list.records.slice(from, from + pageMax);
-      const isLast = from + pageMax >= list.records.length;
+      const own = list.of(path);
+      if (own === null) return { answer: 'reply', status: 404, headers: {}, body: '{}' };
+      const data = own.slice(from, from + pageMax);
+      const isLast = from + pageMax >= own.length;
       const body = { data, next_cursor: isLast ? null : String(from + pageMax) };
       const headers = { 'content-type': 'application/json' };
       return { answer: 'reply', status: 200, headers, body: JSON.stringify(body) };
@@ -113,6 +120,41 @@ test('what upstream drops, changes and adds is found, told and entered', async (
   expect(verified.exitCode).toBe(0);
   const { compared } = JSON.parse(verified.stdout);
   expect(compared.at(-1)).toMatchObject({ stream: 'audit', dropped: 1, missing: 1, changed: 1 });
+});
+
+test('lists per parent are compared as one stream, and a parent that is gone with all of its records', async () => {
+  const dir = tempDir();
+  const { list, receiver } = await aList([]);
+  const lists: Record<string, readonly Served[]> = {
+    a: Array.from({ length: 6 }, (_, n) => aRecord(n)),
+    b: [aRecord(20), aRecord(21), aRecord(22)],
+    c: [aRecord(30), aRecord(31)],
+  };
+  list.of = (path) => {
+    const [, parent] = /incidents\/(\w+)\/timeline/.exec(path) ?? [];
+    return parent === undefined ? [] : (lists[parent] ?? null);
+  };
+  const each = `  lines: { type: incident_timeline, upstream: edge, every: 1h, each: { ids: [a, b, c] }, sweep: 1h }`;
+  const sluice = startSluice(['run', '-c', configFor(receiver.url, dir, each)]);
+  const isWhole = ({ message = '' }: Written) => message.includes('upstream serves 11 records');
+  const same = await waitUntil(() => written(dir, 'archive.compared').find(isWhole), {
+    what: 'a comparison of all records',
+  });
+  const [first = aRecord(0), ...others] = lists.a ?? [];
+  lists.a = [...others.slice(0, -2), { ...first, id: 'r-new' }, ...others.slice(-2)];
+  lists.b = [aRecord(20), aRecord(21, 'logout'), aRecord(22)];
+  delete lists.c;
+
+  const differs = await waitUntil(() => written(dir, 'archive.differs')[0], { what: 'a finding' });
+  await sluice.kill('SIGTERM');
+  const { entries } = await readArchive(join(dir, 'archive'));
+
+  expect(same.message).toContain('has 11: nothing was dropped, is missing or was changed');
+  expect(differs.message).toBe(
+    'upstream serves 9 records and the archive proof has 11: upstream has dropped 3, shows 1 changed, and 1 never came',
+  );
+  const told = entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry] : []));
+  expect(told.find(({ dropped }) => dropped > 0)).toMatchObject({ stream: 'lines', archived: 11 });
 });
 
 test('one that is broken off goes on with the stream that it was at', async () => {
