@@ -49,8 +49,12 @@ async function measured(kind: Kind, count: number) {
   const upstream = await startHelper(upstreamScript(), String(count));
   try {
     return await inDirectory(async (dir) => {
-      const { cpuUs } = await runOnce(configOf(dir, upstream.port, sinks[kind]), dir);
-      return { cpuUs, verified: kind === 'file' ? null : await verified(join(dir, 'archive')) };
+      const { cpuUs, rssPeakBytes } = await runOnce(configOf(dir, upstream.port, sinks[kind]), dir);
+      return {
+        cpuUs,
+        rssPeakBytes,
+        verified: kind === 'file' ? null : await verified(join(dir, 'archive')),
+      };
     });
   } finally {
     upstream.child.kill();
@@ -72,6 +76,7 @@ async function verified(archive: string): Promise<Verified> {
 
 const kinds = Object.keys(sinks) as Kind[];
 const cpu = new Map<Kind, number[]>(kinds.map((kind) => [kind, []]));
+const rss = new Map<Kind, number[]>(kinds.map((kind) => [kind, []]));
 const checks = new Map<Kind, { whole: Verified; start: Verified }[]>(
   kinds.map((kind) => [kind, []]),
 );
@@ -79,6 +84,7 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   for (const kind of kinds) {
     const [start, whole] = [await measured(kind, 1), await measured(kind, pages)];
     cpu.get(kind)?.push((whole.cpuUs - start.cpuUs) / ((pages - 1) * pageEvents));
+    rss.get(kind)?.push(whole.rssPeakBytes / 1e6);
     if (whole.verified === null || start.verified === null) continue;
     checks.get(kind)?.push({ whole: whole.verified, start: start.verified });
   }
@@ -95,6 +101,7 @@ console.table(
     return {
       sinks: kind,
       'CPU us/event': Number(us(kind).toFixed(1)),
+      'RSS peak MB': Math.round(median(rss.get(kind) ?? [])),
       'more than before': before && Number((us(kind) - us(before)).toFixed(1)),
       'verify MB/CPU-second': found.length === 0 ? undefined : Math.round(median(found.map(rate))),
       'verify RSS peak MB':
