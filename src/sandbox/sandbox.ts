@@ -5,6 +5,7 @@
 // server. Records are computed from seed and index; nothing but counters is held in memory.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type ChangingWorld,
   changingWorld,
@@ -160,9 +161,10 @@ function scriptHolder({ options, seed }: Plan): ScriptHolder {
   let faults = new Faults([], seed);
   let limits = new Limits([]);
   const set = (next: FaultScript) => {
+    // The same ceilings go on counting.
+    if (!isDeepStrictEqual(next.limits, script.limits)) limits = new Limits(next.limits ?? []);
     script = next;
     faults = new Faults(next.rules ?? [], seed);
-    limits = new Limits(next.limits ?? []);
     behaviours.clear();
     cache.clear();
   };

@@ -38,6 +38,11 @@ export interface KafkaOptions {
   readonly member?: { readonly id: number; readonly voters: string; readonly ports: Ports };
   /** Broker settings that win over those here, for example `{ 'message.max.bytes': '2000' }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /**
+   * Further listeners without protection, each behind a proxy: where the broker listens, and the port of the proxy, where it
+   * tells the clients of that listener to come to.
+   */
+  readonly behind?: readonly { readonly port: number; readonly proxy: number }[];
 }
 
 /** A broker of one's own. It ends with the test that started it, or with the process. */
@@ -211,7 +216,7 @@ async function brokerSettings(
   options: KafkaOptions,
 ): Promise<string> {
   const settings = {
-    ...listenerSettings(ports),
+    ...listenerSettings(ports, options.behind),
     ...(await tlsSettings(dir)),
     ...saslSettings(),
     ...singleNodeSettings,
@@ -227,16 +232,24 @@ async function brokerSettings(
 
 const listenerNames = ['PLAINTEXT', 'SASL', 'TLS', 'MUTUALTLS', 'SASLTLS', 'CONTROLLER'] as const;
 
-function listenerSettings(ports: readonly number[]): Readonly<Record<string, string>> {
-  const listeners = listenerNames.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
+function listenerSettings(
+  ports: readonly number[],
+  behind: KafkaOptions['behind'] = [],
+): Readonly<Record<string, string>> {
+  const own = listenerNames.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
+  const further = behind.map(({ port }, index) => `BEHIND${index}://127.0.0.1:${port}`);
+  const told = behind.map(({ proxy }, index) => `BEHIND${index}://127.0.0.1:${proxy}`);
+  const protocols = [
+    ...'PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,MUTUALTLS:SSL,SASLTLS:SASL_SSL'.split(','),
+    ...['CONTROLLER:PLAINTEXT', ...behind.map((_, index) => `BEHIND${index}:PLAINTEXT`)],
+  ];
   return {
     'process.roles': 'broker,controller',
-    listeners: listeners.join(','),
-    'advertised.listeners': listeners.slice(0, -1).join(','),
+    listeners: [...own, ...further].join(','),
+    'advertised.listeners': [...own.slice(0, -1), ...told].join(','),
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
-    'listener.security.protocol.map':
-      'PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,MUTUALTLS:SSL,SASLTLS:SASL_SSL,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map': protocols.join(','),
   };
 }
 

@@ -1,8 +1,10 @@
 // `npm run torture -- --minutes 20 --seed 7`: a torture run as long as one likes. Prints the seed first, so that a run that
-// fails can be run again, and at the end what was survived. Ends with 1 and what is missing where if anything is.
+// fails can be run again, and at the end what was survived. Ends with 1 and what is missing where if anything is. With
+// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts).
 
 import { parseArgs } from 'node:util';
 import { endAllChildren } from '../support/children.ts';
+import { clusterReportOf, runClusterTorture } from './cluster/torture.ts';
 import { reportOf, runTorture } from './torture.ts';
 
 const { values } = parseArgs({
@@ -10,6 +12,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '5' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     rate: { type: 'string', default: '8' },
+    cluster: { type: 'boolean', default: false },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -22,13 +25,24 @@ const tell = (line: string) => {
 };
 
 console.log(`torture: ${values.minutes} minutes, --seed ${seed}`);
-const result = await runTorture({ seed, forMs, rate: Number(values.rate), tell });
-for (const line of reportOf(result)) console.log(line);
-for (const finding of result.findings) console.error(finding);
+const options = { seed, forMs, rate: Number(values.rate), tell };
+const { findings, dir, report } = await (values.cluster ? clusterRun() : run());
+for (const line of report) console.log(line);
+for (const finding of findings) console.error(finding);
 console.log(
-  result.findings.length === 0
+  findings.length === 0
     ? `seed ${seed}: nothing lost, nothing invented, nothing repeated where once is promised`
-    : `seed ${seed}: FAILED, see ${result.dir}`,
+    : `seed ${seed}: FAILED, see ${dir}`,
 );
 await endAllChildren();
-process.exit(result.findings.length === 0 ? 0 : 1);
+process.exit(findings.length === 0 ? 0 : 1);
+
+async function run() {
+  const result = await runTorture(options);
+  return { ...result, report: reportOf(result) };
+}
+
+async function clusterRun() {
+  const result = await runClusterTorture(options);
+  return { ...result, report: clusterReportOf(result) };
+}

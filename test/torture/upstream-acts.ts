@@ -4,10 +4,15 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '../../src/sandbox/random.ts';
-import type { FaultRule, FirewallOrder, ListBehaviour } from '../../src/sandbox/sandbox.ts';
+import type {
+  FaultRule,
+  FaultScript,
+  FirewallOrder,
+  ListBehaviour,
+  Sandbox,
+} from '../../src/sandbox/sandbox.ts';
 import type { Perform } from './acts.ts';
 import type { Act } from './plan.ts';
-import type { Stage } from './stage.ts';
 
 /** Where faults strike: everything, one API, one list, the token endpoints. */
 const places = [
@@ -19,25 +24,40 @@ const places = [
   '/api/firewall/**',
 ];
 
+/** What upstream's acts need of a stage. */
+export interface UpstreamStage {
+  readonly sandbox: Sandbox;
+  /** How the sandbox is throughout, beside what the acts break. */
+  readonly options: Pick<FaultScript, 'lists' | 'limits'>;
+}
+
+/** Does one act to upstream and mends it. */
+export type PerformUpstream = (stage: UpstreamStage, act: Act) => Promise<void>;
+
 /** A fault at every other request or so, somewhere, for as long as the act lasts. */
-function faulty(fault: FaultRule['fault'], at: readonly string[] = places): Perform {
+function faulty(fault: FaultRule['fault'], at: readonly string[] = places): PerformUpstream {
   return async (stage, act) => {
     const path = at[Math.floor(act.draw * at.length)] ?? '/**';
     await withRules(stage, act, [{ path, probability: 0.5, fault }]);
   };
 }
 
-async function withRules(stage: Stage, act: Act, rules: readonly FaultRule[]): Promise<void> {
-  stage.sandbox.control.setFaults({ rules, lists: stage.options.lists });
+async function withRules(
+  stage: UpstreamStage,
+  act: Act,
+  rules: readonly FaultRule[],
+): Promise<void> {
+  const { lists = [], limits = [] } = stage.options;
+  stage.sandbox.control.setFaults({ rules, lists, limits });
   await delay(act.forMs);
-  stage.sandbox.control.setFaults({ lists: stage.options.lists });
+  stage.sandbox.control.setFaults({ lists, limits });
 }
 
 const lists = ['/v1/audit/events', '/api/logs/**'];
 const tokens = ['/v1/oauth/token', '/api/auth/v1/oauth/v2/token'];
 
 /** The acts of the lane `upstream`. */
-export const upstreamActs: Readonly<Record<string, Perform>> = {
+export const upstreamActs: Readonly<Record<string, PerformUpstream>> = {
   '429 with Retry-After': faulty({ kind: 'status', status: 429, retry_after: 1 }),
   '429 with a date': faulty({ kind: 'status', status: 429, retry_after: 1, retry_as: 'date' }),
   '429 without Retry-After': faulty({ kind: 'status', status: 429, retry_as: 'absent' }, lists),
