@@ -26,11 +26,13 @@ export async function copyStanding(
   const state = { topic: `${settings.prefix}.state`, partition: 0 };
   try {
     if (!(await client.has(state.topic))) return false;
+    // One that was killed may have left a transaction open, which only its successor ends.
+    const end = await client.stableEnd(state);
     const lengths = Object.entries(keyLengths).filter(([table]) => told.includes(table));
     const reader = new RowReader(Object.fromEntries(lengths));
     const copy = new Rebuilding(dir);
     try {
-      for await (const records of committedRecords(client, state, { clock, stalledMs })) {
+      for await (const records of committedRecords(client, state, { clock, stalledMs, end })) {
         copy.put(reader.rowsOf(records));
       }
     } finally {

@@ -29,6 +29,8 @@ export interface OwnershipMeans {
   readonly clock: Clock;
   /** Called once, when another process owns and this one waits. */
   readonly waits?: () => void;
+  /** Whether this process is to own nothing, from the next time on that it does not own. */
+  readonly isDrained?: () => boolean;
   /** Called once, when another process owns what this one did. */
   readonly lost: (why: ExportError) => void;
 }
@@ -55,6 +57,8 @@ export class Ownership {
   #generation = -1;
   #ownsSince: number | null = null;
   #isNameTaken = false;
+  /** What the group was told. */
+  #saidDrained = false;
   /** When what the group has answered last was sent; monotonic, and by the calendar. */
   #heardAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
   #isSilenceTold = false;
@@ -159,9 +163,8 @@ export class Ownership {
       await this.#round(signal);
       if (isTold || this.#ownsSince !== null || this.#generation < 0) continue;
       isTold = true;
-      this.#means.log.info('standing by: another process has the state in Kafka', {
-        group: this.#group,
-      });
+      const why = this.#saidDrained ? 'drained' : 'another process has the state in Kafka';
+      this.#means.log.info(`standing by: ${why}`, { group: this.#group });
       this.#means.waits?.();
     }
   }
@@ -184,7 +187,11 @@ export class Ownership {
   async #round(signal: AbortSignal): Promise<void> {
     const { clock } = this.#means;
     try {
-      if (this.#generation < 0) return await this.#join();
+      // Who owns lets go first, in order.
+      const isDrained = this.#ownsSince === null && this.#means.isDrained?.() === true;
+      if (isDrained !== this.#saidDrained || this.#generation < 0) {
+        return await this.#join(isDrained);
+      }
       await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
       await this.#beat();
     } catch (error) {
@@ -234,10 +241,10 @@ export class Ownership {
     });
   }
 
-  async #join(): Promise<void> {
+  async #join(isDrained: boolean): Promise<void> {
     const connection = await this.#connection();
     const { sessionMs, instance = null } = this.#settings;
-    const said = { ...this.#self, ownsSince: this.#ownsSince };
+    const said = { ...this.#self, ownsSince: this.#ownsSince, isDrained };
     const metadata = Buffer.from(JSON.stringify(said));
     const protocols = [{ name: protocolName, metadata }];
     const ask = async () =>
@@ -262,6 +269,7 @@ export class Ownership {
       ...([this.#group, generationId, this.#memberId, instance] as const),
       ...([protocolType, protocolName, given] as const),
     );
+    this.#saidDrained = isDrained;
     this.#generation = generationId;
     this.#heardAt = sentAt;
     if (!synced.assignment.equals(owns)) this.#ownsSince = null;

@@ -26,6 +26,8 @@ export interface ClusterProcess extends SelfDescription {
   readonly address: string;
   /** It has the state; else it stands by. */
   readonly works: boolean;
+  /** It has told the group that it is to own nothing. */
+  readonly isDrained: boolean;
 }
 
 /** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
@@ -63,21 +65,22 @@ function processOf(member: DescribedGroup['members'][number]): ClusterProcess {
     instance: member.groupInstanceId ?? null,
     address: member.clientHost.replace(/^\//, ''),
     works: member.memberAssignment.toString() === 'owner',
-    ...selfDescription(member.memberMetadata),
+    ...said(member.memberMetadata),
   };
 }
 
 /** Others may write there: what is not as we write it is not known. */
-function selfDescription(metadata: Buffer): SelfDescription {
-  let said: JsonObject = {};
+function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrained'> {
+  let told: JsonObject = {};
   try {
     const parsed: unknown = JSON.parse(metadata.toString());
-    if (typeof parsed === 'object' && parsed !== null) said = parsed as JsonObject;
+    if (typeof parsed === 'object' && parsed !== null) told = parsed as JsonObject;
   } catch {
     // The defaults below.
   }
-  const { host, pid, startedAt, deployment } = said;
+  const { host, pid, startedAt, deployment, isDrained } = told;
   return {
+    isDrained: isDrained === true,
     host: typeof host === 'string' ? host : null,
     pid: typeof pid === 'number' ? pid : null,
     startedAt: typeof startedAt === 'number' ? startedAt : null,

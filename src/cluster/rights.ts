@@ -23,10 +23,12 @@ export function rightsOf(prefix: string): readonly Right[] {
       // Pages that every sink has are deleted.
       operations: ['Read', 'Write', 'Delete', 'DescribeConfigs', 'Create'],
     },
-    {
-      ...{ resource: 'topic', ...literal, name: `${prefix}.state` },
-      operations: ['Read', 'Write', 'DescribeConfigs', 'Create'],
-    },
+    ...['state', 'control'].map(
+      (name): Right => ({
+        ...{ resource: 'topic', ...literal, name: `${prefix}.${name}` },
+        operations: ['Read', 'Write', 'DescribeConfigs', 'Create'],
+      }),
+    ),
     {
       ...{ resource: 'transactional-id', pattern: 'prefixed', name: `${prefix}.shard.` },
       operations: ['Write'],

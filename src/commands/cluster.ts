@@ -5,6 +5,8 @@ import type { Command, CommandGroup } from './shared/command.ts';
 type Loaded = Promise<Command | CommandGroup>;
 
 const commands: Readonly<Record<string, () => Loaded>> = {
+  drain: async () => (await import('./cluster/drain.ts')).drain,
+  undrain: async () => (await import('./cluster/drain.ts')).undrain,
   import: async () => (await import('./cluster/carry.ts')).importCommand,
   export: async () => (await import('./cluster/carry.ts')).exportCommand,
   acls: async () => (await import('./cluster/acls.ts')).acls,

@@ -10,6 +10,7 @@ import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
 import { compareDue, serveComparisons } from '../run/comparisons.ts';
+import { type Drains, openDrains } from '../run/drains.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
@@ -71,7 +72,7 @@ export const run = defineCommand({
 });
 
 async function runJourney(
-  { config: file, logLevel }: Options,
+  { config: file, logLevel, once = false }: Options,
   means: Means,
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<ExitCode> {
@@ -88,30 +89,13 @@ async function runJourney(
   shutdown.stop.addEventListener('abort', () => {
     stopMs = performance.now();
   });
+  const drains = await openDrains(config.state, log);
   try {
-    const tools = openTools(log);
-    const plan = planFrom(config, tools);
-    const lost = (why: ExportError) => {
-      tellEnd(log, why);
-      means.exit(1);
-    };
-    const spare = sparePage(config, tools);
-    const standBy = { stop: shutdown.stop, lost, waits: spare.waits };
-    const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
-    try {
-      for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
-      const sight = sightOf({ config, plan }, journey, tools);
-      const refused = null;
-      const running = { config, plan, journey, tools, shutdown, means, own, sight, refused };
-      noteRunning(config, tools.clock.now(), null, log);
-      const status = await openStatus(running);
-      try {
-        return await go(running);
-      } finally {
-        await status?.close();
-      }
-    } finally {
-      await journey.close();
+    await drains?.known(shutdown.stop);
+    for (let last = config; ; ) {
+      const ended = await oneJourney(last, { own, shutdown, drains, means }, go);
+      if (once || shutdown.stop.aborted || drains?.isDrained() !== true) return ended.code;
+      last = ended.config;
     }
   } catch (error) {
     if (shutdown.stop.aborted && error === shutdown.stop.reason) {
@@ -121,8 +105,51 @@ async function runJourney(
     tellEnd(log, asExportError(error, 'running'));
     return 1;
   } finally {
+    await drains?.close();
     await own.close(stopMs);
     shutdown.release();
+  }
+}
+
+/** From standing by, where the state is in Kafka, to its end: that of the process, or of its turn. */
+async function oneJourney(
+  config: Config,
+  {
+    own,
+    drains,
+    means,
+    ...of
+  }: Pick<Running, 'own' | 'shutdown' | 'means'> & { drains: Drains | null },
+  go: (running: Running) => Promise<ExitCode>,
+): Promise<{ readonly code: ExitCode; readonly config: Config }> {
+  const { log } = own;
+  const tools = openTools(log);
+  const plan = planFrom(config, tools);
+  const lost = (why: ExportError) => {
+    tellEnd(log, why);
+    means.exit(1);
+  };
+  const isDrained = () => drains?.isDrained() === true;
+  const spare = sparePage(config, tools, isDrained);
+  const standBy = { stop: of.shutdown.stop, lost, waits: spare.waits, isDrained };
+  const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
+  try {
+    for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
+    const sight = sightOf({ config, plan }, journey, tools);
+    const shutdown = {
+      ...of.shutdown,
+      stop: drains?.orDrained(of.shutdown.stop) ?? of.shutdown.stop,
+    };
+    const running = { config, plan, journey, tools, shutdown, means, own, sight, refused: null };
+    noteRunning(config, tools.clock.now(), null, log);
+    const status = await openStatus(running);
+    try {
+      return { code: await go(running), config: running.config };
+    } finally {
+      await status?.close();
+    }
+  } finally {
+    await journey.close();
   }
 }
 
@@ -131,7 +158,8 @@ function tellEnd(log: Log, { code, message, next }: ExportError): void {
 }
 
 interface Running {
-  readonly config: Config;
+  /** What runs: another one once that was reloaded. */
+  config: Config;
   readonly plan: WholePlan;
   readonly journey: Journey;
   readonly tools: BootTools;
@@ -212,6 +240,7 @@ async function runOn(
   let since = tools.clock.now();
   const changed = (made: Made) => {
     current = made;
+    running.config = made.config;
     since = tools.clock.now();
     running.sight = sightOf(made, journey, tools);
   };

@@ -89,7 +89,8 @@ function requestOf({ id, name, wish: written, at, answer, progress }: Row): read
   return wish === null ? [] : [{ ...row, wish, ...said }];
 }
 
-function wishOf(written: JsonObject | null): Wish | null {
+/** A wish as it was written down; null: no version like this one has written it. */
+export function wishOf(written: JsonObject | null): Wish | null {
   const { what, key, from, to, forget, isBounded } = written ?? {};
   if (what === 'retry') return { what };
   if (typeof to !== 'number') return null;

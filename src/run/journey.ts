@@ -43,6 +43,8 @@ interface Opening {
     readonly stop: AbortSignal;
     /** Called when another process has the state, and this one waits. */
     readonly waits?: () => void;
+    /** Whether an operator wants this process to have no state, and another one instead. */
+    readonly isDrained?: () => boolean;
     /** Called when another process has gone on with the state. */
     readonly lost: (why: ExportError) => void;
   };

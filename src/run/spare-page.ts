@@ -17,13 +17,16 @@ export interface SparePage {
 export function sparePage(
   { state: { kafka, maxBytes }, status }: Pick<Config, 'state' | 'status'>,
   { clock, log }: Pick<BootTools, 'clock' | 'log'>,
+  isDrained: () => boolean,
 ): SparePage {
   let serving: Promise<StatusServer | null> = Promise.resolve(null);
   const serve = async () => {
     if (status === null || kafka === null) return null;
     const { serveStatus } = await import('../watch/status-server.ts');
-    const moment = idleMoment(maxBytes, `another process has the state ${kafka.prefix} in Kafka`);
-    return await serveStatus({ ...status, telemetry: null, look: () => moment, clock, log });
+    const waits = `another process has the state ${kafka.prefix} in Kafka`;
+    const drained = 'it is drained: sluice cluster undrain lets it work again';
+    const look = () => idleMoment(maxBytes, isDrained() ? drained : waits);
+    return await serveStatus({ ...status, telemetry: null, look, clock, log });
   };
   return {
     waits() {

@@ -23,16 +23,18 @@ function uidsIn(file: string): readonly string[] {
 }
 
 test('whoever became the owner last owns, and among none that does the first by name', () => {
-  const asleep = { memberId: 'a', ownsSince: 3 };
-  const successor = { memberId: 'b', ownsSince: 5 };
+  const asleep = { memberId: 'a', ownsSince: 3, isDrained: false };
+  const successor = { memberId: 'b', ownsSince: 5, isDrained: false };
   const [first, other] = [
-    { memberId: 'c', ownsSince: null },
-    { memberId: 'd', ownsSince: null },
+    { memberId: 'c', ownsSince: null, isDrained: false },
+    { memberId: 'd', ownsSince: null, isDrained: false },
   ];
 
   expect(ownerOf([first, asleep, successor])).toBe('b');
   expect(ownerOf([first, asleep])).toBe('a');
   expect(ownerOf([other, first])).toBe('c');
+  expect(ownerOf([{ ...first, isDrained: true }, other])).toBe('d');
+  expect(ownerOf([{ ...first, isDrained: true }])).toBeNull();
   expect(ownerOf([])).toBeNull();
 });
 

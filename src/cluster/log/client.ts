@@ -58,6 +58,11 @@ export class LogClient {
     return this.#offset(of, latest);
   }
 
+  /** The end of what can be read now: before a transaction that is open, whoever has left it so. */
+  stableEnd(of: Partition): Promise<bigint> {
+    return this.#offset(of, latest, readCommitted);
+  }
+
   /** The first offset that is still there. */
   start(of: Partition): Promise<bigint> {
     return this.#offset(of, earliest);
@@ -123,12 +128,16 @@ export class LogClient {
     this.#connections.cut();
   }
 
-  #offset({ topic, partition }: Partition, timestamp: bigint): Promise<bigint> {
+  #offset(
+    { topic, partition }: Partition,
+    timestamp: bigint,
+    isolation: 0 | 1 = readUncommitted,
+  ): Promise<bigint> {
     return this.#ask({ topic, partition }, async ({ connection }) => {
       const asked = [{ partitionIndex: partition, currentLeaderEpoch: -1, timestamp }];
       const { async: send } = listOffsetsV8.api;
       const topics = [{ name: topic, partitions: asked }];
-      const answer = await send(connection, -1, readUncommitted, topics);
+      const answer = await send(connection, -1, isolation, topics);
       return answer.topics[0]?.partitions[0]?.offset ?? 0n;
     });
   }

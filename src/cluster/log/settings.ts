@@ -8,7 +8,7 @@ import type { TlsSettings } from '../../contracts/tools.ts';
 /** The cluster, and what its topics are called there. */
 export interface LogSettings {
   readonly brokers: readonly HostPort[];
-  /** Topics are `<prefix>.pages` and `<prefix>.state`. */
+  /** Topics are `<prefix>.pages`, `<prefix>.state` and `<prefix>.control`. */
   readonly prefix: string;
   /** Of the topics that are made; left out: as the brokers are set (`default.replication.factor`). */
   readonly replicationFactor?: number | undefined;

@@ -14,6 +14,7 @@ type TopicSettings = Readonly<Record<string, string>>;
 const topics: Readonly<Record<string, TopicSettings>> = {
   pages: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
   state: { 'cleanup.policy': 'compact' },
+  control: { 'cleanup.policy': 'compact' },
 };
 /** Given to a new topic as well, and anyone's to change. */
 const tuning: Readonly<Record<string, TopicSettings>> = {

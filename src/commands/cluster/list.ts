@@ -47,11 +47,11 @@ export const list = defineCommand({
 });
 
 function toldOf(one: ClusterProcess, note: ClusterNote | null) {
-  const { instance, host, pid, address, works, startedAt } = one;
+  const { instance, host, pid, address, works, isDrained, startedAt } = one;
   return {
     instance,
     ...{ host, pid, address: cleanText(address, 100) },
-    state: works ? 'working' : 'standing by',
+    state: works ? 'working' : isDrained ? 'drained' : 'standing by',
     started_at: timeText(startedAt),
     // Noted when it took the state, so it may be the one before for a moment.
     works_since: works && note?.pid === pid && note.host === host ? timeText(note.since) : null,
@@ -90,8 +90,10 @@ interface Told extends Pick<StoredStanding, 'streams' | 'sinks'> {
 }
 
 function clusterLines({ prefix, processes, takeovers, streams, sinks }: Told): readonly string[] {
-  const working = processes.filter(({ state }) => state === 'working').length;
-  const head = `state ${prefix} in Kafka: ${working} working, ${processes.length - working} standing by, taken over ${takeovers} times`;
+  const count = (of: string) => processes.filter(({ state }) => state === of).length;
+  const working = count('working');
+  const drained = count('drained') === 0 ? '' : `${count('drained')} drained, `;
+  const head = `state ${prefix} in Kafka: ${working} working, ${count('standing by')} standing by, ${drained}taken over ${takeovers} times`;
   return [
     painted(head, working === 0 ? 'bad' : 'good'),
     '',

@@ -1,0 +1,111 @@
+// `sluice cluster drain` and `undrain`: takes a process out in order, from any machine, and lets it
+// in again. What must stay true: what is asked for stays so through restarts of that process, until
+// it is lifted; and `drain` says done only once that process has let go.
+
+import type { Control } from '../../cluster/control.ts';
+import type { ClusterProcess } from '../../cluster/processes.ts';
+import { type Config, readConfig } from '../../config/config.ts';
+import { ExportError, UsageError } from '../../contracts/errors.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { systemClock } from '../../tools/clock.ts';
+import { configOption, defineCommand } from '../shared/command.ts';
+import { unknownText } from '../shared/typed.ts';
+import { kafkaOf } from './kafka-of.ts';
+
+const lookEveryMs = 300;
+/** Beside the time it has to send what is held: for its session, and for another to begin. */
+const patienceMs = 60_000;
+/** Who lets go leaves the group and joins again; who was not seen for so long has ended. */
+const goneMs = 10_000;
+const instance = { value: 'instance', about: 'which, as sluice cluster names it' } as const;
+
+/** 0: it has let go, or has ended; 1: not in time, and it still does once it can. */
+export const drain = defineCommand({
+  name: 'drain',
+  about: 'have a process commit, let go of the state and stand by, so that another goes on',
+  arguments: { instance },
+  options: { config: configOption },
+  async run({ instance, config: file }, { env, out, err }) {
+    const config = readConfig(file, { env });
+    const clock = systemClock();
+    const found = await processes(config);
+    const names = found.flatMap((one) => one.instance ?? []);
+    refuseUnless(new Set(names), instance, 'running instance');
+    const isOther = (one: ClusterProcess) => one.instance !== instance && !one.isDrained;
+    if (!found.some(isOther)) {
+      err(`no other process stands by: nothing is read until one starts, or ${instance} is let in`);
+    }
+    await withControl(config, (control) => control.drain(instance, clock.now()));
+    let seenAt = clock.monotonic();
+    const deadline = clock.monotonic() + config.shutdown.timeoutMs + patienceMs;
+    for (;;) {
+      const now = await processes(config);
+      const it = now.find((one) => one.instance === instance);
+      const successor = now.find(({ works }) => works);
+      if (it !== undefined) seenAt = clock.monotonic();
+      const isGone = clock.monotonic() - seenAt > goneMs;
+      const hasLetGo = isGone || (it?.works === false && it.isDrained);
+      if (hasLetGo && (successor !== undefined || !now.some(isOther))) {
+        const after = successor === undefined ? 'nobody' : nameOf(successor);
+        out(`${instance} ${isGone ? 'has ended' : 'stands by'}; ${after} works`);
+        out(`it is drained, also after a restart, until sluice cluster undrain ${instance}`);
+        return 0;
+      }
+      if (clock.monotonic() > deadline) throw late(instance);
+      await clock.sleep(lookEveryMs);
+    }
+  },
+});
+
+/** 0: it may own again. */
+export const undrain = defineCommand({
+  name: 'undrain',
+  about: 'let a process that was drained take the state again',
+  arguments: { instance },
+  options: { config: configOption },
+  async run({ instance, config: file }, { env, out }) {
+    const config = readConfig(file, { env });
+    await withControl(config, async (control) => {
+      refuseUnless(control.drained, instance, 'drained instance');
+      await control.undrain(instance);
+    });
+    out(`${instance} may take the state again`);
+    return 0;
+  },
+});
+
+function refuseUnless(known: ReadonlySet<string>, instance: string, what: string): void {
+  if (known.has(instance)) return;
+  const none = known.size > 0 ? '' : '; processes have their names from state.kafka.instance';
+  throw new UsageError(`${unknownText(what, instance, known)}${none}`);
+}
+
+function nameOf({ instance, host, address }: ClusterProcess): string {
+  return cleanText(instance ?? host ?? address, 200);
+}
+
+async function processes(config: Config): Promise<readonly ClusterProcess[]> {
+  const { processesOf } = await import('../../cluster/processes.ts');
+  return await processesOf(kafkaOf(config), systemClock());
+}
+
+/** With the control topic as it is now. */
+async function withControl(
+  config: Config,
+  work: (control: Control) => Promise<void>,
+): Promise<void> {
+  const { Control } = await import('../../cluster/control.ts');
+  const control = new Control(kafkaOf(config), systemClock());
+  try {
+    await control.readAll();
+    await work(control);
+  } finally {
+    await control.close();
+  }
+}
+
+function late(instance: string): ExportError {
+  return new ExportError('state_locked', `${instance} has not let go yet`, {
+    next: 'It does once it can, and sluice cluster shows it. If it is cut off from Kafka or of an older version, stop it on its machine. Nothing is lost.',
+  });
+}

@@ -1,0 +1,49 @@
+// Whether operators want this process to have no state in Kafka (`sluice cluster drain`), heard of
+// from the control topic for as long as the process runs, also while it stands by.
+
+import type { Control } from '../cluster/control.ts';
+import type { Config } from '../config/config.ts';
+import type { Log } from '../contracts/tools.ts';
+import { systemClock } from '../tools/clock.ts';
+
+/** What is heard. */
+export interface Drains {
+  readonly control: Control;
+  readonly isDrained: () => boolean;
+  /** Resolves once it is known; rejects with `sink_refused`, or with the signal's reason. */
+  known(stop: AbortSignal): Promise<void>;
+  /** Aborts with `stop`, and once this process is to let go. */
+  orDrained(stop: AbortSignal): AbortSignal;
+  close(): Promise<void>;
+}
+
+/** Begins to hear; null where the state is not in Kafka. */
+export async function openDrains({ kafka }: Config['state'], log: Log): Promise<Drains | null> {
+  if (kafka === null) return null;
+  // Its client takes long to load.
+  const { Control } = await import('../cluster/control.ts');
+  const control = new Control(kafka, systemClock());
+  const { instance } = kafka;
+  const isDrained = () => instance !== undefined && control.drained.has(instance);
+  return {
+    control,
+    isDrained,
+    async known(stop) {
+      const stopped = new Promise<never>((_, reject) => {
+        stop.addEventListener('abort', () => reject(stop.reason), { once: true });
+      });
+      await Promise.race([control.follow(log), stopped]);
+    },
+    orDrained(stop) {
+      const drained = new AbortController();
+      const look = () => {
+        if (isDrained()) drained.abort(new Error('drained by sluice cluster drain'));
+      };
+      const unlisten = control.listen(look);
+      drained.signal.addEventListener('abort', unlisten, { once: true });
+      look();
+      return AbortSignal.any([stop, drained.signal]);
+    },
+    close: () => control.close(),
+  };
+}
