@@ -153,10 +153,12 @@ export class Polling {
     for (const polled of this.#streams.values()) {
       if (polled.ended !== null) continue;
       const { runner, silence, stop } = polled;
-      polled.ended = Promise.all([runner.run(stop.signal), silence?.run(stop.signal)]).then(
-        () => undefined,
-      );
-      polled.ended.catch((error) => this.#failed.reject(error));
+      const running = runner.run(stop.signal);
+      polled.ended =
+        silence === null
+          ? running
+          : Promise.all([running, silence.run(stop.signal)]).then(() => undefined);
+      polled.ended.catch(this.#failed.reject);
     }
     for (const [lookups, kept] of this.#lookups) {
       if (kept.ended === null) kept.ended = lookups.run(this.#lookupMeans, kept.stop.signal);

@@ -75,11 +75,14 @@ export class StreamRunner {
   /** An operator has asked in the middle of a poll, which may have passed by what is new. */
   #isAskedAgain = false;
   /** Upstream has told of something new; a poll that begins after that looks for it. */
-  #nudged = Promise.withResolvers<void>();
+  #isNudged = false;
+  /** Ends the wait under way soon; null: it waits for something else than its schedule. */
+  #soon: (() => void) | null = null;
   /** The last poll found the tail, so that it waits for its schedule and for nothing else. */
   #isAtRest = false;
-  /** Work that wants nothing of the stream under way, and what ends a poll or wait for it. */
+  /** Work that wants nothing of the stream under way. */
   readonly #works: Work[] = [];
+  /** Ends the poll or wait under way, for such work or because polling stops. */
   #interrupt = new AbortController();
   #isRunning = false;
   #isPolling = false;
@@ -104,20 +107,22 @@ export class StreamRunner {
 
   /** Polls until aborted. */
   async run(signal: AbortSignal): Promise<void> {
+    const end = this.#begin(signal);
     let wait: Wait = { ...notDecided, ms: this.#settings.jitterMs };
     try {
-      await this.#running(signal, async () => {
-        while (!signal.aborted) ({ wait } = await this.#turn(wait, signal));
-      });
+      while (!signal.aborted) ({ wait } = await this.#turn(wait, signal));
     } catch (error) {
       if (!signal.aborted) throw error;
+    } finally {
+      await end();
     }
   }
 
   /** Polls until all was read once, and looked at again if asked. Null, or what halted it. */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
+    const end = this.#begin(signal);
     let before: Wait | null = null;
-    return await this.#running(signal, async () => {
+    try {
       for (;;) {
         const { result, wait } = await this.#turn(before, signal);
         if (result !== null && result.outcome !== 'done' && this.#health.state.state === 'halted') {
@@ -128,21 +133,27 @@ export class StreamRunner {
         }
         before = wait;
       }
-    });
+    } finally {
+      await end();
+    }
   }
 
-  async #running<T>(signal: AbortSignal, polls: () => Promise<T>): Promise<T> {
+  /** Runs from now on; gives what ends that. Each further promise of a stream at rest would count. */
+  #begin(signal: AbortSignal): () => Promise<void> {
     this.#isRunning = true;
-    try {
-      return await polls();
-    } finally {
+    // Signals made of two others would be most of what a stream at rest takes.
+    const stop = () => this.#interrupt.abort(signal.reason);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    return async () => {
+      signal.removeEventListener('abort', stop);
       this.#isRunning = false;
       this.#nextPollAt = null;
       for (const { run, drop } of this.#works.splice(0)) {
         if (signal.aborted) drop(signal.reason);
         else await run();
       }
-    }
+    };
   }
 
   /**
@@ -159,7 +170,9 @@ export class StreamRunner {
 
   /** Polls soon, where it would wait for its schedule. */
   nudge(): void {
-    this.#nudged.resolve();
+    if (this.#isNudged) return;
+    this.#isNudged = true;
+    this.#soon?.();
   }
 
   /** Does work while nothing of the stream is under way: a poll is broken off and made anew. */
@@ -176,7 +189,7 @@ export class StreamRunner {
     before: Wait | null,
     signal: AbortSignal,
   ): Promise<{ readonly result: PollResult | null; readonly wait: Wait }> {
-    const interrupted = AbortSignal.any([signal, this.#interrupt.signal]);
+    const { signal: interrupted } = this.#interrupt;
     try {
       if (before !== null) await this.#wait(before, interrupted);
       return await this.#poll(interrupted);
@@ -194,7 +207,9 @@ export class StreamRunner {
     const isAskedAgain = this.#isAskedAgain;
     this.#isAskedAgain = false;
     const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
+    const interrupt = () => over.abort(signal.reason);
+    signal.addEventListener('abort', interrupt);
+    if (signal.aborted) interrupt();
     if (cut !== undefined) {
       this.#wake = () => {
         cut();
@@ -203,20 +218,25 @@ export class StreamRunner {
       if (isAskedAgain) this.#wake();
     }
     const begunAt = clock.monotonic();
-    const nudged = async () => {
-      await this.#nudged.promise;
-      await clock.sleep(Math.max(0, begunAt + nudgedMsMin - clock.monotonic()), either);
-    };
+    if (this.#isAtRest) {
+      this.#soon = () => {
+        const leftMs = Math.max(0, begunAt + nudgedMsMin - clock.monotonic());
+        clock.sleep(leftMs, over.signal).then(
+          () => over.abort(new Error('nudged')),
+          () => undefined,
+        );
+      };
+      if (this.#isNudged) this.#soon();
+    }
     try {
-      await Promise.race([
-        clock.sleep(ms, either),
-        ...(this.#isAtRest ? [nudged()] : []),
-        ...(mended === undefined ? [] : [mended(either)]),
-      ]);
+      const waited = clock.sleep(ms, over.signal);
+      await (mended === undefined ? waited : Promise.race([waited, mended(over.signal)]));
     } catch (error) {
       if (signal.aborted || !over.signal.aborted) throw error;
     } finally {
       this.#wake = null;
+      this.#soon = null;
+      signal.removeEventListener('abort', interrupt);
       over.abort(new Error('waited'));
     }
   }
@@ -228,7 +248,7 @@ export class StreamRunner {
     const release = await turns.take(signal);
     this.#isPolling = true;
     this.#nextPollAt = null;
-    this.#nudged = Promise.withResolvers();
+    this.#isNudged = false;
     const askedAt = clock.now();
     try {
       const result = await poll(signal).catch((error): PollResult => {

@@ -17,33 +17,34 @@ export function systemClock(): Clock {
   return {
     now: () => Date.now(),
     monotonic: () => performance.now(),
-    async sleep(ms, signal) {
-      invariant(!Number.isNaN(ms), 'a wait is a number of milliseconds');
-      const until = performance.now() + ms;
-      let left = ms;
-      do {
-        await slice(Math.min(Math.max(left, 0), sliceMsMax), signal);
-        left = until - performance.now();
-      } while (left > 0);
+    sleep(ms, signal) {
+      return new Promise((resolve, reject) => {
+        invariant(!Number.isNaN(ms), 'a wait is a number of milliseconds');
+        if (signal?.aborted) {
+          reject(signal.reason);
+          return;
+        }
+        const until = performance.now() + ms;
+        const wake = () => {
+          const leftMs = until - performance.now();
+          if (leftMs > 0) {
+            timer = setTimeout(wake, sliceOf(leftMs));
+            return;
+          }
+          signal?.removeEventListener('abort', stop);
+          resolve();
+        };
+        let timer = setTimeout(wake, sliceOf(ms));
+        const stop = () => {
+          clearTimeout(timer);
+          reject(signal?.reason);
+        };
+        signal?.addEventListener('abort', stop, { once: true });
+      });
     },
   };
 }
 
-function slice(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const wake = () => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    };
-    const timer = setTimeout(wake, Math.ceil(ms));
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', stop, { once: true });
-  });
+function sliceOf(ms: number): number {
+  return Math.ceil(Math.min(Math.max(ms, 0), sliceMsMax));
 }

@@ -12,7 +12,7 @@ import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
 import type { ErrorDetails } from '../contracts/errors.ts';
 import type { Secret } from '../contracts/settings.ts';
 import type { Log, TlsSettings } from '../contracts/tools.ts';
-import { byLevel, type LogLevel, printable, reaches } from './log.ts';
+import { LinesLog, type LogLevel, printable, reaches } from './log.ts';
 
 /** Where lines are sent to. */
 export interface Collector {
@@ -87,15 +87,12 @@ export async function openCollectorLog(settings: CollectorLogSettings): Promise<
     const severity = { severityNumber: severities[at], severityText: at.toUpperCase() };
     logger.emit({ ...severity, timestamp: Date.now(), body: text, attributes: printable(fields) });
   };
-  const bound = (log: Log, always: ErrorDetails): Log => ({
-    ...byLevel((at, text, fields) => {
-      log[at](text, fields);
-      emit(at, text, { ...always, ...fields });
-    }),
-    with: (fields) => bound(log.with(fields), { ...always, ...fields }),
-  });
   return {
-    log: bound(beside, {}),
+    log: new LinesLog((at, text, fields) => {
+      const whole = fields();
+      beside[at](text, whole);
+      emit(at, text, whole);
+    }),
     lost: () => ledger.lost,
     async close(withinMs) {
       const late = Promise.withResolvers<void>();

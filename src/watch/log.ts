@@ -34,10 +34,10 @@ export function logForm(stream: { readonly isTTY?: boolean }): LogOutput['form']
 
 /** Opens the log. pino is loaded only here, and only where it is used. */
 export async function openLog(settings: LogOutput): Promise<Log> {
-  return settings.form === 'json' ? await jsonLog(settings) : textLog(settings, {});
+  return new LinesLog(settings.form === 'json' ? await jsonLine(settings) : textLine(settings));
 }
 
-async function jsonLog({ level, write }: LogOutput): Promise<Log> {
+async function jsonLine({ level, write }: LogOutput): Promise<WriteLine> {
   const { pino, stdTimeFunctions } = await import('pino');
   const logger = pino(
     {
@@ -49,18 +49,14 @@ async function jsonLog({ level, write }: LogOutput): Promise<Log> {
     // Written at once: the last lines before an end are those that matter.
     write === undefined ? pino.destination({ fd: process.stderr.fd, sync: true }) : { write },
   );
-  const bound = (always: ErrorDetails): Log => ({
-    ...byLevel((at, text, fields) => {
-      if (logger.isLevelEnabled(at)) logger[at](printable({ ...always, ...fields }), text);
-    }),
-    with: (fields) => bound({ ...always, ...fields }),
-  });
-  return bound({});
+  return (at, text, fields) => {
+    if (logger.isLevelEnabled(at)) logger[at](printable(fields()), text);
+  };
 }
 
 const styles = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const;
 
-function textLog(settings: LogOutput, always: ErrorDetails): Log {
+function textLine(settings: LogOutput): WriteLine {
   const { level, write = toStderr, colours } = settings;
   const style = (format: 'gray' | (typeof styles)[LogLevel], text: string) => {
     if (colours === false) return text;
@@ -69,17 +65,14 @@ function textLog(settings: LogOutput, always: ErrorDetails): Log {
       validateStream: colours !== true,
     });
   };
-  return {
-    ...byLevel((at, text, fields) => {
-      if (!reaches(at, level)) return;
-      const { next, ...rest } = printable({ ...always, ...fields });
-      const time = style('gray', new Date().toTimeString().slice(0, 8));
-      const facts = Object.entries(rest).map(([name, value]) => ` ${readableFact(name, value)}`);
-      const told = `${time} ${style(styles[at], at.padEnd(5))} ${text}${style('gray', facts.join(''))}`;
-      // What the operator can do stands on a line of its own, where it is found.
-      write(next === undefined ? `${told}\n` : `${told}\n               ${String(next)}\n`);
-    }),
-    with: (fields) => textLog(settings, { ...always, ...fields }),
+  return (at, text, fields) => {
+    if (!reaches(at, level)) return;
+    const { next, ...rest } = printable(fields());
+    const time = style('gray', new Date().toTimeString().slice(0, 8));
+    const facts = Object.entries(rest).map(([name, value]) => ` ${readableFact(name, value)}`);
+    const told = `${time} ${style(styles[at], at.padEnd(5))} ${text}${style('gray', facts.join(''))}`;
+    // What the operator can do stands on a line of its own, where it is found.
+    write(next === undefined ? `${told}\n` : `${told}\n               ${String(next)}\n`);
   };
 }
 
@@ -88,16 +81,39 @@ export function reaches(at: LogLevel, from: LogLevel): boolean {
   return logLevels.indexOf(at) >= logLevels.indexOf(from);
 }
 
-/** A log's methods, made of one function. */
-export function byLevel(
-  line: (level: LogLevel, text: string, fields: ErrorDetails | undefined) => void,
-): Record<LogLevel, (text: string, fields?: ErrorDetails) => void> {
-  return {
-    debug: (text, fields) => line('debug', text, fields),
-    info: (text, fields) => line('info', text, fields),
-    warn: (text, fields) => line('warn', text, fields),
-    error: (text, fields) => line('error', text, fields),
-  };
+/** Writes a line; its fields are put together where they are wanted. */
+export type WriteLine = (level: LogLevel, text: string, fields: () => ErrorDetails) => void;
+
+/** A log made of one function. Each of many streams has one: it is two references. */
+export class LinesLog implements Log {
+  readonly #write: WriteLine;
+  readonly #always: ErrorDetails;
+
+  /** `always`: fields of every line. */
+  constructor(write: WriteLine, always: ErrorDetails = {}) {
+    this.#write = write;
+    this.#always = always;
+  }
+
+  debug(text: string, fields?: ErrorDetails): void {
+    this.#write('debug', text, () => ({ ...this.#always, ...fields }));
+  }
+
+  info(text: string, fields?: ErrorDetails): void {
+    this.#write('info', text, () => ({ ...this.#always, ...fields }));
+  }
+
+  warn(text: string, fields?: ErrorDetails): void {
+    this.#write('warn', text, () => ({ ...this.#always, ...fields }));
+  }
+
+  error(text: string, fields?: ErrorDetails): void {
+    this.#write('error', text, () => ({ ...this.#always, ...fields }));
+  }
+
+  with(fields: ErrorDetails): Log {
+    return new LinesLog(this.#write, { ...this.#always, ...fields });
+  }
 }
 
 /** A duration as people say it: `wait=2m40s` for `wait_ms`. */

@@ -4,6 +4,7 @@
 import type { Log } from '../../contracts/tools.ts';
 import type { BackfillProgress } from '../../hold/backfills.ts';
 import { spanText } from '../../tools/time-text.ts';
+import { LinesLog } from '../../watch/log.ts';
 
 /** Rates are told over this span, so that they neither jump nor lag. */
 const windowMs = 30_000;
@@ -49,19 +50,10 @@ export function meterFor(
 
 /** The same log; the bar makes way for each line. */
 export function besideMeter(log: Log, clear: () => void): Log {
-  const line =
-    (level: 'debug' | 'info' | 'warn' | 'error'): Log['info'] =>
-    (text, fields) => {
-      clear();
-      log[level](text, fields);
-    };
-  return {
-    debug: line('debug'),
-    info: line('info'),
-    warn: line('warn'),
-    error: line('error'),
-    with: (fields) => besideMeter(log.with(fields), clear),
-  };
+  return new LinesLog((level, text, fields) => {
+    clear();
+    log[level](text, fields());
+  });
 }
 
 /** Null while it cannot be said. */
