@@ -182,7 +182,7 @@ export class Control {
   async #end(): Promise<bigint | null> {
     try {
       const { topic } = this.#place;
-      return (await this.#client.has(topic)) ? await this.#client.end(this.#place) : null;
+      return (await this.#client.has(topic)) ? await this.#client.stableEnd(this.#place) : null;
     } catch (error) {
       throw told(error);
     }

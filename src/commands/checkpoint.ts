@@ -2,18 +2,20 @@
 // rare day when a checkpoint no longer fits: they touch nothing that is held for the sinks, and
 // keep the identities of what was read, so that what is read again is not delivered again;
 // `--forget` is for those who want just that. A process that runs rewinds a stream itself
-// (requests-beside.ts), and has to be stopped for a reset. Cursors are shown by their digest only.
+// (requests.ts), and has to be stopped for a reset; with a state in Kafka whoever works there does
+// both, for commands on machines where nothing runs. Cursors are shown by their digest only.
 
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
 import { forgetDelivered } from '../hold/delivered.ts';
-import { holderOf, takeLock } from '../hold/lock.ts';
+import { takeLock } from '../hold/lock.ts';
 import { lookInto } from '../hold/store.ts';
 import type { StreamExtent } from '../hold/streams.ts';
 import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
 import { counted, factLines } from '../terminal/table.ts';
 import { notHere, readState, type StreamState } from '../watch/state.ts';
-import { askBeside } from './shared/asking.ts';
+import { isAfar } from './shared/afar.ts';
+import { askAtWork, isAtWork } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
@@ -88,8 +90,15 @@ const reset = defineCommand({
   async run({ config: file, stream, forget = false }, { env, out }) {
     const config = readConfig(file, { env });
     await find(config, stream);
-    const forgotten = locked(config, stream, () => resetStream(config, stream, forget));
-    out(`${stream}: its checkpoint is gone; the next run reads it from its start`);
+    const { forgotten } = isAfar(config)
+      ? await askAtWork(config, {
+          name: stream,
+          wish: { what: 'reset', forget },
+          shape: z.object({ forgotten: z.number().nullable() }),
+        })
+      : { forgotten: locked(config, stream, () => resetStream(config, stream, forget)) };
+    const who = isAfar(config) ? 'the process that works' : 'the next run';
+    out(`${stream}: its checkpoint is gone; ${who} reads it from its start`);
     out(
       forgotten === null
         ? 'what was read is still known, half a million records at least, and not delivered again; --forget would deliver it again'
@@ -116,9 +125,9 @@ const rewind = defineCommand({
     const { config } = readConfigAtWork(file, means);
     await find(config, stream);
     const wish: Rewind = { what: 'rewind', to, forget };
-    const isRunning = holderOf(config.state.dir) !== null;
+    const isRunning = isAtWork(config);
     const rewound = isRunning
-      ? rewoundShape.parse(await askBeside(config, stream, wish))
+      ? await askAtWork(config, { name: stream, wish, shape: rewoundShape })
       : locked(config, stream, () => rewindStream(config, stream, wish));
     const who = isRunning ? 'the running process' : 'the next run';
     for (const line of rewoundLines(rewound, to, who)) means.out(`${stream}: ${line}`);

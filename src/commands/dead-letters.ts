@@ -4,16 +4,18 @@
 // then go nowhere (a sink that left the config, a route that no longer leads to it) stays where it
 // is.
 
+import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
-import { hasState } from '../hold/database.ts';
 import type { HeldLetter } from '../hold/letters.ts';
 import { changeIn, lookInto, type Store } from '../hold/store.ts';
-import { selectionFor } from '../send/route.ts';
+import { type LetterWish, type Moved, moveLetters } from '../run/letter-moves.ts';
 import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
+import { isAfar, withCopy } from './shared/afar.ts';
+import { askAtWork } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
 import { isAgreed } from './shared/prompt.ts';
@@ -42,7 +44,7 @@ export const letterList = defineCommand({
   async run(given, means) {
     const { config } = readConfigAtWork(given.config, means);
     const { out } = means;
-    const letters = lookInto(config.state.dir, [], (store) => chosen(given, config, store));
+    const letters = await chosen(given, config);
     if (given.json) {
       for (const { id, sink, uid, at, reason, context } of letters) {
         const { source, stream } = context;
@@ -85,28 +87,11 @@ const retry = defineCommand({
   async run(given, means) {
     const { config } = readConfigAtWork(given.config, means);
     const { out } = means;
-    const counts = new Map<string, number>();
-    const stuck = new Map<string, number>();
-    const now = Date.now();
-    changing(config, (store) => {
-      const letters = chosen(given, config, store);
-      const able = letters.filter((letter) => {
-        const why = whyNot(letter, config);
-        if (why !== null) stuck.set(why, (stuck.get(why) ?? 0) + 1);
-        return why === null;
-      });
-      for (let from = 0; from < able.length; from += lettersAtOnce) {
-        store.transaction(() => {
-          for (const letter of able.slice(from, from + lettersAtOnce)) {
-            if (store.putBack(letter, now))
-              counts.set(letter.sink, (counts.get(letter.sink) ?? 0) + 1);
-          }
-        });
-      }
-    });
-    for (const [sink, n] of counts) out(`${sink}: ${n} put back, to be sent again`);
+    const letters = await chosen(given, config);
+    const { moved, stuck } = await move(config, letters, 'retry');
+    for (const [sink, n] of moved) out(`${sink}: ${n} put back, to be sent again`);
     for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
-    if (counts.size === 0 && stuck.size === 0) out(`no dead letters${notHere(config)}`);
+    if (moved.size === 0 && stuck.size === 0) out(`no dead letters${notHere(config)}`);
     return 0;
   },
 });
@@ -119,7 +104,7 @@ const drop = defineCommand({
   async run(given, means) {
     const { config } = readConfigAtWork(given.config, means);
     const { out } = means;
-    const letters = lookInto(config.state.dir, [], (store) => chosen(given, config, store));
+    const letters = await chosen(given, config);
     if (letters.length === 0) {
       out(`no dead letters${notHere(config)}`);
       return 0;
@@ -129,7 +114,7 @@ const drop = defineCommand({
       out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
       return 1;
     }
-    changing(config, (store) => store.transaction(() => store.dropLetters(letters, Date.now())));
+    await move(config, letters, 'drop');
     for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
     return 0;
   },
@@ -142,9 +127,42 @@ export const deadLetters: CommandGroup = {
   commands: [letterList, retry, drop],
 };
 
-function changing(config: Config, change: (store: Store) => void): void {
-  if (hasState(config.state.dir)) changeIn(config.state, change);
+/** Moves them, some at a time: here, or by whoever has the state in Kafka. */
+async function move(config: Config, letters: readonly HeldLetter[], does: LetterWish['does']) {
+  const moved = new Map<string, number>();
+  const stuck = new Map<string, number>();
+  for (let from = 0; from < letters.length; from += lettersAtOnce) {
+    const some = letters.slice(from, from + lettersAtOnce);
+    const come = await moveSome(config, some, does);
+    add(moved, come.moved);
+    add(stuck, come.stuck);
+  }
+  return { moved, stuck };
 }
+
+async function moveSome(
+  config: Config,
+  letters: readonly HeldLetter[],
+  does: LetterWish['does'],
+): Promise<Moved> {
+  if (isAfar(config)) {
+    const named = letters.map(({ id, uid }) => [id, uid] as const);
+    const wish: LetterWish = { what: 'letters', does, letters: named };
+    return await askAtWork(config, { name: 'dead letters', wish, shape: movedShape });
+  }
+  return changeIn(config.state, (store) =>
+    store.transaction(() => moveLetters(store, letters, does, config)),
+  );
+}
+
+function add(to: Map<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const [name, n] of Object.entries(counts)) to.set(name, (to.get(name) ?? 0) + n);
+}
+
+const movedShape = z.object({
+  moved: z.record(z.string(), z.number()),
+  stuck: z.record(z.string(), z.number()),
+});
 
 /** The sink asked for; null for all. It may have left the config and still have letters. */
 function chosenSink({ sink }: Choice, config: Config, store: Store): string | null {
@@ -154,7 +172,13 @@ function chosenSink({ sink }: Choice, config: Config, store: Store): string | nu
 }
 
 /** Those of the sink with the uids asked for; what is asked for by uid has to be there. */
-function chosen(choice: Choice, config: Config, store: Store): readonly HeldLetter[] {
+async function chosen(choice: Choice, config: Config): Promise<readonly HeldLetter[]> {
+  const look = ({ state: { dir } }: Config) =>
+    lookInto(dir, [], (store) => chosenIn(choice, config, store));
+  return isAfar(config) ? await withCopy(config, look) : look(config);
+}
+
+function chosenIn(choice: Choice, config: Config, store: Store): readonly HeldLetter[] {
   const letters = store.letters.list(chosenSink(choice, config, store));
   const { uid: uids } = choice;
   if (uids === undefined) return letters;
@@ -164,10 +188,4 @@ function chosen(choice: Choice, config: Config, store: Store): readonly HeldLett
     throw new UsageError(`--uid: there is no dead letter with the uid ${cleanText(missing, 80)}`);
   }
   return letters.filter(({ uid }) => uids.includes(uid));
-}
-
-function whyNot({ sink, context }: HeldLetter, { sinks, routes }: Config): string | null {
-  if (!Object.hasOwn(sinks, sink)) return `the sink ${sink} is not in the config`;
-  const selection = selectionFor(routes, { source: context.source, sink }, () => undefined);
-  return selection === null ? `no route leads from ${context.source} to ${sink}` : null;
 }

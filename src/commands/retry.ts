@@ -3,10 +3,9 @@
 
 import { z } from 'zod';
 import { hasState } from '../hold/database.ts';
-import { holderOf } from '../hold/lock.ts';
 import { spanText } from '../tools/time-text.ts';
 import { readState } from '../watch/state.ts';
-import { askBeside, askLater } from './shared/asking.ts';
+import { askAtWork, askLater, isAtWork } from './shared/asking.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
@@ -37,12 +36,13 @@ export const retry = defineCommand({
       err(unknownText('stream or sink', name, names));
       return 1;
     }
-    if (holderOf(dir) === null) {
+    if (!isAtWork(config)) {
       if (hasState(dir)) askLater(config, name, { what: 'retry' });
       out(`${name}: nothing runs with this config; the next start asks it at once`);
       return 0;
     }
-    const { asked } = answerShape.parse(await askBeside(config, name, { what: 'retry' }));
+    const wish = { what: 'retry' } as const;
+    const { asked } = await askAtWork(config, { name, wish, shape: answerShape });
     for (const { part, waitsUntil } of asked) {
       const far = part === 'stream' ? 'upstream' : 'the far side';
       out(

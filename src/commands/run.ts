@@ -3,12 +3,14 @@
 // that take it, the rest stays held and is named. A second signal ends at once, which loses nothing
 // either. SIGHUP, or another content of its file, has the config read again (reload.ts).
 
+import type { Control } from '../cluster/control.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
+import { serveCommandsFromAfar } from '../run/commands-from-afar.ts';
 import { compareDue, serveComparisons } from '../run/comparisons.ts';
 import { type Drains, openDrains } from '../run/drains.ts';
 import { eventTap } from '../run/event-tap.ts';
@@ -118,7 +120,7 @@ async function oneJourney(
     own,
     drains,
     means,
-    ...of
+    shutdown: ending,
   }: Pick<Running, 'own' | 'shutdown' | 'means'> & { drains: Drains | null },
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<{ readonly code: ExitCode; readonly config: Config }> {
@@ -131,16 +133,18 @@ async function oneJourney(
   };
   const isDrained = () => drains?.isDrained() === true;
   const spare = sparePage(config, tools, isDrained);
-  const standBy = { stop: of.shutdown.stop, lost, waits: spare.waits, isDrained };
+  const standBy = { stop: ending.stop, lost, waits: spare.waits, isDrained };
   const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
   try {
     for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
     const sight = sightOf({ config, plan }, journey, tools);
     const shutdown = {
-      ...of.shutdown,
-      stop: drains?.orDrained(of.shutdown.stop) ?? of.shutdown.stop,
+      ...ending,
+      stop: drains?.orDrained(ending.stop) ?? ending.stop,
     };
-    const running = { config, plan, journey, tools, shutdown, means, own, sight, refused: null };
+    const control = drains?.control ?? null;
+    const of = { config, plan, journey, tools, shutdown, means, own, sight, control };
+    const running: Running = { ...of, refused: null };
     noteRunning(config, tools.clock.now(), null, log);
     const status = await openStatus(running);
     try {
@@ -166,6 +170,8 @@ interface Running {
   readonly shutdown: Shutdown;
   readonly means: Means;
   readonly own: OwnLog;
+  /** What operators ask for on other machines; null: the state is not in Kafka. */
+  readonly control: Control | null;
   /** What the status shows: of another config once that runs. */
   sight: Sight;
   /** Why the config in its file does not run; null: it does. */
@@ -254,6 +260,7 @@ async function runOn(
     serveReloads({ ...running, ...reloads, env: means.env, changed, refused }, ending),
     serveRequests({ ...journey, tools, made: () => current, reads: () => true }, ending),
     serveComparisons({ ...journey, tools, made: () => current }, ending),
+    serveAfar(running, ending),
   ]);
   try {
     await pipeline.run(shutdown.stop, timeoutMs);
@@ -299,7 +306,7 @@ async function runOnce(running: Running, limitMs: number | null): Promise<ExitCo
   shutdown.stop.addEventListener('abort', stop);
   if (shutdown.stop.aborted) stop();
   const asked = { ...journey, tools, made: () => running, reads: () => false };
-  const serving = serveRequests(asked, over.signal);
+  const serving = Promise.all([serveRequests(asked, over.signal), serveAfar(running, over.signal)]);
   try {
     // Of what was read, once all of it is where it belongs.
     const compared = (signal: AbortSignal) =>
@@ -312,6 +319,13 @@ async function runOnce(running: Running, limitMs: number | null): Promise<ExitCo
     over.abort(new Error('ended'));
     await serving;
   }
+}
+
+async function serveAfar(
+  { control, journey: { spool }, tools }: Running,
+  stop: AbortSignal,
+): Promise<void> {
+  if (control !== null) await serveCommandsFromAfar({ control, spool, tools }, stop);
 }
 
 function notInTime(why: string): ExportError {

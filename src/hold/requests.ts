@@ -9,12 +9,19 @@ import type { Row, Statements } from './statements.ts';
 /**
  * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a
  * stream read again from where it was at `to` (epoch milliseconds); `forget`: and deliver what was
- * read since again. `backfill`: read a source's events from `from` on, before `to`; not
+ * read since again. `reset`: have it read from its start; `forget`: and deliver all of it again. `letters`: put dead letters back for their sinks, or delete them, each named by
+ * its id and uid. `backfill`: read a source's events from `from` on, before `to`; not
  * `isBounded`: no end was given, and `to` is when it was asked for.
  */
 export type Wish =
   | { readonly what: 'retry' }
   | { readonly what: 'rewind'; readonly to: number; readonly forget: boolean }
+  | { readonly what: 'reset'; readonly forget: boolean }
+  | {
+      readonly what: 'letters';
+      readonly does: 'retry' | 'drop';
+      readonly letters: readonly (readonly [number, string])[];
+    }
   | {
       readonly what: 'backfill';
       readonly key: string;
@@ -29,6 +36,8 @@ export interface Request {
   /** The stream, sink or source that it is about. */
   readonly name: string;
   readonly wish: Wish;
+  /** The command from another machine that it carries out; null: it was asked for here. */
+  readonly command: string | null;
   /** When it was last asked for, epoch milliseconds. */
   readonly at: number;
   /** Null: it is to be carried out. */
@@ -45,11 +54,11 @@ export class Requests {
   }
 
   /** Writes a request down; returns its id. */
-  ask(name: string, wish: Wish, at: number): number {
+  ask(name: string, wish: Wish, at: number, command?: string): number {
     const asked = this.#statements.run(
       'INSERT INTO request (name, wish, at) VALUES (?, ?, ?)',
       name,
-      JSON.stringify(wish),
+      JSON.stringify({ ...wish, command }),
       at,
     );
     return Number(asked.lastInsertRowid);
@@ -83,21 +92,34 @@ export class Requests {
 }
 
 function requestOf({ id, name, wish: written, at, answer, progress }: Row): readonly Request[] {
-  const wish = wishOf(parsedObject(written));
-  const row = { id: Number(id), name: String(name), at: Number(at) };
+  const parsed = parsedObject(written);
+  const wish = wishOf(parsed);
+  const command = typeof parsed?.command === 'string' ? parsed.command : null;
+  const row = { id: Number(id), name: String(name), at: Number(at), command };
   const said = { answer: parsedObject(answer), progress: parsedObject(progress) };
   return wish === null ? [] : [{ ...row, wish, ...said }];
 }
 
 /** A wish as it was written down; null: no version like this one has written it. */
 export function wishOf(written: JsonObject | null): Wish | null {
-  const { what, key, from, to, forget, isBounded } = written ?? {};
+  const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
   if (what === 'retry') return { what };
+  if (what === 'reset') return typeof forget === 'boolean' ? { what, forget } : null;
+  if (what === 'letters') {
+    const isWhole = (does === 'retry' || does === 'drop') && areNamed(letters);
+    return isWhole ? { what, does, letters } : null;
+  }
   if (typeof to !== 'number') return null;
   if (what === 'rewind' && typeof forget === 'boolean') return { what, to, forget };
   const isSpan = typeof key === 'string' && typeof from === 'number';
   if (what !== 'backfill' || !isSpan || typeof isBounded !== 'boolean') return null;
   return { what, key, from, to, isBounded };
+}
+
+function areNamed(letters: unknown): letters is readonly (readonly [number, string])[] {
+  const isName = (one: unknown) =>
+    Array.isArray(one) && typeof one[0] === 'number' && typeof one[1] === 'string';
+  return Array.isArray(letters) && letters.every(isName);
 }
 
 /** An object from its JSON; null for anything else. */

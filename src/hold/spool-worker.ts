@@ -16,6 +16,7 @@ import type { Acknowledgement, Append, EntityChoice, HeldPage } from '../contrac
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
+import type { Wish } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
 import { type Landed, Store } from './store.ts';
@@ -222,6 +223,9 @@ const operations = {
   },
   settle: (request: number, answer: Json) => store.requests.answer(request, answer),
   inform: (request: number, progress: Json) => store.requests.note(request, progress),
+  takeUp: (command: string, name: string, wish: Wish, at: number) =>
+    store.requests.ask(name, wish, at, command),
+  withdraw: (request: number) => store.requests.withdraw(request),
   leave(backfill: BackfillRequest, last: BackfillProgress): void {
     leaveBackfill(store, backfill, last);
   },
@@ -262,7 +266,7 @@ const operations = {
 export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
-  ...(['append', 'acknowledge', 'settle', 'inform', 'leave'] as const),
+  ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),
 ]);
 
 function isWrite({ op }: Question): boolean {

@@ -26,7 +26,7 @@ import type { CommitRows } from './held-back.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
-import type { Request } from './requests.ts';
+import type { Request, Wish } from './requests.ts';
 import type { Answers, WorkerSettings } from './spool-messages.ts';
 import { SpoolThread, travels } from './spool-thread.ts';
 import type { Landed } from './store.ts';
@@ -60,6 +60,10 @@ export interface OwnSpool extends Spool {
   noteRequest(request: number, progress: Json): Promise<void>;
   /** Writes down what came of one. */
   settle(request: number, answer: Json): Promise<void>;
+  /** Writes down what a command from another machine asks for. */
+  takeUp(command: string, name: string, wish: Wish, at: number): Promise<void>;
+  /** Takes a request away. */
+  withdraw(request: number): Promise<void>;
   /** A backfill is not read any more, having come so far. */
   leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void>;
   /** A stream's checkpoint was moved by another connection, while nothing of it was under way. */
@@ -238,6 +242,14 @@ class WorkerSpool implements OwnSpool {
 
   leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void> {
     return this.#thread.ask('leave', backfill, last);
+  }
+
+  async takeUp(...asked: Parameters<OwnSpool['takeUp']>): Promise<void> {
+    await this.#thread.ask('takeUp', ...asked);
+  }
+
+  withdraw(request: number): Promise<void> {
+    return this.#thread.ask('withdraw', request);
   }
 
   noteRequest(request: number, progress: Json): Promise<void> {

@@ -1,7 +1,8 @@
 // The two ways to move a stream's checkpoint by hand, as one transaction on the state database
 // while nothing of the stream is under way: what it remembers would overrule what is changed under
 // it. What must stay true: nothing is touched that is held for the sinks, and identities are
-// forgotten only where that is asked for.
+// forgotten only where that is asked for; and the answer to a request stands beside what it has
+// moved, so that it is never carried out twice.
 
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
@@ -27,39 +28,59 @@ export interface Rewound {
 
 /**
  * Has a list read again: from the newest place before a time where all that was read since stands
- * behind it, else from its beginning. Throws `checkpoint_mismatch` where it cannot be; then nothing
- * was changed.
+ * behind it, else from its beginning, and answers the request for it where there is one. Throws
+ * `checkpoint_mismatch` where it cannot be; then nothing was changed.
  */
 export function rewindStream(
   config: Config,
   stream: string,
-  { to, forget: isForgotten }: Rewind,
+  rewind: Rewind,
+  request: number | null = null,
 ): Rewound {
-  const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
   return changing(config, (store) => {
-    if (parseParentsCheckpoint(store.streams.recall(stream).checkpoint) !== null) {
-      // Small lists and objects are read whole again, what is known of them left out.
-      store.parents.reset(stream);
-      return { place: null, forgotten: isForgotten ? store.parents.forgetSince(stream, to) : null };
-    }
-    const checkpoint = listCheckpointOf(store, { stream, reset });
-    const forgotten = isForgotten ? store.streams.forgetSince(stream, to) : null;
-    // Records may have been read long after they happened: those forgotten can stand anywhere.
-    const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
-    const moved = rewound(checkpoint, place === null ? null : place.cursor);
-    const start = forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) };
-    store.streams.saveCheckpoint(stream, joined(moved, { start }), Date.now());
-    return { place: place && { at: place.at, digest: digestOf(place.cursor) }, forgotten };
+    const rewound = rewindIn(store, { config, stream, rewind });
+    if (request !== null) store.requests.answer(request, { ...rewound });
+    return rewound;
   });
 }
 
-/** Deletes the checkpoint: the stream is read from its start. Returns what is forgotten. */
-export function resetStream(config: Config, stream: string, isForgotten: boolean): number | null {
-  return changing(config, ({ streams, parents }) => {
+function rewindIn(
+  store: Store,
+  of: { readonly config: Config; readonly stream: string; readonly rewind: Rewind },
+): Rewound {
+  const { config, stream, rewind } = of;
+  const { to, forget: isForgotten } = rewind;
+  const reset = `${commandText('checkpoint reset', config.file, '--stream', stream)}; nothing was changed`;
+  if (parseParentsCheckpoint(store.streams.recall(stream).checkpoint) !== null) {
+    // Small lists and objects are read whole again, what is known of them left out.
+    store.parents.reset(stream);
+    return { place: null, forgotten: isForgotten ? store.parents.forgetSince(stream, to) : null };
+  }
+  const checkpoint = listCheckpointOf(store, { stream, reset });
+  const forgotten = isForgotten ? store.streams.forgetSince(stream, to) : null;
+  // Records may have been read long after they happened: those forgotten can stand anywhere.
+  const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
+  const moved = rewound(checkpoint, place === null ? null : place.cursor);
+  const start = forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) };
+  store.streams.saveCheckpoint(stream, joined(moved, { start }), Date.now());
+  return { place: place && { at: place.at, digest: digestOf(place.cursor) }, forgotten };
+}
+
+/** Deletes the checkpoint: the stream is read from its start. Returns what is forgotten, which answers a request. */
+export function resetStream(
+  config: Config,
+  stream: string,
+  isForgotten: boolean,
+  request: number | null = null,
+): number | null {
+  return changing(config, ({ streams, parents, requests }) => {
     streams.reset(stream);
     parents.reset(stream);
-    if (!isForgotten) return null;
-    return streams.forgetSince(stream, 0) + parents.forgetSince(stream, 0);
+    const forgotten = isForgotten
+      ? streams.forgetSince(stream, 0) + parents.forgetSince(stream, 0)
+      : null;
+    if (request !== null) requests.answer(request, { forgotten });
+    return forgotten;
   });
 }
 

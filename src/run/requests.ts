@@ -1,15 +1,17 @@
 // Carries out what operators ask of the process that holds the state directory, looked for several
 // times a second: streams and sinks that wait are asked now, a stream is rewound while nothing of
-// it is under way, and backfills are read one after the other. What must stay true: whatever goes
+// it is under way, dead letters are moved, and backfills are read one after the other. What must stay true: whatever goes
 // wrong with a request, it gets an answer, and the journey goes on.
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
+import { changeIn } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { BackfillReading, type ReadingMeans } from './backfill.ts';
-import { rewindStream } from './checkpoint-moves.ts';
+import { resetStream, rewindStream } from './checkpoint-moves.ts';
+import { lettersOf, moveLetters } from './letter-moves.ts';
 
 /** What requests are carried out with. */
 export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
@@ -75,21 +77,38 @@ async function carryOut(request: Request, means: RequestMeans, stop: AbortSignal
   }
 }
 
-/** What came of it; null for one that takes long. */
-async function answerTo({ name, wish }: Request, means: RequestMeans): Promise<Json> {
+/** What came of it; null for one that takes long, or is answered with what it has changed. */
+async function answerTo({ id, name, wish }: Request, means: RequestMeans): Promise<Json> {
   const { made, pipeline, spool, tools } = means;
   switch (wish.what) {
     case 'retry':
       tools.log.info('asked to try again now', { name });
       return { asked: pipeline.askNow(name).map((asked) => ({ ...asked })) };
     case 'rewind': {
-      const rewound = await pipeline.whileStill(name, async () => {
-        const done = rewindStream(made().config, name, wish);
+      await pipeline.whileStill(name, async () => {
+        rewindStream(made().config, name, wish, id);
         await spool.moved(name);
-        return done;
       });
       tools.log.info('the stream was rewound by hand', { stream: name });
-      return { ...rewound };
+      return null;
+    }
+    case 'reset':
+      await pipeline.whileStill(name, async () => {
+        resetStream(made().config, name, wish.forget, id);
+        await spool.moved(name);
+      });
+      tools.log.info('the stream was reset by hand', { stream: name });
+      return null;
+    case 'letters': {
+      const { config } = made();
+      changeIn(config.state, (store) =>
+        store.transaction(() => {
+          const moved = moveLetters(store, lettersOf(store, wish), wish.does, config);
+          store.requests.answer(id, { ...moved });
+        }),
+      );
+      tools.log.info('dead letters were moved by hand', { does: wish.does });
+      return null;
     }
     case 'backfill':
       return null;

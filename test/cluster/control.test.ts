@@ -1,19 +1,20 @@
 // What operators ask of the processes of a state in Kafka from any machine, on a real Apache Kafka: it is done once, also
 // where who does it is killed meanwhile.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
 
 /** A deployment whose processes share a file, and commands from a machine where nothing runs. */
-async function aDeployment(events: number) {
+async function aDeployment(events: number, sinks = '') {
   const brokers = JSON.stringify(await kafkaBrokers());
   const prefix = `p-${crypto.randomUUID()}`;
   const { sandbox, upstreams, env } = await anEdge(events);
@@ -31,18 +32,18 @@ sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50 }
 sinks:
   disk: { type: file, path: ${out}, format: json }
-`,
+${sinks}`,
     );
     return file;
   };
   const elsewhere = config('elsewhere');
   const uids = () =>
-    readFileSync(out, 'utf8')
+    (existsSync(out) ? readFileSync(out, 'utf8') : '')
       .split('\n')
       .slice(0, -1)
       .map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
   return {
-    ...{ sandbox, uids },
+    ...{ sandbox, uids, prefix },
     start: (instance: string) => startSluice(['run', '-c', config(instance)], { env }),
     command: async (...words: string[]) => await runHere([...words, '-c', elsewhere], env),
     states: async () => {
@@ -103,4 +104,75 @@ test('a process that is drained lets go in order and takes nothing more, also af
   expect((await command('cluster', 'undrain', 'sluice-0')).exitCode).toBe(64);
   expect((await again.kill('SIGTERM')).exitCode).toBe(0);
   expect([new Set(uids()).size, uids().length]).toEqual([240, 240]);
+}, 600_000);
+
+test('commands about streams and dead letters are carried out once by whoever works, killed meanwhile or not', async () => {
+  const picky = 'evt_000000007"';
+  const receiver = await startHttpReceiver();
+  receiver.answer(({ body }) => ({
+    answer: 'reply',
+    status: body.includes(picky) ? 400 : 200,
+  }));
+  const sinks = `  post: { type: http, url: "${receiver.url}", format: json }\n`;
+  const { uids, start, command, prefix, sent } = await aDeployment(100, sinks);
+  const idle = await command('retry', 'audit');
+  expect([idle.exitCode, idle.stderr]).toEqual([
+    1,
+    expect.stringContaining(`no process works with the state ${prefix}`),
+  ]);
+  const first = start('sluice-0');
+  await first.waitForLine('running');
+  await sent(100);
+  await first.waitForLine('dead letter');
+
+  const asked = await command('retry', 'audit');
+  expect([asked.exitCode, asked.stdout, asked.stderr]).toEqual([0, 'audit: asked now\n', '']);
+  const listed = async () =>
+    (await command('dead-letters', 'list', '--json')).stdout.split('\n').slice(0, -1);
+  const [letter] = await waitUntil(async () => (await listed()).length === 1 && (await listed()), {
+    what: 'the letter to be in Kafka',
+    everyMs: 200,
+  });
+  const { uid } = JSON.parse(letter ?? '') as { uid: string };
+  const missing = await command('dead-letters', 'retry', '--uid', 'ab\u001b[2Jcd');
+  expect([missing.exitCode, missing.stderr.includes('\u001b')]).toEqual([64, false]);
+  const before = receiver.requests.length;
+  receiver.answer({ answer: 'reply', status: 200 });
+  const put = await command('dead-letters', 'retry', '--uid', uid);
+  expect([put.exitCode, put.stdout]).toEqual([0, 'post: 1 put back, to be sent again\n']);
+  await receiver.waitFor((all) => all.slice(before).some(({ body }) => body.includes(picky)));
+  expect(await listed()).toEqual([]);
+
+  // Killed before it has begun.
+  const second = start('sluice-1');
+  await second.waitForLine('standing by');
+  process.kill(first.pid, 'SIGSTOP');
+  const rewind = ['checkpoint', 'rewind', '--stream', 'audit', '--to', '2020-01-01T00:00:00Z'];
+  const rewinding = command(...rewind, '--forget');
+  await first.kill('SIGKILL');
+  const rewound = await rewinding;
+  expect(rewound.exitCode, rewound.stderr).toBe(0);
+  expect(rewound.stdout).toContain('100 records read since 2020-01-01T00:00:00.000Z forgotten');
+  await sent(200);
+
+  // Killed when it has done it and not answered yet.
+  const third = start('sluice-2');
+  await third.waitForLine('standing by');
+  const again = command(...rewind, '--forget');
+  const isDone = () =>
+    second.stderr.filter((line) => line.includes('rewound by hand')).length === 2;
+  await waitUntil(isDone, { what: 'the second rewinding', everyMs: 5 });
+  await second.kill('SIGKILL');
+  const done = await again;
+  expect(done.exitCode, done.stderr).toBe(0);
+  expect(done.stdout).toContain('100 records read since 2020-01-01T00:00:00.000Z forgotten');
+  await sent(300);
+  const reset = await command('checkpoint', 'reset', '--stream', 'audit', '--forget');
+  expect(reset.exitCode, reset.stderr).toBe(0);
+  expect(reset.stdout).toContain('100 records are forgotten');
+  await sent(400);
+  expect((await third.kill('SIGTERM')).exitCode).toBe(0);
+  const times = Map.groupBy(uids(), (one) => one);
+  expect([times.size, uids().length]).toEqual([100, 400]);
+  expect(third.stderr.join('\n')).not.toContain('rewound by hand');
 }, 600_000);

@@ -2,9 +2,6 @@
 // stand, from any machine that reaches the brokers. It reads what was committed there, so that it
 // also answers while nobody works; what only the process that works knows, its own page has.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ClusterProcess } from '../../cluster/processes.ts';
 import type { Config } from '../../config/config.ts';
 import { lookInto } from '../../hold/store.ts';
@@ -16,6 +13,7 @@ import { timeText } from '../../tools/time-text.ts';
 import type { StoredStanding } from '../../watch/standing.ts';
 import { readState } from '../../watch/state.ts';
 import { storedStanding } from '../../watch/stored.ts';
+import { withCopy } from '../shared/afar.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { planToLook, readConfigToLook } from '../shared/looking.ts';
 import { sinkTable, streamTable } from '../status.ts';
@@ -61,10 +59,8 @@ function toldOf(one: ClusterProcess, note: ClusterNote | null) {
 /** Of a copy, which is thrown away at once. */
 async function standingOf(config: Config, processes: readonly ClusterProcess[]) {
   const kafka = kafkaOf(config);
-  const { copyStanding } = await import('../../cluster/copy.ts');
-  const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
-  try {
-    await copyStanding(kafka, dir, systemClock());
+  return await withCopy({ ...config, state: { ...config.state, kafka } }, async (copy) => {
+    const { dir } = copy.state;
     const state = readState(dir);
     const positions = [...state.sinks.values()].flatMap(({ position }) => position ?? []);
     const works = processes.find((one) => one.works);
@@ -75,12 +71,10 @@ async function standingOf(config: Config, processes: readonly ClusterProcess[]) 
         spool: { ...state.spool, oldest: Math.min(0, ...positions) },
         holder: works === undefined ? null : String(works.instance ?? works.host),
       },
-      { plan: await planToLook(config), state: { ...config.state, dir }, refused: null },
+      { plan: await planToLook(config), state: copy.state, refused: null },
     );
     return { standing, note: lookInto(dir, null, clusterNote) };
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
+  });
 }
 
 interface Told extends Pick<StoredStanding, 'streams' | 'sinks'> {

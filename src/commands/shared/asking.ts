@@ -1,21 +1,46 @@
 // What a command asks of the process that runs with the config: a row of the state database
-// (requests.ts), which that process looks for each second. What must stay true: what was not
+// (requests.ts), which that process looks for each second; with a state in Kafka, and where nothing
+// runs on this machine, a record for whoever works (afar.ts). What must stay true: what was not
 // carried out while somebody waited for it is taken back, so that nothing is moved long after it
 // was asked for.
 
+import type { z } from 'zod';
 import type { Config } from '../../config/config.ts';
-import { type ErrorCode, ExportError } from '../../contracts/errors.ts';
+import { type ErrorCode, ExportError, errorCodes } from '../../contracts/errors.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { holderOf } from '../../hold/lock.ts';
 import type { Wish } from '../../hold/requests.ts';
 import { changeIn, Store } from '../../hold/store.ts';
 import { systemClock } from '../../tools/clock.ts';
+import { askAfar, isAfar } from './afar.ts';
 
 const lookEveryMs = 50;
 const patienceMs = 20_000;
 
-/** Has the running process do what is asked; returns its answer. Throws what it failed with. */
-export async function askBeside(config: Config, name: string, wish: Wish): Promise<JsonObject> {
+/** True where a process may carry out what is asked: here, or on any machine with a state in Kafka. */
+export function isAtWork(config: Config): boolean {
+  return holderOf(config.state.dir) !== null || isAfar(config);
+}
+
+/** Has whoever is at work do what is asked; returns the answer. Throws what it failed with. */
+export async function askAtWork<T>(
+  config: Config,
+  {
+    name,
+    wish,
+    shape,
+  }: { readonly name: string; readonly wish: Wish; readonly shape: z.ZodType<T> },
+): Promise<T> {
+  const asked = isAfar(config) ? askAfar(config, name, wish) : askBeside(config, name, wish);
+  const answer = shape.safeParse(successOf(await asked)).data;
+  if (answer !== undefined) return answer;
+  const what = `asking about ${name}: the answer cannot be read`;
+  throw new ExportError('broken_invariant', what, {
+    next: 'The process may be of another version: look with status what came of it.',
+  });
+}
+
+async function askBeside(config: Config, name: string, wish: Wish): Promise<JsonObject> {
   const { dir } = config.state;
   const clock = systemClock();
   const store = new Store(config.state);
@@ -25,7 +50,7 @@ export async function askBeside(config: Config, name: string, wish: Wish): Promi
       const deadline = clock.monotonic() + patienceMs;
       while (clock.monotonic() < deadline) {
         const answer = store.requests.all().find((request) => request.id === id)?.answer ?? null;
-        if (answer !== null) return successOf(answer);
+        if (answer !== null) return answer;
         await clock.sleep(lookEveryMs);
       }
     } finally {
@@ -49,7 +74,7 @@ export function askLater({ state }: Config, name: string, wish: Wish): void {
 function successOf(answer: JsonObject): JsonObject {
   const { error } = answer;
   if (!isObject(error)) return answer;
-  // Written by the process that runs, which is of this program.
-  const code = String(error.code) as ErrorCode;
+  const said = String(error.code);
+  const code = Object.hasOwn(errorCodes, said) ? (said as ErrorCode) : 'broken_invariant';
   throw new ExportError(code, String(error.message), { next: String(error.next) });
 }

@@ -1,0 +1,67 @@
+// Takes up what operators ask for on other machines, of the process that has the state in Kafka, and
+// writes the answers back. Each command becomes a request in the state (hold/requests.ts), which is
+// carried out as those of this machine are (requests.ts). What must stay true: each is carried out
+// once, also where this process ends meanwhile: its answer stands in the state with what it has
+// changed, is written to the control topic after both are in Kafka, and only then is its request
+// taken away; and nothing is taken up before all answers of processes before this one were read.
+
+import type { Control } from '../cluster/control.ts';
+import type { Log } from '../contracts/tools.ts';
+import type { Request } from '../hold/requests.ts';
+import type { OwnSpool } from '../hold/spool.ts';
+import type { BootTools } from './tools.ts';
+
+/** What they are taken up with. */
+export interface AfarMeans {
+  readonly control: Control;
+  readonly spool: OwnSpool;
+  readonly tools: Pick<BootTools, 'clock' | 'log'>;
+}
+
+const lookEveryMs = 250;
+
+/** Takes up and answers until stopped. Never rejects. */
+export async function serveCommandsFromAfar(means: AfarMeans, stop: AbortSignal): Promise<void> {
+  const { control, tools } = means;
+  let isKnown = false;
+  while (!stop.aborted) {
+    try {
+      if (!isKnown) await control.caughtUp();
+      isKnown = true;
+      await look(means);
+    } catch (error) {
+      if (!stop.aborted) tellNotServed(tools.log, error);
+    }
+    await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+}
+
+async function look({ control, spool, tools }: AfarMeans): Promise<void> {
+  const rows = (await spool.requests()).filter(({ command }) => command !== null);
+  for (const row of rows) await settle(row, control, spool);
+  const known = new Set(rows.map(({ command }) => command));
+  for (const { id, name, wish, at } of control.commands.values()) {
+    if (known.has(id) || control.answers.has(id)) continue;
+    tools.log.info('asked from another machine', { what: wish.what, name });
+    await spool.takeUp(id, name, wish, at);
+  }
+}
+
+/** Answers one that is carried out; forgets one that nobody waits for any more. */
+async function settle(
+  { id, command, answer }: Request,
+  control: Control,
+  spool: OwnSpool,
+): Promise<void> {
+  if (command === null) return;
+  const isWanted = control.commands.has(command);
+  if (answer === null && isWanted) return;
+  if (answer !== null && isWanted && !control.answers.has(command)) {
+    await control.answer(command, answer);
+  }
+  await spool.withdraw(id);
+}
+
+function tellNotServed(log: Log, error: unknown): void {
+  log.warn('commands from other machines are not answered for now', { error: String(error) });
+}
