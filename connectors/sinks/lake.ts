@@ -1,11 +1,16 @@
 // Writes an archive's events beside it as Parquet (src/parquet/lake.ts). It comes with an `archive`
 // that has a `lake`, gets the same events at its own pace, and so never holds the archive up. What
 // an object store keeps beside an object's bytes a directory does not: facts about a cut are the
-// first line of its object here, whatever the place.
+// first line of its object here, whatever the place. What must stay true: nothing is written before this
+// state's archive was opened there, which says whose it is and whether it can be written.
 
 import { z } from 'zod';
+import { isClaimedBy } from '../../src/archive/claim.ts';
 import { cutsPrefix, encodeLakeMade } from '../../src/archive/lake-cuts.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
+import { presentEpoch } from '../../src/contracts/numbering.ts';
+import type { SinkOpening } from '../../src/contracts/sink.ts';
 import { openStore } from '../../src/objects/open.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
@@ -19,6 +24,9 @@ import { uidList } from './s3/uid-list.ts';
 
 /** What `every` is where it is left out. */
 export const lakeEveryUsual = '15m';
+/** The archive is opened at the same time as its lake: so long it is waited for, and looked so often. */
+const openingMs = 2_000;
+const lookEveryMs = 50;
 /** More than a line of facts takes. */
 const factsBytesMax = 4096;
 
@@ -41,7 +49,7 @@ export const lakeSink = defineSink({
     const { parquetBody, parquetBytesMax } = await import('./s3/parquet-body.ts');
     const names = await lakeNames(settings.region ?? 'local');
     return objectSink({
-      store: storeOfCuts(store),
+      store: storeOfCuts(store, opening),
       opening,
       rotate: { bytes: parquetBytesMax, every: settings.every },
       body: () => bodyOfPages(parquetBody(names)),
@@ -79,11 +87,12 @@ async function lakeNames(region: string): Promise<TableNames> {
  * The store as the writer of objects sees it: cuts have a place of their own, and their facts in
  * their first line. Other objects are named by what they hold: one that is there is the same.
  */
-function storeOfCuts(store: ObjectStore): CutStore {
+function storeOfCuts(store: ObjectStore, opening: SinkOpening): CutStore {
   return {
     place: store.place,
     close: () => store.close(),
     async create(name, body, about) {
+      await untilOpened(store, opening);
       if (stemIn(name) === null) {
         await store.create(name, body, about);
         return 'created';
@@ -102,12 +111,36 @@ function storeOfCuts(store: ObjectStore): CutStore {
     },
     read: (name, range) => store.read(`${cutsPrefix}${name}`, range),
     async *list(prefix, after = '') {
+      await untilOpened(store, opening);
       const behind = after === '' ? undefined : `${cutsPrefix}${after}`;
       for await (const { name, bytes } of store.list(`${cutsPrefix}${prefix}`, behind)) {
         yield { name: name.slice(cutsPrefix.length), bytes };
       }
     },
   };
+}
+
+/** Throws where the archive there is not at this state's service: it may be another's, or be refused. */
+async function untilOpened(
+  store: ObjectStore,
+  { name, numbering, tools: { clock } }: SinkOpening,
+): Promise<void> {
+  const state = { spool: numbering.spool, epoch: presentEpoch(numbering) };
+  const until = clock.monotonic() + openingMs;
+  while (!(await isClaimedBy(store, state))) {
+    if (clock.monotonic() < until) {
+      await clock.sleep(lookEveryMs);
+      continue;
+    }
+    const archive = name.replace(/\.[^.]*$/, '');
+    throw new ExportError(
+      'sink_unreachable',
+      `writing the lake in ${store.place}: this state has not opened the archive there`,
+      {
+        next: `Look why ${archive} does not open it; the lake goes on by itself once it has. Nothing is lost, the events stay held.`,
+      },
+    );
+  }
 }
 
 function metadataIn(line: string): Readonly<Record<string, string>> {

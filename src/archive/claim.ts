@@ -49,6 +49,15 @@ export async function refuseClaimed(
   if (found !== null) refuseFresh(readClaim(found.body)?.renewed_at ?? null, store, at);
 }
 
+/** Whether a process of this state, and none that began later, has claimed the archive; it may have ended. */
+export async function isClaimedBy(
+  store: Pick<ObjectStore, 'read'>,
+  state: { readonly spool: string; readonly epoch: number },
+): Promise<boolean> {
+  const found = await store.read(writerPath);
+  return found !== null && isBefore(readClaim(found.body), state);
+}
+
 /** A claim that is held. */
 export class Claim {
   readonly #claimant: Claimant;
@@ -84,7 +93,10 @@ export class Claim {
  * True for a claim of a process that this one comes after. Of two that go on from copies of one
  * state the one that began first would else take the archive back again and again.
  */
-function isBefore(claim: ReturnType<typeof readClaim>, { spool, epoch }: Claimant): boolean {
+function isBefore(
+  claim: ReturnType<typeof readClaim>,
+  { spool, epoch }: Pick<Claimant, 'spool' | 'epoch'>,
+): boolean {
   return claim?.spool === spool && (claim.epoch ?? 0) <= (epoch ?? Number.POSITIVE_INFINITY);
 }
 

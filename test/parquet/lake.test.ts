@@ -7,6 +7,7 @@ import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { lakeEvents } from '../../src/parquet/lake.ts';
 import { valuesNeeded } from '../../src/send/filter.ts';
+import { aWriter } from '../archive/a-writer.ts';
 import { anEvent } from '../support/an-event.ts';
 import { openSink } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
@@ -20,6 +21,7 @@ const location = tempDir();
 
 /** Objects: one of each class and day; an actor and an address are each in one of them only. */
 beforeAll(async () => {
+  await (await aWriter({ store: openDirectory(location) })).close();
   const { sink, batch } = await openSink(lakeSink, { location, every: 3_600_000 });
   const events = Array.from({ length: classes.length * days * perObject }, (_, offset) => {
     const part = Math.floor(offset / perObject);

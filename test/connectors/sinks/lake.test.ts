@@ -1,17 +1,19 @@
 // The lake of an archive in a directory: what stands there after failures, restarts and beside an older state.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { lakeSink } from '../../../connectors/sinks/lake.ts';
+import { Claim } from '../../../src/archive/claim.ts';
 import { cutsPrefix, lakePrefix, parseLakeCut } from '../../../src/archive/lake-cuts.ts';
 import type { Event } from '../../../src/contracts/event.ts';
 import { openDirectory } from '../../../src/objects/directory.ts';
 import { lakeNameParts } from '../../../src/parquet/lake.ts';
 import { readParquet } from '../../../src/parquet/read.ts';
+import { systemClock } from '../../../src/tools/clock.ts';
 import { objectBytes } from '../../parquet/object-bytes.ts';
 import { anEvent } from '../../support/an-event.ts';
-import { type OpeningWishes, openSink } from '../../support/sink-opening.ts';
+import { type OpeningWishes, openSink, testTools } from '../../support/sink-opening.ts';
 import { tempDir } from '../../support/temp.ts';
 
 const settings = (location: string) => ({ location, every: 3_600_000 });
@@ -25,8 +27,16 @@ const events = (from: number, to: number): readonly Event[] =>
     return anEvent({ offset, ocsf: { class_uid, time: day + offset } });
   });
 
+/** The archive there as its sink has opened it. */
+async function opened(location: string, { spoolId = 'spool-1', epochs }: OpeningWishes = {}) {
+  const epoch = epochs?.at(-1)?.id ?? 1;
+  const store = openDirectory(location);
+  await Claim.take({ store, clock: systemClock(), spool: spoolId, epoch, staleMs: 0 });
+}
+
 /** Sends the events as one batch, and has them written; what it came to, and what is remembered. */
 async function written(location: string, sent: readonly Event[], wishes: OpeningWishes = {}) {
+  await opened(location, wishes);
   const { sink, batch } = await openSink(lakeSink, settings(location), wishes);
   const reach = await sink.committed?.(new AbortController().signal);
   const sending = sink.send(batch(sent), new AbortController().signal);
@@ -86,4 +96,42 @@ test('the same state goes on behind what stands there', async () => {
 
   expect(again.reach).toEqual({ position: 60, ahead: false });
   expect(sorted((await standing(location)).uids)).toEqual(sorted(uidsOf(events(0, 90))));
+});
+
+test.each<[string, OpeningWishes | null]>([
+  ['was not opened', null],
+  ['is another state’s', { spoolId: 'another' }],
+  ['is at work for a process that began later', { epochs: [{ id: 2, until: null }] }],
+])('nothing is written beside an archive that %s', async (_, other) => {
+  const location = tempDir();
+  if (other !== null) await opened(location, other);
+  const before = readdirSync(location, { recursive: true });
+  let now = 0;
+  const clock = { ...systemClock(), monotonic: () => (now += 100), sleep: async () => undefined };
+  const { sink, batch } = await openSink(lakeSink, settings(location), { tools: testTools(clock) });
+  const signal = new AbortController().signal;
+
+  const refused = { code: 'sink_unreachable', message: expect.stringContaining('not opened') };
+  await expect(sink.committed?.(signal)).rejects.toMatchObject(refused);
+  const sending = sink.send(batch(events(0, 5)), signal);
+  sink.flush?.();
+  expect(await sending).toMatchObject({ outcome: 'retry', cause: refused });
+  expect(readdirSync(location, { recursive: true })).toEqual(before);
+
+  rmSync(join(location, 'writer'), { force: true });
+  expect((await written(location, events(0, 5))).outcome).toBe('delivered');
+});
+
+test('nothing more is written once another process has taken the archive over', async () => {
+  const location = tempDir();
+  await opened(location);
+  const { sink, batch } = await openSink(lakeSink, settings(location));
+  const signal = new AbortController().signal;
+  await sink.committed?.(signal);
+  await opened(location, { epochs: [{ id: 2, until: null }] });
+  const sending = sink.send(batch(events(0, 5)), signal);
+  sink.flush?.();
+
+  expect(await sending).toMatchObject({ outcome: 'retry', cause: { code: 'sink_unreachable' } });
+  expect((await standing(location)).tables).toEqual([]);
 });
