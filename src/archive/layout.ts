@@ -57,12 +57,17 @@ export function encodeManifest(about: Omit<Manifest, 'format' | 'version'>): Buf
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Parses it, and its key. Throws a SyntaxError, also for a format that is newer than this. */
+/** An archive that only a newer version of sluice can read. */
+export class NewerFormatError extends SyntaxError {
+  override readonly name = 'NewerFormatError';
+}
+
+/** Parses it, and its key. Throws a SyntaxError, of a format that is newer than this a NewerFormatError. */
 export function parseManifest(bytes: Uint8Array): Manifest & { readonly verifier: Verifier } {
   const manifest = manifestShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
   if (!manifest.success) throw new SyntaxError('archive.json is not that of an archive of sluice');
   if (manifest.data.version > formatVersion) {
-    throw new SyntaxError(
+    throw new NewerFormatError(
       `the archive has format ${manifest.data.version}, and this version reads up to ${formatVersion}`,
     );
   }
@@ -76,13 +81,16 @@ export function segmentPath(index: number, at: number): string {
 
 /** Name under which a checkpoint of this size stays. `at`: epoch milliseconds. */
 export function keptCheckpointPath(size: number, at: number): string {
-  return `checkpoints/${dayOf(at)}/${digits(size)}.note`;
+  return `${keptCheckpointsPrefix}${dayOf(at)}/${digits(size)}.note`;
 }
 
 /** Name of what somebody outside has said of that checkpoint. */
 export function anchorPath(size: number, at: number, kind: 'tsr' | 'cosig'): string {
-  return `checkpoints/${dayOf(at)}/${digits(size)}.${kind}`;
+  return `${keptCheckpointsPrefix}${dayOf(at)}/${digits(size)}.${kind}`;
 }
+
+/** Where those are. */
+export const keptCheckpointsPrefix = 'checkpoints/';
 
 /** The size of the checkpoint that an object of `checkpoints/` is, or is about; null: of none. */
 export function checkpointSizeOf(name: string): number | null {

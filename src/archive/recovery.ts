@@ -12,10 +12,19 @@ import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
-import { parseEntry } from './entries.ts';
+import { NewerEntryError, parseEntry } from './entries.ts';
 import { GrowingTree, readEntries, readHashes } from './growing-tree.ts';
 import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
-import { checkpointPath, encodeManifest, manifestPath, parseManifest } from './layout.ts';
+import {
+  checkpointPath,
+  checkpointSizeOf,
+  encodeManifest,
+  keptCheckpointPath,
+  keptCheckpointsPrefix,
+  manifestPath,
+  NewerFormatError,
+  parseManifest,
+} from './layout.ts';
 import { Log, type LogMeans, type Published } from './log.ts';
 import { leafHash, rootAt } from './merkle.ts';
 import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
@@ -80,11 +89,38 @@ async function told<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
       'sink_refused',
       `opening the archive ${store.place}: ${errorText(error)}`,
       {
-        next: 'Look at it with `sluice archive verify`, and put back what is missing; or take another location. Nothing is lost: events stay held.',
+        next: `${nextOf(error)}; or take another location. Nothing is lost: events stay held.`,
         cause: error,
       },
     );
   }
+}
+
+/** It is signed by another key. */
+class OtherKeyError extends SyntaxError {
+  override readonly name = 'OtherKeyError';
+}
+
+/** Its newest checkpoint is gone or an older one, and this copy of it is there. */
+class CheckpointGoneError extends SyntaxError {
+  override readonly name = 'CheckpointGoneError';
+  readonly copy: string;
+
+  constructor(message: string, copy: string) {
+    super(message);
+    this.copy = copy;
+  }
+}
+
+function nextOf(error: SyntaxError): string {
+  if (error instanceof NewerFormatError || error instanceof NewerEntryError) {
+    return 'Run the version of sluice that has written it, or a newer one';
+  }
+  if (error instanceof OtherKeyError) return 'Give the key that signs this archive';
+  if (error instanceof CheckpointGoneError) {
+    return `Copy ${error.copy} to ${checkpointPath}, and look at it with \`sluice archive verify\``;
+  }
+  return 'Look at it with `sluice archive verify`, and put back what is missing';
 }
 
 /** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
@@ -106,7 +142,26 @@ async function look(store: ObjectStore, signer: Signer, mark: Mark | null) {
         : 'it is another archive than the one that this state has written there',
     );
   }
+  await refuseBehindKept(store, Math.max(standing?.size ?? 0, known?.size ?? 0), known);
   return { manifest: found?.body ?? null, standing, known };
+}
+
+/**
+ * Throws where a checkpoint was kept of more than is known to be signed: a copy is kept once it is
+ * signed, so what it covers would be written over, and another root signed for such a size.
+ */
+async function refuseBehindKept(store: ObjectStore, size: number, known: Mark | null) {
+  const last = known === null ? undefined : keptCheckpointPath(known.size, known.at);
+  let [newest, copy] = [size, ''];
+  for await (const { name } of store.list(keptCheckpointsPrefix, last)) {
+    const kept = name.endsWith('.note') ? (checkpointSizeOf(name) ?? 0) : 0;
+    if (kept > newest) [newest, copy] = [kept, name];
+  }
+  if (copy === '') return;
+  throw new CheckpointGoneError(
+    `its checkpoint is of ${size} entries, and ${newest} were signed: it is gone, or an older one was put back`,
+    copy,
+  );
 }
 
 async function opened(settings: LogSettings): Promise<Log> {
@@ -149,7 +204,7 @@ function newManifest({ verifier }: Signer, now: number): Uint8Array {
 function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {
   const manifest = parseManifest(bytes);
   if (manifest.origin !== verifier.name) {
-    throw new SyntaxError(
+    throw new OtherKeyError(
       `it is the archive ${manifest.origin}, and the signing key is one of ${verifier.name}`,
     );
   }
@@ -161,7 +216,7 @@ async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<S
   if (found === null) return null;
   const { keyId, name } = verifier;
   if (!parseNote(found.body).signatures.some((one) => one.keyId.equals(keyId))) {
-    throw new SyntaxError(
+    throw new OtherKeyError(
       `no known key has signed its checkpoint: signing_key is ${name}+${keyId.toString('hex')}`,
     );
   }
@@ -206,7 +261,7 @@ async function read(
   }
   const heads = await headsAt(size, { store, known, key });
   if (signers.every(({ verifier }) => verifier.vkey !== heads.key)) {
-    throw new SyntaxError(`its present key is ${heads.key}, and the signing key another`);
+    throw new OtherKeyError(`its present key is ${heads.key}, and the signing key another`);
   }
   const isOwn = known === null || known.size === size;
   const published: Published | null =

@@ -81,7 +81,7 @@ function answered(status: number, name: string, region: string): Meaning {
     return ['sink_refused', `Set region to ${where}; ${kept}.`];
   }
   if (status === 403) {
-    const next = `Allow s3:PutObject, s3:GetObject and s3:ListBucket (for Object Lock also s3:PutObjectRetention and s3:PutObjectLegalHold) on the bucket and prefix, and the use of its KMS key; ${kept}.`;
+    const next = `Allow s3:PutObject, s3:GetObject and s3:ListBucket on the bucket and prefix, and the use of its KMS key; to take objects away also s3:DeleteObject (with versions s3:ListBucketVersions and s3:DeleteObjectVersion), and for Object Lock s3:GetBucketObjectLockConfiguration and s3:Put and s3:Get of ObjectRetention and ObjectLegalHold; ${kept}.`;
     return ['sink_refused', next];
   }
   // 400 BadDigest and RequestTimeout are of the way, 409 of two who write at the same moment.

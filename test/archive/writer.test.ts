@@ -2,7 +2,7 @@
 // else's archive is touched.
 
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -237,15 +237,15 @@ describe('an archive is refused before anything is written', () => {
     await writer.close();
     return { dir, state };
   }
-  const refusal = (text: RegExp) => ({
+  const refusal = (text: RegExp, next: string) => ({
     code: 'sink_refused',
     message: expect.stringMatching(text),
-    next: expect.stringContaining('archive verify'),
+    next: expect.stringContaining(next),
   });
   async function openingIsRefused(
     { dir, state }: { readonly dir: string; readonly state?: State },
     text: RegExp,
-    signer = aSigner(),
+    { signer = aSigner(), next = 'archive verify' } = {},
   ) {
     const names = async () => {
       const found: string[] = [];
@@ -255,20 +255,21 @@ describe('an archive is refused before anything is written', () => {
     const before = await names();
     const store = openDirectory(dir);
     await expect(aWriter({ store, signer, ...(state && { state }) })).rejects.toMatchObject(
-      refusal(text),
+      refusal(text, next),
     );
     expect(await names()).toEqual(before);
   }
 
   test('where another key has signed it', async () => {
-    await openingIsRefused(await anArchive(), /no known key/, aSigner('archive.test', 2));
+    const other = { signer: aSigner('archive.test', 2), next: 'Give the key that signs' };
+    await openingIsRefused(await anArchive(), /no known key/, other);
   });
 
   test('where it has another name', async () => {
     await openingIsRefused(
       await anArchive(),
       /archive archive\.test, and the signing key is one of other\.test/,
-      aSigner('other.test'),
+      { signer: aSigner('other.test'), next: 'Give the key that signs' },
     );
   });
 
@@ -287,14 +288,42 @@ describe('an archive is refused before anything is written', () => {
     const path = join(dir, 'archive.json');
     await writeFile(path, (await readFile(path, 'utf8')).replace('"version": 1', '"version": 2'));
 
-    await openingIsRefused({ dir }, /format 2/);
+    await openingIsRefused({ dir }, /format 2/, { next: 'Run the version of sluice' });
   });
+
+  test.each([
+    ['gone', null],
+    ['an older one', 'a copy'],
+  ])(
+    'where its newest checkpoint is %s, and this state has not written there',
+    async (_, older) => {
+      const { dir } = await anArchive();
+      const [path, copy] = [join(dir, 'checkpoint'), join(tempDir(), 'checkpoint')];
+      await cp(path, copy);
+      const writer = await aWriter({ store: openDirectory(dir) });
+      await archived(writer, heldPages(2, 900));
+      await writer.close();
+      const whole = await readFile(path);
+      rmSync(path);
+      if (older !== null) await cp(copy, path);
+      const size = whole.toString('utf8').split('\n')[1] ?? '';
+      const names = readdirSync(join(dir, 'checkpoints'), { recursive: true }).map(String);
+      const kept = names.find((name) => name.endsWith(`/${size.padStart(20, '0')}.note`));
+
+      const next = `Copy checkpoints/${kept} to checkpoint`;
+      await openingIsRefused({ dir }, new RegExp(`and ${size} were signed`), { next });
+      await cp(join(dir, 'checkpoints', `${kept}`), path);
+      await expect(aWriter({ store: openDirectory(dir) })).resolves.toBeDefined();
+    },
+  );
 
   test('where a log stands that is none of sluice', async () => {
     const { dir } = await anArchive();
     rmSync(join(dir, 'archive.json'));
 
     await openingIsRefused({ dir }, /none of sluice/);
+    rmSync(join(dir, 'checkpoint'));
+    await openingIsRefused({ dir }, /were signed/, { next: 'Copy checkpoints/' });
   });
 
   test('where all of it is gone that this state has written', async () => {

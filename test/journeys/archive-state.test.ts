@@ -3,7 +3,15 @@
 // before anything is written.
 
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { signingKeyText } from '../../src/archive/note.ts';
@@ -22,7 +30,9 @@ async function aJourney() {
   afterThisTest(() => sandbox.close());
   const { clientId, clientSecret } = sandbox.credentials;
   const at = (name: string) => join(dir, name);
-  const configure = ({ archive = 'archive', state = 'state', origin = 'archive.test' } = {}) => {
+  const places = { archive: 'archive', state: 'state', origin: 'archive.test', lake: '' };
+  const configure = (wishes: Partial<typeof places> = {}) => {
+    const { archive, state, origin, lake } = { ...places, ...wishes };
     const config = at(`${archive}-${state}-${origin}.yaml`.replaceAll('/', '-'));
     writeFileSync(at(origin), signingKeyText(origin, Buffer.alloc(32, 1)));
     writeFileSync(
@@ -42,6 +52,7 @@ sinks:
     location: ${at(archive)}
     signing_key: "\${file:${at(origin)}}"
     checkpoint_every: 100ms
+    ${lake}
     retry: { min: 50ms, max: 1s }
 `,
     );
@@ -62,9 +73,9 @@ sinks:
       await sluice.kill('SIGKILL');
     },
     /** Runs until it refuses, in these words. */
-    async refusal(config: string, words: string) {
+    async refusal(config: string, ...words: readonly string[]) {
       const sluice = startSluice(['run', '-c', config, '--once']);
-      await sluice.waitForLine(words);
+      for (const some of words) await sluice.waitForLine(some);
       await sluice.kill('SIGTERM');
     },
     putBack(copy: string, state = 'state') {
@@ -150,9 +161,15 @@ test('an archive that is gone, cut, or another’s is refused unchanged, and goe
   await once(configure({ state: 'other' }));
   await refusal(config, 'it is another archive than the one that this state has written there');
   await refusal(
-    configure({ state: 'third', origin: 'other.test' }),
+    configure({ state: 'third', origin: 'other.test', lake: 'lake: { every: 10ms }' }),
     'it is the archive archive.test, and the signing key is one of other.test',
+    'this state has not opened the archive there',
   );
+  expect(readdirSync(at('archive'))).not.toContain('lake');
+  const newest = readFileSync(at('archive/checkpoint'));
+  rmSync(at('archive/checkpoint'));
+  await refusal(configure({ state: 'fourth' }), 'were signed: it is gone');
+  writeFileSync(at('archive/checkpoint'), newest);
   rmSync(at('archive'), { recursive: true });
   renameSync(at('away'), at('archive'));
   const moved = await once(configure({ archive: 'second' }));

@@ -10,7 +10,12 @@ import type { Clock, Log } from '../../contracts/tools.ts';
 import type { ObjectStore } from '../../objects/store.ts';
 import { timeText } from '../../tools/time-text.ts';
 import type { Entry } from '../entries.ts';
-import { anchorPath, checkpointSizeOf, keptCheckpointPath } from '../layout.ts';
+import {
+  anchorPath,
+  checkpointSizeOf,
+  keptCheckpointPath,
+  keptCheckpointsPrefix,
+} from '../layout.ts';
 import type { Published } from '../log.ts';
 
 /** Somebody outside that a checkpoint is shown to. */
@@ -66,7 +71,7 @@ export class Anchors {
   async resume({ size, at }: Published): Promise<void> {
     const { store } = this.#means;
     const note = keptCheckpointPath(size, at);
-    for await (const { name } of store.list('checkpoints/', note.replace(/note$/, ''))) {
+    for await (const { name } of store.list(keptCheckpointsPrefix, note.replace(/note$/, ''))) {
       // By a clock that has gone back the checkpoint may be kept on another day as well.
       if (name.endsWith('.note') || checkpointSizeOf(name) !== size) continue;
       const found = await store.read(name);

@@ -3,6 +3,7 @@
 // wrote them, and that may have gone back; and what else lies beside them is none.
 
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
+import { keptCheckpointsPrefix } from '../layout.ts';
 import { parseNote } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
 
@@ -36,7 +37,7 @@ export function headOf(bytes: Uint8Array): Head | null {
 
 /** All that was kept, by days. */
 export async function* keptObjects({ store }: ArchiveReader): AsyncGenerator<KeptObject> {
-  for await (const { name } of store.list('checkpoints/')) {
+  for await (const { name } of store.list(keptCheckpointsPrefix)) {
     const [, size, kind] = keptPattern.exec(name) ?? [];
     if (size !== undefined) yield { name, size: Number(size), isNote: kind === 'note' };
   }

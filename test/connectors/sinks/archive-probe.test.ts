@@ -169,6 +169,7 @@ describe(`a bucket of ${name}`, () => {
       await expect(asked([...reads, 'PutObject'], keep)).rejects.toMatchObject({
         code: 'sink_refused',
         message: expect.stringMatching(/removing check in s3:.*403/),
+        next: expect.stringContaining('s3:DeleteObject'),
       });
     },
   );
@@ -191,12 +192,18 @@ describe(`a bucket of ${name}`, () => {
       body: '<Error><Code>NoSuchKey</Code></Error>',
     } as const;
     const careless = await startHttpReceiver({
-      answer: ({ method }) =>
-        method === 'PUT'
-          ? { answer: 'reply', status: 200, headers: { etag: '"1"' } }
-          : method === 'DELETE'
-            ? { answer: 'reply', status: 204 }
-            : none,
+      answer: ({ method, path }) =>
+        path.includes('list-type=2')
+          ? {
+              answer: 'reply',
+              status: 200,
+              body: '<ListBucketResult><Name>bucket</Name></ListBucketResult>',
+            }
+          : method === 'PUT'
+            ? { answer: 'reply', status: 200, headers: { etag: '"1"' } }
+            : method === 'DELETE'
+              ? { answer: 'reply', status: 204 }
+              : none,
     });
 
     const probed = probe({ ...settings, endpoint: careless.url, location: 's3://bucket/some' });
