@@ -21,7 +21,9 @@ import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { spanText, timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
+import { isAfar, isServed, withCopy } from './shared/afar.ts';
 import { readConfigAtWork, whereItRuns } from './shared/at-work.ts';
+import { cancelAfar } from './shared/backfill-board.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 
 /** `waiting`: asked for, and not taken up yet. */
@@ -46,7 +48,7 @@ export const backfillList = defineCommand({
   async run({ config: file, json }, means) {
     const { config } = readConfigAtWork(file, means);
     const { out } = means;
-    const begun = begunIn(config);
+    const begun = await begunIn(config);
     if (json) for (const one of begun) out(JSON.stringify(factsOf(one)));
     else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
     else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
@@ -62,26 +64,40 @@ export const cancel = defineCommand({
   options: { config: configOption },
   async run({ id, config: file }, { env, out }) {
     const { config } = whereItRuns(readConfig(file, { env }));
-    const request = found(id, config);
+    const request = await found(id, config);
     const { source, progress, state } = request;
     if (state === 'done') {
       throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
     }
-    changeIn(config.state, (store) => cancelBackfill(store, request));
-    const isRead = state === 'reading' || state === 'delivering';
-    if (!isRead || !(await letGo(request, config))) {
-      changeIn(config.state, (store) => forgetBackfill(store, request));
-    }
+    if (isAfar(config)) await cancelAfar(config, request);
+    else await cancelHere(request, config);
     const held = counted(progress?.held ?? 0, 'event');
     out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
     return 0;
   },
 });
 
-function begunIn({ state }: Config): readonly Begun[] {
+async function cancelHere(request: Begun, { state }: Config): Promise<void> {
+  changeIn(state, (store) => cancelBackfill(store, request));
+  const isRead = request.state === 'reading' || request.state === 'delivering';
+  if (!isRead || !(await letGo(request, state))) {
+    changeIn(state, (store) => forgetBackfill(store, request));
+  }
+}
+
+async function begunIn(config: Config): Promise<readonly Begun[]> {
+  const { state } = config;
+  if (isAfar(config)) {
+    const holder = (await isServed(config.state)) ? 'whoever works' : null;
+    return await withCopy(config, (copy) => standingIn(copy.state, holder));
+  }
   const holder = holderOf(state.dir);
   if (holder === null) importBackfillFiles(state);
-  return backfillsIn(state.dir)
+  return standingIn(state, holder);
+}
+
+function standingIn({ dir }: Config['state'], holder: string | null): readonly Begun[] {
+  return backfillsIn(dir)
     .map((request) => ({ ...request, state: standingOf(request, holder) }))
     .toSorted((a, b) => a.askedAt - b.askedAt);
 }
@@ -94,8 +110,8 @@ function standingOf({ isWanted, progress }: BackfillRequest, holder: string | nu
   return isActive && (state === 'reading' || state === 'delivering') ? state : 'waiting';
 }
 
-function found(id: string, config: Config): Begun {
-  const begun = begunIn(config);
+async function found(id: string, config: Config): Promise<Begun> {
+  const begun = await begunIn(config);
   const [one, another] = begun.filter((request) => id !== '' && request.id.startsWith(id));
   if (one !== undefined && another === undefined) return one;
   const known = begun.map(shown).join(', ');
@@ -105,7 +121,7 @@ function found(id: string, config: Config): Begun {
 }
 
 /** Waits until whoever reads it has forgotten it; false where nobody seems to read it any more. */
-async function letGo({ row }: BackfillRequest, { state: { dir } }: Config): Promise<boolean> {
+async function letGo({ row }: BackfillRequest, { dir }: Config['state']): Promise<boolean> {
   const clock = systemClock();
   const deadline = clock.monotonic() + letGoWithinMs;
   const isThere = () =>

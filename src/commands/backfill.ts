@@ -7,19 +7,8 @@
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { ExportError, UsageError } from '../contracts/errors.ts';
-import { importBackfillFiles } from '../hold/backfill-files.ts';
-import {
-  askForBackfill,
-  type BackfillProgress,
-  type BackfillRequest,
-  backfillAlike,
-  backfillsIn,
-  forgetBackfill,
-  type Past,
-  stopBackfill,
-} from '../hold/backfills.ts';
+import type { BackfillProgress, BackfillRequest, Past } from '../hold/backfills.ts';
 import { holderOf } from '../hold/lock.ts';
-import { changeIn } from '../hold/store.ts';
 import type { Summary } from '../pipeline.ts';
 import { listsOf } from '../run/backfill.ts';
 import { runAlone } from '../run/backfill-alone.ts';
@@ -30,7 +19,9 @@ import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { backfillList, cancel } from './backfill-list.ts';
+import { isAfar, isServed } from './shared/afar.ts';
 import { whereItRuns } from './shared/at-work.ts';
+import { type Board, boardAfar, boardHere } from './shared/backfill-board.ts';
 import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
 import {
   type CommandGroup,
@@ -53,10 +44,6 @@ const options = {
 } as const;
 type Options = Given<typeof options>;
 
-/** How often is looked at what the process that runs has come to. */
-const lookEveryMs = 250;
-/** It looks several times a second: who has not taken a backfill up by then never will. */
-const takenWithinMs = 15_000;
 /** How long a process that is restarted may be away. */
 const awayMsMax = 60_000;
 const stoppedWithinMs = 10_000;
@@ -90,8 +77,8 @@ async function backfilled(options: Options, means: Means): Promise<ExitCode> {
   try {
     const plan = planFrom(config, tools);
     refuseWithoutList(past, plan);
-    if (options.restart === true) forgetAlike(config, past);
-    const doing: Doing = { past, config, plan, tools, stop: shutdown.stop, meter, means };
+    const isAnew = options.restart === true;
+    const doing = { past, isAnew, config, plan, tools, stop: shutdown.stop, meter, means };
     return await carryOut(doing);
   } finally {
     meter.clear();
@@ -100,14 +87,20 @@ async function backfilled(options: Options, means: Means): Promise<ExitCode> {
   }
 }
 
-interface Doing {
+interface Backfilling {
   readonly past: Past;
+  /** What was begun alike is forgotten. */
+  readonly isAnew: boolean;
   readonly config: Config;
   readonly plan: WholePlan;
   readonly tools: BootTools;
   readonly stop: AbortSignal;
   readonly meter: Meter;
   readonly means: Means;
+}
+
+interface Doing extends Backfilling {
+  readonly board: Board;
 }
 
 function pastOf(options: Options, { sources }: Config, now: number): Past {
@@ -130,17 +123,6 @@ function refuseWithoutList({ source }: Past, { sources }: WholePlan): void {
   );
 }
 
-function forgetAlike({ state }: Config, past: Past): void {
-  if (holderOf(state.dir) === null) importBackfillFiles(state);
-  const unfinished = backfillAlike(backfillsIn(state.dir), past);
-  if (unfinished !== undefined) changeIn(state, (store) => forgetBackfill(store, unfinished));
-}
-
-/** The request as it stands; undefined where it was cancelled. */
-function requestNow({ config }: Doing, { row }: BackfillRequest): BackfillRequest | undefined {
-  return backfillsIn(config.state.dir).find((request) => request.row === row);
-}
-
 function introduction({ source, from, to }: BackfillRequest): readonly string[] {
   const time = (at: number) => new Date(at).toISOString();
   return [
@@ -149,13 +131,15 @@ function introduction({ source, from, to }: BackfillRequest): readonly string[] 
   ];
 }
 
-async function carryOut(doing: Doing): Promise<ExitCode> {
-  const { past, config, tools, stop, means } = doing;
-  const journey = await openHere(doing);
+async function carryOut(given: Backfilling): Promise<ExitCode> {
+  const { past, isAnew, config, stop, means } = given;
+  const journey = await openHere(given);
+  const board = isAfar(config) ? boardAfar(config) : boardHere(config);
+  const doing: Doing = { ...given, board };
   try {
-    const asked = changeIn(config.state, (store) => askForBackfill(store, past, tools.clock.now()));
+    const asked = await board.ask(past, isAnew);
     for (const line of introduction(asked)) means.err(line);
-    const holder = holderOf(config.state.dir) ?? 'another process';
+    const holder = board.holder() ?? 'another process';
     if (journey === null) means.err(`${holder} runs with this config and is asked to do it`);
     const alone = journey && runAlone(asked, journey, doing);
     const until = alone === null ? stop : AbortSignal.any([stop, alone.stuck]);
@@ -166,12 +150,12 @@ async function carryOut(doing: Doing): Promise<ExitCode> {
       },
     );
     const progress = stop.aborted ? await stopThere(doing, asked, last) : last;
-    if (alone === null) return tellEnd(doing, asked, progress);
+    if (alone === null) return await tellEnd(doing, asked, progress);
     const { read, behind } = await alone.end({ delivers: progress?.state === 'failed' });
     const held = Math.max(0, ...behind.map((sink) => sink.held));
     // What is cancelled is no longer written down.
-    const come = requestNow(doing, asked) === undefined ? read : progress;
-    const code = tellEnd(doing, asked, come && { ...come, behind: held });
+    const come = (await board.now(asked)) === undefined ? read : progress;
+    const code = await tellEnd(doing, asked, come && { ...come, behind: held });
     for (const line of behindLines(behind)) means.err(line);
     return code;
   } finally {
@@ -180,8 +164,9 @@ async function carryOut(doing: Doing): Promise<ExitCode> {
 }
 
 /** The journey, where no process runs it; null: one does, which takes the request up. */
-async function openHere({ config, plan, tools }: Doing): Promise<Journey | null> {
+async function openHere({ config, plan, tools }: Backfilling): Promise<Journey | null> {
   if (holderOf(config.state.dir) !== null) return null;
+  if (isAfar(config) && (await isServed(config.state))) return null;
   try {
     return await openJourney(plan, config.state, tools, { polls: false });
   } catch (error) {
@@ -198,24 +183,27 @@ async function follow(
   asked: BackfillRequest,
   { until, isAlone }: { readonly until: AbortSignal; readonly isAlone: boolean },
 ): Promise<BackfillProgress | null> {
-  const { config, tools, meter } = doing;
+  const { board, tools, meter } = doing;
   const { clock } = tools;
   const askedAt = clock.monotonic();
   let seenAt = askedAt;
   let last: BackfillProgress | null = null;
   while (!until.aborted) {
-    const request = requestNow(doing, asked);
+    const request = await board.now(asked);
     if (!request?.isWanted) return request?.progress ?? last;
     const { progress } = request;
     if (progress !== null && progress.at >= asked.askedAt) {
       last = progress;
       meter.show(progress);
     }
-    if (holderOf(config.state.dir) !== null) seenAt = clock.monotonic();
+    if (board.holder() !== null) seenAt = clock.monotonic();
     if (clock.monotonic() - seenAt > awayMsMax) throw left(doing);
     const isLate = last === null && !isAlone;
-    if (isLate && clock.monotonic() - askedAt > takenWithinMs) throw notTaken(doing, asked);
-    await clock.sleep(lookEveryMs, until).catch(() => undefined);
+    if (isLate && clock.monotonic() - askedAt > board.takenWithinMs) {
+      await board.stop(asked, null);
+      throw notTaken(doing);
+    }
+    await clock.sleep(board.lookEveryMs, until).catch(() => undefined);
   }
   return last;
 }
@@ -226,16 +214,16 @@ async function stopThere(
   request: BackfillRequest,
   last: BackfillProgress | null,
 ): Promise<BackfillProgress | null> {
-  const { config, tools } = doing;
+  const { board, tools } = doing;
   const { clock } = tools;
   const at = clock.now();
-  changeIn(config.state, (store) => stopBackfill(store, request, last && { ...last, at }));
+  await board.stop(request, last && { ...last, at });
   const deadline = clock.monotonic() + stoppedWithinMs;
-  const now = () => requestNow(doing, request)?.progress ?? null;
-  while (last !== null && now()?.at === at && clock.monotonic() < deadline) {
-    await clock.sleep(lookEveryMs);
+  const now = async () => (await board.now(request))?.progress ?? null;
+  while (last !== null && (await now())?.at === at && clock.monotonic() < deadline) {
+    await clock.sleep(board.lookEveryMs);
   }
-  return now() ?? last;
+  return (await now()) ?? last;
 }
 
 function left({ past, config }: Doing): ExportError {
@@ -248,9 +236,8 @@ function left({ past, config }: Doing): ExportError {
   );
 }
 
-function notTaken({ past, config }: Doing, request: BackfillRequest): ExportError {
-  changeIn(config.state, (store) => stopBackfill(store, request, null));
-  const holder = holderOf(config.state.dir) ?? 'the process that held the state directory';
+function notTaken({ past, board }: Doing): ExportError {
+  const holder = board.holder() ?? 'the process that held the state directory';
   return new ExportError(
     'state_locked',
     `backfilling ${past.source}: ${holder} does not take it up`,
@@ -260,11 +247,11 @@ function notTaken({ past, config }: Doing, request: BackfillRequest): ExportErro
   );
 }
 
-function tellEnd(
+async function tellEnd(
   doing: Doing,
   request: BackfillRequest,
   progress: BackfillProgress | null,
-): ExitCode {
+): Promise<ExitCode> {
   const { meter, means } = doing;
   const { source } = request;
   meter.clear();
@@ -275,7 +262,7 @@ function tellEnd(
     means.out(`${source}: ${counts}; every sink has them`);
     return 0;
   }
-  if (requestNow(doing, request) === undefined) {
+  if ((await doing.board.now(request)) === undefined) {
     means.err(`${source}: cancelled: ${counts}; what is held is still delivered`);
     return 1;
   }

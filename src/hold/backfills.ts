@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import type { Request } from './requests.ts';
+import type { Request, Wish } from './requests.ts';
 import { lookInto, type Store } from './store.ts';
 
 /** How far a backfill has come. Times are epoch milliseconds. */
@@ -72,32 +72,62 @@ export function readProgress(written: JsonObject | null): BackfillProgress | nul
   return written?.version === 1 ? (written as unknown as BackfillProgress) : null;
 }
 
-/** Asks for it: goes on with an unfinished one that was asked for alike, or begins one. */
-export function askForBackfill(store: Store, past: Past, now: number): BackfillRequest {
-  const row = store.transaction(() => {
-    const { requests } = store;
-    const known = backfillsAmong(requests.all());
-    for (const { row, progress } of known) {
-      if (progress?.state === 'done' && progress.at < now - doneForMs) requests.withdraw(row);
-    }
-    const unfinished = backfillAlike(known, past);
-    if (unfinished === undefined) {
-      const span = { from: past.from, to: past.to ?? now, isBounded: past.to !== null };
-      return requests.ask(past.source, { what: 'backfill', key: randomUUID(), ...span }, now);
-    }
-    requests.askAgain(unfinished.row, now);
-    return unfinished.row;
-  });
-  const asked = backfillsAmong(store.requests.all()).find((request) => request.row === row);
+/**
+ * Asks for it, within the caller's transaction: goes on with an unfinished one that was asked for
+ * alike, or begins one; `isAnew` forgets the unfinished one.
+ */
+export function askForBackfill(
+  store: Store,
+  past: Past,
+  { now, isAnew }: { readonly now: number; readonly isAnew: boolean },
+): BackfillRequest {
+  const { requests } = store;
+  const known = backfillsAmong(requests.all());
+  for (const { row, progress } of known) {
+    if (progress?.state === 'done' && progress.at < now - doneForMs) requests.withdraw(row);
+  }
+  const unfinished = backfillAlike(known, past);
+  if (unfinished !== undefined && isAnew) forget(store, unfinished);
+  const again = isAnew ? undefined : unfinished;
+  if (again !== undefined) requests.askAgain(again.row, now);
+  const span = { from: past.from, to: past.to ?? now, isBounded: past.to !== null };
+  const begin = () =>
+    requests.ask(past.source, { what: 'backfill', key: randomUUID(), ...span }, now);
+  const row = again?.row ?? begin();
+  const asked = backfillsAmong(requests.all()).find((request) => request.row === row);
   invariant(asked !== undefined, 'what is asked for is known');
   return asked;
 }
 
+/** A request by which a command on another machine asks about a backfill. */
+export type BackfillWish = Extract<Wish, { what: 'begin_backfill' | 'about_backfill' }>;
+
+/**
+ * Does what a command on another machine asks about a backfill, within the caller's transaction;
+ * returns the backfill as it stands then, null where there is none. `isRead` tells of a row whether
+ * it is read here: who does forgets it once it has let go.
+ */
+export function carryOutAbout(
+  store: Store,
+  { name: source, wish }: { readonly name: string; readonly wish: BackfillWish },
+  { now, isRead }: { readonly now: number; readonly isRead: (row: number) => boolean },
+): BackfillRequest | null {
+  if (wish.what === 'begin_backfill') {
+    const { from, to, isAnew } = wish;
+    return askForBackfill(store, { source, from, to }, { now, isAnew });
+  }
+  const find = () => backfillsAmong(store.requests.all()).find(({ id }) => id === wish.key) ?? null;
+  const found = find();
+  if (found === null) return null;
+  const { row, progress } = found;
+  if (wish.does === 'stop') stopBackfill(store, found, progress && { ...progress, at: now });
+  else if (wish.does === 'cancel' && isRead(row)) cancelBackfill(store, found);
+  else if (wish.does === 'cancel') forget(store, found);
+  return find();
+}
+
 /** The unfinished one that was asked for alike, if there is one. */
-export function backfillAlike(
-  known: readonly BackfillRequest[],
-  past: Past,
-): BackfillRequest | undefined {
+function backfillAlike(known: readonly BackfillRequest[], past: Past): BackfillRequest | undefined {
   return known.find(
     ({ source, from, to, isBounded, isWanted, progress }) =>
       (isWanted || progress?.state !== 'done') &&

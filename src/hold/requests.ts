@@ -11,12 +11,24 @@ import type { Row, Statements } from './statements.ts';
  * stream read again from where it was at `to` (epoch milliseconds); `forget`: and deliver what was
  * read since again. `reset`: have it read from its start; `forget`: and deliver all of it again. `letters`: put dead letters back for their sinks, or delete them, each named by
  * its id and uid. `backfill`: read a source's events from `from` on, before `to`; not
- * `isBounded`: no end was given, and `to` is when it was asked for.
+ * `isBounded`: no end was given, and `to` is when it was asked for. `begin_backfill` and
+ * `about_backfill` are what commands on other machines ask about one (backfills.ts).
  */
 export type Wish =
   | { readonly what: 'retry' }
   | { readonly what: 'rewind'; readonly to: number; readonly forget: boolean }
   | { readonly what: 'reset'; readonly forget: boolean }
+  | {
+      readonly what: 'begin_backfill';
+      readonly from: number;
+      readonly to: number | null;
+      readonly isAnew: boolean;
+    }
+  | {
+      readonly what: 'about_backfill';
+      readonly key: string;
+      readonly does: 'look' | 'stop' | 'cancel';
+    }
   | {
       readonly what: 'letters';
       readonly does: 'retry' | 'drop';
@@ -105,6 +117,11 @@ export function wishOf(written: JsonObject | null): Wish | null {
   const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
   if (what === 'retry') return { what };
   if (what === 'reset') return typeof forget === 'boolean' ? { what, forget } : null;
+  if (what === 'begin_backfill') return beginOf(written ?? {});
+  if (what === 'about_backfill') {
+    const isKnown = does === 'look' || does === 'stop' || does === 'cancel';
+    return isKnown && typeof key === 'string' ? { what, key, does } : null;
+  }
   if (what === 'letters') {
     const isWhole = (does === 'retry' || does === 'drop') && areNamed(letters);
     return isWhole ? { what, does, letters } : null;
@@ -114,6 +131,12 @@ export function wishOf(written: JsonObject | null): Wish | null {
   const isSpan = typeof key === 'string' && typeof from === 'number';
   if (what !== 'backfill' || !isSpan || typeof isBounded !== 'boolean') return null;
   return { what, key, from, to, isBounded };
+}
+
+function beginOf({ from, to, isAnew }: JsonObject): Wish | null {
+  if (typeof from !== 'number' || typeof isAnew !== 'boolean') return null;
+  if (to !== null && typeof to !== 'number') return null;
+  return { what: 'begin_backfill', from, to, isAnew };
 }
 
 function areNamed(letters: unknown): letters is readonly (readonly [number, string])[] {

@@ -42,7 +42,7 @@ async function look({ control, spool, tools }: AfarMeans): Promise<void> {
   const known = new Set(rows.map(({ command }) => command));
   for (const { id, name, wish, at } of control.commands.values()) {
     if (known.has(id) || control.answers.has(id)) continue;
-    tools.log.info('asked from another machine', { what: wish.what, name });
+    tools.log.debug('asked from another machine', { what: wish.what, name });
     await spool.takeUp(id, name, wish, at);
   }
 }

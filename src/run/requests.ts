@@ -5,7 +5,7 @@
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
-import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
+import { type BackfillProgress, backfillsAmong, carryOutAbout } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
 import { changeIn } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
@@ -18,6 +18,11 @@ export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
   readonly pipeline: Pipeline;
   /** Which backfills are read here. */
   readonly reads: (row: number) => boolean;
+}
+
+interface Doing extends RequestMeans {
+  /** The backfill that is read now. */
+  readonly read: number | null;
 }
 
 const lookEveryMs = 250;
@@ -52,7 +57,8 @@ async function look(
 ): Promise<BackfillReading | null> {
   const { spool, pipeline, reads } = means;
   const pending = (await spool.requests()).filter(({ answer }) => answer === null);
-  for (const request of pending) await carryOut(request, means, stop);
+  const read = last === null || last.isOver ? null : last.row;
+  for (const request of pending) await carryOut(request, { ...means, read }, stop);
   if (last !== null && !last.isOver) {
     if (pending.every(({ id }) => id !== last.row)) last.drop();
     return last;
@@ -62,7 +68,7 @@ async function look(
   return new BackfillReading(next, { ...means, live: () => pipeline.state }, stop);
 }
 
-async function carryOut(request: Request, means: RequestMeans, stop: AbortSignal): Promise<void> {
+async function carryOut(request: Request, means: Doing, stop: AbortSignal): Promise<void> {
   const { name, wish } = request;
   const { spool, tools } = means;
   try {
@@ -78,7 +84,7 @@ async function carryOut(request: Request, means: RequestMeans, stop: AbortSignal
 }
 
 /** What came of it; null for one that takes long, or is answered with what it has changed. */
-async function answerTo({ id, name, wish }: Request, means: RequestMeans): Promise<Json> {
+async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json> {
   const { made, pipeline, spool, tools } = means;
   switch (wish.what) {
     case 'retry':
@@ -108,6 +114,18 @@ async function answerTo({ id, name, wish }: Request, means: RequestMeans): Promi
         }),
       );
       tools.log.info('dead letters were moved by hand', { does: wish.does });
+      return null;
+    }
+    case 'begin_backfill':
+    case 'about_backfill': {
+      const isRead = (row: number) => row === means.read;
+      changeIn(made().config.state, (store) =>
+        store.transaction(() => {
+          const how = { now: tools.clock.now(), isRead };
+          const request = carryOutAbout(store, { name, wish }, how);
+          store.requests.answer(id, { request: request && { ...request } } as unknown as Json);
+        }),
+      );
       return null;
     }
     case 'backfill':

@@ -176,3 +176,44 @@ test('commands about streams and dead letters are carried out once by whoever wo
   expect([times.size, uids().length]).toEqual([100, 400]);
   expect(third.stderr.join('\n')).not.toContain('rewound by hand');
 }, 600_000);
+
+test('a backfill asked for elsewhere goes on where who read it was killed, and is looked at, cancelled and ended there', async () => {
+  const { uids, start, command, sent, sandbox } = await aDeployment(300);
+  const first = start('sluice-0');
+  await first.waitForLine('running');
+  await sent(300);
+  const second = start('sluice-1');
+  await second.waitForLine('standing by');
+  const backfill = ['backfill', '--source', 'audit', '--from', '2020-01-01T00:00:00Z'];
+
+  const backfilling = command(...backfill);
+  await first.waitForLine('a backfill begins');
+  await first.kill('SIGKILL');
+  const ended = await backfilling;
+  expect(ended.exitCode, ended.stderr).toBe(0);
+  expect(ended.stderr).toContain('the process that has the state in Kafka runs with this config');
+  expect(ended.stdout).toContain('every sink has them');
+  expect([new Set(uids()).size, uids().length]).toEqual([300, 600]);
+
+  // One that cannot end.
+  const rules = [{ path: audit, fault: { kind: 'status', status: 503 } as const }];
+  sandbox.control.setFaults({ rules });
+  const stuck = command(...backfill, '--to', '2020-01-02T00:00:00Z');
+  const list = async () => {
+    const { stdout } = await command('backfill', 'list', '--json');
+    return stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { id: string; state: string });
+  };
+  const begun = await waitUntil(async () => (await list()).find(({ state }) => state !== 'done'), {
+    what: 'the second backfill to be known',
+    everyMs: 200,
+  });
+  const cancelled = await command('backfill', 'cancel', begun?.id ?? '');
+  expect(cancelled.exitCode, cancelled.stderr).toBe(0);
+  const given = await stuck;
+  expect([given.exitCode, given.stderr.includes('audit: cancelled')]).toEqual([1, true]);
+  expect((await list()).map(({ state }) => state)).toEqual(['done']);
+  await second.kill('SIGKILL');
+}, 600_000);

@@ -95,19 +95,6 @@ sinks:
   sandbox.control.grow(audit, 10);
   await delivered(events + 10);
 
-  const backfill = [
-    'backfill',
-    '-c',
-    elsewhere,
-    '--source',
-    'audit',
-    '--from',
-    '2020-01-01T00:00:00Z',
-  ];
-  const alone = await runHere(backfill, env);
-  expect(alone.exitCode).toBe(1);
-  expect(alone.stderr).toContain(`sluice-0, process ${first.pid} on ${hostname()} has the state`);
-  expect(alone.stderr).toContain('Give this command on that machine');
   const other = upstreams.replace(/client_id: \S+?,/, 'client_id: somebody-else,');
   const file = config('foreign', { blocks: other, instance: 'foreign' });
   expect((await runHere(['check', '-c', file, '--connect'], env)).stdout).toContain(

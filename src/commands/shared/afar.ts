@@ -26,6 +26,13 @@ export function isAfar(config: Config): config is AfarConfig {
   return config.state.kafka !== null && holderOf(config.state.dir) === null;
 }
 
+/** Whether a process works there, or may soon. */
+export async function isServed({ kafka }: AfarConfig['state']): Promise<boolean> {
+  const { processesOf } = await import('../../cluster/processes.ts');
+  const processes = await processesOf(kafka, systemClock());
+  return processes.some(({ works, isDrained }) => works || !isDrained);
+}
+
 /** Works with a copy of what tells how streams and sinks stand, which goes with the end of it. */
 export async function withCopy<T>(
   config: AfarConfig,
@@ -44,15 +51,14 @@ export async function withCopy<T>(
 
 /** Has whoever works do it, and resolves with the answer: of a successor, where that one ends meanwhile. */
 export async function askAfar(
-  { state: { kafka } }: AfarConfig,
+  { state }: AfarConfig,
   name: string,
   wish: Wish,
 ): Promise<JsonObject> {
+  const { kafka } = state;
+  if (!(await isServed(state))) throw nobody(kafka.prefix);
   const { Control } = await import('../../cluster/control.ts');
-  const { processesOf } = await import('../../cluster/processes.ts');
   const clock = systemClock();
-  const processes = await processesOf(kafka, clock);
-  if (processes.every(({ works, isDrained }) => !works && isDrained)) throw nobody(kafka.prefix);
   const control = new Control(kafka, clock);
   const id = randomUUID();
   try {
