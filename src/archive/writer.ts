@@ -36,8 +36,8 @@ export interface WriterSettings
   readonly anchors?: Anchors | undefined;
 }
 
-/** A checkpoint is due at once when so much waits for it, compressed. */
-const segmentBytesMax = 16 * 1024 * 1024;
+/** A checkpoint is due at once when so many bytes wait for it, compressed: about what one writes at most. */
+export const segmentBytesMax = 16 * 1024 * 1024;
 const segmentPagesMax = 4_096;
 /** No more is taken while so much is here, bodies that are being compressed included. */
 const waitingBytesMax = 2 * segmentBytesMax;

@@ -222,6 +222,7 @@ mount -o remount,${options} ${at('archive')}
 read told
 kill -TERM $!
 wait $!
+"$0" ${mainFile} check -c ${config} --connect 2>&1
 cp -r ${at('archive')}/. ${at('kept')}/`;
       mkdirSync(at('kept'), { recursive: true });
       const child = spawnChild('unshare', ['-rm', 'sh', '-c', script, process.execPath], {
@@ -237,15 +238,18 @@ cp -r ${at('archive')}/. ${at('kept')}/`;
       await waitUntil(() => said.includes(until), { what: () => `${until} in ${said}` });
       child.stdin?.end('told\n');
       await closed;
+      return said.slice(said.lastIndexOf('sink proof: connection'));
     };
     grow(1_500);
-    await onDisk('rw,size=200k', 'Free space on that disk');
-    await onDisk('ro,size=8m', 'EROFS');
+    const full = await onDisk('rw,size=200k', 'Free space on that disk');
+    const readOnly = await onDisk('ro,size=32m', 'EROFS');
 
     rmSync(at('archive'), { recursive: true });
     renameSync(at('kept'), at('archive'));
     const { exitCode } = await once(config);
 
+    expect(full).toMatch(/has 0 MiB free, and one checkpoint may need 16.*Free space/s);
+    expect(readOnly).toMatch(/can be written: EROFS.*Let the user/s);
     expect([exitCode, (await archived()).size]).toEqual([0, firstEvents + 1_500]);
   },
 );

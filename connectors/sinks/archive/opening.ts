@@ -7,6 +7,7 @@ import { type WitnessSettings, witnessing } from '../../../src/archive/anchors/w
 import { staleMsOf } from '../../../src/archive/claim.ts';
 import { checkArchive } from '../../../src/archive/recovery.ts';
 import { signerOf } from '../../../src/archive/signing.ts';
+import { segmentBytesMax } from '../../../src/archive/writer.ts';
 import { ExportError, errorCodeOf, errorText } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import type { Secret } from '../../../src/contracts/settings.ts';
@@ -59,7 +60,7 @@ export async function probeArchive(
 ): Promise<void> {
   const { location, object_lock: lock, keep } = settings;
   const isBucket = location.startsWith('s3://');
-  if (!isBucket) await probeDirectory(location).catch(tellNotWritable(location));
+  if (!isBucket) await probeRoom(location);
   const store = await openStore(location, settings);
   const looked = async () => {
     if (lock !== undefined) await checkLocks(store);
@@ -87,12 +88,22 @@ function anchorsOf(
   ];
 }
 
-function tellNotWritable(location: string) {
-  return (error: unknown): never => {
+const mib = (bytes: number) => Math.floor(bytes / (1024 * 1024));
+
+/** Throws where files cannot be made there, or too few. */
+async function probeRoom(location: string): Promise<void> {
+  const free = await probeDirectory(location).catch((error) => {
     const what = errorCodeOf(error) || errorText(error);
+    if (what === 'ENOSPC' || what === 'EDQUOT') return 0;
     throw new ExportError('sink_refused', `looking whether ${location} can be written: ${what}`, {
       next: 'Let the user that runs sluice write there, or change location.',
       cause: error,
     });
-  };
+  });
+  if (free >= segmentBytesMax) return;
+  throw new ExportError(
+    'disk_full',
+    `the disk of ${location} has ${mib(free)} MiB free, and one checkpoint may need ${mib(segmentBytesMax)}`,
+    { next: 'Free space on that disk, or change location.' },
+  );
 }
