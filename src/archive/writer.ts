@@ -10,6 +10,7 @@ import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import type { Anchors } from './anchors/anchors.ts';
 import { staleMsOf } from './claim.ts';
+import { clockDifference } from './clocks.ts';
 import type { Entry } from './entries.ts';
 import { Erasing } from './erasing.ts';
 import type { Heads } from './heads.ts';
@@ -82,6 +83,7 @@ export class ArchiveWriter {
   #dueAt: number | null = null;
   #room = Promise.withResolvers<void>();
   #isStarted = false;
+  #isClockTold = false;
   /** The config that was entered last. */
   #config: string | null = null;
   #place: Place | null;
@@ -156,6 +158,7 @@ export class ArchiveWriter {
   #take(held: HeldPage): Promise<void> {
     const epoch = presentEpoch(this.#settings.numbering);
     const page = preparePage(held, { epoch, salt: this.#log.means.salt });
+    this.#tellClock(held);
     const waiting: Waiting = { page, done: Promise.withResolvers(), bytes: held.body.length };
     this.#waiting.push(waiting);
     this.#bytes += waiting.bytes;
@@ -171,6 +174,15 @@ export class ArchiveWriter {
     };
     page.then(prepared, (error: unknown) => this.#fail(error));
     return waiting.done.promise;
+  }
+
+  #tellClock({ context: { stream, fetchedAt, answer } }: HeldPage): void {
+    const difference = this.#isClockTold ? null : clockDifference(fetchedAt, answer?.date);
+    if (difference === null) return;
+    this.#isClockTold = true;
+    const text = `the clock of this machine is ${difference} upstream’s, and entries of the archive have its times`;
+    const next = 'Set it (NTP) where it is the wrong one; `check --connect` asks others as well.';
+    this.#settings.log.warn(text, { stream, next });
   }
 
   async #publishAll(): Promise<void> {

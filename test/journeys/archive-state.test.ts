@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { signingKeyText } from '../../src/archive/note.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { readArchive } from '../archive/a-writer.ts';
+import { aSigner, readArchive } from '../archive/a-writer.ts';
 import { endChild, spawnChild } from '../support/children.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
@@ -137,6 +137,11 @@ globalThis.Date = class extends Date {
 
   expect([back, right, again].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   expect(again.stderr).toContain('state_older');
+  const isClockTold = ({ stderr }: typeof back) =>
+    stderr.includes('the clock of this machine is 26h behind upstream');
+  expect([back, right, again].map(isClockTold)).toEqual([true, false, true]);
+  const verify = ['archive', 'verify', at('archive'), '--key', aSigner().verifier.vkey];
+  expect((await runSluice(verify)).stdout).toMatch(/pages were read by a clock .*26h behind it/);
   expect((await archived()).size).toBe(firstEvents + 150);
   expect(readdirSync(at('archive/checkpoints/2026/11')).length).toBeGreaterThan(0);
 });

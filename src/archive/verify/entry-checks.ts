@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
+import { ClockDifferences } from '../clocks.ts';
 import {
   type Entry,
   type EntryOf,
@@ -73,6 +74,7 @@ export class EntryChecks {
   checkpoints = 0;
   readonly configs: ConfigChange[] = [];
   readonly comparisons = new Comparisons();
+  readonly clocks = new ClockDifferences();
   /** The first entry of which this version does not know what it says. */
   newer: { readonly index: number; readonly what: string } | null = null;
   /** Object of the checkpoint that an entry named last. */
@@ -103,6 +105,7 @@ export class EntryChecks {
     switch (entry.t) {
       case 'page':
         this.#chains.take(index, leaf, entry);
+        this.clocks.take(index, entry);
         return await this.#page(index, entry);
       case 'segment':
         await this.end();

@@ -107,7 +107,7 @@ class Verification {
       this.#options.progress?.(done, size);
     }
     await checks.end();
-    this.#remarks.push(...(await checks.letGo.tell()));
+    this.#remarks.push(...(await checks.letGo.tell()), ...checks.clocks.tell());
     if (since !== null && since.size > size) {
       this.#break(
         `the archive has ${size} entries, and had ${since.size} when the given checkpoint was signed: its end is missing, or an older state was put back`,
