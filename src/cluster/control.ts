@@ -171,6 +171,8 @@ export class Control {
   async withdraw(id: string): Promise<void> {
     await this.#write(['command', id], null);
     if (this.#answers.has(id)) await this.#write(['answer', id], null);
+    this.#commands.delete(id);
+    this.#answers.delete(id);
   }
 
   async close(): Promise<void> {

@@ -161,7 +161,7 @@ async function find(config: Config, stream: string): Promise<StreamState | null>
 }
 
 const rewoundShape = z.object({
-  place: z.object({ at: z.number(), digest: z.string() }).nullable(),
+  place: z.object({ at: z.number(), digest: z.string().regex(/^[0-9a-f]+$/) }).nullable(),
   forgotten: z.number().nullable(),
 });
 

@@ -156,7 +156,10 @@ async function moveSome(
 }
 
 function add(to: Map<string, number>, counts: Readonly<Record<string, number>>): void {
-  for (const [name, n] of Object.entries(counts)) to.set(name, (to.get(name) ?? 0) + n);
+  for (const [told, n] of Object.entries(counts)) {
+    const name = cleanText(told, reasonLengthMax);
+    to.set(name, (to.get(name) ?? 0) + n);
+  }
 }
 
 const movedShape = z.object({

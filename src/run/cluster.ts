@@ -89,6 +89,6 @@ export async function refuseBeside(
   if (waits || owner === undefined) return;
   const what = `${nameOf(owner)} has the state ${prefix} in Kafka`;
   throw new ExportError('state_locked', what, {
-    next: 'Give this command on that machine, where that process carries it out; or stop all processes first (sluice cluster shows them). Nothing was changed.',
+    next: 'Stop all processes first, which sluice cluster shows. Nothing was changed.',
   });
 }

@@ -19,6 +19,8 @@ export interface AfarMeans {
 }
 
 const lookEveryMs = 250;
+/** Whoever asked takes its command away; of one that was killed it goes after so long. */
+const keptMs = 86_400_000;
 
 /** Takes up and answers until stopped. Never rejects. */
 export async function serveCommandsFromAfar(means: AfarMeans, stop: AbortSignal): Promise<void> {
@@ -41,7 +43,11 @@ async function look({ control, spool, tools }: AfarMeans): Promise<void> {
   for (const row of rows) await settle(row, control, spool);
   const known = new Set(rows.map(({ command }) => command));
   for (const { id, name, wish, at } of control.commands.values()) {
-    if (known.has(id) || control.answers.has(id)) continue;
+    if (known.has(id)) continue;
+    if (control.answers.has(id)) {
+      if (at < tools.clock.now() - keptMs) await control.withdraw(id);
+      continue;
+    }
     tools.log.debug('asked from another machine', { what: wish.what, name });
     await spool.takeUp(id, name, wish, at);
   }
