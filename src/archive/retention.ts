@@ -19,6 +19,8 @@ import type { Log } from './log.ts';
 /** What an operator has asked to go. */
 export const prunePath = 'prune.json';
 const segmentsPrefix = 'segments/';
+/** No object has this name. */
+const nobody = 'check';
 
 const wishShape = z.object({ before: z.iso.datetime(), asked_at: z.iso.datetime() });
 
@@ -74,9 +76,12 @@ export class Retention {
     } catch (error) {
       if (!(error instanceof ExportError || error instanceof SyntaxError)) throw error;
       if (this.#failure !== error.message) {
-        this.#settings.log.warn('no body goes out of the archive', { error: error.message });
+        const next = error instanceof ExportError ? { next: error.next } : {};
+        const facts = { error: error.message, ...next };
+        this.#settings.log.warn('no body goes out of the archive', facts);
       }
       this.#failure = error.message;
+      this.#isWished = false;
       return [];
     }
   }
@@ -112,6 +117,8 @@ export class Retention {
         if (locked === segmentsMax) break;
         continue;
       }
+      // Where nothing may be taken away no entry is to say that something went.
+      if (gone.length === 0) await store.remove(nobody);
       const why = last < kept ? 'retention' : 'asked';
       const times = { first: timeText(first), last: timeText(last) };
       log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why });

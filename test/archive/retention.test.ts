@@ -17,7 +17,7 @@ import type { ObjectStore } from '../../src/objects/store.ts';
 import { timeText } from '../../src/tools/time-text.ts';
 import { runHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
-import { archived, aSigner, aWriter, heldPages } from './a-writer.ts';
+import { archived, aSigner, aWriter, heldPages, readArchive } from './a-writer.ts';
 
 const dayMs = 86_400_000;
 const { vkey } = aSigner().verifier;
@@ -162,6 +162,8 @@ test('what a store does not let be deleted stays, is told of, and holds nothing 
   expect(await segmentsOf(store)).toHaveLength(5);
   const { breaks, pages } = await verified(store);
   expect([breaks, pages]).toEqual([[], 10]);
+  const { entries } = await readArchive(store);
+  expect(entries.filter(({ t }) => t === 'pruned')).toEqual([]);
 });
 
 test('the commands set, list and release holds, let bodies go, and say what an archive holds', async () => {
