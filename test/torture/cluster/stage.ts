@@ -1,6 +1,6 @@
 // What three processes with their state in one Apache Kafka are tortured on: a sandbox with its ledger and a ceiling for all of
 // them together behind a proxy, a broker that keeps state and events, an archive that they share, and for each process a proxy
-// in front of the broker, so that it alone can be cut from that. Whoever ends by itself, as one that has lost the state does, is
+// in front of the broker, so that it alone can be cut from that. Their clocks differ by hours. Whoever ends by itself, as one that has lost the state does, is
 // started again, as what deploys processes would do.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,10 +17,25 @@ import { type NetworkProxy, startProxy } from '../proxy.ts';
 export const audit = '/v1/audit/events';
 /** The sink's topic. */
 export const topic = 'lake';
-/** What all processes together may ask for, and what the config says that they may. */
-const ceiling = { path: audit, requests: 20, per_s: 5 };
+/** What all processes together may ask for: with none left, and no word of when, sluice would wait for half a minute. */
+const ceiling = { path: audit, requests: 110, per_s: 5 };
+/** What the config says that each may. */
+const allowed = 100;
 /** After which a silent process is taken for dead, in seconds. */
 export const sessionS = 6;
+
+const hourMs = 3_600_000;
+
+/** A module by which the calendar of a process is so far ahead. */
+function clockOff(ms: number): string {
+  const text = `
+    const Right = Date;
+    globalThis.Date = class extends Right {
+      constructor(...given) { super(...(given.length === 0 ? [Right.now() + ${ms}] : given)); }
+      static now() { return Right.now() + ${ms}; }
+    };`;
+  return `data:text/javascript,${encodeURIComponent(text)}`;
+}
 
 /** How a run is set up. */
 export interface ClusterStageOptions {
@@ -99,7 +114,8 @@ export class ClusterStage {
   start(index: number): void {
     this.#wanted.add(index);
     if (this.#running.has(index)) return;
-    const sluice = startSluice(['run', '-c', this.configOf(index)], { cwd: this.dir });
+    const env = { NODE_OPTIONS: `--import=${clockOff(index * hourMs)}` };
+    const sluice = startSluice(['run', '-c', this.configOf(index)], { cwd: this.dir, env });
     this.#running.set(index, sluice);
     this.#runs += 1;
     const log = join(this.dir, 'log', `${String(this.#runs).padStart(3, '0')}-of-${index}.log`);
@@ -157,7 +173,7 @@ export class ClusterStage {
     const url = unifiedBaseUrl.replace(`:${port}`, `:${this.toUpstream.port}`);
     const key = join(this.dir, 'key');
     writeFileSync(key, signingKeyText('torture', Buffer.alloc(32, 1)));
-    const { requests, per_s: perS, path } = ceiling;
+    const { per_s: perS, path } = ceiling;
     return `state:
   dir: ${this.dir}/state-${index}
   kafka: { brokers: ${brokers}, prefix: torture, session_timeout: ${sessionS}s, instance: sluice-${index} }
@@ -168,9 +184,9 @@ upstreams:
     allow_http: true
     timeout: 2s
     auth: { api_key: ${credentials.apiKey} }
-    throttle: [{ path: ${path}, requests: ${requests}, per: ${perS}s }]
+    throttle: [{ path: ${path}, requests: ${allowed}, per: ${perS}s }]
 sources:
-  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50, lookback: 30s, rewind_every: 5s, reconcile_every: 10s }
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50, lookback: 30s, rewind_every: 30s, reconcile_every: 2m }
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: { type: json, raw_data: true }, exactly_once: true, timeout: 5s, retry: { min: 100ms, max: 2s } }
   proof: { type: archive, location: ${this.archive}, signing_key: "\${file:${key}}", checkpoint_every: 1s, retry: { min: 100ms, max: 2s } }
