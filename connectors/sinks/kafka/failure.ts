@@ -9,7 +9,7 @@ import type { Delivery } from '../../../src/contracts/sink.ts';
 /**
  * `passing`: no answer, or one that mends itself. `topic_missing`: mends when someone creates the
  * topic. `untrusted`: a certificate is not accepted, the broker's or ours. `records`: these records
- * are refused for good. `denied`: who we are may not do this. `misfit`: broker and settings do not
+ * are refused for good. `clock`: our clock is too far ahead of theirs. `denied`: who we are may not do this. `misfit`: broker and settings do not
  * fit together. `fenced`: someone else uses our transactional id.
  */
 export type FailureKind =
@@ -17,6 +17,7 @@ export type FailureKind =
   | 'topic_missing'
   | 'untrusted'
   | 'records'
+  | 'clock'
   | 'denied'
   | 'misfit'
   | 'fenced';
@@ -28,6 +29,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   MESSAGE_TOO_LARGE: 'records',
   RECORD_LIST_TOO_LARGE: 'records',
   INVALID_RECORD: 'records',
+  INVALID_TIMESTAMP: 'clock',
   TOPIC_AUTHORIZATION_FAILED: 'denied',
   GROUP_AUTHORIZATION_FAILED: 'denied',
   CLUSTER_AUTHORIZATION_FAILED: 'denied',
@@ -113,6 +115,10 @@ export function deliveryOf(
     case 'untrusted': {
       const next =
         'Check the brokers’ certificate and tls.ca_file, and tls.cert_file if they ask for ours; events stay held until both sides agree.';
+      return { outcome: 'retry', cause: because('sink_refused', next) };
+    }
+    case 'clock': {
+      const next = `Set this machine’s clock right, which is further ahead than message.timestamp.after.max.ms of ${topic} allows; events stay held until then.`;
       return { outcome: 'retry', cause: because('sink_refused', next) };
     }
     case 'records': {

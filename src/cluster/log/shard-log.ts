@@ -167,14 +167,16 @@ export class ShardLog implements SpoolLog {
   }
 
   /**
-   * Lets go of a writer that has failed. Throws where the shard is another process's, and where a
-   * right lacks from the start: one that is taken away later may come back. Whoever is put out by a
+   * Lets go of a writer that has failed. Throws where the shard is another process's, where this
+   * machine's clock is not taken, so that another one goes on, and where a right lacks from the
+   * start: one that is taken away later may come back. Whoever is put out by a
    * process that has slept through its end, and is still to write, begins anew and puts that one out.
    */
   async #endWriter(error: unknown): Promise<void> {
     this.#writer.drop();
     const isDenied = error instanceof KafkaFailure && error.kind === 'denied';
-    if (isDenied && !this.#hasWrittenPages) throw this.#told(error, 'writing');
+    const isOfClock = error instanceof KafkaFailure && error.kind === 'clock';
+    if (isOfClock || (isDenied && !this.#hasWrittenPages)) throw this.#told(error, 'writing');
     if (error instanceof KafkaFailure && error.kind === 'fenced') {
       if (this.#means.confirm === undefined) throw this.#lost();
       await this.#means.confirm(this.#over.signal);
@@ -277,9 +279,10 @@ export class ShardLog implements SpoolLog {
     if (!(error instanceof KafkaFailure)) return error;
     const message = `${doing} the shard ${this.#state.partition} of ${this.#settings.prefix}: ${error.message}`;
     const code = error.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
-    return new ExportError(code, message, {
-      next: 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics. Nothing was lost.',
-      cause: error,
-    });
+    const next =
+      error.kind === 'clock'
+        ? `Set this machine’s clock right, which is further ahead than message.timestamp.after.max.ms of its topics allows, or their message.timestamp.type to LogAppendTime. Nothing was lost.`
+        : 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics. Nothing was lost.';
+    return new ExportError(code, message, { next, cause: error });
   }
 }

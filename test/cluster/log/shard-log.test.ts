@@ -192,6 +192,24 @@ test('pages that would go by their age are refused before anything is written', 
   });
 });
 
+test('a clock that is two hours ahead is no matter, or is told where the topics go by it', async () => {
+  const [cluster, other] = [await aCluster(), await aCluster()];
+  const settings = { 'message.timestamp.type': 'CreateTime', 'cleanup.policy': 'compact' };
+  await createTopic(await kafkaBrokers(), `${other.prefix}.state`, { settings });
+  const logs = [await take(cluster), await take(other)] as const;
+  for (const log of logs) await log.rebuild(tempDir());
+  const right = Date.now;
+  vi.spyOn(Date, 'now').mockImplementation(() => right() + 2 * 3_600_000);
+  afterThisTest(() => vi.restoreAllMocks());
+
+  await logs[0].commit([]);
+  await expect(logs[1].commit([])).rejects.toMatchObject({
+    code: 'sink_refused',
+    message: expect.stringContaining('INVALID_TIMESTAMP'),
+    next: expect.stringContaining('Set this machine’s clock right'),
+  });
+});
+
 test('topics are held by as many brokers as is asked, or none is made', async () => {
   const cluster = await aCluster();
 

@@ -47,7 +47,7 @@ describe('deliveryOf', () => {
     ['CONCURRENT_TRANSACTIONS', 'retry: sink_unreachable'],
     ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'retry: sink_unreachable'],
     ['INVALID_PRODUCER_ID_MAPPING', 'retry: sink_unreachable'],
-    ['INVALID_TIMESTAMP', 'retry: sink_unreachable'],
+    ['INVALID_TIMESTAMP', 'retry: sink_refused'],
     ['SOMETHING_OF_TOMORROW', 'retry: sink_unreachable'],
     ['constructor', 'retry: sink_unreachable'],
     ['UNKNOWN_TOPIC_OR_PARTITION', 'retry: sink_refused'],
