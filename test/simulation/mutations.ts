@@ -20,6 +20,9 @@ export interface Mutation {
 const collection = 'src/fetch/collection';
 const list = 'src/fetch/list';
 const parents = 'src/fetch/parents';
+const shardLog = 'src/cluster/log/shard-log.ts';
+/** Of the work that a simulated process does with the log of its shard. */
+const clusterProcess = 'test/simulation/cluster/process.ts';
 
 /** All of them. */
 export const mutations: readonly Mutation[] = [
@@ -276,5 +279,46 @@ export const mutations: readonly Mutation[] = [
     what: 'parents that rest are not asked',
     from: 'const rows = [0, 1].flatMap(',
     to: 'const rows = [0].flatMap(',
+  },
+  {
+    ...{ of: 'cluster', file: shardLog },
+    what: 'each process writes under a transactional id of its own',
+    from: 'this.#id = `${prefix}.shard.${shard}`;',
+    to: 'this.#id = `${prefix}.shard.${shard}.${this.#name}`;',
+    firstSeed: 8,
+  },
+  {
+    ...{ of: 'cluster', file: 'src/cluster/log/client.ts' },
+    what: 'the state is read up to the last stable offset only',
+    from: 'const readUncommitted = 0;',
+    to: 'const readUncommitted = 1;',
+  },
+  {
+    ...{ of: 'cluster', file: shardLog },
+    what: 'state that was compacted while it was read is gone on from',
+    from: 'if ((await this.#newestMark()) !== null) throw this.#lost();',
+    to: '',
+    firstSeed: 847,
+  },
+  {
+    ...{ of: 'cluster', file: clusterProcess },
+    what: 'the limiter starts full after a takeover',
+    from: 'const tokensAtTakeover = 0;',
+    to: 'const tokensAtTakeover = 5;',
+    firstSeed: 48,
+  },
+  {
+    ...{ of: 'cluster', file: clusterProcess },
+    what: 'a position is committed before the sink has what it says',
+    from: `    oracle.delivered(due);
+    await this.#commit([row('position', ['sink'], next)]);`,
+    to: `    await this.#commit([row('position', ['sink'], next)]);
+    oracle.delivered(due);`,
+  },
+  {
+    ...{ of: 'cluster', file: clusterProcess },
+    what: 'the checkpoint is committed in another transaction than its page',
+    from: "await this.#commit([row('page', [from], found), checkpoint]);",
+    to: "await this.#commit([row('page', [from], found)]);\n    await this.#commit([checkpoint]);",
   },
 ];

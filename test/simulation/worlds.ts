@@ -6,10 +6,12 @@ import { runList } from './run.ts';
 import type { Tell, Verdict } from './verdict.ts';
 
 /** A kind of world. */
-export type Kind = 'list' | 'collection' | 'parents';
+export type Kind = 'list' | 'collection' | 'parents' | 'cluster';
 
 export const worlds: Readonly<Record<Kind, (seed: number, tell?: Tell) => Promise<Verdict>>> = {
   list: runList,
   collection: runCollection,
   parents: runParents,
+  // Loads the cluster's code behind the hooks of cluster/hooks.ts, or what a test has in their place.
+  cluster: async (seed, tell) => await (await import('./cluster/run.ts')).runCluster(seed, tell),
 };

@@ -105,6 +105,8 @@ export class ShardLog implements SpoolLog {
         rebuilding.put(reader.rowsOf(records));
         for (const { key, offset } of records) this.#notePlace(key, offset);
       }
+      // What a successor writes has older records compacted away, and pages deleted, that were not read yet.
+      if ((await this.#newestMark()) !== null) throw this.#lost();
     } catch (error) {
       rebuilding.close();
       throw this.#told(error, 'reading');

@@ -1,0 +1,37 @@
+// More than a hundred simulated clusters at each run of the tests; `npm run simulate -- --of cluster
+// --seeds 10000` has many more.
+
+import { expect, test, vi } from 'vitest';
+import { findMutations } from '../mutate.ts';
+import { runCluster } from './run.ts';
+
+vi.mock('@platformatic/kafka', () => import('./kafka.ts'));
+vi.mock('../../../src/hold/rebuild.ts', () => import('./rebuilding.ts'));
+
+const count = 120;
+/** In which something was found once. */
+const found = [293, 847];
+
+test('whoever is killed, stopped or cut off, each record is held and delivered, and once', async () => {
+  const findings: string[] = [];
+  for (const seed of [...Array.from({ length: count }, (_, n) => n + 1), ...found]) {
+    const verdict = await runCluster(seed);
+    findings.push(...verdict.findings.map((finding) => `seed ${seed}: ${finding}`));
+  }
+
+  expect(findings).toEqual([]);
+});
+
+test('a seed does the same again', async () => {
+  const lines = async () => {
+    const told: string[] = [];
+    await runCluster(7, (line) => told.push(line));
+    return told;
+  };
+
+  expect(await lines()).toEqual(await lines());
+});
+
+test('each flaw that the code could have is found', { timeout: 120_000 }, async () => {
+  expect(await findMutations(['cluster'])).toBe(0);
+});

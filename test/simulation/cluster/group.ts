@@ -1,0 +1,208 @@
+// Kafka's coordinator of one consumer group, in the classic protocol (Kafka protocol guide; KIP-345
+// for static members, KIP-394 for the name that a new member has to have heard): joining waits for
+// all who are known until they were given up, generations, sessions.
+
+import type { joinGroupV9 } from '@platformatic/kafka';
+import { refused } from './broker.ts';
+import type { Course } from './course.ts';
+
+type Joined = joinGroupV9.JoinGroupResponse;
+
+interface Member {
+  readonly id: string;
+  readonly instance: string | null;
+  metadata: Buffer;
+  /** What waits for its answer. */
+  joining: { answer: (joined: Joined) => void; refuse: (error: Error) => void } | null;
+  syncing: { answer: (assignment: Buffer) => void; refuse: (error: Error) => void } | null;
+  assignment: Buffer;
+  heardAt: number;
+}
+
+/** What a member says when it joins. */
+export interface Joining {
+  readonly sessionMs: number;
+  readonly memberId: string;
+  readonly instance: string | null;
+  readonly metadata: Buffer;
+}
+
+const unknownMember = 25;
+const illegalGeneration = 22;
+const rebalancing = 27;
+const idRequired = 79;
+const fencedInstance = 82;
+/** `group.initial.rebalance.delay.ms`, which is 3 s by default. */
+const firstDelayMs = 500;
+
+/** The group. */
+export class Group {
+  generation = 0;
+  readonly #course: Course;
+  readonly #members = new Map<string, Member>();
+  readonly #named = new Set<string>();
+  #state: 'stable' | 'preparing' | 'completing' | 'empty' = 'empty';
+  #leader = '';
+  #round = 0;
+  #names = 0;
+  #sessionMs = 0;
+
+  constructor(course: Course) {
+    this.#course = course;
+  }
+
+  join({ sessionMs, memberId, instance, metadata }: Joining): Promise<Joined> {
+    this.#sessionMs = sessionMs;
+    let id = memberId;
+    if (id === '') {
+      this.#names += 1;
+      id = `m-${String(this.#names).padStart(4, '0')}`;
+      const before = [...this.#members.values()].find((one) => one.instance === instance);
+      if (instance === null) {
+        this.#named.add(id);
+        throw refused(idRequired, { memberId: id });
+      }
+      if (before !== undefined) this.#remove(before, fencedInstance);
+    } else if (!this.#members.has(id) && !this.#named.has(id)) {
+      throw refused(instance === null ? unknownMember : fencedInstance);
+    }
+    this.#named.delete(id);
+    const member = this.#members.get(id) ?? {
+      ...{ id, instance, metadata, joining: null, syncing: null },
+      ...{ assignment: Buffer.alloc(0), heardAt: 0 },
+    };
+    this.#members.set(id, member);
+    member.metadata = metadata;
+    this.#hear(member);
+    const answered = new Promise<Joined>((answer, refuse) => {
+      member.joining = { answer, refuse };
+    });
+    if (this.#state === 'preparing') this.#lookWhetherAll();
+    else this.#rebalance();
+    return answered;
+  }
+
+  sync(
+    generation: number,
+    memberId: string,
+    given: readonly { readonly memberId: string; readonly assignment: Buffer }[],
+  ): Promise<Buffer> {
+    const member = this.#known(memberId, generation);
+    this.#hear(member);
+    if (this.#state === 'preparing') throw refused(rebalancing);
+    if (this.#state === 'stable') return Promise.resolve(member.assignment);
+    const answered = new Promise<Buffer>((answer, refuse) => {
+      member.syncing = { answer, refuse };
+    });
+    if (memberId === this.#leader) {
+      for (const one of given) {
+        const to = this.#members.get(one.memberId);
+        if (to !== undefined) to.assignment = one.assignment;
+      }
+      this.#state = 'stable';
+      for (const one of this.#members.values()) {
+        one.syncing?.answer(one.assignment);
+        one.syncing = null;
+        this.#hear(one);
+      }
+    }
+    return answered;
+  }
+
+  heartbeat(generation: number, memberId: string): void {
+    const member = this.#known(memberId, generation);
+    this.#hear(member);
+    if (this.#state === 'preparing') throw refused(rebalancing);
+  }
+
+  leave(memberId: string): void {
+    const member = this.#members.get(memberId);
+    if (member === undefined) return;
+    this.#remove(member, unknownMember);
+    this.#rebalance();
+  }
+
+  #known(id: string, generation: number): Member {
+    const member = this.#members.get(id);
+    if (member === undefined) throw refused(unknownMember);
+    if (generation !== this.generation) throw refused(illegalGeneration);
+    return member;
+  }
+
+  #hear(member: Member): void {
+    const at = this.#course.now;
+    member.heardAt = at;
+    this.#course.after(this.#sessionMs, null, () => {
+      // Who waits for an answer is there.
+      if (member.heardAt !== at || member.joining !== null || !this.#members.has(member.id)) return;
+      this.#course.tell(`the group gives ${member.id} up`);
+      this.#remove(member, unknownMember);
+      this.#rebalance();
+    });
+  }
+
+  #remove(member: Member, why: number): void {
+    this.#members.delete(member.id);
+    member.joining?.refuse(refused(why));
+    member.syncing?.refuse(refused(why));
+    member.joining = null;
+    member.syncing = null;
+  }
+
+  #rebalance(): void {
+    if (this.#state === 'preparing') {
+      this.#lookWhetherAll();
+      return;
+    }
+    const isFirst = this.#state === 'empty';
+    this.#state = 'preparing';
+    this.#round += 1;
+    const round = this.#round;
+    for (const member of this.#members.values()) {
+      member.syncing?.refuse(refused(rebalancing));
+      member.syncing = null;
+    }
+    const isOver = () => this.#state !== 'preparing' || this.#round !== round;
+    this.#course.after(isFirst ? firstDelayMs : this.#sessionMs, null, () => {
+      if (isOver()) return;
+      // Whoever has not joined by now is given up.
+      for (const member of this.#members.values()) {
+        if (member.joining === null) this.#remove(member, unknownMember);
+      }
+      this.#complete();
+    });
+    if (!isFirst) this.#lookWhetherAll();
+  }
+
+  #lookWhetherAll(): void {
+    const members = [...this.#members.values()];
+    if (this.generation > 0 && members.every(({ joining }) => joining !== null)) this.#complete();
+  }
+
+  #complete(): void {
+    const members = [...this.#members.values()];
+    if (members.length === 0) {
+      this.#state = 'empty';
+      return;
+    }
+    this.generation += 1;
+    this.#state = 'completing';
+    if (!this.#members.has(this.#leader)) this.#leader = members[0]?.id ?? '';
+    this.#course.tell(`generation ${this.generation}: ${members.map(({ id }) => id).join(' ')}`);
+    for (const member of members) {
+      member.assignment = Buffer.alloc(0);
+      const isLeader = member.id === this.#leader;
+      const told = isLeader ? members : [];
+      member.joining?.answer({
+        ...{ throttleTimeMs: 0, errorCode: 0, generationId: this.generation },
+        ...{ protocolType: 'sluice', protocolName: 'one-owner', leader: this.#leader },
+        ...{ skipAssignment: false, memberId: member.id },
+        members: told.map(({ id, instance, metadata }) => ({
+          ...{ memberId: id, groupInstanceId: instance, metadata },
+        })),
+      });
+      member.joining = null;
+      this.#hear(member);
+    }
+  }
+}

@@ -1,0 +1,16 @@
+// Has what is loaded from here on find the modelled Kafka in place of its client's library, and
+// memory in place of the state database: for a run by `node`. Tests say the same to vitest.
+
+import { registerHooks } from 'node:module';
+
+const stand: Readonly<Record<string, string>> = {
+  '@platformatic/kafka': new URL('./kafka.ts', import.meta.url).href,
+  '../../hold/rebuild.ts': new URL('./rebuilding.ts', import.meta.url).href,
+};
+
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const url = stand[specifier];
+    return url === undefined ? next(specifier, context) : { url, shortCircuit: true };
+  },
+});

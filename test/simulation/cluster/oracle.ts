@@ -1,0 +1,97 @@
+// What must be true of a simulated cluster at each step, whatever happens to it. It sees what no
+// process sees: which transactions stand, and who was given which epoch.
+
+import type { Producing, Sent, Witness } from './broker.ts';
+
+/** Of two takeovers one after the other; what was not used is not saved up. */
+const allowedMax = 2;
+
+/** Judges. */
+export class Oracle implements Witness {
+  readonly findings: string[] = [];
+  /** Records before it are in pages that stand. */
+  checkpoint = 0;
+  readonly #held = new Set<number>();
+  readonly #delivered = new Set<number>();
+  readonly #shard: string;
+  #owner: Producing | null = null;
+  /** Requests that may be too many. */
+  #allowed = 0;
+  #tooMany = 0;
+
+  constructor(shard: string) {
+    this.#shard = shard;
+  }
+
+  began(by: Producing): void {
+    if (!by.id.startsWith(this.#shard)) return;
+    this.#owner = by;
+  }
+
+  /** Of a shard's writers only the one that has begun last may write. */
+  accepted(by: Producing): void {
+    if (!by.id.startsWith(this.#shard) || by === this.#owner) return;
+    this.#find(`what ${by.id} writes with epoch ${by.epoch} is accepted beside its successor`);
+  }
+
+  /** Each record once, and the checkpoint is what the pages come to. */
+  committed(records: ReadonlyMap<string, readonly Sent[]>): void {
+    for (const { key, value } of [...records.values()].flat()) {
+      const [table] = JSON.parse(String(key)) as [string];
+      const said: unknown = JSON.parse(String(value));
+      if (table === 'page') this.#hold(said as number[]);
+      if (table === 'checkpoint') this.checkpoint = said as number;
+      if (table === 'position') this.#pass(said as number);
+    }
+    const held = this.#held.size;
+    if (this.checkpoint !== held) {
+      this.#find(`the checkpoint is ${this.checkpoint}, and ${held} records are in pages`);
+    }
+  }
+
+  delivered(numbers: readonly number[]): void {
+    for (const number of numbers) this.#delivered.add(number);
+  }
+
+  /** What a process has made of the log, beside what stood before it was the only writer. */
+  restored(who: string, checkpoint: number, known: number): void {
+    this.#allowed = Math.min(allowedMax, this.#allowed + 1);
+    if (checkpoint >= known) return;
+    this.#find(`${who} goes on from ${checkpoint}, and ${known} stood before it began`);
+  }
+
+  /** Each takeover may cost one request too many. */
+  asked(tooMany: number): void {
+    this.#allowed -= tooMany - this.#tooMany;
+    this.#tooMany = tooMany;
+    if (this.#allowed < 0) this.#find(`${tooMany} requests were more than upstream allows`);
+  }
+
+  hasAll(records: number): boolean {
+    return this.#delivered.size >= records;
+  }
+
+  late(records: number, afterMs: number): void {
+    this.#find(
+      `${this.#delivered.size} of ${records} records are delivered ${afterMs} ms after all was well`,
+    );
+  }
+
+  #hold(numbers: readonly number[]): void {
+    for (const number of numbers) {
+      if (this.#held.has(number)) this.#find(`record ${number} is in two pages that stand`);
+      this.#held.add(number);
+    }
+  }
+
+  #pass(position: number): void {
+    for (let number = 0; number < position; number += 1) {
+      if (this.#delivered.has(number)) continue;
+      this.#find(`the sink's position is ${position}, and ${number} was never delivered`);
+    }
+  }
+
+  #find(what: string): void {
+    if (this.findings.length < 5) this.findings.push(what);
+  }
+}
