@@ -142,9 +142,15 @@ async function archiveFindings(stage: ClusterStage): Promise<readonly string[]> 
     const { uids } = await readArchive(stage.archive, aSigner('torture'));
     const archived = new Map<string, number>();
     for (const uid of uids) archived.set(uid, (archived.get(uid) ?? 0) + 1);
+    const twiceInTopic = repeated(inTopic);
     const twice = [...archived].filter(([, times]) => times > 1).map(([uid]) => uid);
     return [
-      ...told('the topic has twice', [...repeated(inTopic)]),
+      ...told(
+        'the topic has twice',
+        events
+          .filter(({ uid }) => twiceInTopic.has(uid))
+          .map(({ uid, where }) => `${uid} ${where}`),
+      ),
       ...told('the archive has twice', twice),
       ...told(
         'the archive lacks',
@@ -165,12 +171,13 @@ function repeated(all: readonly string[]): ReadonlySet<string> {
 async function eventsInTopic({ kafka }: ClusterStage) {
   const brokers = [kafka.addresses.plain];
   const records = await consumeAll(topic, { brokers, timeoutMs: 60_000 });
-  return records.map(({ value }) => {
+  return records.map(({ value, offset, timestampMs }) => {
     const { metadata, raw_data: raw = '' } = JSON.parse(value) as {
       readonly metadata: { readonly uid: string; readonly log_name?: string };
       readonly raw_data?: string;
     };
-    return { uid: metadata.uid, raw: metadata.log_name === 'sluice' ? null : raw };
+    const where = `at ${offset}, by a clock that said ${new Date(timestampMs).toISOString()}`;
+    return { uid: metadata.uid, raw: metadata.log_name === 'sluice' ? null : raw, where };
   });
 }
 
