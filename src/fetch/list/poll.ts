@@ -90,9 +90,13 @@ export class Poll {
     return isKnown ? horizon - this.settings.lookbackMs : null;
   }
 
-  /** True where so much time has passed since, and this poll has come so far. */
+  /**
+   * True where so much time has passed since, and this poll has come so far. Of a time to come, which
+   * a clock has said that was ahead, nobody knows when it was.
+   */
   due(last: keyof ListCheckpoint['looked'], everyMs: number): boolean {
-    return !this.more && this.now - this.checkpoint.looked[last] >= everyMs;
+    const sinceMs = this.now - this.checkpoint.looked[last];
+    return !this.more && (sinceMs >= everyMs || sinceMs < 0);
   }
 
   /**

@@ -58,7 +58,8 @@ export async function rewind(poll: Poll): Promise<Failure | null> {
   const { lookbackMs, rewindEveryMs } = poll.settings;
   const { triedBackAt } = poll.memory;
   if (triedBackAt !== null && poll.begunAt - triedBackAt < rewindEveryMs) return null;
-  const isThrough = await readBack(poll, poll.checkpoint.looked.rewoundAt - lookbackMs);
+  const lookedAt = Math.min(poll.checkpoint.looked.rewoundAt, poll.begunAt);
+  const isThrough = await readBack(poll, lookedAt - lookbackMs);
   if (typeof isThrough === 'object') return isThrough;
   // Where upstream takes no older cursor, it is not asked at each poll; a round finds them.
   poll.memory.triedBackAt = isThrough ? null : poll.begunAt;

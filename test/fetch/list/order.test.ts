@@ -4,7 +4,17 @@
 
 import { expect, test } from 'vitest';
 import { AUDIT } from '../../sandbox/client.ts';
-import { aList, differences, ledgerIds, minuteMs, none, standingSandbox } from './reading.ts';
+import {
+  aList,
+  aSpool,
+  checkpointOf,
+  differences,
+  hourMs,
+  ledgerIds,
+  minuteMs,
+  none,
+  standingSandbox,
+} from './reading.ts';
 
 test('A02: a record that turns up late on the first page does not teach newest_first', async () => {
   const world = await standingSandbox({ events: 12 });
@@ -39,4 +49,22 @@ test('A02: the end that was idle when the order was learned is looked at within 
 
   const held = (await list.records()).map(({ id }) => id);
   expect(differences(held, ledgerIds(sandbox))).toEqual(none);
+});
+
+test('what a clock that was hours ahead has noted holds nothing off', async () => {
+  const world = await standingSandbox();
+  const { sandbox, clock } = world;
+  const wishes = { settings: { rewind_every: '5m', reconcile_every: '5m' }, spool: await aSpool() };
+  const ahead = { ...clock, now: () => clock.now() + 2 * hourMs };
+  await (await aList({ sandbox, clock: ahead }, wishes)).readToTail();
+  const list = await aList(world, wishes);
+  const before = Object.values((await checkpointOf(list)).looked);
+
+  await list.readToTail();
+  await clock.advance(5 * minuteMs);
+  await list.readToTail();
+
+  const { sweptAt } = (await checkpointOf(list)).looked;
+  expect(Math.min(...before)).toBe(ahead.now() - 5 * minuteMs);
+  expect(sweptAt).toBeLessThanOrEqual(clock.now());
 });
