@@ -59,7 +59,9 @@ export async function openClusterStage(options: ClusterStageOptions): Promise<Cl
   const toKafka = await Promise.all(ports.map((port) => startProxy(port)));
   const behind = ports.map((port, i) => ({ port, proxy: toKafka[i]?.port ?? 0 }));
   const kafka = await startKafka({ behind });
-  await createTopic([kafka.addresses.plain], topic);
+  // Else it would refuse what the process sends whose clock is two hours ahead.
+  const settings = { 'message.timestamp.type': 'LogAppendTime' };
+  await createTopic([kafka.addresses.plain], topic, { settings });
   const toUpstream = await startProxy(sandbox.port);
   return new ClusterStage({ dir, sandbox, kafka, toKafka, toUpstream, options });
 }

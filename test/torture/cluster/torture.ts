@@ -176,7 +176,7 @@ async function eventsInTopic({ kafka }: ClusterStage) {
       readonly metadata: { readonly uid: string; readonly log_name?: string };
       readonly raw_data?: string;
     };
-    const where = `at ${offset}, by a clock that said ${new Date(timestampMs).toISOString()}`;
+    const where = `at ${offset}, ${new Date(timestampMs).toISOString()}`;
     return { uid: metadata.uid, raw: metadata.log_name === 'sluice' ? null : raw, where };
   });
 }
