@@ -5,6 +5,7 @@
 // changed, is written to the control topic after both are in Kafka, and only then is its request
 // taken away; and nothing is taken up before all answers of processes before this one were read.
 
+import { aborted } from 'node:util';
 import type { Control } from '../cluster/control.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Request } from '../hold/requests.ts';
@@ -22,8 +23,12 @@ const lookEveryMs = 250;
 /** Whoever asked takes its command away; of one that was killed it goes after so long. */
 const keptMs = 86_400_000;
 
-/** Takes up and answers until stopped. Never rejects. */
+/** Takes up and answers until stopped, also where Kafka says nothing meanwhile. Never rejects. */
 export async function serveCommandsFromAfar(means: AfarMeans, stop: AbortSignal): Promise<void> {
+  await Promise.race([serve(means, stop), aborted(stop, means)]);
+}
+
+async function serve(means: AfarMeans, stop: AbortSignal): Promise<void> {
   const { control, tools } = means;
   let isKnown = false;
   while (!stop.aborted) {
