@@ -4,7 +4,7 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { ListReading } from '../../contracts/definition.ts';
 import type { Finding } from '../own-pages.ts';
-import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
+import { type CheckpointChange, type ListCheckpoint, roundWanted } from './checkpoint.ts';
 import { follow } from './follow.ts';
 import { type Growth, orderShown } from './growth.ts';
 import { noHorizon } from './horizon.ts';
@@ -100,10 +100,15 @@ export class Poll {
   }
 
   /**
-   * Before the first page of a list that is read from now on: what stands in it from shortly before
-   * is not told, yet has to be known, so that what comes late is.
+   * Before a poll's first page. Of a list that is read from now on, what stands in it from shortly
+   * before is not told, yet has to be known, so that what comes late is. And where a clock that was
+   * ahead has noted when late records were looked for, it is not known how long ago that was, nor
+   * where those stand that have come since: the list is to be read whole.
    */
   async begin(): Promise<void> {
+    if (this.checkpoint.looked.rewoundAt > this.begunAt) {
+      await this.commit({ looked: { rewoundAt: this.begunAt, sweptAt: roundWanted } });
+    }
     const { since, standingBefore } = this.checkpoint.wanted;
     if (this.reader.means.start !== 'now' || standingBefore === null || standingBefore !== since)
       return;

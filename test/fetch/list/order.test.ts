@@ -68,3 +68,29 @@ test('what a clock that was hours ahead has noted holds nothing off', async () =
   expect(Math.min(...before)).toBe(ahead.now() - 5 * minuteMs);
   expect(sweptAt).toBeLessThanOrEqual(clock.now());
 });
+
+test('what came late while a clock was hours ahead is read by the next with the right one', async () => {
+  const world = await standingSandbox();
+  const { sandbox, clock } = world;
+  const wishes = {
+    settings: { lookback: '1m', rewind_every: '5m', reconcile_every: '24h' },
+    spool: await aSpool(),
+  };
+  const ahead = { ...clock, now: () => clock.now() + 2 * hourMs };
+  sandbox.control.setFaults({ lists: [{ path: AUDIT, late: { every: 7, seconds: 2_000_000 } }] });
+  await (await aList(world, wishes)).readToTail();
+  const first = await aList({ sandbox, clock: ahead }, wishes);
+  for (let n = 0; n < 6; n += 1) {
+    await first.readToTail();
+    await clock.advance(5 * minuteMs);
+    sandbox.control.grow(AUDIT, 2);
+  }
+  await first.readToTail();
+  sandbox.control.setFaults({ lists: [{ path: AUDIT }] });
+  const list = await aList(world, wishes);
+
+  await list.readToTail();
+
+  const held = (await list.records()).map(({ id }) => id);
+  expect(differences(held, ledgerIds(sandbox))).toEqual(none);
+});
