@@ -34,7 +34,7 @@ process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
 
 async function take(broker: string, prefix: string): Promise<ShardLog> {
   const brokers = [parseHostPort(broker)].filter((one) => one !== null);
-  return await ShardLog.take({ brokers, prefix }, 0, { clock, log: silent });
+  return await ShardLog.take({ brokers, prefix }, { clock, log: silent });
 }
 
 async function opened(name: string, log?: ShardLog): Promise<OwnSpool> {

@@ -51,7 +51,7 @@ export const kafkaSink = defineSink({
 
   // Left out, it is made of the sink's name: in another cluster it is none of ours, or renamed.
   own: ({ transactional_id: name }) =>
-    name === undefined ? null : { key: 'transactional_id', name },
+    name === undefined ? null : { key: 'transactional_id', name, apart: '-' },
 
   async open(settings, opening) {
     if (settings.sasl?.mechanism === 'plain' && settings.tls === undefined) {
@@ -112,6 +112,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
     id: settings.transactional_id ?? own,
     group: own,
     timeoutMs: settings.timeout * 2,
+    confirm: tools.confirm,
   };
   const connection = await connect(settings, tools, transactions);
   const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
@@ -193,6 +194,7 @@ async function connect(
   return new ProducerConnection({
     make: () => make(options),
     clock: tools.clock,
+    mayPutOut: tools.confirm !== undefined,
     timeoutMs: settings.timeout,
   });
 }

@@ -1,19 +1,18 @@
 // What operators have asked of the processes of a state in Kafka, from any machine: records of the
 // compacted topic `<prefix>.control`, of one partition. `["drain", INSTANCE]` is there while that
 // process is to own nothing; `["command", ID]` until whoever asked has its answer, which is
-// `["answer", ID]`. What must stay true: a command and its answer have keys of their own, so that one
+// `["answer", ID]`; `["shards", "count"]` says in how many the state is, where there are several. What must stay true: a command and its answer have keys of their own, so that one
 // that a broker has stored twice stays answered; and what is not as we write it is left alone, since
 // others may write there.
 
 import { ProduceAcks } from '@platformatic/kafka';
 import { z } from 'zod';
-import { KafkaFailure } from '../../connectors/sinks/kafka/failure.ts';
 import { Client } from '../../connectors/sinks/kafka/platformatic-client.ts';
-import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { parsedObject, type Wish, wishOf } from '../hold/requests.ts';
+import { clusterError } from './failure.ts';
 import { LogClient } from './log/client.ts';
 import type { LogRecord } from './log/committed.ts';
 import { parsedKey } from './log/rows.ts';
@@ -25,14 +24,16 @@ export interface Command {
   /** The stream, sink or source that it is about. */
   readonly name: string;
   readonly wish: Wish;
+  /** Whose process is to do it. */
+  readonly shard: number;
   /** When it was asked for, by the clock of who asked; epoch milliseconds. */
   readonly at: number;
 }
 
 /** Which record. */
-type Key = readonly ['drain' | 'command' | 'answer', string];
+type Key = readonly ['drain' | 'command' | 'answer' | 'shards', string];
 
-const commandShape = z.object({ name: z.string(), at: z.number() });
+const commandShape = z.object({ name: z.string(), at: z.number(), shard: z.number().default(0) });
 const readWaitMs = 1_000;
 const pauseMs = 1_000;
 const produceMsMax = 10_000;
@@ -52,6 +53,7 @@ export class Control {
   readonly #drained = new Set<string>();
   readonly #commands = new Map<string, Command>();
   readonly #answers = new Map<string, JsonObject>();
+  #shards: number | null = null;
 
   constructor(settings: LogSettings, clock: Clock) {
     this.#settings = settings;
@@ -72,6 +74,11 @@ export class Control {
 
   get answers(): ReadonlyMap<string, JsonObject> {
     return this.#answers;
+  }
+
+  /** In how many shards the state is, by whoever began it; null: nobody has said, or there is one. */
+  get shards(): number | null {
+    return this.#shards;
   }
 
   /** Calls back after whatever was read; returns what ends that. */
@@ -95,7 +102,7 @@ export class Control {
       this.#position = position;
       for (const heard of this.#listeners) heard();
     } catch (error) {
-      throw told(error);
+      throw clusterError(error, `reading ${this.#place.topic}`);
     }
   }
 
@@ -158,6 +165,12 @@ export class Control {
     await this.#write(['drain', instance], null);
   }
 
+  /** Says in how many shards the state is, which holds for good. */
+  async divide(shards: number): Promise<void> {
+    await this.#write(['shards', 'count'], { count: shards });
+    this.#shards = shards;
+  }
+
   async ask({ id, ...command }: Command): Promise<void> {
     await this.#write(['command', id], { ...command, wish: { ...command.wish } });
   }
@@ -186,7 +199,7 @@ export class Control {
       const { topic } = this.#place;
       return (await this.#client.has(topic)) ? await this.#client.stableEnd(this.#place) : null;
     } catch (error) {
-      throw told(error);
+      throw clusterError(error, `reading ${this.#place.topic}`);
     }
   }
 
@@ -201,6 +214,9 @@ export class Control {
     } else if (kind === 'answer') {
       if (said === null) this.#answers.delete(name);
       else this.#answers.set(name, said);
+    } else if (kind === 'shards') {
+      const count = said?.count;
+      this.#shards = typeof count === 'number' ? count : null;
     } else if (kind === 'command') {
       const command = said && commandOf(name, said);
       if (command !== null) this.#commands.set(name, command);
@@ -229,7 +245,7 @@ export class Control {
         ...{ messages: [message], compression: 'none', acks: ProduceAcks.ALL },
       });
     } catch (error) {
-      throw told(failureOf(error, `writing to ${this.#place.topic}`));
+      throw clusterError(error, `writing to ${this.#place.topic}`);
     }
   }
 }
@@ -238,13 +254,4 @@ function commandOf(id: string, said: JsonObject): Command | null {
   const shaped = commandShape.safeParse(said).data;
   const wish = wishOf(isObject(said.wish) ? said.wish : null);
   return shaped === undefined || wish === null ? null : { id, ...shaped, wish };
-}
-
-function told(error: unknown): unknown {
-  if (!(error instanceof KafkaFailure)) return error;
-  const code = error.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
-  return new ExportError(code, error.message, {
-    next: 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics.',
-    cause: error,
-  });
 }

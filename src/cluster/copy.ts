@@ -7,7 +7,7 @@ import { Rebuilding } from '../hold/rebuild.ts';
 import { LogClient } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
 import { RowReader } from './log/rows.ts';
-import type { LogSettings } from './log/settings.ts';
+import { type LogSettings, shardNames } from './log/settings.ts';
 
 /** What the standing of streams and sinks is made of: neither pages nor what records are known by. */
 const told = ['meta', 'checkpoint', 'position', 'dead_letter', 'note', 'request', 'trail'];
@@ -23,7 +23,7 @@ export async function copyStanding(
   clock: Clock,
 ): Promise<boolean> {
   const client = new LogClient(settings, clock);
-  const state = { topic: `${settings.prefix}.state`, partition: 0 };
+  const { state } = shardNames(settings);
   try {
     if (!(await client.has(state.topic))) return false;
     // One that was killed may have left a transaction open, which only its successor ends.

@@ -8,8 +8,8 @@ import { ExportError } from '../contracts/errors.ts';
 import { type HostPort, hostPortText } from '../contracts/settings.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { Asking, type DescribedTopic } from './asking.ts';
-import type { LogSettings } from './log/settings.ts';
-import { misfitOf, newTopic, topicsOf } from './log/topics.ts';
+import { type LogSettings, shardNames } from './log/settings.ts';
+import { misfitOf, newTopic, partitionsOf, tooFew, topicsOf } from './log/topics.ts';
 import { requestBytesMax } from './log/writer.ts';
 import { notAllowed, type Operation, type Right, rightsOf } from './rights.ts';
 
@@ -49,8 +49,8 @@ export async function* inspectCluster(
       const described = found.topics.find(({ name }) => name === topic);
       yield* topicFindings(asking, { settings, topic, described });
     }
-    yield await transactionFinding(asking, settings.prefix);
-    yield await groupFinding(asking, settings.prefix);
+    yield await transactionFinding(asking, settings);
+    yield await groupFinding(asking, settings);
   } finally {
     asking.close();
   }
@@ -135,7 +135,7 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
     yield await missingTopic(asking, of);
     return;
   }
-  const right = rightsOf(settings.prefix).find(({ name }) => name === topic);
+  const right = rightsOf(settings).find(({ name }) => name === topic);
   if (described.errorCode === topicDenied) {
     yield { told, cause: lacking(right, right?.operations ?? []) };
     return;
@@ -145,7 +145,10 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
   if (lacks.length > 0) yield { told: `rights on ${topic}`, cause: lacking(right, lacks) };
   if (lacks.includes('DescribeConfigs')) return;
   const configs = await asking.configs(topic, settingNames);
-  const cause = misfitOf(topic, settings, configs) ?? unfit(topic, described, configs);
+  const cause =
+    misfitOf(topic, settings, configs) ??
+    tooFew(topic, settings, described.partitions.length) ??
+    unfit(topic, described, configs);
   const brokers = replicasOf(described);
   yield { told: `${told}: ${partsText(described)}`, cause };
   if (cause !== null || Number(configs.get('min.insync.replicas')) > 1) return;
@@ -165,7 +168,7 @@ async function missingTopic(asking: Asking, { settings, topic }: Topic): Promise
   } catch (error) {
     const failure = failureOf(error, `the topic ${topic} is not there and cannot be made`);
     const set = newTopic(topic, settings).configs.map((one) => `--config ${one.name}=${one.value}`);
-    const next = `Allow Create on it (sluice cluster acls prints all rights), or have it made: kafka-topics.sh --create --topic ${topic} --partitions 1 ${set.join(' ')}`;
+    const next = `Allow Create on it (sluice cluster acls prints all rights), or have it made: kafka-topics.sh --create --topic ${topic} --partitions ${partitionsOf(topic, settings)} ${set.join(' ')}`;
     return { told: `topic ${topic}`, cause: refusal(failure, next) };
   }
 }
@@ -215,8 +218,8 @@ function unfit(
   return null;
 }
 
-async function transactionFinding(asking: Asking, prefix: string): Promise<ClusterFinding> {
-  const right = rightsOf(prefix).find(({ resource }) => resource === 'transactional-id');
+async function transactionFinding(asking: Asking, settings: LogSettings): Promise<ClusterFinding> {
+  const right = rightsOf(settings).find(({ resource }) => resource === 'transactional-id');
   const id = `${right?.name}0`;
   const told = `transactions as ${id}`;
   try {
@@ -231,11 +234,12 @@ async function transactionFinding(asking: Asking, prefix: string): Promise<Clust
   }
 }
 
-async function groupFinding(asking: Asking, prefix: string): Promise<ClusterFinding> {
-  const right = rightsOf(prefix).find(({ resource }) => resource === 'group');
-  const told = `group ${right?.name}`;
+async function groupFinding(asking: Asking, settings: LogSettings): Promise<ClusterFinding> {
+  const right = rightsOf(settings).find(({ resource }) => resource === 'group');
+  const { owners } = shardNames(settings);
+  const told = `group ${owners}`;
   try {
-    const group = await asking.group(right?.name ?? '');
+    const group = await asking.group(owners);
     const lacks = notAllowed(group?.authorizedOperations ?? -1, right?.operations ?? []);
     if (lacks.length > 0) return { told, cause: lacking(right, lacks) };
     const members = group?.members.length ?? 0;

@@ -20,7 +20,8 @@ import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { assignments, owns } from './assignment.ts';
-import { connectionOf, type MemberSettings } from './log/settings.ts';
+import { Hearing } from './hearing.ts';
+import { connectionOf, type MemberSettings, processName, shardNames } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
 
 /** What a membership works with. */
@@ -31,6 +32,8 @@ export interface OwnershipMeans {
   readonly waits?: () => void;
   /** Whether this process is to own nothing, from the next time on that it does not own. */
   readonly isDrained?: () => boolean;
+  /** How many other shards this process has; left out: none. */
+  readonly load?: () => number;
   /** Called once, when another process owns what this one did. */
   readonly lost: (why: ExportError) => void;
 }
@@ -39,16 +42,28 @@ const protocolType = 'sluice';
 const protocolName = 'one-owner';
 /** Heartbeats in the time after which a silent member is taken for dead. */
 const heartbeats = 5;
-/** Of the session: who was not heard for so long asks for nothing more, which leaves an answer time to come. */
-const silentShareMax = 2 / 3;
 const pauseMs = 200;
 const requestMsBeyondSession = 10_000;
 
+/** What whoever works on a shard has to know of the membership by which it may. */
+export interface Membership {
+  /** True while no successor can have begun. */
+  readonly isHeard: () => boolean;
+  /**
+   * Asks the group, and resolves where this process still owns. Rejects with `state_locked` where it
+   * has slept through its end, so that it does not take from its successor what that one has.
+   */
+  readonly confirm: (signal?: AbortSignal) => Promise<void>;
+  /** Leaves, so that another process owns at once. */
+  close(): Promise<void>;
+}
+
 /** A process's membership. */
-export class Ownership {
+export class Ownership implements Membership {
   readonly #settings: MemberSettings;
   readonly #means: OwnershipMeans;
   readonly #group: string;
+  readonly #names: ReturnType<typeof shardNames>;
   readonly #self: SelfDescription;
   readonly #connections: Connections;
   readonly #over = new AbortController();
@@ -59,17 +74,18 @@ export class Ownership {
   #isNameTaken = false;
   /** What the group was told. */
   #saidDrained = false;
-  /** When what the group has answered last was sent; monotonic, and by the calendar. */
-  #heardAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
-  #isSilenceTold = false;
+  /** When the group has heard of this process. */
+  readonly hearing: Hearing;
 
   private constructor(settings: MemberSettings, means: OwnershipMeans) {
     this.#settings = settings;
     this.#means = means;
-    this.#group = `${settings.prefix}.owners`;
+    this.hearing = new Hearing(settings.sessionMs, means);
+    this.#names = shardNames(settings);
+    this.#group = this.#names.owners;
     this.#self = {
       ...{ host: hostname(), pid: process.pid, startedAt: means.clock.now() },
-      deployment: settings.deployment(),
+      ...{ deployment: settings.deployment(), process: processName(settings) },
     };
     const options = connectionOf(settings);
     // The broker answers a member that joins once all others have, or were given up.
@@ -101,28 +117,10 @@ export class Ownership {
     return ownership;
   }
 
-  /**
-   * True while no successor can have begun: the group has heard of this process a moment ago. Told
-   * in the log when that ends, and when it is so again. The calendar counts as well, since the other
-   * clock stands still while a machine sleeps.
-   */
-  readonly isHeard = (): boolean => {
-    const { clock, log } = this.#means;
-    const { monotonic, now } = this.#heardAt;
-    const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
-    const isHeard = silentMs < this.#settings.sessionMs * silentShareMax;
-    if (isHeard === this.#isSilenceTold) {
-      if (isHeard) log.info('the group in Kafka answers again, and polling goes on');
-      else log.warn('polling waits: the group in Kafka has not answered', { silent_ms: silentMs });
-      this.#isSilenceTold = !isHeard;
-    }
-    return isHeard;
-  };
+  get isHeard(): () => boolean {
+    return this.hearing.isHeard;
+  }
 
-  /**
-   * Asks the group, and resolves where this process still owns. Rejects with `state_locked` where it
-   * has slept through its end, so that it does not take from its successor what that one has.
-   */
   readonly confirm = async (signal = this.#over.signal): Promise<void> => {
     while (this.#ownsSince !== null) {
       if (this.#generation >= 0) {
@@ -138,7 +136,6 @@ export class Ownership {
     throw this.#isNameTaken ? this.#sameName() : this.#whyLost();
   };
 
-  /** Leaves, so that another process owns at once. */
   async close(): Promise<void> {
     const coordinator = this.#coordinator;
     this.#over.abort(new Error('the membership is over'));
@@ -207,7 +204,7 @@ export class Ownership {
     const connection = await this.#connection();
     const sentAt = this.#moment();
     await heartbeatV4.api.async(connection, ...who);
-    this.#heardAt = sentAt;
+    this.hearing.note(sentAt);
   }
 
   /** What an answer says of the membership. Throws where asking again is of no use. */
@@ -244,7 +241,8 @@ export class Ownership {
   async #join(isDrained: boolean): Promise<void> {
     const connection = await this.#connection();
     const { sessionMs, instance = null } = this.#settings;
-    const said = { ...this.#self, ownsSince: this.#ownsSince, isDrained };
+    const load = this.#means.load?.() ?? 0;
+    const said = { ...this.#self, ownsSince: this.#ownsSince, isDrained, load };
     const metadata = Buffer.from(JSON.stringify(said));
     const protocols = [{ name: protocolName, metadata }];
     const ask = async () =>
@@ -262,7 +260,7 @@ export class Ownership {
     this.#memberId = joined.memberId;
     const { generationId, leader, skipAssignment, members } = joined;
     const shares = leader === joined.memberId && !skipAssignment;
-    const given = shares ? assignments(members) : [];
+    const given = shares ? assignments(members, this.#names.shard) : [];
     const sentAt = this.#moment();
     const synced = await syncGroupV5.api.async(
       connection,
@@ -271,7 +269,7 @@ export class Ownership {
     );
     this.#saidDrained = isDrained;
     this.#generation = generationId;
-    this.#heardAt = sentAt;
+    this.hearing.note(sentAt);
     if (!synced.assignment.equals(owns)) this.#ownsSince = null;
     else this.#ownsSince ??= generationId;
   }

@@ -1,12 +1,11 @@
 // The processes of a state in Kafka: the members of the group of owners, with what each has said of
 // itself when it joined. Looking changes nothing there.
 
-import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
-import { ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { Asking, type DescribedGroup } from './asking.ts';
-import type { LogSettings } from './log/settings.ts';
+import { clusterError } from './failure.ts';
+import { type LogSettings, shardNames } from './log/settings.ts';
 
 /** What a process says of itself; of what another version says, nulls. */
 export interface SelfDescription {
@@ -16,6 +15,8 @@ export interface SelfDescription {
   readonly startedAt: number | null;
   /** Whose work it does (`MemberSettings.deployment`). */
   readonly deployment: readonly string[];
+  /** The same in the groups of all shards (`processName`). */
+  readonly process: string | null;
 }
 
 /** One of them. */
@@ -36,19 +37,14 @@ export async function processesOf(
   clock: Clock,
 ): Promise<readonly ClusterProcess[]> {
   const asking = new Asking(settings, clock);
-  const id = `${settings.prefix}.owners`;
+  const id = shardNames(settings).owners;
   try {
     const group = await asking.group(id);
     return (group?.members ?? [])
       .map(processOf)
       .sort((a, b) => Number(b.works) - Number(a.works) || nameOf(a).localeCompare(nameOf(b)));
   } catch (error) {
-    const failure = failureOf(error, `asking for the group ${id}`);
-    const code = failure.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
-    throw new ExportError(code, failure.message, {
-      next: 'Ask sluice check --connect what is wrong with state.kafka.',
-      cause: failure,
-    });
+    throw clusterError(error, `asking for the group ${id}`);
   } finally {
     asking.close();
   }
@@ -78,11 +74,12 @@ function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrain
   } catch {
     // The defaults below.
   }
-  const { host, pid, startedAt, deployment, isDrained } = told;
+  const { host, pid, startedAt, deployment, isDrained, process } = told;
   return {
     isDrained: isDrained === true,
     host: typeof host === 'string' ? host : null,
     pid: typeof pid === 'number' ? pid : null,
+    process: typeof process === 'string' ? process : null,
     startedAt: typeof startedAt === 'number' ? startedAt : null,
     deployment: Array.isArray(deployment) ? deployment.map(String) : [],
   };

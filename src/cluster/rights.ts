@@ -1,6 +1,8 @@
 // What the account that works with a state in Kafka must be allowed there: one list, by which it is
 // looked for (inspect.ts) and printed for whoever grants it (commands/cluster/acls.ts).
 
+import type { LogSettings } from './log/settings.ts';
+
 /** Kafka's operations on a resource, by the names of `kafka-acls.sh --operation`. */
 export type Operation = 'Read' | 'Write' | 'Create' | 'Delete' | 'DescribeConfigs';
 
@@ -15,7 +17,10 @@ export interface Right {
 }
 
 /** All that is needed; `Create` only while the topics are not there. */
-export function rightsOf(prefix: string): readonly Right[] {
+export function rightsOf({
+  prefix,
+  shards = 1,
+}: Pick<LogSettings, 'prefix' | 'shards'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
     {
@@ -33,7 +38,10 @@ export function rightsOf(prefix: string): readonly Right[] {
       ...{ resource: 'transactional-id', pattern: 'prefixed', name: `${prefix}.shard.` },
       operations: ['Write'],
     },
-    { resource: 'group', ...literal, name: `${prefix}.owners`, operations: ['Read'] },
+    {
+      ...{ resource: 'group', pattern: shards === 1 ? 'literal' : 'prefixed' },
+      ...{ name: `${prefix}.owners`, operations: ['Read'] },
+    },
   ];
 }
 

@@ -4,6 +4,7 @@
 // the sinks is delivered like all that is held.
 
 import { type Config, readConfig } from '../config/config.ts';
+import { inShards } from '../config/shards.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import {
@@ -22,9 +23,10 @@ import { systemClock } from '../tools/clock.ts';
 import { spanText, timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
 import { isAfar, isServed, withCopy } from './shared/afar.ts';
-import { readConfigAtWork, whereItRuns } from './shared/at-work.ts';
+import { whereItRuns } from './shared/at-work.ts';
 import { cancelAfar } from './shared/backfill-board.ts';
 import { configOption, defineCommand } from './shared/command.ts';
+import { partsAtWork } from './shared/parts.ts';
 
 /** `waiting`: asked for, and not taken up yet. */
 type Standing = 'waiting' | BackfillProgress['state'];
@@ -46,12 +48,13 @@ export const backfillList = defineCommand({
   about: 'what was begun, how far it is, and how to go on',
   options: { config: configOption, json: { about: 'one JSON object a line' } },
   async run({ config: file, json }, means) {
-    const { config } = readConfigAtWork(file, means);
     const { out } = means;
-    const begun = await begunIn(config);
-    if (json) for (const one of begun) out(JSON.stringify(factsOf(one)));
-    else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
-    else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
+    for (const { config } of partsAtWork(file, means)) {
+      const begun = await begunIn(config);
+      if (json) for (const one of begun) out(JSON.stringify(factsOf(one)));
+      else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
+      else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
+    }
     return 0;
   },
 });
@@ -63,7 +66,8 @@ export const cancel = defineCommand({
   arguments: { id: { about: 'which, as list names it' } },
   options: { config: configOption },
   async run({ id, config: file }, { env, out }) {
-    const { config } = whereItRuns(readConfig(file, { env }));
+    const parts = inShards(readConfig(file, { env })).map((part) => whereItRuns(part).config);
+    const config = await partWith(id, parts);
     const request = await found(id, config);
     const { source, progress, state } = request;
     if (state === 'done') {
@@ -83,6 +87,15 @@ async function cancelHere(request: Begun, { state }: Config): Promise<void> {
   if (!isRead || !(await letGo(request, state))) {
     changeIn(state, (store) => forgetBackfill(store, request));
   }
+}
+
+/** The part in which one of that id was begun; where none was, the first, which says so. */
+async function partWith(id: string, parts: readonly Config[]): Promise<Config> {
+  const [first] = parts as readonly [Config];
+  for (const part of parts.length === 1 ? [] : parts) {
+    if ((await begunIn(part)).some((one) => one.id.startsWith(id))) return part;
+  }
+  return first;
 }
 
 async function begunIn(config: Config): Promise<readonly Begun[]> {

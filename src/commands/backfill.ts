@@ -32,6 +32,7 @@ import {
   logLevelOption,
   type Means,
 } from './shared/command.ts';
+import { partWithSource } from './shared/parts.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const options = {
@@ -66,7 +67,8 @@ gets the events, also those it has got before. They keep their uid; sinks that t
 };
 
 async function backfilled(options: Options, means: Means): Promise<ExitCode> {
-  const { config } = whereItRuns(readConfig(options.config, { env: means.env }));
+  const whole = readConfig(options.config, { env: means.env });
+  const { config } = whereItRuns(partWithSource(whole, options.source));
   const past = pastOf(options, config, Date.now());
   const form = logForm(process.stderr);
   const level = options.logLevel ?? (form === 'text' ? 'warn' : config.log.level);

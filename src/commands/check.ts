@@ -5,6 +5,7 @@
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
+import { inShards } from '../config/shards.ts';
 import type { FormatChoice, Inspection, SinkDefinition } from '../contracts/definition.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
@@ -48,7 +49,7 @@ export const check = defineCommand({
   },
   async run(given, means) {
     const { config: file, why, connect, setup, sendTest, sink, logLevel = 'error' } = given;
-    const config = readConfig(file, { env: means.env });
+    const config = ofFirstShard(readConfig(file, { env: means.env }));
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
@@ -86,6 +87,13 @@ export const check = defineCommand({
     }
   },
 });
+
+/** Where there are several shards: with the sinks and the state that one of them has. */
+function ofFirstShard(config: Config): Config {
+  const [first = config] = inShards(config);
+  const { sinks, state } = first;
+  return { ...config, sinks, state: { ...config.state, kafka: state.kafka } };
+}
 
 /** Sets a sink's far side up, sends it a test event, and says how that went; true: well. */
 export async function askSink(config: Config, name: string, means: Means): Promise<boolean> {
@@ -233,7 +241,7 @@ async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<An
   const { whereItRuns } = await import('./shared/at-work.ts');
   const { config: there, running } = whereItRuns(config);
   yield ['state.dir', checkStateDir(there.state.dir)];
-  if (config.state.kafka !== null) yield* clusterAnswers(config.state.kafka);
+  if (config.state.kafka !== null) yield* clusterAnswers(config, config.state.kafka);
   // A process that runs with this config has the address already.
   const listen = running === null ? config.status : null;
   if (listen !== null) yield ['status.listen', await checkListen(listen)];
@@ -263,6 +271,7 @@ async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<An
 }
 
 async function* clusterAnswers(
+  config: Config,
   kafka: NonNullable<Config['state']['kafka']>,
 ): AsyncGenerator<Answer> {
   const { inspectCluster } = await import('../cluster/inspect.ts');
@@ -272,7 +281,9 @@ async function* clusterAnswers(
     for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
       yield [`state.kafka: ${told}`, cause, isNote === true];
     }
-    await refuseBeside(kafka, systemClock(), { waits: true });
+    for (const { state } of inShards(config)) {
+      if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
+    }
   } catch (error) {
     yield ['state.kafka', asExportError(error, 'asking Kafka')];
   }

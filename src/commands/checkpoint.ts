@@ -7,6 +7,7 @@
 
 import { z } from 'zod';
 import { type Config, readConfig } from '../config/config.ts';
+import { inShards } from '../config/shards.ts';
 import { forgetDelivered } from '../hold/delivered.ts';
 import { takeLock } from '../hold/lock.ts';
 import { lookInto } from '../hold/store.ts';
@@ -16,9 +17,9 @@ import { counted, factLines } from '../terminal/table.ts';
 import { notHere, readState, type StreamState } from '../watch/state.ts';
 import { isAfar } from './shared/afar.ts';
 import { askAtWork, isAtWork } from './shared/asking.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
+import { partsAtWork, partWithStream } from './shared/parts.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
@@ -34,7 +35,7 @@ export const show = defineCommand({
   about: 'what is known of a stream; no cursor is printed',
   options,
   async run({ config: file, stream }, means) {
-    const { config } = readConfigAtWork(file, means);
+    const { config } = await partWithStream(partsAtWork(file, means), stream);
     const state = await find(config, stream);
     if (state === null) {
       means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
@@ -88,7 +89,8 @@ const reset = defineCommand({
     forget: { about: 'forget what was read, so that everything is delivered again' },
   },
   async run({ config: file, stream, forget = false }, { env, out }) {
-    const config = readConfig(file, { env });
+    const parts = inShards(readConfig(file, { env })).map((config) => ({ config }));
+    const { config } = await partWithStream(parts, stream);
     await find(config, stream);
     const { forgotten } = isAfar(config)
       ? await askAtWork(config, {
@@ -122,7 +124,7 @@ const rewind = defineCommand({
   },
   async run({ config: file, stream, to: typed, forget = false }, means) {
     const to = timeTyped('to', typed);
-    const { config } = readConfigAtWork(file, means);
+    const { config } = await partWithStream(partsAtWork(file, means), stream);
     await find(config, stream);
     const wish: Rewind = { what: 'rewind', to, forget };
     const isRunning = isAtWork(config);

@@ -16,8 +16,8 @@ import { timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
 import { isAfar, withCopy } from './shared/afar.ts';
 import { askAtWork } from './shared/asking.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
+import { partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
@@ -42,9 +42,9 @@ export const letterList = defineCommand({
   about: 'what was refused, and why',
   options: { config, sink, json: { about: 'one JSON object a line' } },
   async run(given, means) {
-    const { config } = readConfigAtWork(given.config, means);
     const { out } = means;
-    const letters = await chosen(given, config);
+    const parts = partsAtWork(given.config, means);
+    const letters = (await Promise.all(parts.map(({ config }) => chosen(given, config)))).flat();
     if (given.json) {
       for (const { id, sink, uid, at, reason, context } of letters) {
         const { source, stream } = context;
@@ -53,7 +53,7 @@ export const letterList = defineCommand({
       }
       return 0;
     }
-    if (letters.length === 0) out(`no dead letters${notHere(config)}`);
+    if (letters.length === 0) out(`no dead letters${missingIn(parts)}`);
     else for (const line of letterLines(letters, process.stdout.isTTY === true)) out(line);
     return 0;
   },
@@ -85,13 +85,18 @@ const retry = defineCommand({
   about: 'put them back for their sink, also while another process runs',
   options: { config, sink, uid },
   async run(given, means) {
-    const { config } = readConfigAtWork(given.config, means);
     const { out } = means;
-    const letters = await chosen(given, config);
-    const { moved, stuck } = await move(config, letters, 'retry');
+    const parts = partsAtWork(given.config, means);
+    const moved = new Map<string, number>();
+    const stuck = new Map<string, number>();
+    for (const { config } of parts) {
+      const come = await move(config, await chosen(given, config), 'retry');
+      add(moved, Object.fromEntries(come.moved));
+      add(stuck, Object.fromEntries(come.stuck));
+    }
     for (const [sink, n] of moved) out(`${sink}: ${n} put back, to be sent again`);
     for (const [why, n] of stuck) out(`${n} stay dead letters: ${why}`);
-    if (moved.size === 0 && stuck.size === 0) out(`no dead letters${notHere(config)}`);
+    if (moved.size === 0 && stuck.size === 0) out(`no dead letters${missingIn(parts)}`);
     return 0;
   },
 });
@@ -102,11 +107,12 @@ const drop = defineCommand({
   about: 'delete them for good; asks on a terminal, elsewhere only with --yes',
   options: { config, sink, uid, yes: { about: 'without asking' } },
   async run(given, means) {
-    const { config } = readConfigAtWork(given.config, means);
     const { out } = means;
-    const letters = await chosen(given, config);
+    const parts = partsAtWork(given.config, means);
+    const held = await Promise.all(parts.map(({ config }) => chosen(given, config)));
+    const letters = held.flat();
     if (letters.length === 0) {
-      out(`no dead letters${notHere(config)}`);
+      out(`no dead letters${missingIn(parts)}`);
       return 0;
     }
     const told = `${counted(letters.length, 'dead letter')} would be deleted for good`;
@@ -114,7 +120,7 @@ const drop = defineCommand({
       out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
       return 1;
     }
-    await move(config, letters, 'drop');
+    for (const [at, { config }] of parts.entries()) await move(config, held[at] ?? [], 'drop');
     for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
     return 0;
   },
@@ -126,6 +132,10 @@ export const deadLetters: CommandGroup = {
   about: 'events that a sink refused for good: list, send again, or drop',
   commands: [letterList, retry, drop],
 };
+
+function missingIn(parts: readonly { readonly config: Config }[]): string {
+  return parts.map(({ config }) => notHere(config)).find((text) => text !== '') ?? '';
+}
 
 /** Moves them, some at a time: here, or by whoever has the state in Kafka. */
 async function move(config: Config, letters: readonly HeldLetter[], does: LetterWish['does']) {

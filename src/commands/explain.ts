@@ -15,9 +15,9 @@ import { askRunning } from '../watch/running.ts';
 import { roomInSpool, type Standing, type StoredStream } from '../watch/standing.ts';
 import { readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
+import { partsAtWork, partWithStream } from './shared/parts.ts';
 import { factsOf, type Known } from './shared/stream-facts.ts';
 import { unknownText } from './shared/typed.ts';
 
@@ -28,7 +28,7 @@ export const explain = defineCommand({
   arguments: { stream: { about: 'the stream, as status names it' } },
   options: { config: configOption },
   async run({ stream: name, config: file }, means) {
-    const { config, refused } = readConfigAtWork(file, means);
+    const { config, refused } = await partWithStream(partsAtWork(file, means), name);
     const { out } = means;
     const plan = await planToLook(config);
     const state = readState(config.state.dir);

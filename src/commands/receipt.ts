@@ -12,9 +12,9 @@ import { errorText } from '../contracts/errors.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { notHere, readState } from '../watch/state.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
+import { partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
@@ -29,23 +29,34 @@ const print = defineCommand({
     json: { about: 'as JSON, with the signed note in it' },
   },
   async run({ config: file, sink, json }, means) {
-    const { out, err } = means;
-    const { config } = readConfigAtWork(file, means);
-    refuseUnknown('sink', sink, Object.keys(config.sinks));
-    const told = receiptOf(sink, {
-      ...{ config, plan: await planToLook(config), state: readState(config.state.dir) },
-      now: Date.now(),
-    });
-    const text = receiptText(told);
-    const note = await signed(text, config, err);
-    if (json) out(JSON.stringify({ ...told, note }, null, 2));
-    else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
-    if (note === null) err('not signed: the config has no archive whose key signs here');
-    const missing = notHere(config);
-    if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
-    return told.whole ? 0 : 1;
+    let whole = true;
+    for (const { config } of partsAtWork(file, means)) {
+      whole = (await tell(config, { sink, json }, means)) && whole;
+    }
+    return whole ? 0 : 1;
   },
 });
+
+/** Prints what is known of a sink in a part of the work; true: all is there. */
+async function tell(
+  config: Config,
+  { sink, json }: { readonly sink: string; readonly json: boolean | undefined },
+  { out, err }: Means,
+): Promise<boolean> {
+  refuseUnknown('sink', sink, Object.keys(config.sinks));
+  const told = receiptOf(sink, {
+    ...{ config, plan: await planToLook(config), state: readState(config.state.dir) },
+    now: Date.now(),
+  });
+  const text = receiptText(told);
+  const note = await signed(text, config, err);
+  if (json) out(JSON.stringify({ ...told, note }, null, 2));
+  else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
+  if (note === null) err('not signed: the config has no archive whose key signs here');
+  const missing = notHere(config);
+  if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
+  return told.whole;
+}
 
 const check = defineCommand({
   name: 'check',

@@ -2,13 +2,14 @@
 // runs, or by the next one. What the far side has asked to wait is never cut short.
 
 import { z } from 'zod';
+import type { Config } from '../config/config.ts';
 import { hasState } from '../hold/database.ts';
 import { spanText } from '../tools/time-text.ts';
 import { readState } from '../watch/state.ts';
 import { askAtWork, askLater, isAtWork } from './shared/asking.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
-import { configOption, defineCommand } from './shared/command.ts';
+import { configOption, defineCommand, type Means } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
+import { partsAtWork } from './shared/parts.ts';
 import { unknownText } from './shared/typed.ts';
 
 const answerShape = z.object({
@@ -22,38 +23,46 @@ export const retry = defineCommand({
   arguments: { name: { value: 'stream|sink', about: 'which, as status names it' } },
   options: { config: configOption },
   async run({ name, config: file }, means) {
-    const { out, err } = means;
-    const { config } = readConfigAtWork(file, means);
-    const { dir } = config.state;
-    const state = readState(dir);
-    const names = new Set([
-      ...(await streamNames(config)),
-      ...Object.keys(config.sinks),
-      ...state.streams.keys(),
-      ...state.sinks.keys(),
-    ]);
-    if (!names.has(name)) {
-      err(unknownText('stream or sink', name, names));
+    const parts = partsAtWork(file, means);
+    const known = await Promise.all(parts.map(({ config }) => namesOf(config)));
+    const asked = parts.filter((_, at) => known[at]?.has(name));
+    if (asked.length === 0) {
+      means.err(unknownText('stream or sink', name, new Set(known.flatMap((names) => [...names]))));
       return 1;
     }
-    if (!isAtWork(config)) {
-      if (hasState(dir)) askLater(config, name, { what: 'retry' });
-      out(`${name}: nothing runs with this config; the next start asks it at once`);
-      return 0;
-    }
-    const wish = { what: 'retry' } as const;
-    const { asked } = await askAtWork(config, { name, wish, shape: answerShape });
-    for (const { part, waitsUntil } of asked) {
-      const far = part === 'stream' ? 'upstream' : 'the far side';
-      out(
-        waitsUntil === null
-          ? `${name}: asked now`
-          : `${name}: ${far} has asked for its wait; it is asked in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
-      );
-    }
-    if (asked.length === 0) {
-      out(`${name}: not asked by what runs now; the next start asks it at once`);
-    }
+    for (const { config } of asked) await ask(config, name, means);
     return 0;
   },
 });
+
+async function namesOf(config: Config): Promise<ReadonlySet<string>> {
+  const state = readState(config.state.dir);
+  return new Set([
+    ...(await streamNames(config)),
+    ...Object.keys(config.sinks),
+    ...state.streams.keys(),
+    ...state.sinks.keys(),
+  ]);
+}
+
+async function ask(config: Config, name: string, { out }: Means): Promise<void> {
+  const { dir } = config.state;
+  if (!isAtWork(config)) {
+    if (hasState(dir)) askLater(config, name, { what: 'retry' });
+    out(`${name}: nothing runs with this config; the next start asks it at once`);
+    return;
+  }
+  const wish = { what: 'retry' } as const;
+  const { asked } = await askAtWork(config, { name, wish, shape: answerShape });
+  for (const { part, waitsUntil } of asked) {
+    const far = part === 'stream' ? 'upstream' : 'the far side';
+    out(
+      waitsUntil === null
+        ? `${name}: asked now`
+        : `${name}: ${far} has asked for its wait; it is asked in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
+    );
+  }
+  if (asked.length === 0) {
+    out(`${name}: not asked by what runs now; the next start asks it at once`);
+  }
+}

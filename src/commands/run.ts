@@ -10,6 +10,7 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
+import { agreeOnShards } from '../run/cluster.ts';
 import { serveCommandsFromAfar } from '../run/commands-from-afar.ts';
 import { compareDue, serveComparisons } from '../run/comparisons.ts';
 import { type Drains, openDrains } from '../run/drains.ts';
@@ -17,12 +18,14 @@ import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
 import { type OwnLog, openOwnLog } from '../run/own-log.ts';
+import { openPage } from '../run/own-page.ts';
 import { type ReloadMeans, serveReloads } from '../run/reload.ts';
 import type { Made } from '../run/reload-changes.ts';
-import { listenForReloads } from '../run/reload-requests.ts';
+import { listenForReloads, type ReloadRequests } from '../run/reload-requests.ts';
 import { serveRequests } from '../run/requests.ts';
 import { resumeLines } from '../run/resume-lines.ts';
 import { noteRunning, type ReloadRefusal } from '../run/running-config.ts';
+import { type ShardSeat, takeSeat } from '../run/shard-seat.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
 import { sparePage } from '../run/spare-page.ts';
 import { isWhole, summaryLines } from '../run/summary.ts';
@@ -30,8 +33,7 @@ import { type BootTools, openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Moment, watching } from '../watch/live.ts';
-import type { StatusServer } from '../watch/status-server.ts';
-import type { EventTap, TailWish } from '../watch/tail.ts';
+import type { EventTap } from '../watch/tail.ts';
 import {
   configOption,
   defineCommand,
@@ -59,12 +61,12 @@ export const run = defineCommand({
   async run(given, means) {
     const limitMs = limitOf(given);
     if (given.once) {
-      return await runJourney(given, means, (running) => runOnce(running, limitMs));
+      return await runJourney(given, { means }, (running) => runOnce(running, limitMs));
     }
     const requests = await listenForReloads(given.config, systemClock());
     const removalAllowed = given.allowRemoval === true;
     try {
-      return await runJourney(given, means, (running) =>
+      return await runJourney(given, { means, requests }, (running) =>
         runOn(running, { requests, removalAllowed }),
       );
     } finally {
@@ -74,11 +76,17 @@ export const run = defineCommand({
 });
 
 async function runJourney(
-  { config: file, logLevel, once = false }: Options,
-  means: Means,
+  given: Options,
+  { means, requests }: { readonly means: Means; readonly requests?: ReloadRequests },
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const config = readConfig(file, { env: means.env });
+  const { config: file, logLevel, once = false } = given;
+  const seat = takeSeat(means.env);
+  const read = () => {
+    const whole = readConfig(file, { env: means.env });
+    return seat === null ? whole : seat.part(whole);
+  };
+  const config = read();
   const own = await openOwnLog(config, logLevel);
   const { log } = own;
   warnThroughLog(log);
@@ -94,8 +102,20 @@ async function runJourney(
   const drains = await openDrains(config.state, log);
   try {
     await drains?.known(shutdown.stop);
+    const { kafka } = config.state;
+    if (drains !== null && kafka !== null && seat === null) {
+      await agreeOnShards(kafka, drains.control, systemClock());
+    }
+    if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
+      const { keepShards } = await import('../run/keep-shards.ts');
+      const args = commandLine(given);
+      const { env } = means;
+      const removalAllowed = given.allowRemoval === true;
+      const keeping = { config, args, env, once, drains, requests, removalAllowed };
+      return (await keepShards(keeping, own, shutdown.stop)) === 0 ? 0 : 1;
+    }
     for (let last = config; ; ) {
-      const ended = await oneJourney(last, { own, shutdown, drains, means }, go);
+      const ended = await oneJourney(last, { own, shutdown, drains, means, seat, read }, go);
       if (once || shutdown.stop.aborted || drains?.isDrained() !== true) return ended.code;
       last = ended.config;
     }
@@ -110,6 +130,7 @@ async function runJourney(
     await drains?.close();
     await own.close(stopMs);
     shutdown.release();
+    seat?.leave();
   }
 }
 
@@ -120,11 +141,13 @@ async function oneJourney(
     own,
     drains,
     means,
+    seat,
+    read,
     shutdown: ending,
-  }: Pick<Running, 'own' | 'shutdown' | 'means'> & { drains: Drains | null },
+  }: Pick<Running, 'own' | 'shutdown' | 'means' | 'seat' | 'read'> & { drains: Drains | null },
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<{ readonly code: ExitCode; readonly config: Config }> {
-  const { log } = own;
+  const log = seat === null ? own.log : own.log.with({ shard: seat.shard });
   const tools = openTools(log);
   const plan = planFrom(config, tools);
   const lost = (why: ExportError) => {
@@ -133,7 +156,9 @@ async function oneJourney(
   };
   const isDrained = () => drains?.isDrained() === true;
   const spare = sparePage(config, tools, isDrained);
-  const standBy = { stop: ending.stop, lost, waits: spare.waits, isDrained };
+  const { sessionMs = 0 } = config.state.kafka ?? {};
+  const membership = seat?.membership(sessionMs, tools, lost);
+  const standBy = { stop: ending.stop, lost, waits: spare.waits, isDrained, membership };
   const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
   try {
     for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
@@ -143,7 +168,7 @@ async function oneJourney(
       stop: drains?.orDrained(ending.stop) ?? ending.stop,
     };
     const control = drains?.control ?? null;
-    const of = { config, plan, journey, tools, shutdown, means, own, sight, control };
+    const of = { config, plan, journey, tools, shutdown, means, own, sight, control, seat, read };
     const running: Running = { ...of, refused: null };
     noteRunning(config, tools.clock.now(), null, log);
     const status = await openStatus(running);
@@ -169,6 +194,10 @@ interface Running {
   readonly tools: BootTools;
   readonly shutdown: Shutdown;
   readonly means: Means;
+  /** Where another process has started this one for a shard. */
+  readonly seat: ShardSeat | null;
+  /** Reads the config as it stands in its file now, or what this process has of it. */
+  readonly read: () => Config;
   readonly own: OwnLog;
   /** What operators ask for on other machines; null: the state is not in Kafka. */
   readonly control: Control | null;
@@ -190,28 +219,33 @@ function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight
   };
 }
 
-/** The status page, where the config asks for one; what cannot be watched does not start. */
-async function openStatus(running: Running): Promise<StatusServer | null> {
-  const { status } = running.config;
-  if (status === null) return null;
-  const { serveStatus } = await import('../watch/status-server.ts');
-  const { clock, log, http } = running.tools;
-  const { tap: first } = running.sight;
+/** The status page; in a process that another one has started for a shard, that one has it. */
+async function openStatus(running: Running): Promise<{ close(): unknown } | null> {
+  const { seat, own, tools, config } = running;
   const look = (): Moment => ({
     ...running.sight.look(),
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
-    logLinesLost: running.own.lost(),
   });
-  const tap = first && {
-    get forms() {
-      return (running.sight.tap ?? first).forms;
-    },
-    open: (wish: TailWish) => (running.sight.tap ?? first).open(wish),
-  };
-  const { instance } = running.own;
-  const telemetry = status.telemetry && { ...status.telemetry, http, instance };
   const retry = (name: string) => running.journey.pipeline.askNow(name);
-  return await serveStatus({ ...status, look, tap, telemetry, retry, clock, log });
+  if (seat !== null) return seat.show(look, retry);
+  return await openPage(config, { look, tap: () => running.sight.tap, retry }, tools, own);
+}
+
+/** The words by which a process for a shard is started as this one was. */
+function commandLine({
+  config,
+  once,
+  timeout,
+  allowRemoval,
+  logLevel,
+}: Options): readonly string[] {
+  return [
+    ...['run', '--config', config],
+    ...(once ? ['--once'] : []),
+    ...(timeout === undefined ? [] : ['--timeout', timeout]),
+    ...(allowRemoval ? ['--allow-removal'] : []),
+    ...(logLevel === undefined ? [] : ['--log-level', logLevel]),
+  ];
 }
 
 function limitOf({ once, timeout }: Options): number | null {
@@ -232,7 +266,7 @@ async function runOn(
   running: Running,
   reloads: Pick<ReloadMeans, 'requests' | 'removalAllowed'>,
 ): Promise<ExitCode> {
-  const { config, plan, journey, tools, shutdown, means } = running;
+  const { config, plan, journey, tools, shutdown } = running;
   const { pipeline } = journey;
   const { log } = tools;
   const { timeoutMs } = config.shutdown;
@@ -257,7 +291,7 @@ async function runOn(
   const over = new AbortController();
   const ending = AbortSignal.any([shutdown.stop, over.signal]);
   const serving = Promise.all([
-    serveReloads({ ...running, ...reloads, env: means.env, changed, refused }, ending),
+    serveReloads({ ...running, ...reloads, changed, refused }, ending),
     serveRequests({ ...journey, tools, made: () => current, reads: () => true }, ending),
     serveComparisons({ ...journey, tools, made: () => current }, ending),
     serveAfar(running, ending),
@@ -322,10 +356,11 @@ async function runOnce(running: Running, limitMs: number | null): Promise<ExitCo
 }
 
 async function serveAfar(
-  { control, journey: { spool }, tools }: Running,
+  { config, control, journey: { spool }, tools }: Running,
   stop: AbortSignal,
 ): Promise<void> {
-  if (control !== null) await serveCommandsFromAfar({ control, spool, tools }, stop);
+  const { shard = 0 } = config.state.kafka ?? {};
+  if (control !== null) await serveCommandsFromAfar({ shard, control, spool, tools }, stop);
 }
 
 function notInTime(why: string): ExportError {

@@ -18,13 +18,15 @@ import {
 import { cleanText } from '../tools/clean-text.ts';
 import { spanText, untilText } from '../tools/time-text.ts';
 import { attentionLines, attentionOf } from '../watch/attention.ts';
+import { joinedStanding } from '../watch/joined.ts';
 import { askRunning } from '../watch/running.ts';
 import type { StoredStanding, StoredStream } from '../watch/standing.ts';
 import { notHere, readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { planToLook } from './shared/looking.ts';
+import { partsAtWork } from './shared/parts.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 
 /** Prints the status. */
@@ -33,13 +35,13 @@ export const status = defineCommand({
   about: 'show streams, spool and sinks, also while another process runs',
   options: { config: configOption, json: { about: 'as JSON' } },
   async run({ config: file, json }, means) {
-    const { config, unread, refused } = readConfigAtWork(file, means);
+    const parts = partsAtWork(file, means);
+    const isHere = parts.find((part) => hasState(part.config.state.dir));
+    const { config, unread } = isHere ?? (parts[0] as ConfigAtWork);
     const { out } = means;
-    const stored = readState(config.state.dir);
-    const isAsked = stored.holder !== null && config.status !== null;
+    const standing = joinedStanding(await Promise.all(parts.map(standingOf)));
+    const isAsked = standing.running !== null && config.status !== null;
     const asked = isAsked ? await askRunning(config) : null;
-    const { state } = config;
-    const standing = storedStanding(stored, { plan: await planToLook(config), state, refused });
     // Only the process that runs knows them.
     const filters = asked?.outcome === 'told' ? asked.standing.filters : [];
     const told = { ...standing, filters };
@@ -48,6 +50,11 @@ export const status = defineCommand({
     return 0;
   },
 });
+
+async function standingOf({ config, refused }: ConfigAtWork): Promise<StoredStanding> {
+  const { state } = config;
+  return storedStanding(readState(state.dir), { plan: await planToLook(config), state, refused });
+}
 
 function statusLines(standing: StoredStanding, config: Config): readonly string[] {
   const { running, spool, orphans } = standing;

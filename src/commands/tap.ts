@@ -30,8 +30,9 @@ import { type Route, selectionFor } from '../send/route.ts';
 import type { PlannedSink } from '../send/sending.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
-import { readConfigAtWork } from './shared/at-work.ts';
+import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
+import { partsAtWork, partWithSource } from './shared/parts.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
 /** Pages go some 50 ms after the last sink has them; what is gone by then is told so. */
@@ -60,10 +61,11 @@ While another process runs with this config, tap shows what that process fetches
 fetches by itself, from each stream's checkpoint on (from its start if it has none), into a directory
 of its own that is removed at the end: the next run fetches the same events again. Ends with Ctrl-C.`,
   async run(given, means) {
-    const looked = readConfigAtWork(given.config, means).config;
+    const looked = partIn(partsAtWork(given.config, means), given.source).config;
     const holder = holderOf(looked.state.dir);
     // Who follows needs no secret; who fetches does.
-    const config = holder === null ? readConfig(given.config, { env: means.env }) : looked;
+    const whole = holder === null ? readConfig(given.config, { env: means.env }) : null;
+    const config = whole === null ? looked : partWithSource(whole, given.source ?? '');
     const { source, sink } = given;
     refuseUnknown('source', source, Object.keys(config.sources));
     refuseUnknown('sink', sink, Object.keys(config.sinks));
@@ -92,6 +94,17 @@ of its own that is removed at the end: the next run fetches the same events agai
     }
   },
 });
+
+/** The part of the work whose events are shown. */
+function partIn(parts: readonly ConfigAtWork[], source: string | undefined): ConfigAtWork {
+  const found = parts.find(({ config }) => parts.length === 1 || config.sources[source ?? '']);
+  if (found !== undefined) return found;
+  const names = parts.flatMap(({ config }) => Object.keys(config.sources));
+  refuseUnknown('source', source, names);
+  throw new UsageError(
+    `the work is in several shards: say which with --source ${names.join(', --source ')}`,
+  );
+}
 
 /** The routes as if all led to one sink: it gets what any gets, and no more than one does. */
 function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {

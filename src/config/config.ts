@@ -3,7 +3,6 @@
 // ConfigError with all that is wrong. What must stay true: whatever the text, nothing else is
 // thrown, and no secret gets into a message.
 
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
@@ -34,6 +33,7 @@ import {
   topKeys,
   upstreamBlock,
 } from './shape.ts';
+import { checkShards, digestOf, sinksOfOne } from './shards.ts';
 import { type ConfiguredSink, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
 import { type StateDir, stateDirOf } from './state-dir.ts';
@@ -146,7 +146,7 @@ function readTop(
 
   if (state === undefined || shutdown === undefined || log === undefined) return null;
   const listen = status === undefined ? null : parseListen(status.listen);
-  return {
+  const work = {
     state: {
       ...stateOf(state, stateDirOf(state.dir, file, reading.around), readable(upstreams)),
       maxBytes: state.max_bytes,
@@ -157,6 +157,10 @@ function readTop(
     sources: readable(sources),
     ...withCompanions(readable(sinks), routes),
     watch: { drift },
+  };
+  checkShards(work, { flaws, at: kafka?.children?.get('shards')?.at ?? null });
+  return {
+    ...{ ...work, sinks: sinksOfOne(work) },
     status:
       status === undefined || listen === null
         ? null
@@ -235,10 +239,4 @@ function stateOf(
       deployment: () => Object.values(upstreams).map(digestOf),
     },
   };
-}
-
-/** Stands for an upstream and the client that asks it, and is no secret. */
-function digestOf({ base_url: url, auth }: UpstreamSettings): string {
-  const client = `${url} ${auth.client_id?.reveal() ?? ''}`;
-  return createHash('sha256').update(client).digest('hex').slice(0, 16);
 }

@@ -17,7 +17,6 @@ import { needsToken, parseListen } from './listen.ts';
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
 const dayMs = 86_400_000;
-const oneShard = 'expected 1: the work is not shared among processes yet';
 
 /** A duration within bounds that are told in words. */
 function period(minMs: number, maxMs: number, said: string) {
@@ -53,12 +52,11 @@ export const stateBlock = z
           .regex(/^[A-Za-z0-9_-]{1,100}$/, 'expected letters, digits, "_" and "-", at most 100')
           .default('sluice')
           .describe('the topics are `<prefix>.pages` and `<prefix>.state`'),
-        shards: z
-          .number()
-          .min(1, oneShard)
-          .max(1, oneShard)
+        shards: count(1, 1_000)
           .default(1)
-          .describe('only 1 so far: one process works, the others stand by'),
+          .describe(
+            'in how many parts the work can be shared out among processes, by upstream and client; fixed for a prefix',
+          ),
         replication_factor: count(1, 32_767)
           .optional()
           .describe(

@@ -53,6 +53,8 @@ export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefin
 export interface OwnThing {
   readonly key: string;
   readonly name: string;
+  /** What stands between it and the number of a shard, which has one of its own; left out: it has to say where that goes. */
+  readonly apart?: string;
   /** A setting that is one for all that share something else: its key, what that is, its value. */
   readonly alike?: { readonly key: string; readonly of: string; readonly value: string };
 }

@@ -29,6 +29,11 @@ export interface Tools {
   readonly clock: Clock;
   readonly log: Log;
   readonly http: HttpClient;
+  /**
+   * Resolves where this process still is the one that is to work with its state, and rejects where
+   * another one has gone on with it; left out: there can be no other.
+   */
+  readonly confirm?: ((signal?: AbortSignal) => Promise<void>) | undefined;
 }
 
 /** TLS settings as in the config; paths are read at each new connection pool. */

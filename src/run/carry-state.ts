@@ -30,7 +30,6 @@ export interface Carried {
 }
 
 /** All of one partition. */
-const theShard = 0;
 
 /** Carries the state of a directory into Kafka, where there must be none. */
 export async function importState(
@@ -115,7 +114,7 @@ async function withShard<T>(
 ): Promise<T> {
   await refuseBeside(kafka, means.clock, { waits: false });
   const { ShardLog } = await import('../cluster/log/shard-log.ts');
-  const shard = await ShardLog.take(kafka, theShard, means);
+  const shard = await ShardLog.take(kafka, means);
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-carry-'));
   try {
     return await carry(shard, scratch);

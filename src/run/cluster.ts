@@ -3,7 +3,8 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import type { MemberSettings } from '../cluster/log/settings.ts';
+import type { Control } from '../cluster/control.ts';
+import { type MemberSettings, shardNames } from '../cluster/log/settings.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { changeIn, lookInto, type Store } from '../hold/store.ts';
@@ -53,6 +54,49 @@ export function noteOwner(dir: string, now: number): void {
     const facts = { host: hostname(), pid: process.pid, since: now, takeovers };
     store.note(kind, owner, JSON.stringify(facts satisfies ClusterNote), now);
   });
+}
+
+/**
+ * Throws `config_invalid` where the state is in another number of shards than the config says: an
+ * upstream would be read anew in another one, and what is held for it here delivered by nobody. The
+ * first who begins one of several says so.
+ */
+export async function agreeOnShards(
+  settings: MemberSettings,
+  control: Control,
+  clock: Clock,
+): Promise<void> {
+  const { prefix, shards = 1 } = settings;
+  const refused = (has: number) =>
+    new ExportError(
+      'config_invalid',
+      `state.kafka.shards is ${shards}, and the state ${prefix} in Kafka has ${has}`,
+      {
+        next: `Set it to ${has}, or give state.kafka.prefix another name and begin a new state there. Nothing was changed.`,
+      },
+    );
+  if (control.shards !== null && control.shards !== shards) throw refused(control.shards);
+  if (control.shards !== null || shards === 1) return;
+  const [{ LogClient }, { ensureTopics }, { clusterError }] = await Promise.all([
+    import('../cluster/log/client.ts'),
+    import('../cluster/log/topics.ts'),
+    import('../cluster/failure.ts'),
+  ]);
+  const client = new LogClient(settings, clock);
+  try {
+    await ensureTopics(client, settings);
+    const isBegun = (await client.end(shardNames({ ...settings, shard: 0 }).state)) > 0n;
+    // Another process may have said it meanwhile, and begun after that.
+    await control.caughtUp();
+    if (control.shards !== null && control.shards !== shards) throw refused(control.shards);
+    // Of one shard nothing is said.
+    if (isBegun && control.shards === null) throw refused(1);
+    if (control.shards === null) await control.divide(shards);
+  } catch (error) {
+    throw clusterError(error, `looking for the state ${prefix}`);
+  } finally {
+    client.close();
+  }
 }
 
 /**

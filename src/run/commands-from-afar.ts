@@ -14,6 +14,8 @@ import type { BootTools } from './tools.ts';
 
 /** What they are taken up with. */
 export interface AfarMeans {
+  /** Of which shard what is asked is taken up. */
+  readonly shard: number;
   readonly control: Control;
   readonly spool: OwnSpool;
   readonly tools: Pick<BootTools, 'clock' | 'log'>;
@@ -43,12 +45,12 @@ async function serve(means: AfarMeans, stop: AbortSignal): Promise<void> {
   }
 }
 
-async function look({ control, spool, tools }: AfarMeans): Promise<void> {
+async function look({ shard, control, spool, tools }: AfarMeans): Promise<void> {
   const rows = (await spool.requests()).filter(({ command }) => command !== null);
   for (const row of rows) await settle(row, control, spool);
   const known = new Set(rows.map(({ command }) => command));
-  for (const { id, name, wish, at } of control.commands.values()) {
-    if (known.has(id)) continue;
+  for (const { id, name, wish, at, shard: of } of control.commands.values()) {
+    if (known.has(id) || of !== shard) continue;
     if (control.answers.has(id)) {
       if (at < tools.clock.now() - keptMs) await control.withdraw(id);
       continue;

@@ -4,7 +4,7 @@
 // from; and closing settles the spool before the lock is let go.
 
 import type { ShardLog } from '../cluster/log/shard-log.ts';
-import type { Ownership } from '../cluster/ownership.ts';
+import type { Membership } from '../cluster/ownership.ts';
 import type { Config } from '../config/config.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import { driftKey } from '../drift/state.ts';
@@ -45,6 +45,8 @@ interface Opening {
     readonly waits?: () => void;
     /** Whether an operator wants this process to have no state, and another one instead. */
     readonly isDrained?: () => boolean;
+    /** What another process, which has started this one, has it by; else this one asks for it. */
+    readonly membership?: Membership | undefined;
     /** Called when another process has gone on with the state. */
     readonly lost: (why: ExportError) => void;
   };
@@ -66,7 +68,7 @@ export async function openJourney(
   { polls = true, standBy }: Opening = {},
 ): Promise<Journey> {
   let shard: ShardLog | null = null;
-  let ownership: Ownership | null = null;
+  let ownership: Membership | null = null;
   try {
     const findings = new Findings();
     const { log, clock } = tools;
@@ -94,7 +96,7 @@ export async function openJourney(
     await Promise.all(cut.map((page) => spool.append(page)));
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
-      ...{ spool, tools },
+      ...{ spool, tools: { ...tools, confirm: ownership?.confirm } },
       random: tools.random,
       found: findings.add,
     });
@@ -125,8 +127,9 @@ async function owned(
   { kafka }: Config['state'],
   { log, clock }: BootTools,
   standBy: Opening['standBy'],
-): Promise<Ownership | null> {
+): Promise<Membership | null> {
   if (kafka === null) return null;
+  if (standBy?.membership) return standBy.membership;
   const { Ownership } = await import('../cluster/ownership.ts');
   await refuseBeside(kafka, clock, { waits: standBy !== undefined });
   // Whoever does not wait is fenced when it is lost, and ends by that.
@@ -138,22 +141,18 @@ async function owned(
 /** How long who does not stand by waits for a group without members. */
 const aloneMsMax = 60_000;
 
-/** All streams are of one shard. */
-const theShard = 0;
-
 /** Where the state is in Kafka: takes it, and makes the database anew from it. */
 async function takeShard(
   { kafka, dir }: Config['state'],
   tools: BootTools,
-  ownership: Ownership | null,
+  ownership: Membership | null,
 ) {
   if (kafka === null) return null;
   // Its client takes long to load.
   const { ShardLog } = await import('../cluster/log/shard-log.ts');
   // Who was asleep since it was told that it owns would put its successor out.
   await ownership?.confirm();
-  const confirm = ownership === null ? {} : { confirm: ownership.confirm };
-  const shard = await ShardLog.take(kafka, theShard, { ...tools, ...confirm });
+  const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });
   try {
     await ownership?.confirm();
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);

@@ -4,7 +4,7 @@
 // why; nothing that was read is lost, and nothing is dropped from a running config by an oversight:
 // that has to be allowed at the start.
 
-import { type Config, ConfigError, flawText, readConfig } from '../config/config.ts';
+import { type Config, ConfigError, flawText } from '../config/config.ts';
 import { planFrom, type Shared, type WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import { commandText } from '../terminal/command-text.ts';
@@ -28,7 +28,8 @@ export interface ReloadMeans {
   readonly plan: WholePlan;
   readonly journey: Journey;
   readonly tools: BootTools;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The config as it stands in its file by then. Throws a ConfigError. */
+  readonly read: () => Config;
   readonly requests: ReloadRequests;
   /** Streams and sinks may leave. */
   readonly removalAllowed: boolean;
@@ -94,8 +95,8 @@ class Reloader {
   }
 
   #read(): Current {
-    const { tools, env } = this.#means;
-    const config = readConfig(this.#current.config.file, { env });
+    const { tools, read } = this.#means;
+    const config = read();
     const shared = sharedAfter(config, this.#current, tools);
     return { config, plan: planFrom(config, tools, shared), shared };
   }

@@ -123,7 +123,6 @@ sinks:
   // As far as it gets in its first transaction.
   const log = await ShardLog.take(
     { brokers: brokers.map(parseHostPort).filter((one) => one !== null), prefix },
-    0,
     { clock: systemClock(), log: silent },
   );
   await log.rebuild(tempDir());

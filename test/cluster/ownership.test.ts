@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { ownerOf } from '../../src/cluster/assignment.ts';
+import { type Candidate, isGiver, ownerOf } from '../../src/cluster/assignment.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { kafkaBrokers, startKafka } from '../support/kafka.ts';
@@ -22,20 +22,46 @@ function uidsIn(file: string): readonly string[] {
   return lines.map((line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid);
 }
 
-test('whoever became the owner last owns, and among none that does the first by name', () => {
-  const asleep = { memberId: 'a', ownsSince: 3, isDrained: false };
-  const successor = { memberId: 'b', ownsSince: 5, isDrained: false };
-  const [first, other] = [
-    { memberId: 'c', ownsSince: null, isDrained: false },
-    { memberId: 'd', ownsSince: null, isDrained: false },
-  ];
+const candidate = (memberId: string, said: Partial<Candidate> = {}): Candidate => ({
+  ...{ memberId, ownsSince: null, isDrained: false, load: 0, process: memberId },
+  ...said,
+});
 
-  expect(ownerOf([first, asleep, successor])).toBe('b');
-  expect(ownerOf([first, asleep])).toBe('a');
-  expect(ownerOf([other, first])).toBe('c');
-  expect(ownerOf([{ ...first, isDrained: true }, other])).toBe('d');
-  expect(ownerOf([{ ...first, isDrained: true }])).toBeNull();
-  expect(ownerOf([])).toBeNull();
+test('whoever became the owner last owns, and among none that does the first by name', () => {
+  const asleep = candidate('a', { ownsSince: 3 });
+  const successor = candidate('b', { ownsSince: 5, load: 9 });
+  const [first, other] = [candidate('c'), candidate('d')];
+
+  expect(ownerOf([first, asleep, successor], 0)).toBe('b');
+  expect(ownerOf([first, asleep], 0)).toBe('a');
+  expect(ownerOf([other, first], 0)).toBe('c');
+  expect(ownerOf([{ ...first, isDrained: true }, other], 0)).toBe('d');
+  expect(ownerOf([{ ...first, isDrained: true }], 0)).toBeNull();
+  expect(ownerOf([], 0)).toBeNull();
+});
+
+test('shards go to whoever has the fewest, and in turn where all have as many', () => {
+  const started = [candidate('1', { process: 'x' }), candidate('2', { process: 'y' })];
+  expect([0, 1, 2, 3].map((shard) => ownerOf(started, shard))).toEqual(['1', '2', '1', '2']);
+  expect(ownerOf([candidate('1', { load: 2 }), candidate('2', { load: 1 })], 0)).toBe('2');
+});
+
+test('the first of those with the most gives a shard away, to one with two less at least', () => {
+  const seen = (process: string, works = false, isDrained = false) => ({
+    process,
+    works,
+    isDrained,
+  });
+  const groups = (...owners: readonly string[]) =>
+    owners.map((owner) => ['a', 'b', 'c'].map((one) => seen(one, one === owner)));
+  const givers = (of: ReturnType<typeof groups>) =>
+    ['a', 'b', 'c', 'd'].filter((one) => isGiver(one, of));
+
+  expect(givers(groups('b', 'b', 'b', 'a', 'a', 'a'))).toEqual(['a']);
+  expect(givers(groups('b', 'b', 'a', 'a', 'c'))).toEqual([]);
+  expect(givers(groups('b', 'b', 'a'))).toEqual(['b']);
+  expect(givers([[seen('a', true), seen('d', false, true)], [seen('a', true)]])).toEqual([]);
+  expect(givers([])).toEqual([]);
 });
 
 test('of three processes one works; frozen, killed and ended in order it is replaced, and every event is sent once', async () => {

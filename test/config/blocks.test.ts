@@ -25,8 +25,8 @@ test.each([
     '1:16 state.keep: expected a duration such as 250ms, 30s, 5m or 24h, found a number',
   ],
   [
-    'state: { kafka: { brokers: ["k:1"], shards: 4 } }',
-    '1:45 state.kafka.shards: expected 1: the work is not shared among processes yet',
+    'state: { kafka: { brokers: ["k:1"], shards: 0 } }',
+    '1:45 state.kafka.shards: expected a number of at least 1',
   ],
   ['state: { sync: half }', '1:16 state.sync: expected one of full, normal, found "half"'],
   [

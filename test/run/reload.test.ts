@@ -48,13 +48,12 @@ async function aJourney({
     },
     release: () => undefined,
   };
-  const env = {};
   const means = {
     config,
     plan,
     journey,
     tools,
-    env,
+    read: () => readConfig(setup.config),
     requests,
     removalAllowed,
     changed: () => {},

@@ -1,7 +1,8 @@
 // The life of the sink's producer: made when first used, kept while all goes well, destroyed at the
 // first failure. Each use is bounded in time and ends at once when the engine aborts. What must
 // stay true: a producer that has failed is never used again (port.ts says why), and once fenced no
-// new one is made, since that would fence the other process.
+// new one is made, since that would fence the other process; but where whoever makes one asks before
+// and after whether it is still its turn, and it was fenced by one whose turn was over.
 
 import { invariant } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
@@ -16,6 +17,8 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   /** Bound on one use, connecting included. */
   readonly timeoutMs: number;
+  /** A producer that is made asks whether it is its turn (`KafkaTransactions.confirm`). */
+  readonly mayPutOut: boolean;
 }
 
 /** A producer that is there when needed. One use at a time. */
@@ -44,7 +47,11 @@ export class ProducerConnection {
     } catch (error) {
       this.#producer = null;
       producer.destroy();
-      if (error instanceof KafkaFailure && error.kind === 'fenced') this.#fenced = error;
+      if (!(error instanceof KafkaFailure && error.kind === 'fenced')) throw error;
+      if (this.#options.mayPutOut) {
+        throw new KafkaFailure('passing', error.message, { answered: true, cause: error });
+      }
+      this.#fenced = error;
       throw error;
     }
   }

@@ -152,11 +152,14 @@ class KafkajsProducer implements KafkaProducer {
   async #connect(): Promise<void> {
     if (this.#connected) return;
     this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
+    const { transactions } = this.#options;
+    await transactions?.confirm?.();
     await told(this.#producer.connect());
-    if (this.#options.transactions !== undefined) {
+    if (transactions !== undefined) {
       // Fetches the producer id, which ends what an older user of the transactional id left open.
       this.#transaction = await told(this.#producer.transaction());
     }
+    await transactions?.confirm?.();
     this.#connected = true;
   }
 

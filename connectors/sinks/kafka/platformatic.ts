@@ -41,6 +41,7 @@ class PlatformaticProducer implements KafkaProducer {
   readonly #options: KafkaOptions;
   readonly #client: Client;
   #transaction: Transaction | null = null;
+  #hasBegun = false;
   #turn = 0;
 
   constructor(options: KafkaOptions) {
@@ -101,7 +102,11 @@ class PlatformaticProducer implements KafkaProducer {
   // The first time it fetches the producer id, which ends what an older user left open.
   async #begin(): Promise<Transaction> {
     this.#options.sasl?.password.reveal();
+    const { transactions } = this.#options;
+    if (!this.#hasBegun) await transactions?.confirm?.();
     this.#transaction ??= await told(this.#client.beginTransaction());
+    if (!this.#hasBegun) await transactions?.confirm?.();
+    this.#hasBegun = true;
     return this.#transaction;
   }
 

@@ -6,7 +6,7 @@
 
 import type { Offset, Uid } from '../../../src/contracts/event.ts';
 import type { HostPort, Secret } from '../../../src/contracts/settings.ts';
-import type { Log, TlsSettings } from '../../../src/contracts/tools.ts';
+import type { Log, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
 import type { Compression } from '../../shared/compression.ts';
 
 /** One record for the topic. `value` shares the batch's memory. */
@@ -33,6 +33,12 @@ export interface KafkaTransactions {
   readonly group: string;
   /** After so long the broker aborts a transaction that nobody ends. */
   readonly timeoutMs: number;
+  /**
+   * Resolves where it still is this process's turn to use the id. Asked before a producer takes it,
+   * which puts out whoever has it, and again after that and before anything is written: whoever comes
+   * next has not taken it by then, and will.
+   */
+  readonly confirm?: Tools['confirm'];
 }
 
 /** What a driver makes a producer from. */

@@ -109,6 +109,14 @@ export class LogClient {
     );
   }
 
+  /** How many partitions a topic has; 0 where there is none. */
+  async partitionsOf(topic: string): Promise<number> {
+    return await this.#again(`asking for ${topic}`, async () => {
+      const { topics } = await this.#knowing(topic);
+      return topics.get(topic)?.leaders.size ?? 0;
+    });
+  }
+
   /** Resolves once a topic that was made has leaders. */
   async appearance(topic: string): Promise<void> {
     await this.#again(`waiting for ${topic}`, async () => {

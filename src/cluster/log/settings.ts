@@ -1,5 +1,6 @@
 // What reading and writing the log of a shard are made from.
 
+import { hostname } from 'node:os';
 import type { ConnectionsOptions } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
 import type { KafkaSasl } from '../../../connectors/sinks/kafka/port.ts';
 import type { HostPort } from '../../contracts/settings.ts';
@@ -12,6 +13,10 @@ export interface LogSettings {
   readonly prefix: string;
   /** Of the topics that are made; left out: as the brokers are set (`default.replication.factor`). */
   readonly replicationFactor?: number | undefined;
+  /** How many shards the state has, as many as partitions; left out: one. */
+  readonly shards?: number | undefined;
+  /** Which of them, from 0, is written and read; left out: the first. */
+  readonly shard?: number | undefined;
   readonly tls?: TlsSettings | undefined;
   readonly sasl?: KafkaSasl | undefined;
 }
@@ -24,6 +29,23 @@ export interface MemberSettings extends LogSettings {
   readonly instance?: string | undefined;
   /** Whose work it does: what stands for each upstream's address and client. */
   readonly deployment: () => readonly string[];
+}
+
+/** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */
+export function shardNames({ prefix, shards = 1, shard = 0 }: Omit<LogSettings, 'brokers'>) {
+  return {
+    shard,
+    pages: { topic: `${prefix}.pages`, partition: shard },
+    state: { topic: `${prefix}.state`, partition: shard },
+    transactionalId: `${prefix}.shard.${shard}`,
+    /** Its members stand ready to have the shard. */
+    owners: shards === 1 ? `${prefix}.owners` : `${prefix}.owners.${shard}`,
+  };
+}
+
+/** What this process says in the group of each shard that it is. */
+export function processName({ instance }: Pick<MemberSettings, 'instance'>): string {
+  return instance ?? `${hostname()} ${process.pid}`;
 }
 
 const connectTimeoutMs = 10_000;

@@ -15,7 +15,7 @@ import type { SpoolLog } from '../../hold/spool.ts';
 import { LogClient, type Partition } from './client.ts';
 import { committedRecords } from './reader.ts';
 import { parsedKey, RowReader, recordsOf } from './rows.ts';
-import type { LogSettings } from './settings.ts';
+import { type LogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
 import { type NewRecord, TransactionalWriter } from './writer.ts';
 
@@ -24,7 +24,7 @@ export interface ShardLogMeans {
   readonly log: Log;
   readonly clock: Clock;
   /** Resolves where this process is still the one that is to write, else rejects; left out: nobody knows. */
-  readonly confirm?: (signal: AbortSignal) => Promise<void>;
+  readonly confirm?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /** The record that each transaction ends with: who wrote it, and how many it had written before. */
@@ -64,20 +64,20 @@ export class ShardLog implements SpoolLog {
   #forgotAt = Number.NEGATIVE_INFINITY;
   readonly #over = new AbortController();
 
-  private constructor(settings: LogSettings, shard: number, means: ShardLogMeans) {
-    const { prefix } = settings;
+  private constructor(settings: LogSettings, means: ShardLogMeans) {
+    const { pages, state, transactionalId } = shardNames(settings);
     this.#settings = settings;
     this.#means = means;
-    this.#pages = { topic: `${prefix}.pages`, partition: shard };
-    this.#state = { topic: `${prefix}.state`, partition: shard };
-    this.#id = `${prefix}.shard.${shard}`;
+    this.#pages = pages;
+    this.#state = state;
+    this.#id = transactionalId;
     this.#client = new LogClient(settings, means.clock);
     this.#writer = new TransactionalWriter(settings, this.#id);
   }
 
   /** Takes a shard: from now on no other process can write there. Throws `sink_unreachable` or `sink_refused`. */
-  static async take(settings: LogSettings, shard: number, means: ShardLogMeans): Promise<ShardLog> {
-    const log = new ShardLog(settings, shard, means);
+  static async take(settings: LogSettings, means: ShardLogMeans): Promise<ShardLog> {
+    const log = new ShardLog(settings, means);
     try {
       await ensureTopics(log.#client, settings);
       await log.#writer.begin();

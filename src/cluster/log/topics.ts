@@ -4,8 +4,10 @@
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
 import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import type { LogClient } from './client.ts';
-import type { LogSettings } from './settings.ts';
+import type { Clock } from '../../contracts/tools.ts';
+import { clusterError } from '../failure.ts';
+import { LogClient } from './client.ts';
+import { type LogSettings, shardNames } from './settings.ts';
 
 /** A topic's settings that matter to us, by Kafka's names. */
 type TopicSettings = Readonly<Record<string, string>>;
@@ -24,7 +26,6 @@ const usual: TopicSettings = {
 const tuning: Readonly<Record<string, TopicSettings>> = {
   state: { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' },
 };
-const partitions = 1;
 /** In the protocol: as the brokers are set. */
 const replicationOfBrokers = -1;
 const createMsMax = 30_000;
@@ -32,20 +33,24 @@ const already = 'TOPIC_ALREADY_EXISTS';
 
 type Size = Omit<LogSettings, 'brokers'>;
 
+/** How many partitions a topic has: one a shard, but what operators ask for is in one. */
+export function partitionsOf(topic: string, { prefix, shards = 1 }: Size): number {
+  return topic === `${prefix}.control` ? 1 : shards;
+}
+
 /** The topics' names. */
 export function topicsOf(prefix: string): readonly string[] {
   return Object.keys(topics).map((name) => `${prefix}.${name}`);
 }
 
 /** What a topic is made with. */
-export function newTopic(
-  topic: string,
-  { prefix, replicationFactor = replicationOfBrokers }: Size,
-): createTopicsV7.CreateTopicsRequestTopic {
+export function newTopic(topic: string, size: Size): createTopicsV7.CreateTopicsRequestTopic {
+  const { prefix, replicationFactor = replicationOfBrokers } = size;
   const name = topic.slice(prefix.length + 1);
+  const numPartitions = partitionsOf(topic, size);
   const settings = Object.entries({ ...usual, ...topics[name], ...tuning[name] });
   return {
-    ...{ name: topic, numPartitions: partitions, replicationFactor, assignments: [] },
+    ...{ name: topic, numPartitions, replicationFactor, assignments: [] },
     configs: settings.map(([key, value]) => ({ name: key, value })),
   };
 }
@@ -62,6 +67,16 @@ export function misfitOf(
   const said = wrong.map(([name, value]) => `${name} is ${found.get(name)} and has to be ${value}`);
   return new ExportError('sink_refused', `the topic ${topic}: ${said.join('; ')}`, {
     next: `Set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config ${wrong.map(([name, value]) => `${name}=${value}`).join(',')}, then start again. Nothing was written.`,
+  });
+}
+
+/** Why a topic with so many partitions cannot be used; null: it can. */
+export function tooFew(topic: string, size: Size, partitions: number): ExportError | null {
+  const wanted = partitionsOf(topic, size);
+  if (partitions >= wanted) return null;
+  const what = `the topic ${topic} has ${partitions} partitions, and state.kafka.shards takes ${wanted}`;
+  return new ExportError('sink_refused', what, {
+    next: 'Set state.kafka.shards as it was when the topic was made, or give state.kafka.prefix another name and begin a new state there. Nothing was written.',
   });
 }
 
@@ -93,6 +108,23 @@ async function look(client: LogClient, topic: string, settings: Size): Promise<v
     describeConfigsV4.api.async(connection, [{ ...asked, configurationKeys }], false, false),
   );
   const found = new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
-  const misfit = misfitOf(topic, settings, found);
+  const partitions = await client.partitionsOf(topic);
+  const misfit = misfitOf(topic, settings, found) ?? tooFew(topic, settings, partitions);
   if (misfit !== null) throw misfit;
+}
+
+/** The shards in which something was written ever. Throws `sink_unreachable` or `sink_refused`. */
+export async function usedShards(settings: LogSettings, clock: Clock): Promise<readonly number[]> {
+  const client = new LogClient(settings, clock);
+  try {
+    const shards = Array.from({ length: settings.shards ?? 1 }, (_, shard) => shard);
+    const ends = await Promise.all(
+      shards.map((shard) => client.end(shardNames({ ...settings, shard }).state)),
+    );
+    return shards.filter((shard) => (ends[shard] ?? 0n) > 0n);
+  } catch (error) {
+    throw clusterError(error, 'looking for shards in use');
+  } finally {
+    client.close();
+  }
 }

@@ -10,6 +10,7 @@ import { archivedPage } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { planFrom, type WholePlan } from '../../config/plan.ts';
+import { inShards } from '../../config/shards.ts';
 import { ExportError, UsageError } from '../../contracts/errors.ts';
 import { backlog, type NewPage, uidBytes } from '../../contracts/spool.ts';
 import { holderOf } from '../../hold/lock.ts';
@@ -48,7 +49,8 @@ No process may run with this config meanwhile. Ctrl-C stops it; the same command
 Sinks that take each event once (file, Kafka with exactly_once) take these once more.`,
   async run({ location, sink, logLevel, config: file, ...given }, means) {
     const asked = eventsAsked(given);
-    const config = readConfig(file, { env: means.env });
+    // Where there are several, any of them has the sink.
+    const [config] = inShards(readConfig(file, { env: means.env })) as readonly [Config];
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (config.sinks[sink]?.definition.takes === 'pages') {
       throw new UsageError(`--sink: ${sink} takes pages as upstream sent them, and no events`);

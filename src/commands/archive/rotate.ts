@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { rotateKey } from '../../archive/rotate.ts';
 import { signerOf, signingSettings } from '../../archive/signing.ts';
 import { type Config, readConfig } from '../../config/config.ts';
+import { inShards } from '../../config/shards.ts';
 import { UsageError } from '../../contracts/errors.ts';
 import { Secret } from '../../contracts/settings.ts';
 import { hasState } from '../../hold/database.ts';
@@ -14,7 +15,7 @@ import { changeIn, lookInto } from '../../hold/store.ts';
 import { openStore } from '../../objects/open.ts';
 import type { BucketSettings } from '../../objects/s3-settings.ts';
 import { systemClock } from '../../tools/clock.ts';
-import { configOption, defineCommand } from '../shared/command.ts';
+import { configOption, defineCommand, type Means } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import { signingKeyGiven } from './given.ts';
 
@@ -50,41 +51,50 @@ export const rotateKeys = defineCommand({
 command signs with is given as a config (*.yaml) that differs in that alone.
 Where it was broken off, run it again with both keys as they were: it finishes what was begun.`,
   async run({ config: file, to, sink: wanted }, { env, out, err }) {
-    const config = readConfig(file, { env });
-    const { name, settings } = archiveOf(config, wanted);
-    const isConfig = /\.ya?ml$/.test(to);
-    const next = isConfig
-      ? signerOf(archiveOf(readConfig(to, { env }), wanted).settings)
-      : signingKeyGiven(to);
-    const { dir } = config.state;
-    if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
-    const lock = takeLock(dir);
-    try {
-      const clock = systemClock();
-      const size = await rotateKey(
-        {
-          store: await openStore(settings.location, settings),
-          ...{ clock, staleMs, signer: signerOf(settings) },
-          spool: lookInto(dir, '', (store) => store.id),
-          mark: lookInto(dir, null, (store) => store.progress(name).mark),
-          async remember(mark) {
-            const step = { position: 0, mark };
-            changeIn(config.state, (store) => store.acknowledge(name, step, clock.now()));
-          },
-        },
-        next,
-      );
-      err(`${name}: its ${size} entries are signed by both keys, and what follows by the new one`);
-      err(
-        `now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`,
-      );
-      out(next.verifier.vkey);
-      return 0;
-    } finally {
-      lock.release();
+    for (const config of inShards(readConfig(file, { env }))) {
+      await rotated(config, { to, wanted }, { env, out, err });
     }
+    return 0;
   },
 });
+
+async function rotated(
+  config: Config,
+  { to, wanted }: { readonly to: string; readonly wanted: string | undefined },
+  { env, out, err }: Pick<Means, 'env' | 'out' | 'err'>,
+): Promise<void> {
+  const { name, settings } = archiveOf(config, wanted);
+  const isConfig = /\.ya?ml$/.test(to);
+  const next = isConfig
+    ? signerOf(archiveOf(readConfig(to, { env }), wanted).settings)
+    : signingKeyGiven(to);
+  const { dir } = config.state;
+  if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
+  const lock = takeLock(dir);
+  try {
+    const clock = systemClock();
+    const size = await rotateKey(
+      {
+        store: await openStore(settings.location, settings),
+        ...{ clock, staleMs, signer: signerOf(settings) },
+        spool: lookInto(dir, '', (store) => store.id),
+        mark: lookInto(dir, null, (store) => store.progress(name).mark),
+        async remember(mark) {
+          const step = { position: 0, mark };
+          changeIn(config.state, (store) => store.acknowledge(name, step, clock.now()));
+        },
+      },
+      next,
+    );
+    err(`${name}: its ${size} entries are signed by both keys, and what follows by the new one`);
+    err(
+      `now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`,
+    );
+    out(next.verifier.vkey);
+  } finally {
+    lock.release();
+  }
+}
 
 /** The archive of that name, or the only one. */
 function archiveOf({ sinks }: Config, wanted: string | undefined) {

@@ -23,7 +23,7 @@ export const acls = defineCommand({
     const kafka = kafkaOf(readConfig(file, { env }));
     const who = principal ?? principalOf(kafka);
     const brokers = kafka.brokers.map(hostPortText).join(',');
-    for (const { resource, pattern, name, operations } of rightsOf(kafka.prefix)) {
+    for (const { resource, pattern, name, operations } of rightsOf(kafka)) {
       const words = [
         ...['kafka-acls.sh', '--bootstrap-server', brokers, '--add'],
         ...['--allow-principal', quoted(who)],

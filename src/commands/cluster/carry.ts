@@ -2,6 +2,7 @@
 
 import { dirname } from 'node:path';
 import { readConfig } from '../../config/config.ts';
+import { UsageError } from '../../contracts/errors.ts';
 import { type Carried, exportState, importState } from '../../run/carry-state.ts';
 import { counted } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
@@ -50,6 +51,11 @@ export const exportCommand = defineCommand({
 
 async function opened(file: string, { env }: Means) {
   const config = readConfig(file, { env });
+  if ((kafkaOf(config).shards ?? 1) > 1) {
+    throw new UsageError(
+      `${file} has several shards, and a database goes into one: set state.kafka.shards to 1, with a prefix of its own`,
+    );
+  }
   const log = await openLog({ level: 'warn', form: logForm(process.stderr) });
   // The cache of the state in Kafka is a directory within state.dir.
   const dir = dirname(config.state.dir);

@@ -5,6 +5,7 @@
 import type { Control } from '../../cluster/control.ts';
 import type { ClusterProcess } from '../../cluster/processes.ts';
 import { type Config, readConfig } from '../../config/config.ts';
+import { inShards } from '../../config/shards.ts';
 import { ExportError, UsageError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { systemClock } from '../../tools/clock.ts';
@@ -84,9 +85,16 @@ function nameOf({ instance, host, address }: ClusterProcess): string {
   return cleanText(instance ?? host ?? address, 200);
 }
 
+/** All of them; where there are several shards, each as it is in the groups of all. */
 async function processes(config: Config): Promise<readonly ClusterProcess[]> {
-  const { processesOf } = await import('../../cluster/processes.ts');
-  return await processesOf(kafkaOf(config), systemClock());
+  const { processesOf, nameOf: keyOf } = await import('../../cluster/processes.ts');
+  const parts = inShards(config).map((part) => processesOf(kafkaOf(part), systemClock()));
+  const seats = (await Promise.all(parts)).flat();
+  return [...Map.groupBy(seats, (one) => one.process ?? keyOf(one)).values()].map((of) => ({
+    ...(of[0] as ClusterProcess),
+    works: of.some(({ works }) => works),
+    isDrained: of.every(({ isDrained }) => isDrained),
+  }));
 }
 
 /** With the control topic as it is now. */

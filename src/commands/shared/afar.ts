@@ -63,7 +63,7 @@ export async function askAfar(
   const id = randomUUID();
   try {
     await control.readAll();
-    await control.ask({ id, name, wish, at: clock.now() });
+    await control.ask({ id, name, wish, shard: kafka.shard ?? 0, at: clock.now() });
     try {
       const deadline = clock.monotonic() + patienceMs + 2 * kafka.sessionMs;
       while (clock.monotonic() < deadline) {

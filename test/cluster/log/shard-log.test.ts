@@ -35,7 +35,7 @@ async function aCluster(brokers?: readonly string[]) {
 type Cluster = Awaited<ReturnType<typeof aCluster>>;
 
 async function take(cluster: Cluster & { readonly replicationFactor?: number }): Promise<ShardLog> {
-  const log = await ShardLog.take(cluster, 0, { clock, log: silent });
+  const log = await ShardLog.take(cluster, { clock, log: silent });
   afterThisTest(() => log.cut());
   return log;
 }

@@ -7,12 +7,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
+import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import type { Epoch } from '../../../src/contracts/numbering.ts';
+import type { Delivery } from '../../../src/contracts/sink.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { spawnChild } from '../../support/children.ts';
 import { consumeAll, kafkaBrokers } from '../../support/kafka.ts';
-import { openSink, someEvents } from '../../support/sink-opening.ts';
+import { openSink, someEvents, type TestTools, testTools } from '../../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../../support/temp.ts';
 import {
   aTopic,
@@ -58,14 +60,22 @@ interface Wishes {
   readonly epochs?: readonly Epoch[];
   readonly position?: number;
   readonly mark?: Json | null;
+  readonly tools?: TestTools;
   readonly [setting: string]: unknown;
 }
 
 describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
   const openOnce = async (topic: string, wishes: Wishes = {}) => {
-    const { spoolId = crypto.randomUUID(), epochs, position = 0, mark = null, ...more } = wishes;
+    const {
+      spoolId = crypto.randomUUID(),
+      epochs,
+      position = 0,
+      mark = null,
+      tools,
+      ...more
+    } = wishes;
     const config = { driver, brokers, topic, key: 'uid', exactly_once: true, ...more };
-    const numbers = epochs === undefined ? {} : { epochs };
+    const numbers = { ...(epochs && { epochs }), ...(tools && { tools }) };
     return await openSink(kafkaSink, config, { spoolId, position, mark, ...numbers });
   };
 
@@ -299,6 +309,42 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(sent.produce).toBeGreaterThan(1);
     expect(sent.endTxn).toBe(1);
     expect(await committedUids(topic)).toEqual(uids(someEvents(60)));
+  });
+
+  test('whose turn is over neither writes nor stays in the way, also where it hears of it too late', async () => {
+    const topic = await aTopic('turns');
+    const spoolId = crypto.randomUUID();
+    const open = async (turns: readonly boolean[]) => {
+      const left = [...turns];
+      const confirm = async () => {
+        if (left.shift() === false)
+          throw new ExportError('state_locked', 'another one', { next: '' });
+      };
+      return await openOnce(topic, { spoolId, tools: { ...testTools(), confirm } });
+    };
+    const events = someEvents(60);
+    // Asked before and after a producer takes the id: at its first use, and when it was put out since.
+    const early = await open([true, true, false]);
+    const late = await open([true, true, true, false]);
+    await deliver(early, events.slice(0, 10));
+    await committedOf(late);
+    await deliver(late, events.slice(10, 20));
+    const successor = await open([]);
+    await committedOf(successor);
+    await deliver(successor, events.slice(20, 40));
+
+    const again: Delivery[] = [];
+    for (const asleep of [early, late]) {
+      // Put out the first time; the second time it would take the id again.
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        again.push(await asleep.sink.send(asleep.batch(events.slice(10, 30)), goOn));
+      }
+    }
+    const { troubles } = await deliver(successor, events.slice(40, 60));
+
+    expect(again.map(({ outcome }) => outcome)).toEqual(['retry', 'retry', 'retry', 'retry']);
+    expect(troubles.map(({ outcome }) => outcome)).toEqual(['retry']);
+    expect(await committedUids(topic)).toEqual(uids(events));
   });
 
   test('a second process takes over; the first one stops for good and says why', async () => {

@@ -77,7 +77,7 @@ export class Process {
     this.#ownership = await Ownership.gain(this.#settings, means, this.#stop.signal);
     const { confirm, isHeard } = this.#ownership;
     await confirm();
-    this.#shard = await ShardLog.take(this.#settings, 0, { log: this.#log, clock, confirm });
+    this.#shard = await ShardLog.take(this.#settings, { log: this.#log, clock, confirm });
     const known = oracle.checkpoint;
     await confirm();
     await this.#shard.rebuild(this.life.name);

@@ -185,6 +185,7 @@ upstreams:
     base_url: ${url}
     allow_http: true
     timeout: 2s
+    rate_limit_pause: 5s
     auth: { api_key: ${credentials.apiKey} }
     throttle: [{ path: ${path}, requests: ${allowed}, per: ${perS}s }]
 sources:

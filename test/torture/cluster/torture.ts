@@ -126,8 +126,10 @@ async function topicFindings(stage: ClusterStage): Promise<string[]> {
     else left.set(raw ?? '', count - 1);
   }
   const lost = [...left].filter(([, count]) => count > 0).map(([text]) => text.slice(0, 100));
+  const open = lost.length === 0 ? [] : await unfinishedIn(stage);
   return [
     ...told('the topic lacks', lost),
+    ...told('the topic has, and shows to no reader of committed records', open),
     ...told('the topic repeats, or has what upstream never had', invented),
   ];
 }
@@ -179,6 +181,17 @@ async function eventsInTopic({ kafka }: ClusterStage) {
     const where = `at ${offset}, ${new Date(timestampMs).toISOString()}`;
     return { uid: metadata.uid, raw: metadata.log_name === 'sluice' ? null : raw, where };
   });
+}
+
+/** What stands behind a transaction that nobody ends: whoever reads committed records never gets there. */
+async function unfinishedIn({ kafka }: ClusterStage): Promise<readonly string[]> {
+  const asked = { brokers: [kafka.addresses.plain], timeoutMs: 60_000 };
+  const all = await consumeAll(topic, { ...asked, isolation: 'read_uncommitted' });
+  const shown = new Set((await consumeAll(topic, asked)).map(({ offset }) => offset));
+  const last = [...shown].at(-1) ?? -1n;
+  return all
+    .filter(({ offset }) => offset > last)
+    .map(({ offset, timestampMs }) => `${offset}, ${new Date(timestampMs).toISOString()}`);
 }
 
 function told(what: string, all: readonly string[]): readonly string[] {

@@ -1,0 +1,16 @@
+// What those are told who ask Kafka about a state there, and get no good answer.
+
+import { KafkaFailure } from '../../connectors/sinks/kafka/failure.ts';
+import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
+import { ExportError } from '../contracts/errors.ts';
+
+/** `sink_unreachable` or `sink_refused`; what is told already, as it is. */
+export function clusterError(error: unknown, doing: string): ExportError {
+  if (error instanceof ExportError) return error;
+  const failure = error instanceof KafkaFailure ? error : failureOf(error, doing);
+  const code = failure.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
+  return new ExportError(code, failure.message, {
+    next: 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics.',
+    cause: failure,
+  });
+}

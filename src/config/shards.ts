@@ -1,0 +1,172 @@
+// A state in Kafka of several shards: each has the work of some upstreams, with a log, a group of
+// processes that stand ready for it and a directory of its own, and is to all who work on it a
+// config of its own. What must stay true: an upstream's shard follows from its name, so that whoever
+// reads the config comes to the same, with new credentials too; upstreams with one client are in one,
+// or a token would have two users; and what a sink must have for itself, it has in each shard.
+
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { MemberSettings } from '../cluster/log/settings.ts';
+import type { DriftSettings } from '../drift/drift.ts';
+import type { UpstreamSettings } from '../upstream/settings.ts';
+import type { BlockReading } from './block.ts';
+import type { ConfiguredSink } from './sinks.ts';
+import type { ConfiguredSource } from './sources.ts';
+
+/** What of a config is shared out. */
+interface Work {
+  readonly state: {
+    readonly dir: string;
+    readonly places: readonly string[];
+    readonly kafka: MemberSettings | null;
+  };
+  readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
+  readonly sources: Readonly<Record<string, ConfiguredSource>>;
+  readonly sinks: Readonly<Record<string, ConfiguredSink>>;
+  readonly watch: { readonly drift: DriftSettings | null };
+}
+
+/** What a setting has for the number of a shard. */
+const placeholder = '{partition}';
+
+/** Stands for an upstream and the client that asks it, and is no secret. */
+export function digestOf({ base_url: url, auth }: UpstreamSettings): string {
+  const client = `${url} ${auth.client_id?.reveal() ?? ''}`;
+  return createHash('sha256').update(client).digest('hex').slice(0, 16);
+}
+
+/** The parts of a config's work, each a config of its own; where there is but one shard, itself. */
+export function inShards<C extends Work>(config: C): readonly C[] {
+  return shardsOf(config).map((shard) => ofShard(config, shard));
+}
+
+/** The shards with work, in order. */
+export function shardsOf(config: Work): readonly number[] {
+  if (countOf(config) === 1) return [0];
+  const used = Object.values(config.sources).map(({ settings }) =>
+    shardIn(config, settings.upstream),
+  );
+  return [...new Set(used)].sort((a, b) => a - b);
+}
+
+/** What a shard has of a config: its sources and upstreams, and all sinks. */
+export function ofShard<C extends Work>(config: C, shard: number): C {
+  const { state, sources, upstreams, sinks, watch } = config;
+  if (state.kafka === null || countOf(config) === 1) return config;
+  const isHere = (upstream: string) => shardIn(config, upstream) === shard;
+  const dirIn = (dir: string) => join(dir, `shard-${shard}`);
+  const own = entriesOf(sources, (_, { settings }) => isHere(settings.upstream));
+  const watched = watch.drift?.trail.some((name) => Object.hasOwn(own, name));
+  return {
+    ...config,
+    state: {
+      ...state,
+      dir: dirIn(state.dir),
+      places: state.places.map(dirIn),
+      kafka: { ...state.kafka, shard },
+    },
+    sources: own,
+    upstreams: entriesOf(upstreams, isHere),
+    sinks: Object.fromEntries(
+      Object.entries(sinks).map(([name, sink]) => [name, sinkIn(sink, shard)]),
+    ),
+    watch: { ...watch, drift: watched ? watch.drift : null },
+  };
+}
+
+/** The sinks as they are where there is but one shard: a number that is asked for is 0. */
+export function sinksOfOne({ state, sinks }: Pick<Work, 'state' | 'sinks'>): Work['sinks'] {
+  if (state.kafka === null || countOf({ state }) > 1) return sinks;
+  const isAsked = ({ definition, settings }: ConfiguredSink) => {
+    const own = definition.own?.(settings) ?? null;
+    return own !== null && String(settings[own.key]).includes(placeholder);
+  };
+  return Object.fromEntries(
+    Object.entries(sinks).map(([name, sink]) => [name, isAsked(sink) ? sinkIn(sink, 0) : sink]),
+  );
+}
+
+/** Tells what cannot be shared out among several shards. */
+export function checkShards(
+  config: Work,
+  {
+    flaws,
+    at,
+  }: Pick<BlockReading, 'flaws'> & { readonly at: Parameters<BlockReading['flaws']['add']>[0] },
+): void {
+  if (countOf(config) === 1) return;
+  for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
+    const own = definition.own?.(settings) ?? null;
+    if (own === null || own.apart !== undefined) continue;
+    if (String(settings[own.key]).includes(placeholder)) continue;
+    const what = `each shard writes ${own.key} for itself: put ${placeholder}, which stands for its number, into it`;
+    flaws.add(at, ['sinks', name, own.key], what);
+  }
+  const shardOfSource = (name: string) => {
+    const upstream = config.sources[name]?.settings.upstream;
+    return upstream === undefined ? null : shardIn(config, upstream);
+  };
+  const together = [
+    ...Object.entries(config.sources).map(([name, { definition, settings }]) => {
+      const each = definition.parents?.(settings).each;
+      return {
+        path: ['sources', name, 'each'],
+        names: each && 'of' in each ? [name, each.of] : [],
+      };
+    }),
+    {
+      path: ['watch', 'drift'],
+      names: [...(config.watch.drift?.changes ?? []), ...(config.watch.drift?.trail ?? [])],
+    },
+  ];
+  for (const { path, names } of [...together, ...listening(config)]) {
+    const [first, ...others] = names;
+    const far = others.find((one) => shardOfSource(one) !== shardOfSource(first ?? one));
+    if (far === undefined) continue;
+    const what = `${first} and ${far} are of upstreams in different shards, and each is a process that knows nothing of the other; have both read by one client, or set state.kafka.shards to 1`;
+    flaws.add(at, path, what);
+  }
+}
+
+/** Sources that share something outside, such as the address that they listen on. */
+function listening({ sources }: Pick<Work, 'sources'>) {
+  const shared = Object.entries(sources).flatMap(([name, { definition, settings }]) => {
+    const { alike } = definition.own?.(settings) ?? {};
+    return alike === undefined ? [] : [{ name, of: alike.of }];
+  });
+  return [...Map.groupBy(shared, ({ of }) => of).values()].map((users) => ({
+    path: ['sources', users[0]?.name ?? ''],
+    names: users.map(({ name }) => name),
+  }));
+}
+
+function countOf({ state }: Pick<Work, 'state'>): number {
+  return state.kafka?.shards ?? 1;
+}
+
+/** The shard of an upstream: that of the first by name of those with its client. */
+function shardIn(config: Pick<Work, 'state' | 'upstreams'>, upstream: string): number {
+  const own = config.upstreams[upstream];
+  const [first = upstream] = Object.entries(config.upstreams)
+    .filter(([, settings]) => own !== undefined && digestOf(settings) === digestOf(own))
+    .map(([name]) => name)
+    .sort();
+  return createHash('sha256').update(first).digest().readUInt32BE() % countOf(config);
+}
+
+function entriesOf<T>(
+  all: Readonly<Record<string, T>>,
+  wanted: (name: string, one: T) => boolean,
+): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(all).filter(([name, one]) => wanted(name, one)));
+}
+
+function sinkIn(sink: ConfiguredSink, shard: number): ConfiguredSink {
+  const own = sink.definition.own?.(sink.settings) ?? null;
+  if (own === null) return sink;
+  const given = String(sink.settings[own.key] ?? '');
+  const named = given.includes(placeholder)
+    ? given.replaceAll(placeholder, String(shard))
+    : `${given}${given === '' ? '' : (own.apart ?? '')}${shard}`;
+  return { ...sink, settings: { ...sink.settings, [own.key]: named } };
+}

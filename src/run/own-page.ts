@@ -1,0 +1,37 @@
+// The status page of a run, where its config asks for one; what cannot be watched does not start.
+
+import type { Config } from '../config/config.ts';
+import type { Moment } from '../watch/live.ts';
+import type { StatusServer, StatusSettings } from '../watch/status-server.ts';
+import type { EventTap, TailWish } from '../watch/tail.ts';
+import type { OwnLog } from './own-log.ts';
+import type { BootTools } from './tools.ts';
+
+/** What it shows, and does. */
+interface Shown {
+  readonly look: () => Moment;
+  /** Another one once another config runs. */
+  readonly tap: () => EventTap | null;
+  readonly retry: NonNullable<StatusSettings['retry']>;
+}
+
+/** Opens it. Throws an ExportError where its address cannot be listened on. */
+export async function openPage(
+  { status }: Pick<Config, 'status'>,
+  { look, tap: tapNow, retry }: Shown,
+  { clock, log, http }: Pick<BootTools, 'clock' | 'log' | 'http'>,
+  { lost, instance }: Pick<OwnLog, 'lost' | 'instance'>,
+): Promise<StatusServer | null> {
+  if (status === null) return null;
+  const { serveStatus } = await import('../watch/status-server.ts');
+  const first = tapNow();
+  const tap = first && {
+    get forms() {
+      return (tapNow() ?? first).forms;
+    },
+    open: (wish: TailWish) => (tapNow() ?? first).open(wish),
+  };
+  const telemetry = status.telemetry && { ...status.telemetry, http, instance };
+  const all = (): Moment => ({ ...look(), logLinesLost: lost() });
+  return await serveStatus({ ...status, look: all, tap, telemetry, retry, clock, log });
+}

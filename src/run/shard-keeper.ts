@@ -1,0 +1,227 @@
+// A process where the state in Kafka has several shards: it stands ready for each that has work, and
+// has a process of its own work on each that it gets (shard-process.ts), with a log and a directory
+// as those of a state of one shard. So one that fails, or has much to do, takes nothing from the
+// others. What must stay true: a shard's process works only while we are its owner in the group; and
+// whoever has more than a fair share gives some away, in order, one at a time.
+
+import { aborted } from 'node:util';
+import { isGiver } from '../cluster/assignment.ts';
+import { processName } from '../cluster/log/settings.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { inShards, ofShard, shardsOf } from '../config/shards.ts';
+import { asExportError, type ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import type { Asked } from '../pipeline.ts';
+import { joinedMoment } from '../watch/joined.ts';
+import type { Moment } from '../watch/live.ts';
+import { refuseBeside } from './cluster.ts';
+import type { Drains } from './drains.ts';
+import type { ReloadRequests } from './reload-requests.ts';
+import { ShardProcess } from './shard-process.ts';
+
+/** What shards are kept with. */
+export interface KeeperMeans {
+  readonly config: Config;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The command line of a process for a shard. */
+  readonly args: readonly string[];
+  /** Each shard is worked on until its process ends by itself. */
+  readonly once: boolean;
+  readonly drains: Drains;
+  /** Left out: the config is not read again. */
+  readonly requests?: ReloadRequests | undefined;
+  /** A changed config may drop streams and sinks. */
+  readonly removalAllowed: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+}
+
+const pauseMsMin = 1_000;
+const pauseMsMax = 30_000;
+
+/** The shards of this process. */
+export class ShardKeeper {
+  readonly #means: KeeperMeans;
+  #config: Config;
+  /** Those it has, by number. */
+  readonly #processes = new Map<number, ShardProcess>();
+  /** Those that it serves, with what ends that. */
+  readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
+  /** Why a shard cannot be served, which ends them all. */
+  readonly #failed = Promise.withResolvers<never>();
+  /** Given away, until another process has it. */
+  #given: number | null = null;
+
+  constructor(means: KeeperMeans) {
+    this.#means = means;
+    this.#config = means.config;
+    this.#failed.promise.catch(() => undefined);
+  }
+
+  /** How all stand that it has. */
+  look(): Moment {
+    const moments = [...this.#processes.values()].flatMap(({ moment }) => moment ?? []);
+    const { maxBytes, kafka } = this.#config.state;
+    const waits = this.#means.drains.isDrained()
+      ? 'it is drained: sluice cluster undrain lets it work again'
+      : `other processes have the shards of ${kafka?.prefix} in Kafka`;
+    return joinedMoment(moments, maxBytes, waits);
+  }
+
+  /** Has the streams and sinks of a name asked now. */
+  askNow(name: string): readonly Asked[] {
+    return [...this.#processes.values()].flatMap((one) => one.askNow(name));
+  }
+
+  /** Serves all shards until stopped, or once each; resolves with the worst exit code. Rejects where one cannot be served. */
+  async run(stop: AbortSignal): Promise<number> {
+    for (const part of inShards(this.#config)) {
+      // Told once, instead of by each of its shards.
+      if (part.state.kafka)
+        await refuseBeside(part.state.kafka, this.#means.clock, { waits: true });
+    }
+    const over = new AbortController();
+    const ending = AbortSignal.any([stop, over.signal]);
+    for (const shard of shardsOf(this.#config)) this.#serve(shard, ending);
+    for (const shard of await this.#left()) this.#serve(shard, ending);
+    const beside = this.#means.once
+      ? []
+      : [this.#balance(ending), this.#reloads(ending)].map((work) => work.catch(() => undefined));
+    const ended = async () =>
+      Math.max(0, ...(await Promise.all([...this.#served.values()].map(({ done }) => done))));
+    try {
+      if (!this.#means.once) await Promise.race([aborted(stop, this), this.#failed.promise]);
+      // What is served may change until then.
+      return await ended();
+    } finally {
+      over.abort(new Error('the shards are done'));
+      await Promise.all([...beside, ended()]);
+    }
+  }
+
+  /** Shards that no upstream is in any more, and that may still hold what their sinks have not had. */
+  async #left(): Promise<readonly number[]> {
+    const { kafka } = this.#config.state;
+    if (kafka === null) return [];
+    const { usedShards } = await import('../cluster/log/topics.ts');
+    const used = await usedShards(kafka, this.#means.clock);
+    return used.filter((shard) => !this.#served.has(shard));
+  }
+
+  #serve(shard: number, stop: AbortSignal): void {
+    const own = new AbortController();
+    const ending = AbortSignal.any([stop, own.signal]);
+    const done = this.#keep(shard, ending).catch((error) => {
+      if (ending.aborted) return 0;
+      this.#means.log.error('a shard cannot be served', { shard });
+      this.#failed.reject(error);
+      return 1;
+    });
+    this.#served.set(shard, { done, end: (why) => own.abort(why) });
+  }
+
+  /** Waits for a shard and works on it, again and again. */
+  async #keep(shard: number, stop: AbortSignal): Promise<number> {
+    const { clock, once } = this.#means;
+    for (let pauseMs = pauseMsMin; ; ) {
+      const begunAt = clock.monotonic();
+      const isLeft = !shardsOf(this.#config).includes(shard);
+      const code = await this.#turn(shard, isLeft, stop);
+      if (once || isLeft || stop.aborted) return code;
+      pauseMs = code === 0 || clock.monotonic() - begunAt > pauseMsMax ? pauseMsMin : pauseMs * 2;
+      if (code !== 0) await clock.sleep(Math.min(pauseMs, pauseMsMax), stop);
+    }
+  }
+
+  /** From waiting for a shard to the end of its process; resolves with that one's exit code. */
+  async #turn(shard: number, isLeft: boolean, stop: AbortSignal): Promise<number> {
+    const { clock, drains, env } = this.#means;
+    // What is left over is delivered, and nothing read.
+    const beyond = isLeft && !this.#means.once ? ['--once'] : [];
+    const args = [...this.#means.args, ...beyond];
+    const log = this.#means.log.with({ shard });
+    const { kafka } = ofShard(this.#config, shard).state;
+    if (kafka === null) return 0;
+    const { Ownership } = await import('../cluster/ownership.ts');
+    const own: { process: ShardProcess | null } = { process: null };
+    const ownership = await Ownership.gain(
+      kafka,
+      {
+        ...{ log, clock },
+        isDrained: () => drains.isDrained() || this.#given === shard,
+        load: () => this.#processes.size - (this.#processes.has(shard) ? 1 : 0),
+        lost: (why: ExportError) => own.process?.lose(why),
+      },
+      stop,
+    );
+    const turn = drains.orDrained(stop);
+    try {
+      const { sessionMs } = kafka;
+      const process = new ShardProcess({ shard, args, env, ownership, sessionMs, clock, log });
+      own.process = process;
+      this.#processes.set(shard, process);
+      const end = () => process.stop();
+      turn.addEventListener('abort', end, { once: true });
+      if (turn.aborted) end();
+      const code = await process.ended;
+      turn.removeEventListener('abort', end);
+      if (code !== 0) log.warn('the process of the shard has ended', { code });
+      return code;
+    } finally {
+      this.#processes.delete(shard);
+      await ownership.close();
+    }
+  }
+
+  /** Gives away what is more than a fair share. */
+  async #balance(stop: AbortSignal): Promise<void> {
+    const { clock, log, random } = this.#means;
+    for (;;) {
+      const { kafka } = this.#config.state;
+      if (kafka === null) return;
+      await clock.sleep(kafka.sessionMs * (1 + random()), stop);
+      const { processesOf } = await import('../cluster/processes.ts');
+      const shards = inShards(this.#config).flatMap((part) => part.state.kafka ?? []);
+      const asked = Promise.all(shards.map((one) => processesOf(one, clock)));
+      const processes = await asked.catch(() => null);
+      if (processes === null) continue;
+      if (this.#given !== null && !this.#processes.has(this.#given)) {
+        // Whoever wanted it has it by now.
+        this.#given = null;
+        continue;
+      }
+      const mine = [...this.#processes.keys()];
+      const shard = mine.at(-1);
+      if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
+      this.#given = shard;
+      log.info('another process has fewer shards, and gets one', { shard });
+      this.#processes.get(shard)?.stop();
+    }
+  }
+
+  /** Serves what a changed config has work for; what is in each shard its process reads by itself. */
+  async #reloads(stop: AbortSignal): Promise<void> {
+    const { requests, env, config, log, removalAllowed } = this.#means;
+    while (requests !== undefined) {
+      const reason = await requests.next(stop);
+      if (reason === 'SIGHUP') for (const one of this.#processes.values()) one.reload();
+      try {
+        const next = readConfig(config.file, { env });
+        const wanted = new Set(shardsOf({ ...next, state: config.state }));
+        const dropped = [...this.#served.keys()].filter((shard) => !wanted.has(shard));
+        // Its process refuses what drops its streams.
+        if (dropped.length > 0 && !removalAllowed) continue;
+        this.#config = { ...next, state: this.#config.state };
+        for (const shard of wanted) if (!this.#served.has(shard)) this.#serve(shard, stop);
+        for (const shard of dropped) {
+          this.#served.get(shard)?.end(new Error('its upstreams are no longer in the config'));
+          this.#served.delete(shard);
+        }
+      } catch (error) {
+        const { message } = asExportError(error, 'reading the config again');
+        log.warn('the config is not read again', { error: message.split('\n')[0] ?? '' });
+      }
+    }
+  }
+}

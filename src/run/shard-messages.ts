@@ -1,0 +1,49 @@
+// What a process that stands ready for several shards and those that it has started for them, one
+// each, say to each other over the channel between them (node:child_process). Both are of one
+// version, since one has started the other.
+
+import { asExportError, type ErrorCode, ExportError } from '../contracts/errors.ts';
+import type { Moment } from '../watch/live.ts';
+
+/** The variable that tells a process which shard it was started for. */
+export const shardVariable = 'SLUICE_SHARD';
+
+/** An error on its way. */
+export interface SentError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly next: string;
+}
+
+/** To the process of a shard. */
+export type ToShard =
+  /** When the group has heard of us: milliseconds since the machine has started, and since the epoch. */
+  | { readonly say: 'heard'; readonly uptimeMs: number; readonly now: number }
+  /** The group says that we have the shard; else why not. */
+  | { readonly say: 'confirmed'; readonly id: number; readonly error: SentError | null }
+  /** Another process has it. */
+  | { readonly say: 'lost'; readonly error: SentError }
+  /** Someone wants the streams and sinks of a name asked now. */
+  | { readonly say: 'ask now'; readonly name: string };
+
+/** From the process of a shard. */
+export type FromShard =
+  | { readonly say: 'confirm'; readonly id: number }
+  /** It is there, and stands so; null: it has nothing yet. */
+  | { readonly say: 'standing'; readonly moment: Moment | null };
+
+/** By the clock that all processes of a machine share. */
+export function uptimeMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** An error as it is sent. */
+export function sentError(error: unknown, doing: string): SentError {
+  const { code, message, next } = asExportError(error, doing);
+  return { code, message, next };
+}
+
+/** And as it is thrown where it arrives. */
+export function receivedError({ code, message, next }: SentError): ExportError {
+  return new ExportError(code, message, { next });
+}

@@ -1,0 +1,148 @@
+// The process of one shard, as the one sees it that has started it (shard-keeper.ts): told when the
+// group has heard of us, asked whether it is there, and ended. What must stay true: it is told
+// nothing that is not so by then, and one that does nothing any more is ended, since it would keep
+// its shard from all others.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Ownership } from '../cluster/ownership.ts';
+import type { ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import type { Asked } from '../pipeline.ts';
+import type { Moment } from '../watch/live.ts';
+import {
+  type FromShard,
+  sentError,
+  shardVariable,
+  type ToShard,
+  uptimeMs,
+} from './shard-messages.ts';
+
+/** What it is started with. */
+export interface ShardProcessMeans {
+  readonly shard: number;
+  /** Words and options of its command line. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly ownership: Ownership;
+  readonly sessionMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Beats in a session in which it is told, and asked. */
+const tellings = 10;
+/** It says something each second; one that was silent for so many looks does nothing any more. */
+const silentMsMax = 60_000;
+
+/** A process that works on a shard. */
+export class ShardProcess {
+  readonly #means: ShardProcessMeans;
+  readonly #child: ChildProcess;
+  #looksInSilence = 0;
+  #moment: Moment | null = null;
+  /** Its exit code; of one that was killed, 1. */
+  readonly ended: Promise<number>;
+
+  constructor(means: ShardProcessMeans) {
+    const { shard, args, env, log, sessionMs } = means;
+    this.#means = means;
+    const script = process.argv[1] ?? '';
+    this.#child = spawn(process.execPath, [...process.execArgv, script, ...args], {
+      env: { ...env, [shardVariable]: String(shard) },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      serialization: 'advanced',
+      // Ctrl-C reaches all that a terminal has started; it is for us to end this one.
+      detached: true,
+    });
+    this.#child.on('message', (message) => this.#heard(message as FromShard));
+    this.ended = this.#end();
+    const lookEveryMs = sessionMs / tellings;
+    const looking = setInterval(() => this.#look(lookEveryMs), lookEveryMs);
+    this.#look(lookEveryMs);
+    void this.ended.finally(() => clearInterval(looking));
+    log.info('a process has begun for the shard', { pid: this.#child.pid ?? null });
+  }
+
+  /** How it stands; null: it has nothing yet. */
+  get moment(): Moment | null {
+    return this.#moment;
+  }
+
+  /** Has it end in order, as it would by itself. */
+  stop(): void {
+    this.#child.kill('SIGTERM');
+  }
+
+  /** Has it read its config again. */
+  reload(): void {
+    this.#child.kill('SIGHUP');
+  }
+
+  /** Another process has the shard. */
+  lose(why: ExportError): void {
+    this.#say({ say: 'lost', error: sentError(why, 'owning the shard') });
+  }
+
+  /** Has the streams and sinks of a name asked now; returns which there are. */
+  askNow(name: string): readonly Asked[] {
+    this.#say({ say: 'ask now', name });
+    const { streams = [], sinks = [] } = this.#moment ?? {};
+    const isIt = (one: { readonly name: string }) => one.name === name;
+    return [
+      ...(streams.some(isIt) ? [{ part: 'stream', waitsUntil: null } as const] : []),
+      ...(sinks.some(isIt) ? [{ part: 'sink', waitsUntil: null } as const] : []),
+    ];
+  }
+
+  async #end(): Promise<number> {
+    try {
+      const [code] = (await once(this.#child, 'exit')) as [number | null];
+      return code ?? 1;
+    } catch (error) {
+      this.#means.log.error('no process can be begun for the shard', { error: String(error) });
+      return 1;
+    }
+  }
+
+  #look(lookEveryMs: number): void {
+    const { ownership, clock, log } = this.#means;
+    const { monotonic, now } = ownership.hearing.last;
+    // Only what it has not heard since is counted, so that a machine that was asleep ends nobody.
+    this.#looksInSilence += 1;
+    if (this.#looksInSilence * lookEveryMs > silentMsMax) {
+      log.error('the process of the shard says nothing any more, and is ended', {
+        silent_ms: silentMsMax,
+      });
+      this.#child.kill('SIGKILL');
+      return;
+    }
+    const agoMs = clock.monotonic() - monotonic;
+    this.#say({ say: 'heard', uptimeMs: uptimeMs() - agoMs, now });
+  }
+
+  #heard(message: FromShard): void {
+    this.#looksInSilence = 0;
+    switch (message.say) {
+      case 'standing':
+        this.#moment = message.moment;
+        return;
+      case 'confirm':
+        void this.#confirm(message.id);
+    }
+  }
+
+  async #confirm(id: number): Promise<void> {
+    const { ownership } = this.#means;
+    const error = await ownership.confirm().then(
+      () => null,
+      (why) => sentError(why, 'asking the group'),
+    );
+    this.#say({ say: 'confirmed', id, error });
+  }
+
+  #say(message: ToShard): void {
+    // Where it has ended nobody hears it.
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+}

@@ -1,0 +1,144 @@
+// A process that another one has started for one shard (shard-keeper.ts): what it knows of the
+// membership of that one, and what it tells it. What must stay true: it never outlives the one that
+// has started it, nobody else would know of it; and it polls only while the group has heard of that
+// one, told by the clock that both share.
+
+import { Hearing } from '../cluster/hearing.ts';
+import type { Membership } from '../cluster/ownership.ts';
+import type { Config } from '../config/config.ts';
+import { ofShard } from '../config/shards.ts';
+import { type ExportError, UsageError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { Moment } from '../watch/live.ts';
+import {
+  type FromShard,
+  receivedError,
+  shardVariable,
+  type ToShard,
+  uptimeMs,
+} from './shard-messages.ts';
+
+/** What the process of a shard has from the one that has started it. */
+export interface ShardSeat {
+  readonly shard: number;
+  /** What it has of a config, in which all else is for whoever has started it. */
+  part(config: Config): Config;
+  /** What it may work by; `lost` is called once, when another process has the shard. */
+  membership(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void): Membership;
+  /** Tells how it stands from now on, and does what is asked there, until closed. */
+  show(look: () => Moment, retry: Pipeline['askNow']): { close(): void };
+  /** The work is over. */
+  leave(): void;
+}
+
+interface SeatTools {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const tellEveryMs = 1_000;
+
+/** The seat of this process; null: it was started for none. Throws a UsageError where nobody has started it so. */
+export function takeSeat(env: Readonly<Record<string, string | undefined>>): ShardSeat | null {
+  const given = env[shardVariable];
+  if (given === undefined) return null;
+  if (process.send === undefined) {
+    throw new UsageError(
+      `${shardVariable} is set, which only sluice sets for those it starts; unset it`,
+    );
+  }
+  // Whoever has started it is gone, and with it the membership: this ends as a crash does, which loses nothing.
+  const abandoned = () => process.exit(1);
+  process.once('disconnect', abandoned);
+  const shard = Number(given);
+  let look: () => Moment | null = () => null;
+  const tell = () => send({ say: 'standing', moment: look() });
+  const telling = setInterval(tell, tellEveryMs);
+  tell();
+  return {
+    shard,
+    part(config) {
+      const { state, ...part } = ofShard(config, shard);
+      const kafka = state.kafka && { ...state.kafka, instance: undefined };
+      return { ...part, state: { ...state, kafka }, status: null };
+    },
+    membership: (sessionMs, tools, lost) => new Seat(sessionMs, tools, lost),
+    show(shown, retry) {
+      look = shown;
+      const heard = (message: ToShard) => {
+        if (message.say === 'ask now') retry(message.name);
+      };
+      process.on('message', heard);
+      return {
+        close() {
+          look = () => null;
+          process.off('message', heard);
+        },
+      };
+    },
+    leave() {
+      clearInterval(telling);
+      process.off('disconnect', abandoned);
+      process.disconnect?.();
+    },
+  };
+}
+
+function send(message: FromShard): void {
+  // Where the channel is gone, this process ends by that.
+  process.send?.(message, undefined, undefined, () => undefined);
+}
+
+class Seat implements Membership {
+  readonly #hearing: Hearing;
+  readonly #asked = new Map<number, PromiseWithResolvers<void>>();
+  readonly #forget: () => void;
+  #last = 0;
+
+  constructor(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void) {
+    this.#hearing = new Hearing(sessionMs, tools);
+    const heard = (message: ToShard) => {
+      switch (message.say) {
+        case 'heard': {
+          const agoMs = uptimeMs() - message.uptimeMs;
+          this.#hearing.note({ monotonic: tools.clock.monotonic() - agoMs, now: message.now });
+          return;
+        }
+        case 'confirmed': {
+          const { id, error } = message;
+          if (error === null) this.#asked.get(id)?.resolve();
+          else this.#asked.get(id)?.reject(receivedError(error));
+          this.#asked.delete(id);
+          return;
+        }
+        case 'lost':
+          lost(receivedError(message.error));
+      }
+    };
+    process.on('message', heard);
+    this.#forget = () => process.off('message', heard);
+  }
+
+  get isHeard(): () => boolean {
+    return this.#hearing.isHeard;
+  }
+
+  readonly confirm = async (signal?: AbortSignal): Promise<void> => {
+    this.#last += 1;
+    const answer = Promise.withResolvers<void>();
+    this.#asked.set(this.#last, answer);
+    send({ say: 'confirm', id: this.#last });
+    const stop = () => answer.reject(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      await answer.promise;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  };
+
+  async close(): Promise<void> {
+    this.#forget();
+  }
+}

@@ -1,0 +1,119 @@
+// The standing of a process that has several shards of a state in Kafka, from what the process of each
+// tells: streams and upstreams stand side by side, since each is of one shard, and a sink is told as
+// one, with the worst of what its parts say.
+
+import { idleMoment, type Moment } from './live.ts';
+import type { LiveSink, StoredStanding } from './standing.ts';
+
+/** From best to worst. */
+const states = ['new', 'idle', 'sending', 'retrying', 'stopped', 'refused'];
+const reasonsMax = 10;
+
+/** One standing of several; where there is none, of a process that waits for what is told. */
+export function joinedMoment(moments: readonly Moment[], maxBytes: number, waits: string): Moment {
+  const [first] = moments;
+  if (first === undefined) return idleMoment(maxBytes, waits);
+  const all = <Key extends keyof Moment>(key: Key) => moments.map((moment) => moment[key]);
+  const sum = (counts: readonly (number | null)[]) =>
+    counts.reduce<number>((total, count) => total + (count ?? 0), 0);
+  const sinks = Map.groupBy(all('sinks').flat(), ({ name }) => name);
+  const lost = all('logLinesLost');
+  return {
+    upstreams: all('upstreams').flat(),
+    streams: all('streams').flat(),
+    spool: {
+      well: moments.every(({ spool }) => spool.well),
+      bytes: sum(all('spool').map(({ bytes }) => bytes)),
+      max_bytes: sum(all('spool').map((spool) => spool.max_bytes)),
+      events: sum(all('spool').map(({ events }) => events)),
+      end: sum(all('spool').map(({ end }) => end)),
+      oldest_at: earliest(all('spool').flatMap((spool) => spool.oldest_at ?? [])),
+      full_in_ms: null,
+    },
+    sinks: [...sinks.values()].map(joinedSink),
+    conditions: all('conditions')
+      .flat()
+      .toSorted((a, b) => b.observed_at.localeCompare(a.observed_at)),
+    filters: [
+      ...Map.groupBy(all('filters').flat(), (one) => `${one.route} ${one.source}`).values(),
+    ].map((of) => ({
+      ...(of[0] as (typeof of)[number]),
+      failures: sum(of.map((one) => one.failures)),
+      why: of.find((one) => one.why !== null)?.why ?? null,
+    })),
+    transcoded: all('transcoded').flat(),
+    lookups: all('lookups').flat(),
+    reload_refused: moments.find((one) => one.reload_refused !== null)?.reload_refused ?? null,
+    standing_by: null,
+    intervals: new Map(all('intervals').flatMap((one) => [...one])),
+    refused: new Map(
+      [...sinks.keys()].map((name) => [name, sum(all('refused').map((one) => one.get(name) ?? 0))]),
+    ),
+    found: all('found').flat(),
+    logLinesLost: lost.every((one) => one === null) ? null : sum(lost),
+  };
+}
+
+function joinedSink(parts: readonly LiveSink[]): LiveSink {
+  const due = parts.flatMap((part) => part.due_in_ms ?? []);
+  return {
+    ...joinedParts(parts),
+    delivered: parts.reduce((total, { delivered }) => total + delivered, 0),
+    retries: parts.reduce((total, { retries }) => total + retries, 0),
+    due_in_ms: due.length === 0 ? null : Math.max(...due),
+    dead_letter_reasons: parts.flatMap((part) => part.dead_letter_reasons).slice(0, reasonsMax),
+  };
+}
+
+/** What all know of a sink. */
+function joinedParts<T extends StoredStanding['sinks'][number]>(parts: readonly T[]): T {
+  const sum = (count: (part: T) => number) => parts.reduce((all, part) => all + count(part), 0);
+  const [worst] = parts.toSorted((a, b) => states.indexOf(b.state) - states.indexOf(a.state));
+  const upTo = parts.flatMap((part) => part.up_to ?? []);
+  return {
+    ...(worst as T),
+    position: sum(({ position }) => position),
+    backlog: sum(({ backlog }) => backlog),
+    up_to: upTo.length < parts.length ? null : earliest(upTo),
+    dead_letters: sum((part) => part.dead_letters),
+    error: parts.find(({ error }) => error !== null)?.error ?? null,
+    notice: parts.find(({ notice }) => notice !== null)?.notice ?? null,
+  };
+}
+
+/** The same of what the databases of the shards tell. */
+export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding {
+  const [first] = parts as readonly [StoredStanding];
+  if (parts.length === 1) return first;
+  const sum = (count: (part: StoredStanding) => number) =>
+    parts.reduce((total, part) => total + count(part), 0);
+  const sinks = Map.groupBy(
+    parts.flatMap((part) => part.sinks),
+    ({ name }) => name,
+  );
+  const [streams, orphans] = [new Set<string>(), new Set<string>()];
+  for (const { orphans: of } of parts) {
+    for (const name of of.streams) streams.add(name);
+    for (const name of of.sinks) orphans.add(name);
+  }
+  return {
+    ...first,
+    running: parts.find(({ running }) => running !== null)?.running ?? null,
+    reload_refused: parts.find((part) => part.reload_refused !== null)?.reload_refused ?? null,
+    streams: parts.flatMap((part) => part.streams),
+    spool: {
+      bytes: sum(({ spool }) => spool.bytes),
+      max_bytes: sum(({ spool }) => spool.max_bytes),
+      events: sum(({ spool }) => spool.events),
+      oldest_at: earliest(parts.flatMap(({ spool }) => spool.oldest_at ?? [])),
+    },
+    sinks: [...sinks.values()].map(joinedParts),
+    orphans: { streams: [...streams], sinks: [...orphans] },
+    lookups: parts.flatMap(({ lookups }) => lookups),
+  };
+}
+
+/** Of times as RFC 3339 in UTC. */
+function earliest(times: readonly string[]): string | null {
+  return times.toSorted()[0] ?? null;
+}

@@ -1,0 +1,107 @@
+// How the work of a config is shared out among the shards of a state in Kafka: each source in one, by the name of its
+// upstream, and each shard with things of its own where a sink must have them for itself.
+
+import { expect, test } from 'vitest';
+import { type Config, ConfigError, parseConfig } from '../../src/config/config.ts';
+import { inShards, ofShard, shardsOf } from '../../src/config/shards.ts';
+
+const names = ['east', 'north', 'south', 'west'];
+const fileSink = 'disk: { type: file, path: "out/{partition}.ndjson", format: json }';
+
+function written({
+  shards = 8,
+  sinks = [fileSink],
+  clients = names,
+  more = '',
+}: {
+  readonly shards?: number;
+  readonly sinks?: readonly string[];
+  readonly clients?: readonly string[];
+  readonly more?: string;
+}): string {
+  return `state: { dir: /state, kafka: { brokers: ["k:1"], prefix: p, shards: ${shards} } }
+upstreams:
+${names.map((name, i) => `  ${name}: { api: unified, base_url: https://api.example/v1, auth: { client_id: ${clients[i]}, client_secret: "\${env:S}", scope: events:read } }`).join('\n')}
+sources:
+${names.map((name) => `  of-${name}: { type: audit_events, upstream: ${name}, every: 30s }`).join('\n')}
+sinks:
+${sinks.map((sink) => `  ${sink}`).join('\n')}
+${more}`;
+}
+
+function parsed(text: string): Config {
+  return parseConfig(text, '/etc/c.yaml', { env: { S: 'secret' } });
+}
+
+function flawsOf(text: string): readonly string[] {
+  try {
+    parsed(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message.split('\n');
+  }
+}
+
+test('each source is in one shard, also with other credentials, and those of one client are together', () => {
+  const config = parsed(written({}));
+  const parts = inShards(config);
+  const sourcesIn = (of: Config) => inShards(of).map(({ sources }) => Object.keys(sources));
+  const rotated = parsed(written({ clients: names.map((name) => `new-${name}`) }));
+  const together = parsed(written({ clients: ['one', 'one', 'one', 'one'] }));
+
+  expect(sourcesIn(config).flat().sort()).toEqual(names.map((name) => `of-${name}`));
+  expect(parts.length).toBeGreaterThan(1);
+  expect(sourcesIn(rotated)).toEqual(sourcesIn(config));
+  expect(sourcesIn(together)).toEqual([names.map((name) => `of-${name}`)]);
+  for (const { upstreams, sources, state } of parts) {
+    const used = Object.values(sources).map(({ settings }) => settings.upstream);
+    expect(Object.keys(upstreams)).toEqual(used);
+    expect(state.dir).toBe(`/state/kafka-p/shard-${state.kafka?.shard}`);
+  }
+  expect(new Set(parts.map(({ state }) => state.dir)).size).toBe(parts.length);
+});
+
+test('of one shard the config is as it is', () => {
+  const config = parsed(
+    written({ shards: 1, sinks: ['disk: { type: file, path: out.ndjson, format: json }'] }),
+  );
+  expect(shardsOf(config)).toEqual([0]);
+  expect(inShards(config)[0]).toBe(config);
+  expect(parsed(written({ shards: 1 })).sinks.disk?.settings.path).toMatch(/out\/0\.ndjson$/);
+});
+
+test('what a sink has for itself it has in each shard', () => {
+  const sinks = [
+    fileSink,
+    'proof: { type: archive, location: /archive, signing_key: "${env:S}", lake: { every: 1h } }',
+    'bucket: { type: s3, bucket: logs, region: eu-west-1, format: json }',
+    'lake: { type: kafka, brokers: ["k:1"], topic: t, format: json, exactly_once: true, transactional_id: mine }',
+    'other: { type: kafka, brokers: ["k:1"], topic: u, format: json }',
+  ];
+  const part = ofShard(parsed(written({ sinks })), 5);
+  const of = (name: string, key: string) => part.sinks[name]?.settings[key];
+
+  expect(of('disk', 'path')).toMatch(/out\/5\.ndjson$/);
+  expect([of('proof', 'location'), of('proof.lake', 'location')]).toEqual([
+    '/archive/5',
+    '/archive/5',
+  ]);
+  expect(of('bucket', 'prefix')).toBe('5');
+  expect([of('lake', 'transactional_id'), of('lake', 'topic')]).toEqual(['mine-5', 't']);
+  expect(of('other', 'topic')).toBe('u');
+});
+
+test('what cannot be shared out is a flaw', () => {
+  const sinks = ['disk: { type: file, path: out.ndjson, format: json }'];
+  const more =
+    'watch: { drift: { changes: [rules], trail: [of-east, of-north, of-south, of-west], within: 5m } }';
+  const rules = written({ more }).replace(
+    'sinks:\n',
+    '  rules: { type: firewall_rules, upstream: east, every: 5m }\nsinks:\n',
+  );
+  const wholes = flawsOf(rules);
+
+  expect(flawsOf(written({ sinks }))).toEqual([expect.stringContaining('put {partition}')]);
+  expect(wholes.join('\n')).toMatch(/watch\.drift: .* are of upstreams in different shards/);
+});
