@@ -204,6 +204,15 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     if (api !== 'unified' || /\/v\d+$/.test(url)) continue;
     yield `upstreams.${name}: base_url ${url} does not end in /v1, as that of the unified API does`;
   }
+  for (const [name, { throttle }] of Object.entries(upstreams)) {
+    const own = plan.sources.filter(({ upstream }) => upstream === name);
+    const asked = own.flatMap(({ streams }) => streams.flatMap(({ paths }) => paths));
+    for (const { path } of throttle) {
+      if (path === undefined || asked.some((one) => one === path || path.startsWith(`${one}/`)))
+        continue;
+      yield `upstreams.${name}: no source asks ${path}, which its throttle is for; paths there are without that of base_url`;
+    }
+  }
   for (const { name, list, streams } of plan.sources) {
     const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);
     if (list?.order !== 'auto' || isObject) continue;

@@ -175,7 +175,7 @@ export class ClusterStage {
     const url = unifiedBaseUrl.replace(`:${port}`, `:${this.toUpstream.port}`);
     const key = join(this.dir, 'key');
     writeFileSync(key, signingKeyText('torture', Buffer.alloc(32, 1)));
-    const { per_s: perS, path } = ceiling;
+    const { per_s: perS } = ceiling;
     return `state:
   dir: ${this.dir}/state-${index}
   kafka: { brokers: ${brokers}, prefix: torture, session_timeout: ${sessionS}s, instance: sluice-${index} }
@@ -187,7 +187,7 @@ upstreams:
     timeout: 2s
     rate_limit_pause: 5s
     auth: { api_key: ${credentials.apiKey} }
-    throttle: [{ path: ${path}, requests: ${allowed}, per: ${perS}s }]
+    throttle: [{ path: /audit/events, requests: ${allowed}, per: ${perS}s }]
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50, lookback: 30s, rewind_every: 30s, reconcile_every: 2m }
 sinks:
