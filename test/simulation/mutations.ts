@@ -283,8 +283,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: shardLog },
     what: 'each process writes under a transactional id of its own',
-    from: 'this.#id = `${prefix}.shard.${shard}`;',
-    to: 'this.#id = `${prefix}.shard.${shard}.${this.#name}`;',
+    from: 'this.#id = transactionalId;',
+    to: 'this.#id = `${transactionalId}.${this.#name}`;',
     firstSeed: 8,
   },
   {
@@ -301,7 +301,7 @@ export const mutations: readonly Mutation[] = [
     firstSeed: 368,
   },
   {
-    ...{ of: 'cluster', file: 'src/cluster/ownership.ts' },
+    ...{ of: 'cluster', file: 'src/cluster/hearing.ts' },
     what: 'who is not heard goes on asking upstream',
     from: 'const silentShareMax = 2 / 3;',
     to: 'const silentShareMax = 1_000;',
