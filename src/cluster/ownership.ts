@@ -117,6 +117,11 @@ export class Ownership implements Membership {
     return ownership;
   }
 
+  /** That another process has come under this one's name: to join again would only put that one out. */
+  get nameTaken(): ExportError | null {
+    return this.#isNameTaken ? this.#sameName() : null;
+  }
+
   get isHeard(): () => boolean {
     return this.hearing.isHeard;
   }

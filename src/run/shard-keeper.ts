@@ -167,6 +167,7 @@ export class ShardKeeper {
       const code = await process.ended;
       turn.removeEventListener('abort', end);
       if (code !== 0) log.warn('the process of the shard has ended', { code });
+      if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {
       this.#processes.delete(shard);

@@ -132,7 +132,13 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const status = await here('status', '--json', '-c', config('three', shards));
   expect(JSON.parse(status.all).streams).toHaveLength(edges.length);
 
-  for (const sluice of [second, third]) {
+  // Under one name only one can be told from the other: whoever had it ends, and does not come back to take it.
+  const namesake = start('three');
+  await waitUntil(() => !third.running, { what: 'the first of a name to end', timeoutMs: 60_000 });
+  expect((await third.exited).stderr).toContain('another process has the instance name three');
+  await shared({ three: 3, two: 0 });
+
+  for (const sluice of [second, namesake]) {
     const ended = await sluice.kill('SIGTERM');
     expect(ended.exitCode, ended.stderr).toBe(0);
   }
