@@ -123,7 +123,7 @@ export const archiveSink = defineSink({
   own: ({ location }) => ({
     key: 'location',
     name: isBucket(location) ? location : resolve(location),
-    apart: '/',
+    shardSeparator: '/',
   }),
   advice: ({ signing_key: key, signing_key_command: command }) => [
     'Whoever has the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',

@@ -51,7 +51,7 @@ export const kafkaSink = defineSink({
 
   // Left out, it is made of the sink's name: in another cluster it is none of ours, or renamed.
   own: ({ transactional_id: name }) =>
-    name === undefined ? null : { key: 'transactional_id', name, apart: '-' },
+    name === undefined ? null : { key: 'transactional_id', name, shardSeparator: '-' },
 
   async open(settings, opening) {
     if (settings.sasl?.mechanism === 'plain' && settings.tls === undefined) {

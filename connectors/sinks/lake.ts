@@ -42,7 +42,7 @@ export const lakeSink = defineSink({
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
   assurance: () => 'once',
   testSettings: () => null,
-  own: ({ location }) => ({ key: 'location', name: location, apart: '/' }),
+  own: ({ location }) => ({ key: 'location', name: location, shardSeparator: '/' }),
 
   async open(settings, opening) {
     const store = await openStore(settings.location, settings);

@@ -79,7 +79,7 @@ export const s3Sink = defineSink({
   own: ({ bucket, prefix = '', endpoint = '' }) => ({
     key: 'prefix',
     name: `${endpoint} s3://${bucket}/${prefix.replace(/^\/+|\/+$/g, '')}`.trim(),
-    apart: '/',
+    shardSeparator: '/',
   }),
 
   async open(settings, opening) {

@@ -1,9 +1,10 @@
 // What operators have asked of the processes of a state in Kafka, from any machine: records of the
 // compacted topic `<prefix>.control`, of one partition. `["drain", INSTANCE]` is there while that
 // process is to own nothing; `["command", ID]` until whoever asked has its answer, which is
-// `["answer", ID]`; `["shards", "count"]` says in how many the state is, where there are several. What must stay true: a command and its answer have keys of their own, so that one
-// that a broker has stored twice stays answered; and what is not as we write it is left alone, since
-// others may write there.
+// `["answer", ID]`; `["shards", "count"]` says in how many shards the state is, where there are
+// several. What must stay true: a command and its answer have keys of their own, so that one that a
+// broker has stored twice stays answered; and what is not as we write it is left alone, since others
+// may write there.
 
 import { ProduceAcks } from '@platformatic/kafka';
 import { z } from 'zod';

@@ -87,8 +87,9 @@ async function runJourney(
     return seat === null ? whole : seat.part(whole);
   };
   const config = read();
-  const own = await openOwnLog(config, logLevel);
-  const { log } = own;
+  const opened = await openOwnLog(config, logLevel);
+  const log = seat === null ? opened.log : opened.log.with({ shard: seat.shard });
+  const own = { ...opened, log };
   warnThroughLog(log);
   if (config.state.warning !== null) log.warn(config.state.warning);
   const shutdown = listenForShutdown(() => {
@@ -147,7 +148,7 @@ async function oneJourney(
   }: Pick<Running, 'own' | 'shutdown' | 'means' | 'seat' | 'read'> & { drains: Drains | null },
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<{ readonly code: ExitCode; readonly config: Config }> {
-  const log = seat === null ? own.log : own.log.with({ shard: seat.shard });
+  const { log } = own;
   const tools = openTools(log);
   const plan = planFrom(config, tools);
   const lost = (why: ExportError) => {

@@ -97,7 +97,7 @@ export function checkShards(
   if (countOf(config) === 1) return;
   for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
     const own = definition.own?.(settings) ?? null;
-    if (own === null || own.apart !== undefined) continue;
+    if (own === null || own.shardSeparator !== undefined) continue;
     if (String(settings[own.key]).includes(placeholder)) continue;
     const what = `each shard writes ${own.key} for itself: put ${placeholder}, which stands for its number, into it`;
     flaws.add(at, ['sinks', name, own.key], what);
@@ -167,6 +167,6 @@ function sinkIn(sink: ConfiguredSink, shard: number): ConfiguredSink {
   const given = String(sink.settings[own.key] ?? '');
   const named = given.includes(placeholder)
     ? given.replaceAll(placeholder, String(shard))
-    : `${given}${given === '' ? '' : (own.apart ?? '')}${shard}`;
+    : `${given}${given === '' ? '' : (own.shardSeparator ?? '')}${shard}`;
   return { ...sink, settings: { ...sink.settings, [own.key]: named } };
 }

@@ -53,8 +53,11 @@ export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefin
 export interface OwnThing {
   readonly key: string;
   readonly name: string;
-  /** What stands between it and the number of a shard, which has one of its own; left out: it has to say where that goes. */
-  readonly apart?: string;
+  /**
+   * What comes between the setting and the number of a shard, each of which has one of its own; left
+   * out: the setting has to say where the number goes.
+   */
+  readonly shardSeparator?: string;
   /** A setting that is one for all that share something else: its key, what that is, its value. */
   readonly alike?: { readonly key: string; readonly of: string; readonly value: string };
 }

@@ -74,7 +74,10 @@ export class ShardKeeper {
     return [...this.#processes.values()].flatMap((one) => one.askNow(name));
   }
 
-  /** Serves all shards until stopped, or once each; resolves with the worst exit code. Rejects where one cannot be served. */
+  /**
+   * Serves all shards until stopped, or once each; resolves with the worst exit code. Rejects where
+   * one cannot be served.
+   */
   async run(stop: AbortSignal): Promise<number> {
     for (const part of inShards(this.#config)) {
       // Told once, instead of by each of its shards.
@@ -83,15 +86,16 @@ export class ShardKeeper {
     }
     const over = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
-    for (const shard of shardsOf(this.#config)) this.#serve(shard, ending);
-    for (const shard of await this.#left()) this.#serve(shard, ending);
+    const left = await this.#left();
+    for (const shard of [...shardsOf(this.#config), ...left]) this.#serve(shard, ending);
     const beside = this.#means.once
       ? []
       : [this.#balance(ending), this.#reloads(ending)].map((work) => work.catch(() => undefined));
     const ended = async () =>
       Math.max(0, ...(await Promise.all([...this.#served.values()].map(({ done }) => done))));
     try {
-      if (!this.#means.once) await Promise.race([aborted(stop, this), this.#failed.promise]);
+      const through = this.#means.once ? ended() : aborted(stop, this);
+      await Promise.race([through, this.#failed.promise]);
       // What is served may change until then.
       return await ended();
     } finally {
@@ -105,8 +109,9 @@ export class ShardKeeper {
     const { kafka } = this.#config.state;
     if (kafka === null) return [];
     const { usedShards } = await import('../cluster/log/topics.ts');
+    const wanted = shardsOf(this.#config);
     const used = await usedShards(kafka, this.#means.clock);
-    return used.filter((shard) => !this.#served.has(shard));
+    return used.filter((shard) => !wanted.includes(shard));
   }
 
   #serve(shard: number, stop: AbortSignal): void {
@@ -210,7 +215,7 @@ export class ShardKeeper {
       try {
         const next = readConfig(config.file, { env });
         const wanted = new Set(shardsOf({ ...next, state: config.state }));
-        const dropped = [...this.#served.keys()].filter((shard) => !wanted.has(shard));
+        const dropped = shardsOf(this.#config).filter((shard) => !wanted.has(shard));
         // Its process refuses what drops its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
         this.#config = { ...next, state: this.#config.state };

@@ -53,6 +53,7 @@ export function takeSeat(env: Readonly<Record<string, string | undefined>>): Sha
   process.once('disconnect', abandoned);
   const shard = Number(given);
   let look: () => Moment | null = () => null;
+  let isShown = false;
   const tell = () => send({ say: 'standing', moment: look() });
   const telling = setInterval(tell, tellEveryMs);
   tell();
@@ -60,12 +61,14 @@ export function takeSeat(env: Readonly<Record<string, string | undefined>>): Sha
     shard,
     part(config) {
       const { state, ...part } = ofShard(config, shard);
+      isShown = config.status !== null;
       const kafka = state.kafka && { ...state.kafka, instance: undefined };
       return { ...part, state: { ...state, kafka }, status: null };
     },
     membership: (sessionMs, tools, lost) => new Seat(sessionMs, tools, lost),
     show(shown, retry) {
-      look = shown;
+      // Of thousands of streams it is too much to be told for nobody.
+      if (isShown) look = shown;
       const heard = (message: ToShard) => {
         if (message.say === 'ask now') retry(message.name);
       };
