@@ -49,11 +49,15 @@ export const backfillList = defineCommand({
   options: { config: configOption, json: { about: 'one JSON object a line' } },
   async run({ config: file, json }, means) {
     const { out } = means;
-    for (const { config } of partsAtWork(file, means)) {
-      const begun = await begunIn(config);
-      if (json) for (const one of begun) out(JSON.stringify(factsOf(one)));
-      else if (begun.length === 0) out(`no backfill was begun${notHere(config)}`);
-      else for (const line of begun.flatMap((one) => linesOf(one, config))) out(line);
+    const parts = partsAtWork(file, means).map(({ config }) => config);
+    const begun = await Promise.all(parts.map(begunIn));
+    for (const [at, config] of parts.entries()) {
+      for (const one of begun[at] ?? []) {
+        for (const line of json ? [JSON.stringify(factsOf(one))] : linesOf(one, config)) out(line);
+      }
+    }
+    if (!json && begun.flat().length === 0) {
+      out(`no backfill was begun${parts.map(notHere).find((text) => text !== '') ?? ''}`);
     }
     return 0;
   },

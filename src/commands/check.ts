@@ -158,13 +158,20 @@ function summaryLines(config: Config, plan: WholePlan): readonly string[] {
       : []),
     ...plan.sources.map(
       (source) =>
-        `      source ${source.name}: ${counted(source.streams.length, 'stream')}, ${scheduleText(source)}`,
+        `      source ${source.name}: ${counted(source.streams.length, 'stream')}, ${scheduleText(source)}${shardText(config, source.name)}`,
     ),
     ...plan.sinks.map(
       ({ name, definition, settings }) =>
         `      sink ${name}: ${definition.type}, ${formatText(config.sinks[name]?.format)}, ${assuranceTexts[definition.assurance(settings)]}`,
     ),
   ];
+}
+
+/** In which shard a source is, where there are several. */
+function shardText(config: Config, source: string): string {
+  if ((config.state.kafka?.shards ?? 1) === 1) return '';
+  const part = inShards(config).find(({ sources }) => Object.hasOwn(sources, source));
+  return `, in shard ${part?.state.kafka?.shard}`;
 }
 
 /** `cef in syslog` where one format carries another. */

@@ -1,17 +1,23 @@
 // Several shards on a real Apache Kafka: processes that share the work, each upstream with one of them.
 
-import { writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parseSigningKey, signingKeyText } from '../../src/archive/note.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { shardsOf } from '../../src/config/shards.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { freePorts, tempDir, waitUntil } from '../support/temp.ts';
 
+const keyText = signingKeyText('shards', Buffer.alloc(32, 1));
 const audit = '/v1/audit/events';
 const events = 30;
+
+/** So many records of upstream, beside what sluice tells of itself. */
+const held = (count: number) => (records: readonly { readonly value: string }[]) =>
+  records.filter(({ value }) => !value.includes('"log_name":"sluice"')).length >= count;
 
 /** Three upstreams, of three shards, and configs of processes that read them into one topic. */
 async function aCluster() {
@@ -22,9 +28,10 @@ async function aCluster() {
   const edges = await Promise.all(
     ['east', 'south', 'west'].map(async (name) => ({ name, ...(await anEdge(events)) })),
   );
-  const env = Object.fromEntries(
+  const secrets = Object.fromEntries(
     edges.map((edge) => [`${edge.name}_SECRET`, edge.env.EDGE_SECRET]),
   );
+  const env: Record<string, string> = { ...secrets, KEY: keyText };
   const blocks = edges.map(({ name, upstreams }) =>
     upstreams
       .replace('upstreams:\n', '')
@@ -44,6 +51,7 @@ sources:
 ${edges.map(({ name }) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms, page_limit: 10 }`).join('\n')}
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true }
+  proof: { type: archive, location: ${dir}/archive, signing_key: "\${env:KEY}", checkpoint_every: 1s, retry: { max: 2s } }
 status: { listen: "127.0.0.1:0" }
 `,
     );
@@ -56,7 +64,7 @@ status: { listen: "127.0.0.1:0" }
       : apart(shards + 1);
   const shards = apart(3);
   const start = (instance: string) => startSluice(['run', '-c', config(instance, shards)], { env });
-  return { start, config, shards, edges, topic, env, prefix };
+  return { start, config, shards, edges, topic, env, prefix, archive: join(dir, 'archive') };
 }
 
 interface Told {
@@ -70,7 +78,7 @@ interface Told {
 }
 
 test('three processes share three upstreams: what one leaves others go on with, and every event is there once', async () => {
-  const { start, edges, topic, config, shards, env } = await aCluster();
+  const { start, edges, topic, config, shards, env, archive } = await aCluster();
   const here = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runHere(args, env);
     return { exitCode, all: stdout + stderr };
@@ -101,17 +109,17 @@ test('three processes share three upstreams: what one leaves others go on with, 
   // Whoever comes gets what the others have more of.
   const [second, third] = [start('two'), start('three')];
   await shared({ one: 1, three: 1, two: 1 });
-  await consumeAll(topic, { until: total, timeoutMs: 60_000 });
+  await consumeAll(topic, { until: held(total), timeoutMs: 60_000 });
 
   await first.kill('SIGKILL');
   for (const { sandbox } of edges) sandbox.control.grow(audit, events);
-  await consumeAll(topic, { until: 2 * total, timeoutMs: 60_000 });
+  await consumeAll(topic, { until: held(2 * total), timeoutMs: 60_000 });
   const drained = await here('cluster', 'drain', 'two', '-c', elsewhere);
   expect([drained.exitCode, drained.all]).toEqual([0, expect.stringContaining('two stands by')]);
   await shared({ three: 3, two: 0 });
   const { streams, sinks } = await look();
   expect(streams.map(({ name }) => name.split('/')[0]).sort()).toEqual(['east', 'south', 'west']);
-  expect(sinks).toMatchObject([{ name: 'lake', position: 2 * total }]);
+  expect(sinks[0]).toMatchObject({ name: 'lake', position: expect.any(Number) });
 
   const [stream = ''] = streams.map(({ name }) => name).filter((name) => name.startsWith('south'));
   expect(
@@ -124,6 +132,14 @@ test('three processes share three upstreams: what one leaves others go on with, 
     exitCode: 0,
     all: expect.stringContaining(`${stream}: asked now`),
   });
+  // The one that the system ends where memory is short is a shard's own process.
+  const pidOf = (line: string) => (JSON.parse(line) as { readonly pid?: number }).pid ?? 0;
+  const begun = () => third.stderr.filter((line) => line.includes('a process has begun'));
+  const before = begun();
+  process.kill(pidOf(before.at(-1) ?? ''), 'SIGKILL');
+  await waitUntil(() => begun().length > before.length, { what: 'another process for the shard' });
+  await shared({ three: 3, two: 0 });
+
   const rewind = ['checkpoint', 'rewind', '--stream', stream, '--to', '2020-01-01T00:00:00Z'];
   expect((await here(...rewind, '-c', elsewhere)).exitCode).toBe(0);
   expect((await here('check', '--connect', '-c', elsewhere)).all).toContain(`${shards} partitions`);
@@ -142,6 +158,55 @@ test('three processes share three upstreams: what one leaves others go on with, 
     const ended = await sluice.kill('SIGTERM');
     expect(ended.exitCode, ended.stderr).toBe(0);
   }
-  const uids = (await consumeAll(topic)).map(({ headers }) => headers.uid);
+  const read = await consumeAll(topic);
+  // What sluice tells of the archives beside them.
+  const ofUpstream = read.filter(({ value }) => JSON.parse(value).metadata.log_name !== 'sluice');
+  const uids = ofUpstream.map(({ headers }) => headers.uid);
   expect([new Set(uids).size, uids.length]).toEqual([2 * total, 2 * total]);
+
+  // One log a shard, under the eyes of one command.
+  const { vkey } = parseSigningKey(keyText).verifier;
+  const verify = ['archive', 'verify', archive, '--key', vkey];
+  const whole = await runHere([...verify, '--json'], env);
+  expect(whole.exitCode, whole.stdout + whole.stderr).toBe(0);
+  const reports = JSON.parse(whole.stdout) as readonly { readonly records: number }[];
+  expect(reports.map(({ records }) => records)).toEqual(edges.map(() => 2 * events));
+  expect(await here(...verify, '--since', join(archive, 'checkpoint'))).toMatchObject({
+    exitCode: 64,
+  });
+  const [one = ''] = readdirSync(archive);
+  rmSync(join(archive, one, 'checkpoint'));
+  expect((await here(...verify)).exitCode).not.toBe(0);
 }, 600_000);
+
+test('what is held in a shard is delivered though its upstream is called otherwise by now', async () => {
+  const brokers = await kafkaBrokers();
+  const [nobody] = await freePorts(1);
+  const topic = await newTopic('left');
+  const { upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const state = `state: { dir: ${dir}/state, kafka: { brokers: ${JSON.stringify(brokers)}, prefix: p-${crypto.randomUUID()}, shards: 50, session_timeout: 6s } }`;
+  const config = (upstream: string, sink: readonly string[]) => {
+    const file = join(dir, `${upstream}.yaml`);
+    writeFileSync(
+      file,
+      `${state}
+${upstreams.replace('edge:', `${upstream}:`)}
+sources: { audit: { type: audit_events, upstream: ${upstream}, every: 500ms } }
+sinks: { lake: { type: kafka, brokers: ${JSON.stringify(sink)}, topic: ${topic}, format: json, timeout: 1s } }
+`,
+    );
+    return file;
+  };
+  const once = ['run', '--once', '--timeout', '8s', '-c'];
+  const before = await runSluice([...once, config('east', [`127.0.0.1:${nobody}`])], { env });
+  const renamed = config('west', brokers);
+  const shards = shardsOf(readConfig(renamed, { env }));
+  const after = await runSluice(['run', '--once', '-c', renamed], { env });
+
+  expect(shardsOf(readConfig(config('east', brokers), { env }))).not.toEqual(shards);
+  expect([before.exitCode, after.exitCode], after.stderr).toEqual([1, 0]);
+  // What the old shard had read, and the same again from the one that reads it now.
+  const uids = (await consumeAll(topic)).map(({ headers }) => headers.uid);
+  expect([new Set(uids).size, uids.length]).toEqual([events, 2 * events]);
+}, 300_000);

@@ -42,6 +42,42 @@ export async function openArchive(location: string, env: Means['env']): Promise<
   return new ArchiveReader(await openStore(location, { endpoint, region: env.AWS_REGION }));
 }
 
+/**
+ * Where the archives at a location are: there, or below it one a shard of the state that they were
+ * written from, by number.
+ */
+export async function archivesAt(
+  location: string,
+  env: Means['env'],
+): Promise<readonly [string, ...string[]]> {
+  const { store } = await openArchive(location, env);
+  try {
+    if ((await store.facts(checkpointPath)) !== null) return [location];
+    const numbers: string[] = [];
+    for (let name = await firstBehind(store, ''); name !== null; ) {
+      const [number = '', ...below] = name.split('/');
+      if (below.length > 0 && /^\d+$/.test(number)) numbers.push(number);
+      // What is below it is not of interest: "0" is what follows "/".
+      name = await firstBehind(store, below.length === 0 ? name : `${number}0`);
+    }
+    const [first, ...others] = numbers
+      .sort((a, b) => Number(a) - Number(b))
+      .map((number) => `${location.replace(/\/+$/, '')}/${number}`);
+    return first === undefined ? [location] : [first, ...others];
+  } catch (error) {
+    // Whoever reads it says what is wrong.
+    if (error instanceof ExportError) return [location];
+    throw error;
+  } finally {
+    store.close();
+  }
+}
+
+async function firstBehind(store: ObjectStore, after: string): Promise<string | null> {
+  for await (const { name } of store.list('', after)) return name;
+  return null;
+}
+
 /** The keys that `--key` gives: each a vkey, or a file with one a line. Throws a UsageError. */
 export function keysGiven(given: readonly string[]): readonly Verifier[] {
   return keysOf('key', given, parseVkey);

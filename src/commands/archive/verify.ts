@@ -6,11 +6,12 @@ import { writeFileSync } from 'node:fs';
 import { parseCheckpoint } from '../../archive/checkpoint.ts';
 import { parseNote } from '../../archive/note.ts';
 import type { Report } from '../../archive/verify/findings.ts';
-import { verifyArchive } from '../../archive/verify/verify.ts';
+import { type VerifyOptions, verifyArchive } from '../../archive/verify/verify.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
-import { defineCommand, failureText } from '../shared/command.ts';
+import { defineCommand, failureText, type Means } from '../shared/command.ts';
 import { durationTyped, timeTyped } from '../shared/typed.ts';
 import {
+  archivesAt,
   authoritiesGiven,
   bytesGiven,
   keyOption,
@@ -56,7 +57,8 @@ export const verify = defineCommand({
     html: { value: 'file', about: 'the report as a page as well, with a timeline of each stream' },
     metrics: { value: 'file', about: 'the verdict as metrics as well, for a schedule (*.prom)' },
   },
-  more: `Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
+  more: `Where the archives of several shards lie below the location, each is verified.
+Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
 The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
   async run({ location, key, json, html, metrics, ...asked }, { out, err, env }) {
     const { from, to, since, seenWithin, tsa, witness, quorum } = asked;
@@ -71,28 +73,61 @@ The tree and the chain of every stream are proven as a whole also where --from o
       ...(from === undefined ? {} : { from: timeTyped('from', from) }),
       ...(to === undefined ? {} : { to: timeTyped('to', to) }),
     };
-    const bar = progressBar(process.stderr);
-    let report: Report;
-    try {
-      report = await verifyArchive(await openArchive(location, env), {
-        ...options,
-        progress: bar.show,
-      });
-    } catch (error) {
-      bar.clear();
-      if (!(error instanceof ExportError)) throw error;
-      err(failureText(error));
-      return 2;
+    const locations = await archivesAt(location, env);
+    if (locations.length > 1) refuseOfSeveral(locations, { since, html, metrics });
+    const reports: Report[] = [];
+    let isUnread = false;
+    for (const one of locations) {
+      const report = await verified(one, options, { env, err });
+      if (report === null) isUnread = true;
+      else reports.push(report);
     }
-    bar.clear();
-    if (html !== undefined) written('html', () => writeFileSync(html, reportHtml(report)));
-    if (metrics !== undefined) written('metrics', () => writeMetrics(metrics, report, Date.now()));
-    if (json) out(JSON.stringify(reportJson(report), null, 2));
-    else for (const line of reportLines(report)) out(line);
-    if (report.breaks.length > 0) return 1;
-    return report.gaps.some(({ isOpen }) => isOpen) ? 3 : 0;
+    const [only] = reports;
+    if (locations.length === 1 && only !== undefined) {
+      if (html !== undefined) written('html', () => writeFileSync(html, reportHtml(only)));
+      if (metrics !== undefined) written('metrics', () => writeMetrics(metrics, only, Date.now()));
+    }
+    if (json) {
+      const told = reports.map((report) => reportJson(report));
+      out(JSON.stringify(locations.length === 1 ? told[0] : told, null, 2));
+    } else for (const line of reports.flatMap((report) => reportLines(report))) out(line);
+    if (reports.some(({ breaks }) => breaks.length > 0)) return 1;
+    if (isUnread) return 2;
+    return reports.some(({ gaps }) => gaps.some(({ isOpen }) => isOpen)) ? 3 : 0;
   },
 });
+
+/** What one archive turns out to be; null: it cannot be read, which `err` is told. */
+async function verified(
+  location: string,
+  options: Omit<VerifyOptions, 'progress'>,
+  { env, err }: Pick<Means, 'env' | 'err'>,
+): Promise<Report | null> {
+  const bar = progressBar(process.stderr);
+  try {
+    const reader = await openArchive(location, env);
+    return await verifyArchive(reader, { ...options, progress: bar.show });
+  } catch (error) {
+    bar.clear();
+    if (!(error instanceof ExportError)) throw error;
+    err(failureText(error));
+    return null;
+  } finally {
+    bar.clear();
+  }
+}
+
+/** Throws a UsageError for what is of one archive only. */
+function refuseOfSeveral(
+  locations: readonly string[],
+  given: Readonly<Record<string, string | undefined>>,
+): void {
+  const [option] = Object.entries(given).find(([, value]) => value !== undefined) ?? [];
+  if (option === undefined) return;
+  throw new UsageError(
+    `--${option} is of one archive, and there are ${locations.length}: give the location of each, such as ${locations[0]}`,
+  );
+}
 
 function written(option: string, write: () => void): void {
   try {
