@@ -1,6 +1,6 @@
 // `npm run torture -- --minutes 20 --seed 7`: a torture run as long as one likes. Prints the seed first, so that a run that
 // fails can be run again, and at the end what was survived. Ends with 1 and what is missing where if anything is. With
-// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts).
+// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts), with `--shards 4` as several.
 
 import { parseArgs } from 'node:util';
 import { endAllChildren } from '../support/children.ts';
@@ -13,6 +13,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     rate: { type: 'string', default: '8' },
     cluster: { type: 'boolean', default: false },
+    shards: { type: 'string', default: '1' },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -43,6 +44,6 @@ async function run() {
 }
 
 async function clusterRun() {
-  const result = await runClusterTorture(options);
+  const result = await runClusterTorture({ ...options, shards: Number(values.shards) });
   return { ...result, report: clusterReportOf(result) };
 }

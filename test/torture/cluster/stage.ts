@@ -7,6 +7,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { signingKeyText } from '../../../src/archive/note.ts';
+import { readConfig } from '../../../src/config/config.ts';
+import { shardsOf } from '../../../src/config/shards.ts';
 import { type ListBehaviour, type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { type RunningSluice, startSluice } from '../../support/cli.ts';
 import { createTopic, type KafkaBroker, startKafka } from '../../support/kafka.ts';
@@ -45,6 +47,8 @@ export interface ClusterStageOptions {
   /** Events a second. */
   readonly rate: number;
   readonly processes: number;
+  /** Of more than one, whoever has the upstream's shard starts a process for it, which is not frozen with it. */
+  readonly shards: number;
 }
 
 /** Starts everything but the processes. */
@@ -83,7 +87,11 @@ export class ClusterStage {
   readonly kafka: KafkaBroker;
   readonly toKafka: readonly NetworkProxy[];
   readonly toUpstream: NetworkProxy;
-  readonly options: { readonly lists: readonly ListBehaviour[]; readonly limits: [typeof ceiling] };
+  readonly options: {
+    readonly lists: readonly ListBehaviour[];
+    readonly limits: [typeof ceiling];
+    readonly shards: number;
+  };
   /** What went wrong on the way, apart from what the accounts will show. */
   readonly defects: string[] = [];
   /** How often a process has taken the state. */
@@ -98,13 +106,20 @@ export class ClusterStage {
     this.kafka = kafka;
     this.toKafka = toKafka;
     this.toUpstream = toUpstream;
-    this.options = { lists: options.lists, limits: [ceiling] };
+    this.options = { lists: options.lists, limits: [ceiling], shards: options.shards };
     toKafka.forEach((_, index) => {
       writeFileSync(this.configOf(index), this.#configText(index));
     });
   }
 
+  /** Where the archive of the upstream's shard is. */
   get archive(): string {
+    const { shards } = this.options;
+    const [shard] = shardsOf(readConfig(this.configOf(0)));
+    return shards === 1 ? this.#archives : join(this.#archives, String(shard));
+  }
+
+  get #archives(): string {
     return join(this.dir, 'archive');
   }
 
@@ -124,7 +139,7 @@ export class ClusterStage {
     sluice.exited
       .then(({ stderr, stdout, exitCode }) => {
         writeFileSync(log, stderr + stdout);
-        if (stderr.includes('this process has the state in Kafka')) this.takeovers += 1;
+        this.takeovers += stderr.split('this process has the state in Kafka').length - 1;
         if (this.#running.get(index) !== sluice) return;
         this.#running.delete(index);
         if (!this.#wanted.has(index)) return;
@@ -178,7 +193,7 @@ export class ClusterStage {
     const { per_s: perS } = ceiling;
     return `state:
   dir: ${this.dir}/state-${index}
-  kafka: { brokers: ${brokers}, prefix: torture, session_timeout: ${sessionS}s, instance: sluice-${index} }
+  kafka: { brokers: ${brokers}, prefix: torture, shards: ${this.options.shards}, session_timeout: ${sessionS}s, instance: sluice-${index} }
 upstreams:
   edge:
     api: unified
@@ -192,7 +207,7 @@ sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50, lookback: 30s, rewind_every: 30s, reconcile_every: 2m }
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: { type: json, raw_data: true }, exactly_once: true, timeout: 5s, retry: { min: 100ms, max: 2s } }
-  proof: { type: archive, location: ${this.archive}, signing_key: "\${file:${key}}", checkpoint_every: 1s, retry: { min: 100ms, max: 2s } }
+  proof: { type: archive, location: ${this.#archives}, signing_key: "\${file:${key}}", checkpoint_every: 1s, retry: { min: 100ms, max: 2s } }
 shutdown: { timeout: 4s }
 `;
   }

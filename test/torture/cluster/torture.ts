@@ -21,6 +21,8 @@ export interface ClusterTortureOptions {
   readonly rate?: number;
   /** Default 3. */
   readonly processes?: number;
+  /** Default 1. */
+  readonly shards?: number;
   /** Told what happens, a line each. */
   readonly tell: (line: string) => void;
 }
@@ -49,10 +51,11 @@ export async function runClusterTorture({
   forMs,
   rate = 20,
   processes = 3,
+  shards = 1,
   tell,
 }: ClusterTortureOptions): Promise<ClusterTortureResult> {
   const lists = listsOf(seed).filter(({ path }) => path === audit);
-  const stage = await openClusterStage({ seed, lists, rate, processes });
+  const stage = await openClusterStage({ seed, lists, rate, processes, shards });
   let isWhole = false;
   try {
     const survived = await breakThings(stage, { seed, forMs, processes, tell });
@@ -74,7 +77,7 @@ export async function runClusterTorture({
 
 async function breakThings(
   stage: ClusterStage,
-  { seed, forMs, processes, tell }: Required<Omit<ClusterTortureOptions, 'rate'>>,
+  { seed, forMs, processes, tell }: Required<Omit<ClusterTortureOptions, 'rate' | 'shards'>>,
 ): Promise<ReadonlyMap<string, number>> {
   const survived = new Map<string, number>();
   const end = performance.now() + forMs;
