@@ -30,10 +30,10 @@ export interface ShardProcessMeans {
   readonly log: Log;
 }
 
-/** Beats in a session in which it is told, and asked. */
-const tellings = 10;
-/** It says something each second; one that was silent for so many looks does nothing any more. */
-const silentMsMax = 60_000;
+/** So often in a session it is told when the group has heard of us, and looked at. */
+const looksInSession = 10;
+/** It says something each second; one that was silent for so many sessions does nothing any more. */
+const silentSessionsMax = 3;
 
 /** A process that works on a shard. */
 export class ShardProcess {
@@ -57,9 +57,8 @@ export class ShardProcess {
     });
     this.#child.on('message', (message) => this.#heard(message as FromShard));
     this.ended = this.#end();
-    const lookEveryMs = sessionMs / tellings;
-    const looking = setInterval(() => this.#look(lookEveryMs), lookEveryMs);
-    this.#look(lookEveryMs);
+    const looking = setInterval(() => this.#look(), sessionMs / looksInSession);
+    this.#look();
     void this.ended.finally(() => clearInterval(looking));
     log.info('a process has begun for the shard', { pid: this.#child.pid ?? null });
   }
@@ -105,15 +104,14 @@ export class ShardProcess {
     }
   }
 
-  #look(lookEveryMs: number): void {
-    const { ownership, clock, log } = this.#means;
+  #look(): void {
+    const { ownership, clock, log, sessionMs } = this.#means;
     const { monotonic, now } = ownership.hearing.last;
-    // Only what it has not heard since is counted, so that a machine that was asleep ends nobody.
+    // Looks are counted and not time, so that nobody is ended where all were asleep.
     this.#looksInSilence += 1;
-    if (this.#looksInSilence * lookEveryMs > silentMsMax) {
-      log.error('the process of the shard says nothing any more, and is ended', {
-        silent_ms: silentMsMax,
-      });
+    if (this.#looksInSilence > silentSessionsMax * looksInSession) {
+      const silent_ms = silentSessionsMax * sessionMs;
+      log.error('the process of the shard says nothing any more, and is ended', { silent_ms });
       this.#child.kill('SIGKILL');
       return;
     }
