@@ -8,6 +8,10 @@ import { ExportError } from '../contracts/errors.ts';
 import { type HostPort, hostPortText } from '../contracts/settings.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { Asking, type DescribedTopic } from './asking.ts';
+import { clusterError } from './failure.ts';
+import { LogClient } from './log/client.ts';
+import { committedRecords } from './log/reader.ts';
+import { foreignIn } from './log/rows.ts';
 import { type LogSettings, shardNames } from './log/settings.ts';
 import { misfitOf, newTopic, partitionsOf, tooFew, topicsOf } from './log/topics.ts';
 import { requestBytesMax } from './log/writer.ts';
@@ -29,6 +33,7 @@ const settingNames = [
   ...['cleanup.policy', 'retention.ms', 'retention.bytes', 'max.message.bytes'],
   ...['min.insync.replicas', 'unclean.leader.election.enable'],
 ] as const;
+const firstRecordsMsMax = 10_000;
 /** Beside the records of a batch: its own head, and what each record has. */
 const batchBytesBeside = 16 * 1024;
 
@@ -47,7 +52,8 @@ export async function* inspectCluster(
     const found = await asking.cluster(topics);
     for (const topic of topics) {
       const described = found.topics.find(({ name }) => name === topic);
-      yield* topicFindings(asking, { settings, topic, described });
+      const looked = yield* topicFindings(asking, { settings, topic, described });
+      if (looked) yield* foreignFindings(settings, topic, clock);
     }
     yield await transactionFinding(asking, settings);
     yield await groupFinding(asking, settings);
@@ -128,22 +134,24 @@ interface Topic {
   readonly described: DescribedTopic | undefined;
 }
 
-async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<ClusterFinding> {
+/** Returns whether it can be read. */
+async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<ClusterFinding, boolean> {
   const { settings, topic, described } = of;
   const told = `topic ${topic}`;
   if (described === undefined || described.errorCode === unknownTopic) {
     yield await missingTopic(asking, of);
-    return;
+    return false;
   }
   const right = rightsOf(settings).find(({ name }) => name === topic);
   if (described.errorCode === topicDenied) {
     yield { told, cause: lacking(right, right?.operations ?? []) };
-    return;
+    return false;
   }
   const wanted = right?.operations.filter((operation) => operation !== 'Create') ?? [];
   const lacks = notAllowed(described.topicAuthorizedOperations, wanted);
   if (lacks.length > 0) yield { told: `rights on ${topic}`, cause: lacking(right, lacks) };
-  if (lacks.includes('DescribeConfigs')) return;
+  const mayRead = !lacks.includes('Read');
+  if (lacks.includes('DescribeConfigs')) return mayRead;
   const configs = await asking.configs(topic, settingNames);
   const cause =
     misfitOf(topic, settings, configs) ??
@@ -151,13 +159,37 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
     unfit(topic, described, configs);
   const brokers = replicasOf(described);
   yield { told: `${told}: ${partsText(described)}`, cause };
-  if (cause !== null || Number(configs.get('min.insync.replicas')) > 1) return;
+  if (cause !== null) return false;
+  if (Number(configs.get('min.insync.replicas')) > 1) return mayRead;
   const next = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config min.insync.replicas=2`;
   const mend = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
   yield {
     told: `${told}: what one broker alone has counts as held, and is lost with its disk; ${mend}`,
     ...{ cause: null, isNote: true },
   };
+  return mayRead;
+}
+
+/** Whether what a topic begins with is ours; what others have asked for is not looked at. */
+async function* foreignFindings(
+  settings: LogSettings,
+  topic: string,
+  clock: Clock,
+): AsyncGenerator<ClusterFinding> {
+  if (topic === `${settings.prefix}.control`) return;
+  const client = new LogClient(settings, clock);
+  try {
+    const reading = { clock, stalledMs: firstRecordsMsMax };
+    for await (const records of committedRecords(client, { topic, partition: 0 }, reading)) {
+      const cause = foreignIn(topic, records);
+      if (cause !== null) yield { told: `topic ${topic}`, cause };
+      return;
+    }
+  } catch (error) {
+    yield { told: `topic ${topic}`, cause: clusterError(error, `reading ${topic}`) };
+  } finally {
+    client.close();
+  }
 }
 
 async function missingTopic(asking: Asking, { settings, topic }: Topic): Promise<ClusterFinding> {

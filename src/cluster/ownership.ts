@@ -50,10 +50,11 @@ export interface Membership {
   /** True while no successor can have begun. */
   readonly isHeard: () => boolean;
   /**
-   * Asks the group, and resolves where this process still owns. Rejects with `state_locked` where it
+   * Asks the group, and resolves where this process still owns: with a number that has grown where the group had given
+   * it up meanwhile, and others may have owned. Rejects with `state_locked` where it
    * has slept through its end, so that it does not take from its successor what that one has.
    */
-  readonly confirm: (signal?: AbortSignal) => Promise<void>;
+  readonly confirm: (signal?: AbortSignal) => Promise<number>;
   /** Leaves, so that another process owns at once. */
   close(): Promise<void>;
 }
@@ -72,6 +73,8 @@ export class Ownership implements Membership {
   #generation = -1;
   #ownsSince: number | null = null;
   #isNameTaken = false;
+  /** How often the group took it for dead: whoever owned then may be dead by now, and unknown to the group. */
+  #givenUp = 0;
   /** What the group was told. */
   #saidDrained = false;
   /** When the group has heard of this process. */
@@ -126,11 +129,12 @@ export class Ownership implements Membership {
     return this.hearing.isHeard;
   }
 
-  readonly confirm = async (signal = this.#over.signal): Promise<void> => {
+  readonly confirm = async (signal = this.#over.signal): Promise<number> => {
     while (this.#ownsSince !== null) {
       if (this.#generation >= 0) {
         try {
-          return await this.#beat();
+          await this.#beat();
+          return this.#givenUp;
         } catch (error) {
           this.#learn(error);
         }
@@ -221,6 +225,7 @@ export class Ownership implements Membership {
         this.#generation = -1;
         return;
       case 'UNKNOWN_MEMBER_ID':
+        this.#givenUp += 1;
         this.#memberId = '';
         this.#generation = -1;
         return;

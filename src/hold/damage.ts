@@ -92,6 +92,7 @@ function flawInPages(database: DatabaseSync): string | null {
 function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string | null {
   const { spool, end } = identityIn(database);
   if (end === null) return 'where its events end is not known';
+  if (spool === null) return 'what it calls itself is not known';
   const last = database.prepare('SELECT max(first + count) AS n FROM page').get()?.n;
   if (Number(last ?? 0) > end) return `it ends at event ${end}, and holds events after that`;
   const ahead = database

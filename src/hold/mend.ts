@@ -163,9 +163,9 @@ function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
   try {
     const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
     const places = ofThisSpool ? copy.streams : {};
-    // Pages go on behind the end that was found: what stands beside them is of another time, and
-    // neither its numbers nor that it lacks a checkpoint says anything.
-    const isOutdated = found.end !== null && store.end > found.end;
+    // Pages go on behind the end that was found, or what it calls itself is gone: what stands beside
+    // them is of another time, and neither its numbers nor that it lacks a checkpoint says anything.
+    const isOutdated = found.spool === null || (found.end !== null && store.end > found.end);
     const lost = found.end === null || isOutdated ? null : missingBefore(store, sinks, found.end);
     const { checkpoint, identities, entity, dead_letter: deadLettersSaved } = found.salvaged;
     const held = new Set(store.streams.checkpoints().map(({ stream }) => stream));

@@ -29,6 +29,7 @@ export class Rebuilding {
   readonly #lost: number;
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
+  #isNew = true;
 
   /** Throws `state_locked`, `state_damaged` or `disk_full`. */
   constructor(dir: string) {
@@ -49,6 +50,11 @@ export class Rebuilding {
   /** Puts rows in, in the order of the log. */
   put(rows: readonly OutboxRow[]): void {
     this.#statements.run('BEGIN');
+    // What a log begins with is what the database calls itself: one that has lost it is not whole (damage.ts).
+    if (this.#isNew && rows.length > 0) {
+      this.#statements.run("DELETE FROM meta WHERE key = 'spool_id'");
+    }
+    this.#isNew &&= rows.length === 0;
     for (const row of rows) restoreRow(this.#statements, row);
     this.#statements.run('COMMIT');
   }

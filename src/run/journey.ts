@@ -6,7 +6,8 @@
 import type { ShardLog } from '../cluster/log/shard-log.ts';
 import type { Membership } from '../cluster/ownership.ts';
 import type { Config } from '../config/config.ts';
-import type { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { Tools } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
@@ -96,7 +97,10 @@ export async function openJourney(
     await Promise.all(cut.map((page) => spool.append(page)));
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
-      ...{ spool, tools: { ...tools, confirm: ownership?.confirm } },
+      ...{
+        spool,
+        tools: { ...tools, confirm: shard === null ? undefined : confirmOf(shard, standBy) },
+      },
       random: tools.random,
       found: findings.add,
     });
@@ -120,6 +124,18 @@ export async function openJourney(
     await tools.http.close();
     throw error;
   }
+}
+
+/** Asks for sinks whether it is still this process's turn; where it is not, the run ends by that. */
+function confirmOf(shard: ShardLog, standBy: Opening['standBy']): Tools['confirm'] {
+  return async (signal) => {
+    try {
+      await shard.confirm(signal);
+    } catch (error) {
+      if (error instanceof ExportError && error.code === 'state_locked') standBy?.lost(error);
+      throw error;
+    }
+  };
 }
 
 /** Where the state is in Kafka: waits until this process is the one that is to work. */
@@ -150,11 +166,8 @@ async function takeShard(
   if (kafka === null) return null;
   // Its client takes long to load.
   const { ShardLog } = await import('../cluster/log/shard-log.ts');
-  // Who was asleep since it was told that it owns would put its successor out.
-  await ownership?.confirm();
   const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });
   try {
-    await ownership?.confirm();
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
     noteOwner(dir, tools.clock.now());

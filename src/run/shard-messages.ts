@@ -19,8 +19,9 @@ export interface SentError {
 export type ToShard =
   /** When the group has heard of us: milliseconds since the machine has started, and since the epoch. */
   | { readonly say: 'heard'; readonly uptimeMs: number; readonly now: number }
-  /** The group says that we have the shard; else why not. */
-  | { readonly say: 'confirmed'; readonly id: number; readonly error: SentError | null }
+  /** The group says that we have the shard, and how often it had given us up; else why not. */
+  | { readonly say: 'confirmed'; readonly id: number; readonly givenUp: number }
+  | { readonly say: 'refused'; readonly id: number; readonly error: SentError }
   /** Another process has it. */
   | { readonly say: 'lost'; readonly error: SentError }
   /** Someone wants the streams and sinks of a name asked now. */

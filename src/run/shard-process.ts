@@ -41,6 +41,7 @@ export class ShardProcess {
   readonly #child: ChildProcess;
   #looksInSilence = 0;
   #moment: Moment | null = null;
+  #isStopped = false;
   /** Its exit code; of one that was killed, 1. */
   readonly ended: Promise<number>;
 
@@ -70,6 +71,7 @@ export class ShardProcess {
 
   /** Has it end in order, as it would by itself. */
   stop(): void {
+    this.#isStopped = true;
     this.#child.kill('SIGTERM');
   }
 
@@ -96,8 +98,9 @@ export class ShardProcess {
 
   async #end(): Promise<number> {
     try {
-      const [code] = (await once(this.#child, 'exit')) as [number | null];
-      return code ?? 1;
+      const [code, by] = (await once(this.#child, 'exit')) as [number | null, string | null];
+      // One that has not yet begun does not listen, and has nothing to end.
+      return code ?? (by === 'SIGTERM' && this.#isStopped ? 0 : 1);
     } catch (error) {
       this.#means.log.error('no process can be begun for the shard', { error: String(error) });
       return 1;
@@ -132,11 +135,11 @@ export class ShardProcess {
 
   async #confirm(id: number): Promise<void> {
     const { ownership } = this.#means;
-    const error = await ownership.confirm().then(
-      () => null,
-      (why) => sentError(why, 'asking the group'),
+    const answer = await ownership.confirm().then(
+      (givenUp) => ({ say: 'confirmed', id, givenUp }) as const,
+      (why) => ({ say: 'refused', id, error: sentError(why, 'asking the group') }) as const,
     );
-    this.#say({ say: 'confirmed', id, error });
+    this.#say(answer);
   }
 
   #say(message: ToShard): void {

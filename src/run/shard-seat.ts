@@ -95,7 +95,7 @@ function send(message: FromShard): void {
 
 class Seat implements Membership {
   readonly #hearing: Hearing;
-  readonly #asked = new Map<number, PromiseWithResolvers<void>>();
+  readonly #asked = new Map<number, PromiseWithResolvers<number>>();
   readonly #forget: () => void;
   #last = 0;
 
@@ -108,13 +108,12 @@ class Seat implements Membership {
           this.#hearing.note({ monotonic: tools.clock.monotonic() - agoMs, now: message.now });
           return;
         }
-        case 'confirmed': {
-          const { id, error } = message;
-          if (error === null) this.#asked.get(id)?.resolve();
-          else this.#asked.get(id)?.reject(receivedError(error));
-          this.#asked.delete(id);
+        case 'confirmed':
+          this.#asked.get(message.id)?.resolve(message.givenUp);
           return;
-        }
+        case 'refused':
+          this.#asked.get(message.id)?.reject(receivedError(message.error));
+          return;
         case 'lost':
           lost(receivedError(message.error));
       }
@@ -127,16 +126,18 @@ class Seat implements Membership {
     return this.#hearing.isHeard;
   }
 
-  readonly confirm = async (signal?: AbortSignal): Promise<void> => {
+  readonly confirm = async (signal?: AbortSignal): Promise<number> => {
     this.#last += 1;
-    const answer = Promise.withResolvers<void>();
-    this.#asked.set(this.#last, answer);
-    send({ say: 'confirm', id: this.#last });
+    const id = this.#last;
+    const answer = Promise.withResolvers<number>();
+    this.#asked.set(id, answer);
+    send({ say: 'confirm', id });
     const stop = () => answer.reject(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
     try {
-      await answer.promise;
+      return await answer.promise;
     } finally {
+      this.#asked.delete(id);
       signal?.removeEventListener('abort', stop);
     }
   };

@@ -1,10 +1,10 @@
 // What befalls those who have the state in Kafka, on a real Apache Kafka: a process that sleeps through its end in the middle
 // of a transaction, and brokers that go one after the other.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Connection, describeTransactionsV0 } from '@platformatic/kafka';
+import { Admin, Connection, describeTransactionsV0 } from '@platformatic/kafka';
 import { expect, test } from 'vitest';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import { runHere, startSluice } from '../support/cli.ts';
@@ -165,3 +165,61 @@ shutdown: { timeout: 1s }
   expect(again.exitCode, again.stderr).toBe(0);
   expect(lines()).toBe(100);
 }, 600_000);
+
+test.each([
+  { gone: 'pages', again: false, says: 'there is no topic' },
+  { gone: 'state', again: false, says: 'there is no topic' },
+  { gone: 'state', again: true, says: 'was made anew while it was in use' },
+])(
+  'the topic of $gone is deleted while it is in use (made anew: $again): it ends and says so, and nothing is lost',
+  async ({ gone, again, says }) => {
+    const brokers = [...(await kafkaBrokers())];
+    const { sandbox, upstreams, env } = await anEdge(50);
+    const dir = tempDir();
+    const file = join(dir, 'sluice.yaml');
+    const out = join(dir, 'out.ndjson');
+    const prefix = `p-${crypto.randomUUID()}`;
+    const topic = `${prefix}.${gone}`;
+    writeFileSync(
+      file,
+      `state: { dir: ${dir}/state, kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, session_timeout: ${sessionS}s } }
+${upstreams}
+sources:
+  audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 20 }
+sinks:
+  disk: { type: file, path: ${out}, format: json }
+`,
+    );
+    const uids = () => {
+      const lines = existsSync(out) ? readFileSync(out, 'utf8').split('\n').slice(0, -1) : [];
+      const records = lines.filter((line) => !/source\.(checkpoint_reset|gap)/.test(line));
+      return records.map(
+        (line) => (JSON.parse(line) as { metadata: { uid: string } }).metadata.uid,
+      );
+    };
+    const sluice = startSluice(['run', '-c', file], { env });
+    await waitUntil(() => uids().length === 50, { what: '50 events' });
+    const admin = new Admin({ clientId: 'operator', bootstrapBrokers: brokers });
+    afterThisTest(() => admin.close());
+
+    await admin.deleteTopics({ topics: [topic] });
+    const settings = { 'cleanup.policy': 'compact' };
+    if (again) await createTopic(brokers, topic, { settings });
+    let records = 50;
+    const growing = setInterval(() => {
+      sandbox.control.grow('/v1/audit/events', 1);
+      records += 1;
+    }, 500);
+    const { exitCode, stderr } = await sluice.exited.finally(() => clearInterval(growing));
+
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(topic)]);
+    expect(stderr).toMatch(new RegExp(`"state_damaged".*${says}`));
+    const next = await startSluice(['run', '-c', file, '--once'], { env }).exited;
+    expect(next.exitCode, next.stderr).toBe(0);
+    if (gone === 'state') expect(next.stderr).toContain('the state in Kafka is not whole');
+    const delivered = uids();
+    expect(delivered).toHaveLength(new Set(delivered).size);
+    expect(delivered).toHaveLength(records);
+  },
+  600_000,
+);

@@ -4,10 +4,11 @@
 import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { Kafka, logLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
-import { kafkaBrokers } from '../support/kafka.ts';
+import { consumeAll, createTopic, kafkaBrokers } from '../support/kafka.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
@@ -116,3 +117,33 @@ sinks:
   expect(after.takeovers).toBe(1);
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 600_000);
+
+test('topics of somebody else are refused before anything is written', async () => {
+  const brokers = [...(await kafkaBrokers())];
+  const prefix = `p-${crypto.randomUUID()}`;
+  await createTopic(brokers, `${prefix}.state`, { settings: { 'cleanup.policy': 'compact' } });
+  const producer = new Kafka({ brokers, logLevel: logLevel.NOTHING }).producer();
+  await producer.connect();
+  const topic = `${prefix}.state`;
+  await producer.send({ topic, messages: [{ key: 'order-17', value: '{"total":9}' }] });
+  await producer.disconnect();
+  const { upstreams, env } = await anEdge(3);
+  const dir = tempDir();
+  const file = join(dir, 'sluice.yaml');
+  writeFileSync(
+    file,
+    `state: { dir: ${dir}/state, kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix} } }
+${upstreams}
+sources: { audit: { type: audit_events, upstream: edge } }
+sinks: { disk: { type: file, path: ${dir}/out.ndjson, format: json } }
+`,
+  );
+
+  const checked = await runHere(['check', '-c', file, '--connect'], env);
+  const run = await startSluice(['run', '-c', file, '--once'], { env }).exited;
+
+  const says = `${prefix}.state has at offset 0 what sluice has not written`;
+  expect([checked.exitCode, checked.stdout]).toEqual([3, expect.stringContaining(says)]);
+  expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining(says)]);
+  expect(await consumeAll(topic)).toHaveLength(1);
+}, 120_000);

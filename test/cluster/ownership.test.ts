@@ -6,10 +6,17 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Candidate, isGiver, ownerOf } from '../../src/cluster/assignment.ts';
+import { ShardLog } from '../../src/cluster/log/shard-log.ts';
+import { Ownership } from '../../src/cluster/ownership.ts';
+import { processesOf } from '../../src/cluster/processes.ts';
+import { parseHostPort } from '../../src/contracts/settings.ts';
+import type { Clock } from '../../src/contracts/tools.ts';
+import { systemClock } from '../../src/tools/clock.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { kafkaBrokers, startKafka } from '../support/kafka.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { silent } from '../support/silent-log.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
 const events = 200;
@@ -170,6 +177,72 @@ sinks:
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining('state_locked')]);
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
 }, 180_000);
+
+test('asleep for longer than its session it goes on only where nobody has worked meanwhile, though the group knows of nobody', async () => {
+  const brokers = (await kafkaBrokers()).map(parseHostPort).filter((one) => one !== null);
+  const settings = {
+    ...{ brokers, prefix: `p-${crypto.randomUUID()}`, sessionMs: 6_000 },
+    deployment: () => ['one'],
+  };
+  const never = new AbortController().signal;
+  const lost: Error[] = [];
+  const begin = async (clock: Clock) => {
+    const means = { log: silent, clock, lost: (why: Error) => lost.push(why) };
+    const ownership = await Ownership.gain(settings, means, never);
+    afterThisTest(() => ownership.close());
+    const log = await ShardLog.take(settings, { log: silent, clock, confirm: ownership.confirm });
+    afterThisTest(() => log.cut());
+    await log.rebuild(tempDir());
+    return { ownership, log };
+  };
+  // Of a table that a newer version may have.
+  const note = (name: string) => [{ table: 'later', key: [name], value: Buffer.from('{}') }];
+  const sleeper = aSleeper();
+  const first = await begin(sleeper.clock);
+  await first.log.commit(note('first'));
+  const givenUp = () =>
+    waitUntil(async () => (await processesOf(settings, systemClock())).length === 0, {
+      what: 'the group to have given it up',
+    });
+
+  sleeper.sleep();
+  await givenUp();
+  sleeper.wake();
+  await first.log.confirm();
+  await first.log.commit(note('first again'));
+  sleeper.sleep();
+  await givenUp();
+  const second = await begin(systemClock());
+  await second.log.commit(note('second'));
+  await second.ownership.close();
+  sleeper.wake();
+
+  await first.ownership.confirm(); // of the group nobody else is a member any more
+  expect(lost).toEqual([]);
+  await expect(first.log.confirm()).rejects.toMatchObject({ code: 'state_locked' });
+  await expect(first.log.commit(note('stale'))).rejects.toMatchObject({ code: 'state_locked' });
+}, 180_000);
+
+/** A clock by which whoever waits goes on waiting while its process is asleep. */
+function aSleeper() {
+  const clock = systemClock();
+  let awake = Promise.withResolvers<void>();
+  awake.resolve();
+  return {
+    clock: {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      async sleep(ms: number, signal?: AbortSignal) {
+        await clock.sleep(ms, signal);
+        await awake.promise;
+      },
+    } satisfies Clock,
+    sleep() {
+      awake = Promise.withResolvers<void>();
+    },
+    wake: () => awake.resolve(),
+  };
+}
 
 test('cut from Kafka alone it asks upstream for nothing once another may have begun, until Kafka answers again', async () => {
   const kafka = await startKafka();

@@ -285,7 +285,7 @@ export const mutations: readonly Mutation[] = [
     what: 'each process writes under a transactional id of its own',
     from: 'this.#id = transactionalId;',
     to: 'this.#id = `${transactionalId}.${this.#name}`;',
-    firstSeed: 8,
+    firstSeed: 7,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/log/client.ts' },
@@ -296,23 +296,30 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: shardLog },
     what: 'state that was compacted while it was read is gone on from',
-    from: 'if ((await this.#newestMark()) !== null) throw this.#lost();',
+    from: 'if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);',
     to: '',
-    firstSeed: 368,
+    firstSeed: 3_790,
+  },
+  {
+    ...{ of: 'cluster', file: shardLog },
+    what: 'the log is not looked at where the group had given its owner up',
+    from: 'if (givenUp === this.#givenUp) return;\n    await',
+    to: 'if (givenUp >= 0) return;\n    await',
+    firstSeed: 76,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/hearing.ts' },
     what: 'who is not heard goes on asking upstream',
     from: 'const silentShareMax = 2 / 3;',
     to: 'const silentShareMax = 1_000;',
-    firstSeed: 967,
+    firstSeed: 737,
   },
   {
     ...{ of: 'cluster', file: clusterProcess },
     what: 'the limiter starts full after a takeover',
     from: 'const tokensAtTakeover = 0;',
     to: 'const tokensAtTakeover = 5;',
-    firstSeed: 98,
+    firstSeed: 9,
   },
   {
     ...{ of: 'cluster', file: clusterProcess },

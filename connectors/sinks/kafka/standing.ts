@@ -51,13 +51,14 @@ export class TopicStanding {
     this.#offsets = mark.success ? mark.data.offsets : {};
   }
 
-  /** What this commit means; null: nothing is. Reads the topic back the first time if need be. */
+  /** What this commit means; null: nothing is. Reads the topic back if need be: the first time, or where the topic is ahead. */
   async reach(found: Committed | null, signal: AbortSignal): Promise<Reach | null> {
     const { numbering } = this.#settings;
     const note = found === null ? null : readCommittedNote(found.note);
     const place = { spool: numbering.spool, epoch: note?.epoch ?? 0, next: found?.position ?? 0 };
     const reach = found === null ? null : reachOf(place, numbering);
-    if (this.#looked) return reach;
+    // Later it is ahead only where another process has gone on with the state meanwhile.
+    if (this.#looked && reach?.ahead !== true) return reach;
     if (reach === null || reach.ahead) await this.#readBack(this.#offsets, signal);
     else if (note?.unknown === 'newest') await this.#readBack({}, signal);
     else if (note?.unknown !== undefined) await this.#learn(note.unknown, signal);

@@ -109,6 +109,13 @@ export class LogClient {
     );
   }
 
+  /** Which of these topics the cluster does not have any more, asked anew. */
+  async missing(topics: readonly string[]): Promise<readonly string[]> {
+    this.#known = null;
+    const had = await Promise.all(topics.map((topic) => this.has(topic)));
+    return topics.filter((_, n) => !had[n]);
+  }
+
   /** How many partitions a topic has; 0 where there is none. */
   async partitionsOf(topic: string): Promise<number> {
     return await this.#again(`asking for ${topic}`, async () => {

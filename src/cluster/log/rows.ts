@@ -3,6 +3,7 @@
 // number and their count behind that. What must stay true: the same row has the same key always,
 // since a compacted topic keeps the newest record of each.
 
+import { ExportError } from '../../contracts/errors.ts';
 import type { OutboxRow } from '../../hold/outbox.ts';
 import type { LogRecord } from './committed.ts';
 
@@ -52,6 +53,19 @@ export class RowReader {
       return [{ ...row, value: Buffer.concat(this.#parts) }];
     });
   }
+}
+
+/**
+ * Why a topic cannot be used that has these records: `config_invalid` where one has a key that
+ * sluice does not write; null: it can.
+ */
+export function foreignIn(topic: string, records: readonly LogRecord[]): ExportError | null {
+  const foreign = records.find(({ key }) => typeof parsedKey(key)[0] !== 'string');
+  if (foreign === undefined) return null;
+  const what = `the topic ${topic} has at offset ${foreign.offset} what sluice has not written`;
+  return new ExportError('config_invalid', what, {
+    next: 'Give state.kafka.prefix another name: topics of that one are somebody else’s. Nothing was written.',
+  });
 }
 
 function textKey(key: readonly (string | number)[]): Buffer {

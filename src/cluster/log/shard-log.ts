@@ -6,25 +6,30 @@
 
 import { randomUUID } from 'node:crypto';
 import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { asExportError } from '../../contracts/errors.ts';
 import type { Offset } from '../../contracts/event.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import { keyLengths, type OutboxRow, pageTable } from '../../hold/outbox.ts';
 import { Rebuilding, type Rebuilt } from '../../hold/rebuild.ts';
 import type { SpoolLog } from '../../hold/spool.ts';
 import { LogClient, type Partition } from './client.ts';
+import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
+import { PagePlaces } from './page-places.ts';
 import { committedRecords } from './reader.ts';
-import { parsedKey, RowReader, recordsOf } from './rows.ts';
+import { foreignIn, RowReader, recordsOf } from './rows.ts';
 import { type LogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
-import { type NewRecord, TransactionalWriter } from './writer.ts';
+import { type NewRecord, TransactionalWriter, transactionMsMax } from './writer.ts';
 
 /** What a shard's log works with. */
 export interface ShardLogMeans {
   readonly log: Log;
   readonly clock: Clock;
-  /** Resolves where this process is still the one that is to write, else rejects; left out: nobody knows. */
-  readonly confirm?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /**
+   * Resolves where this process is still the one that is to write, with how often it was given up
+   * meanwhile; else rejects. Left out: nobody knows.
+   */
+  readonly confirm?: ((signal: AbortSignal) => Promise<number>) | undefined;
 }
 
 /** The record that each transaction ends with: who wrote it, and how many it had written before. */
@@ -40,6 +45,10 @@ const stalledMsMax = 60_000;
 /** How long Kafka is waited for at the end, and how often that is looked at. */
 const hurryMsMax = 5_000;
 const hurryEveryMs = 500;
+/** Longer than a broker leaves a transaction open. */
+const answerMsMax = transactionMsMax + 10_000;
+/** A topic that no broker knows for so long is gone: one that has just started may have to hear of it. */
+const missingMsMax = 20_000;
 /** Pages that nobody needs are deleted so often. */
 const forgetEveryMs = 5_000;
 
@@ -55,12 +64,18 @@ export class ShardLog implements SpoolLog {
   #writer: TransactionalWriter;
   #transactions = 0;
   #hasWrittenPages = false;
-  /** Since when a transaction is under way, by the monotonic clock; null: none is. */
-  #writesSince: number | null = null;
+  /** How often this process had been given up when the log was looked at last. */
+  #givenUp = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Since when it writes or looks, by the monotonic clock; null: none is. */
+  #worksSince: number | null = null;
+  /** Since when a topic is not there, by the monotonic clock; null: all are, or nobody knows. */
+  #missingSince: number | null = null;
   /** Behind what is known of the state's partition. */
   #known = 0n;
-  /** Where each page stands that is held, oldest first. */
-  #places: { readonly first: Offset; readonly offset: bigint }[] = [];
+  /** Where the last transaction of this process begins in it; -1: there was none. */
+  #wroteAt = -1n;
+  readonly #places = new PagePlaces();
   #forgotAt = Number.NEGATIVE_INFINITY;
   readonly #over = new AbortController();
 
@@ -80,11 +95,11 @@ export class ShardLog implements SpoolLog {
     const log = new ShardLog(settings, means);
     try {
       await ensureTopics(log.#client, settings);
-      await log.#writer.begin();
+      log.#givenUp = await log.#begin();
       return log;
     } catch (error) {
       log.cut();
-      throw log.#told(error, 'taking');
+      throw logError(error, 'taking', settings);
     }
   }
 
@@ -95,21 +110,20 @@ export class ShardLog implements SpoolLog {
       this.#known = await this.#client.end(this.#state);
       const reader = new RowReader(keyLengths);
       const reading = { clock: this.#means.clock, stalledMs: stalledMsMax };
-      for await (const records of committedRecords(this.#client, this.#state, {
-        ...reading,
-        end: this.#known,
-      })) {
-        rebuilding.put(reader.rowsOf(records));
-      }
-      for await (const records of committedRecords(this.#client, this.#pages, reading)) {
-        rebuilding.put(reader.rowsOf(records));
-        for (const { key, offset } of records) this.#notePlace(key, offset);
+      const parts = [{ of: this.#state, end: this.#known }, { of: this.#pages }];
+      for (const { of, ...bound } of parts) {
+        for await (const records of committedRecords(this.#client, of, { ...reading, ...bound })) {
+          const foreign = foreignIn(of.topic, records);
+          if (foreign !== null) throw foreign;
+          rebuilding.put(reader.rowsOf(records));
+          for (const { key, offset } of records) this.#places.note(key, offset);
+        }
       }
       // What a successor writes has older records compacted away, and pages deleted, that were not read yet.
-      if ((await this.#newestMark()) !== null) throw this.#lost();
+      if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);
     } catch (error) {
       rebuilding.close();
-      throw this.#told(error, 'reading');
+      throw logError(error, 'reading', this.#settings);
     }
     return rebuilding.finish({ isCache });
   }
@@ -118,13 +132,47 @@ export class ShardLog implements SpoolLog {
    * Writes rows, all or none. Waits for Kafka for as long as that takes. Throws `state_locked` where
    * another process has the shard, and `sink_refused` where it may not be written from the start.
    */
-  readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
+  readonly commit = (rows: readonly OutboxRow[]): Promise<void> =>
+    this.#inTurn(() => this.#commit(rows));
+
+  /**
+   * Resolves where this process is still the one that is to work. Rejects with `state_locked` where
+   * the group says otherwise, or another one has written while the group had given this one up: the
+   * group forgets whoever has owned and is dead by now. Then nothing more is written here.
+   */
+  readonly confirm = async (signal?: AbortSignal): Promise<void> => {
+    const { confirm } = this.#means;
+    const givenUp = (await confirm?.(signal ?? this.#over.signal)) ?? 0;
+    if (givenUp === this.#givenUp) return;
+    await this.#inTurn(async () => {
+      if (givenUp === this.#givenUp) return;
+      this.#writer.drop();
+      await this.#stands();
+    });
+  };
+
+  /** Writing and looking take turns; after one that is refused nothing is written any more. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(() => {
+      this.#over.signal.throwIfAborted();
+      this.#worksSince = this.#means.clock.monotonic();
+      return work();
+    });
+    this.#turn = done.then(
+      () => {
+        this.#worksSince = null;
+      },
+      (error) => this.cut(error),
+    );
+    return done;
+  }
+
+  async #commit(rows: readonly OutboxRow[]): Promise<void> {
     this.#transactions += 1;
-    this.#writesSince = this.#means.clock.monotonic();
     const records = this.#recordsOf(rows);
     for (;;) {
       try {
-        this.#learn(records, await this.#writer.write(records));
+        this.#learn(records, await this.#bounded(this.#writer.write(records)));
         break;
       } catch (error) {
         this.#over.signal.throwIfAborted();
@@ -132,8 +180,7 @@ export class ShardLog implements SpoolLog {
       }
       if (await this.#stands()) break;
     }
-    this.#writesSince = null;
-  };
+  }
 
   /** From now on a transaction that Kafka does not take in time is given up, and the shard with it. */
   hurry(): void {
@@ -143,11 +190,39 @@ export class ShardLog implements SpoolLog {
     const watch = async () => {
       for (;;) {
         await clock.sleep(hurryEveryMs, signal);
-        const since = Math.max(from, this.#writesSince ?? Number.POSITIVE_INFINITY);
-        if (clock.monotonic() - since > hurryMsMax) this.cut(this.#notTaken());
+        const since = Math.max(from, this.#worksSince ?? Number.POSITIVE_INFINITY);
+        if (clock.monotonic() - since > hurryMsMax) this.cut(restNotTaken(this.#settings));
       }
     };
     watch().catch(() => undefined);
+  }
+
+  /**
+   * Takes the shard from whoever had it. Rejects where that is not this process's to do: one that was
+   * asleep would put its successor out. Resolves with whether it was given up, as `confirm` tells it.
+   */
+  async #begin(): Promise<number> {
+    const { confirm } = this.#means;
+    const { signal } = this.#over;
+    const givenUp = (await confirm?.(signal)) ?? 0;
+    await this.#bounded(this.#writer.begin());
+    await confirm?.(signal);
+    return givenUp;
+  }
+
+  /** The client has been seen to wait for an answer without an end. */
+  async #bounded<T>(answer: Promise<T>): Promise<T> {
+    const answered = new AbortController();
+    const late = this.#means.clock.sleep(answerMsMax, answered.signal).then(() => {
+      const what = `no answer within ${answerMsMax} ms`;
+      throw new KafkaFailure('passing', what, { answered: false });
+    });
+    late.catch(() => undefined);
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      answered.abort(new Error('answered'));
+    }
   }
 
   /** Whether the last transaction is in the log; begins another writer, so that it is decided. */
@@ -156,14 +231,16 @@ export class ShardLog implements SpoolLog {
       await this.#means.clock.sleep(pauseMs, this.#over.signal);
       this.#writer = new TransactionalWriter(this.#settings, this.#id);
       let newest: Mark | null;
+      let givenUp: number;
       try {
-        await this.#writer.begin();
+        givenUp = await this.#begin();
         newest = await this.#newestMark();
       } catch (error) {
         await this.#endWriter(error);
         continue;
       }
-      if (newest !== null && newest.writer !== this.#name) throw this.#lost();
+      if (newest !== null && newest.writer !== this.#name) throw shardLost(this.#settings);
+      this.#givenUp = givenUp;
       return newest?.transaction === this.#transactions;
     }
   }
@@ -171,33 +248,43 @@ export class ShardLog implements SpoolLog {
   /**
    * Lets go of a writer that has failed. Throws where the shard is another process's, where this
    * machine's clock is not taken, so that another one goes on, and where a right lacks from the
-   * start: one that is taken away later may come back. Whoever is put out by a
-   * process that has slept through its end, and is still to write, begins anew and puts that one out.
+   * start: one that is taken away later may come back. Whoever is put out and is still the one to
+   * write begins anew.
    */
   async #endWriter(error: unknown): Promise<void> {
     this.#writer.drop();
-    const isDenied = error instanceof KafkaFailure && error.kind === 'denied';
-    const isOfClock = error instanceof KafkaFailure && error.kind === 'clock';
-    if (isOfClock || (isDenied && !this.#hasWrittenPages)) throw this.#told(error, 'writing');
-    if (error instanceof KafkaFailure && error.kind === 'fenced') {
-      if (this.#means.confirm === undefined) throw this.#lost();
-      await this.#means.confirm(this.#over.signal);
-    }
+    const failure = error instanceof KafkaFailure ? error : null;
+    // What the group says counts; that the log cannot be read yet passes.
+    if (failure === null && asExportError(error, 'writing').code !== 'sink_unreachable')
+      throw error;
+    const kind = failure?.kind;
+    const isRefused = kind === 'clock' || (kind === 'denied' && !this.#hasWrittenPages);
+    if (isRefused) throw logError(error, 'writing', this.#settings);
+    if (kind === 'fenced' && this.#means.confirm === undefined) throw shardLost(this.#settings);
     this.#means.log.warn('the log of the shard did not take a transaction; it is tried again', {
       shard: this.#state.partition,
       error: String(error),
     });
+    if (kind === 'topic_missing') await this.#endWithout();
+  }
+
+  /** Throws where a topic is gone, and that for good: nothing that this process holds could be committed any more. */
+  async #endWithout(): Promise<void> {
+    const now = this.#means.clock.monotonic();
+    const topics = [this.#pages.topic, this.#state.topic];
+    const gone = await this.#client.missing(topics).catch(() => []);
+    this.#missingSince = gone.length === 0 ? null : (this.#missingSince ?? now);
+    if (this.#missingSince === null || now - this.#missingSince < missingMsMax) return;
+    throw topicGone(`there is no topic ${gone.join(' and no topic ')} any more`);
   }
 
   /** Deletes pages before an offset from the log, some time soon. */
   forgetBefore(offset: Offset): void {
     const now = this.#means.clock.monotonic();
-    // Of a page whose commit had no answer nobody knows the place: the one before it is safe.
-    const kept = this.#places.findLastIndex(({ first }) => first <= offset);
-    if (kept <= 0 || now - this.#forgotAt < forgetEveryMs) return;
+    if (now - this.#forgotAt < forgetEveryMs) return;
+    const place = this.#places.forgetBefore(offset);
+    if (place === null) return;
     this.#forgotAt = now;
-    const place = this.#places[kept]?.offset ?? 0n;
-    this.#places = this.#places.slice(kept);
     this.#client.deleteBefore(this.#pages, place).catch((error) => {
       this.#means.log.warn('pages that every sink has could not be deleted from the log', {
         error: String(error),
@@ -207,7 +294,7 @@ export class ShardLog implements SpoolLog {
 
   /** Lets go of the shard; another process may take it. */
   async close(): Promise<void> {
-    await this.#writer.close().catch(() => undefined);
+    if (!this.#over.signal.aborted) await this.#writer.close().catch(() => undefined);
     this.cut();
   }
 
@@ -247,44 +334,21 @@ export class ShardLog implements SpoolLog {
 
   #learn(records: readonly NewRecord[], firsts: ReadonlyMap<string, bigint>): void {
     const { topic, partition } = this.#state;
-    this.#known = firsts.get(`${topic}:${partition}`) ?? this.#known;
-    let offset = firsts.get(`${this.#pages.topic}:${this.#pages.partition}`) ?? 0n;
+    const state = firsts.get(`${topic}:${partition}`) ?? 0n;
+    if (state < this.#known || state <= this.#wroteAt) {
+      throw topicGone(`the topic ${topic} was made anew while it was in use`);
+    }
+    this.#known = state;
+    this.#wroteAt = state;
+    const first = firsts.get(`${this.#pages.topic}:${this.#pages.partition}`);
+    if (first === undefined) return;
+    this.#hasWrittenPages = true;
+    this.#places.begins(first);
+    let offset = first;
     for (const { to, key } of records) {
       if (to !== this.#pages) continue;
-      this.#notePlace(key, offset);
-      this.#hasWrittenPages = true;
+      this.#places.note(key, offset);
       offset += 1n;
     }
-  }
-
-  #notePlace(key: Buffer | null, offset: bigint): void {
-    const [table, first] = parsedKey(key);
-    if (table !== pageTable || typeof first !== 'number') return;
-    if (this.#places.at(-1)?.first !== first) this.#places.push({ first, offset });
-  }
-
-  #lost(): ExportError {
-    const what = `another process has taken the shard ${this.#state.partition} of ${this.#settings.prefix} over`;
-    return new ExportError('state_locked', what, {
-      next: 'Nothing was lost: it goes on from what this one has committed. Run one process, or give each an instance name of its own.',
-    });
-  }
-
-  #notTaken(): ExportError {
-    const what = `Kafka does not take what is left of the shard ${this.#state.partition} of ${this.#settings.prefix}`;
-    return new ExportError('sink_unreachable', what, {
-      next: 'Nothing was lost: what was not committed is read again at the next start. Ask sluice check --connect what is wrong with state.kafka.',
-    });
-  }
-
-  #told(error: unknown, doing: string): unknown {
-    if (!(error instanceof KafkaFailure)) return error;
-    const message = `${doing} the shard ${this.#state.partition} of ${this.#settings.prefix}: ${error.message}`;
-    const code = error.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
-    const next =
-      error.kind === 'clock'
-        ? `Set this machine’s clock right, which is further ahead than message.timestamp.after.max.ms of its topics allows, or their message.timestamp.type to LogAppendTime. Nothing was lost.`
-        : 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics. Nothing was lost.';
-    return new ExportError(code, message, { next, cause: error });
   }
 }

@@ -19,7 +19,7 @@ export interface NewRecord {
 }
 
 /** The broker ends a transaction that nobody has ended after so long. */
-const transactionMsMax = 30_000;
+export const transactionMsMax = 30_000;
 const retries = 12;
 /**
  * After a commit the broker answers CONCURRENT_TRANSACTIONS until its markers are written, for a

@@ -13,8 +13,10 @@ import { Client } from '../../../connectors/sinks/kafka/platformatic-client.ts';
 import { LogClient } from '../../../src/cluster/log/client.ts';
 import { committedRecords } from '../../../src/cluster/log/reader.ts';
 import { ShardLog } from '../../../src/cluster/log/shard-log.ts';
+import { ensureTopics } from '../../../src/cluster/log/topics.ts';
 import { TransactionalWriter } from '../../../src/cluster/log/writer.ts';
 import { parseHostPort } from '../../../src/contracts/settings.ts';
+import type { Clock } from '../../../src/contracts/tools.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
 import { changeIn } from '../../../src/hold/store.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
@@ -179,6 +181,28 @@ test('a log that ends before where it should ends the reading in time', async ()
   const reading = Array.fromAsync(committedRecords(client, state, { clock, end, stalledMs: 200 }));
 
   await expect(reading).rejects.toMatchObject({ code: 'sink_unreachable' });
+});
+
+test('those who begin a state at the same time make its topics, and none waits for what another has made', async () => {
+  const cluster = await aCluster();
+  let askedAgainMs = 0;
+  const counting: Clock = {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    sleep(ms, signal) {
+      askedAgainMs += ms;
+      return clock.sleep(ms, signal);
+    },
+  };
+  const clients = Array.from({ length: 4 }, () => new LogClient(cluster, counting));
+  afterThisTest(() => {
+    for (const client of clients) client.close();
+  });
+
+  await Promise.all(clients.map((client) => ensureTopics(client, cluster)));
+
+  // One that asked again for a topic that is there would do so for 30 s.
+  expect(askedAgainMs).toBeLessThan(20_000);
 });
 
 test('pages that would go by their age are refused before anything is written', async () => {

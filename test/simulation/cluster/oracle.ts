@@ -60,6 +60,12 @@ export class Oracle implements Witness {
     this.#find(`${who} goes on from ${checkpoint}, and ${known} stood before it began`);
   }
 
+  /** Whoever is confirmed knows what stood before it asked. */
+  confirmed(who: string, checkpoint: number, known: number): void {
+    if (checkpoint >= known) return;
+    this.#find(`${who} is confirmed with ${checkpoint}, and ${known} stood before it asked`);
+  }
+
   /** Each takeover may cost one request too many. */
   asked(tooMany: number): void {
     this.#allowed -= tooMany - this.#tooMany;

@@ -6,7 +6,7 @@
 import type { MemberSettings } from '../../../src/cluster/log/settings.ts';
 import { ShardLog } from '../../../src/cluster/log/shard-log.ts';
 import { Ownership } from '../../../src/cluster/ownership.ts';
-import type { Log } from '../../../src/contracts/tools.ts';
+import type { Clock, Log } from '../../../src/contracts/tools.ts';
 import type { OutboxRow } from '../../../src/hold/outbox.ts';
 import { silent } from '../../support/silent-log.ts';
 import type { Course, Life } from './course.ts';
@@ -20,6 +20,7 @@ const sessionMs = 6_000;
 /** Oftener than upstream lets anyone ask. */
 const everyMs = 150;
 const pageMax = 4;
+const confirmEveryMs = 1_000;
 /** Nobody knows what the one before has left. */
 const tokensAtTakeover = 0;
 
@@ -40,6 +41,8 @@ export class Process {
   #ownership: Ownership | null = null;
   #shard: ShardLog | null = null;
   #rows = new Map<string, Uint8Array>();
+  /** The checkpoint that it has given to the log; whether that stands it may not know yet. */
+  #written = 0;
 
   constructor(life: Life, around: Surroundings, instance: string | undefined) {
     this.life = life;
@@ -76,14 +79,14 @@ export class Process {
     const means = { log: this.#log, clock, lost };
     this.#ownership = await Ownership.gain(this.#settings, means, this.#stop.signal);
     const { confirm, isHeard } = this.#ownership;
-    await confirm();
     this.#shard = await ShardLog.take(this.#settings, { log: this.#log, clock, confirm });
     const known = oracle.checkpoint;
-    await confirm();
     await this.#shard.rebuild(this.life.name);
     this.#rows = held.get(this.life.name) ?? this.#rows;
-    oracle.restored(this.life.name, this.#number('checkpoint list'), known);
+    this.#written = this.#number('checkpoint list');
+    oracle.restored(this.life.name, this.#written, known);
     const bucket = new Bucket(course.now, tokensAtTakeover);
+    void this.#confirmAgain(clock).catch(() => undefined);
     while (!this.#stop.signal.aborted) {
       await clock.sleep(everyMs, this.#stop.signal);
       await this.#send();
@@ -94,12 +97,24 @@ export class Process {
     }
   }
 
+  /** As a sink does before it puts out whoever was connected before it; meanwhile all else goes on. */
+  async #confirmAgain(clock: Clock): Promise<void> {
+    const { oracle } = this.#in;
+    for (;;) {
+      await clock.sleep(confirmEveryMs, this.#stop.signal);
+      const known = oracle.checkpoint;
+      await this.#shard?.confirm(this.#stop.signal);
+      oracle.confirmed(this.life.name, this.#written, known);
+    }
+  }
+
   async #poll(): Promise<void> {
     const from = this.#number('checkpoint list');
     const asked = this.#in.upstream.get(from, pageMax, this.life);
     const found = await asked.catch(() => []);
     if (found.length === 0 || this.#stop.signal.aborted) return;
-    const checkpoint = row('checkpoint', ['list'], from + found.length);
+    this.#written = from + found.length;
+    const checkpoint = row('checkpoint', ['list'], this.#written);
     await this.#commit([row('page', [from], found), checkpoint]);
   }
 
