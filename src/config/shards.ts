@@ -148,10 +148,14 @@ function countOf({ state }: Pick<Work, 'state'>): number {
 function shardIn(config: Pick<Work, 'state' | 'upstreams'>, upstream: string): number {
   const own = config.upstreams[upstream];
   const [first = upstream] = Object.entries(config.upstreams)
-    .filter(([, settings]) => own !== undefined && digestOf(settings) === digestOf(own))
+    .filter(([, settings]) => own !== undefined && isOneClient(settings, own))
     .map(([name]) => name)
     .sort();
   return createHash('sha256').update(first).digest().readUInt32BE() % countOf(config);
+}
+
+function isOneClient(a: UpstreamSettings, b: UpstreamSettings): boolean {
+  return digestOf(a) === digestOf(b) && a.auth.api_key?.reveal() === b.auth.api_key?.reveal();
 }
 
 function entriesOf<T>(

@@ -62,6 +62,18 @@ test('each source is in one shard, also with other credentials, and those of one
   expect(new Set(parts.map(({ state }) => state.dir)).size).toBe(parts.length);
 });
 
+test('upstreams with a key each are apart, and those that share one are together', () => {
+  const withKeys = (keys: readonly string[]) => {
+    const auths = written({}).replace(/auth: \{ client_id: (\w+), .*? \}/g, (_, name) => {
+      return `auth: { api_key: ${keys[names.indexOf(name)]} }`;
+    });
+    return shardsOf(parsed(auths));
+  };
+
+  expect(withKeys(names)).toEqual(shardsOf(parsed(written({}))));
+  expect(withKeys(['k', 'k', 'k', 'k'])).toHaveLength(1);
+});
+
 test('of one shard the config is as it is', () => {
   const config = parsed(
     written({ shards: 1, sinks: ['disk: { type: file, path: out.ndjson, format: json }'] }),

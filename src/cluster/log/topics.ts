@@ -2,7 +2,7 @@
 // What must stay true: no page ever goes by its age, and of the state only what was written anew.
 
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
-import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
+import { failureOf } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Clock } from '../../contracts/tools.ts';
 import { clusterError } from '../failure.ts';
@@ -89,15 +89,13 @@ export async function ensureTopics(client: LogClient, settings: Size): Promise<v
 }
 
 async function make(client: LogClient, topic: string, settings: Size): Promise<void> {
-  try {
-    await client.anywhere(`making the topic ${topic}`, async (connection) => {
-      const asked = [newTopic(topic, settings)];
-      await createTopicsV7.api.async(connection, asked, createMsMax, false);
+  await client.anywhere(`making the topic ${topic}`, async (connection) => {
+    const asked = [newTopic(topic, settings)];
+    await createTopicsV7.api.async(connection, asked, createMsMax, false).catch((error) => {
+      // Another process may have been quicker; to ask again would not change that.
+      if (!failureOf(error).message.includes(already)) throw error;
     });
-  } catch (error) {
-    // Another process may have been quicker.
-    if (!(error instanceof KafkaFailure && error.message.includes(already))) throw error;
-  }
+  });
   await client.appearance(topic);
 }
 
