@@ -111,7 +111,10 @@ export class Sender {
       while (!stop.aborted)
         await (pipelined ? this.#pipelined(signals) : this.#oneAtATime(signals));
     } catch (error) {
-      if (!stop.aborted) throw error;
+      if (stop.aborted) return;
+      // The run ends by this, as where the spool has failed: it takes no position any more either.
+      this.#position.abandon();
+      throw error;
     } finally {
       try {
         await this.#settings.sink.close();

@@ -19,17 +19,19 @@ import { pageSpool } from './page-spool.ts';
 const full = new ExportError('disk_full', 'testing: no room', { next: 'nothing' });
 const refused: Delivery = { outcome: 'refused', scope: 'batch', cause: full };
 
+const nothingArrives: Spool['arrival'] = (_, signal) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+
 /** A sender of eight pages of one event each, to a sink and a disk as the test wants them. */
 function senderTo(
   sink: Sink,
   acknowledge: (step: Acknowledgement) => Promise<void>,
   more: Partial<SenderSettings> = {},
+  arrival = nothingArrives,
 ): Sender {
   const pages = Array.from({ length: 8 }, (_, n) => aPage({ ids: [String(n)], pad: 5_000 }));
-  const arrival: Spool['arrival'] = (_, signal) =>
-    new Promise((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason));
-    });
   const spool: Spool = {
     ...pageSpool(pages).spool,
     arrival,
@@ -159,4 +161,15 @@ test('sender saves its position also where its sink does not close in order', as
 
   await expect(running).rejects.toThrow('no');
   expect(steps.at(-1)).toEqual({ position: 8 });
+});
+
+test('sender ends where the spool has failed, though its position is not saved', async () => {
+  const gone = new ExportError('state_locked', 'testing: another process has the state', {
+    next: 'nothing',
+  });
+  const sink: Sink = { send: async () => ({ outcome: 'delivered' }), close: async () => undefined };
+  const failed = () => Promise.reject(gone);
+  const sender = senderTo(sink, failed, {}, failed);
+  const signals = { stop: new AbortController().signal, kill: new AbortController().signal };
+  await expect(sender.run(signals)).rejects.toBe(gone);
 });
