@@ -1,0 +1,74 @@
+// A queue model of sluice on Kafka: pages arrive from streams, each is worked on by the one process that has its shard, and
+// whatever a page costs is spent on the cores of somebody. What it is told by are the costs that cluster.ts has measured. What
+// must stay true: nothing in it is fitted to what it predicts.
+
+/** What an event costs, CPU microseconds, by who spends them; and what a shard takes and does. */
+export interface Costs {
+  readonly sluiceUs: number;
+  readonly brokerUs: number;
+  readonly upstreamUs: number;
+  /** Resident memory of a shard's process at work, bytes. */
+  readonly shardBytes: number;
+  /** Most that one shard does, events a second: one process reads, holds and sends, in steps of which some wait for others. */
+  readonly shardEventsPerS: number;
+}
+
+/** Where it runs. */
+export interface Machine {
+  readonly cores: number;
+  /** Whether brokers and upstream run on the same cores. */
+  readonly isShared: boolean;
+}
+
+/** Events a second that so many shards with work come to. */
+export function throughput(costs: Costs, shards: number, { cores, isShared }: Machine): number {
+  const eachUs = costs.sluiceUs + (isShared ? costs.brokerUs + costs.upstreamUs : 0);
+  return Math.min((cores * 1e6) / eachUs, shards * costs.shardEventsPerS);
+}
+
+/** Seconds from a process's end until its shards are worked on again. */
+export function takeoverS(sessionS: number, beginS: number): { least: number; most: number } {
+  // It is heard of five times a session; the last time is at most a fifth ago when it ends.
+  return { least: sessionS * 0.8 + beginS, most: sessionS + beginS };
+}
+
+/** What is to be carried. */
+export interface Load {
+  readonly streams: number;
+  readonly eventsPerS: number;
+  /** Of an event in Kafka, in its page and as delivered. */
+  readonly eventBytes: number;
+  /** How often each stream is asked. */
+  readonly everyS: number;
+  /** CPU of a poll that finds nothing, and memory of a stream, beside what its events cost. */
+  readonly pollUs: number;
+  readonly streamBytes: number;
+}
+
+/** Cores are filled so far only: queues grow without bound as use nears all of a core. */
+const useMax = 0.6;
+/** So many brokers hold each byte. */
+const replicas = 3;
+
+/** What it takes: a shard is a process, so shards are what is counted. */
+export function plan(costs: Costs, load: Load) {
+  const pollsUs = (load.streams / load.everyS) * load.pollUs;
+  const sluiceCores = (load.eventsPerS * costs.sluiceUs + pollsUs) / 1e6 / useMax;
+  const shards = Math.max(
+    Math.ceil(load.eventsPerS / (costs.shardEventsPerS * useMax)),
+    Math.ceil(sluiceCores),
+  );
+  const brokerCores = (load.eventsPerS * costs.brokerUs * replicas) / 1e6 / useMax;
+  return {
+    shards,
+    'partitions of pages': shards,
+    'cores of sluice': Math.ceil(sluiceCores),
+    'memory of sluice GB': Math.ceil(
+      (shards * costs.shardBytes + load.streams * load.streamBytes) / 1e9,
+    ),
+    'cores of brokers': Math.ceil(brokerCores),
+    'MB/s into Kafka, each replica': Math.ceil((load.eventsPerS * load.eventBytes) / 1e6),
+    'use of a core at that': useMax,
+    'mean wait for a core, in pages': Number((useMax / (1 - useMax)).toFixed(1)),
+  };
+}
