@@ -13,16 +13,9 @@ export interface Costs {
   readonly shardEventsPerS: number;
 }
 
-/** Where it runs. */
-export interface Machine {
-  readonly cores: number;
-  /** Whether brokers and upstream run on the same cores. */
-  readonly isShared: boolean;
-}
-
-/** Events a second that so many shards with work come to. */
-export function throughput(costs: Costs, shards: number, { cores, isShared }: Machine): number {
-  const eachUs = costs.sluiceUs + (isShared ? costs.brokerUs + costs.upstreamUs : 0);
+/** Events a second that so many shards with work come to, on cores that brokers and upstream share. */
+export function throughput(costs: Costs, shards: number, cores: number): number {
+  const eachUs = costs.sluiceUs + costs.brokerUs + costs.upstreamUs;
   return Math.min((cores * 1e6) / eachUs, shards * costs.shardEventsPerS);
 }
 

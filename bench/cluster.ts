@@ -23,8 +23,8 @@ const { values } = parseArgs({
     pages: { type: 'string', default: '6' },
     shards: { type: 'string', default: '8' },
     'plan-streams': { type: 'string', default: '100000' },
-    'poll-us': { type: 'string', default: '500' },
-    'stream-bytes': { type: 'string', default: '28000' },
+    'poll-us': { type: 'string', default: '720' },
+    'stream-bytes': { type: 'string', default: '33000' },
     'plan-events': { type: 'string', default: '1000000' },
   },
 });
@@ -95,7 +95,8 @@ class Cluster {
         const held = async () =>
           (await admin.fetchTopicOffsets(topic)).reduce((sum, { high }) => sum + Number(high), 0);
         const figures = await this.#flow(ones, upstream, held);
-        const shards = ones.map((one) => shardsAt(one).size);
+        // Each has a process for every shard that it works on.
+        const shards = ones.map(({ child }) => familyOf(child.pid ?? 0).length - 1);
         const takeover = processes > 1 ? await killed(ones) : null;
         return { ...figures, shards, takeover };
       } finally {
@@ -174,7 +175,7 @@ sinks:
   }
 }
 
-/** The shards on which a process works, by its log. */
+/** The shards on which a process has worked, by its log. */
 function shardsAt({ log }: One): Set<number> {
   const lines = log.split('\n').filter((line) => line.endsWith('"msg":"running"}'));
   return new Set(lines.map((line) => Number(/"shard":(\d+)/.exec(line)?.[1])));
@@ -205,36 +206,42 @@ const [streams, pages, shards] = [
   Number(values.pages),
   Number(values.shards),
 ];
-// What the model is told by: one shard, and as much work for it as one of several has.
-const alone = new Cluster(broker, { shards: 1, streams: Math.ceil(streams / 4), pages });
-const { eventsPerS, eventBytes, ...us } = await alone.measure(1);
-const costs: Costs = { ...us, shardEventsPerS: eventsPerS };
-console.log('one shard:', {
-  'events/s': Math.round(eventsPerS),
-  'sluice us/event': rounded(us.sluiceUs),
-  'broker us/event': rounded(us.brokerUs),
-  'upstream us/event': rounded(us.upstreamUs),
-  'RSS of its process MB': Math.round(us.shardBytes / 1e6),
-  'bytes/event in Kafka': Math.round(eventBytes),
-});
+// What the model is told by: one shard, with as much work for it as one of several has. It is run before each of the others,
+// since machines are noisy.
+const alone = new Cluster(broker, { shards: 1, streams: Math.ceil(streams / shards), pages });
 const cluster = new Cluster(broker, { shards, streams, pages });
-const expected = throughput(costs, shards, { cores, isShared: true });
-const takes = takeoverS(sessionS, beginS);
-const rows = [];
+type Measured = Awaited<ReturnType<Cluster['measure']>>;
+const runs: { readonly count: number; readonly one: Measured; readonly found: Measured }[] = [];
 for (const count of values.processes.split(',').map(Number)) {
-  const found = await cluster.measure(count);
-  rows.push({
-    processes: count,
-    'events/s': Math.round(found.eventsPerS),
-    'by the model': Math.round(expected),
-    'model / measured': rounded(expected / found.eventsPerS, 2),
-    'sluice us/event': rounded(found.sluiceUs),
-    'broker us/event': rounded(found.brokerUs),
-    'shards of each': found.shards.join(' '),
-    'takeover s': found.takeover === null ? '' : rounded(found.takeover),
-    'takeover by the model s': `${rounded(takes.least)} to ${rounded(takes.most)}`,
-  });
+  runs.push({ count, one: await alone.measure(1), found: await cluster.measure(count) });
 }
+type Figure = Exclude<keyof Measured, 'shards' | 'takeover'>;
+const mean = (of: Figure) => runs.reduce((sum, { one }) => sum + one[of], 0) / runs.length;
+const costs: Costs = {
+  ...{ sluiceUs: mean('sluiceUs'), brokerUs: mean('brokerUs'), upstreamUs: mean('upstreamUs') },
+  ...{ shardBytes: mean('shardBytes'), shardEventsPerS: mean('eventsPerS') },
+};
+console.log(`one shard, means of ${runs.length} runs:`, {
+  'events/s': runs.map(({ one }) => Math.round(one.eventsPerS)),
+  'sluice us/event': rounded(costs.sluiceUs),
+  'broker us/event': rounded(costs.brokerUs),
+  'upstream us/event': rounded(costs.upstreamUs),
+  'RSS of its process MB': Math.round(costs.shardBytes / 1e6),
+  'bytes/event in Kafka': Math.round(mean('eventBytes')),
+});
+const expected = throughput(costs, shards, cores);
+const takes = takeoverS(sessionS, beginS);
+const rows = runs.map(({ count, found }) => ({
+  processes: count,
+  'events/s': Math.round(found.eventsPerS),
+  'by the model': Math.round(expected),
+  'model / measured': rounded(expected / found.eventsPerS, 2),
+  'sluice us/event': rounded(found.sluiceUs),
+  'broker us/event': rounded(found.brokerUs),
+  'shards of each': found.shards.join(' '),
+  'takeover s': found.takeover === null ? '' : rounded(found.takeover),
+  'takeover by the model s': `${rounded(takes.least)} to ${rounded(takes.most)}`,
+}));
 console.log(
   `${streams} streams, ${cluster.events} events, ${shards} upstreams, ${cores} cores for all of it:`,
 );
@@ -242,8 +249,8 @@ console.table(rows);
 const load = {
   streams: Number(values['plan-streams']),
   eventsPerS: Number(values['plan-events']),
-  eventBytes,
-  // As bench/streams.ts prints for streams that have nothing new.
+  eventBytes: mean('eventBytes'),
+  // What bench/streams.ts --streams 1,10000 has printed for streams that have nothing new.
   ...{ everyS: 60, pollUs: Number(values['poll-us']), streamBytes: Number(values['stream-bytes']) },
 };
 console.log(`By the model, for ${load.streams} streams and ${load.eventsPerS} events/s:`);

@@ -11,7 +11,7 @@ import { Asking, type DescribedTopic } from './asking.ts';
 import { clusterError } from './failure.ts';
 import { LogClient } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
-import { foreignIn } from './log/rows.ts';
+import { foreignTopic, isOurs } from './log/rows.ts';
 import { type LogSettings, shardNames } from './log/settings.ts';
 import { misfitOf, newTopic, partitionsOf, tooFew, topicsOf } from './log/topics.ts';
 import { requestBytesMax } from './log/writer.ts';
@@ -52,8 +52,8 @@ export async function* inspectCluster(
     const found = await asking.cluster(topics);
     for (const topic of topics) {
       const described = found.topics.find(({ name }) => name === topic);
-      const looked = yield* topicFindings(asking, { settings, topic, described });
-      if (looked) yield* foreignFindings(settings, topic, clock);
+      const mayRead = yield* topicFindings(asking, { settings, topic, described });
+      if (mayRead) yield* foreignFindings(settings, topic, clock);
     }
     yield await transactionFinding(asking, settings);
     yield await groupFinding(asking, settings);
@@ -181,8 +181,7 @@ async function* foreignFindings(
   try {
     const reading = { clock, stalledMs: firstRecordsMsMax };
     for await (const records of committedRecords(client, { topic, partition: 0 }, reading)) {
-      const cause = foreignIn(topic, records);
-      if (cause !== null) yield { told: `topic ${topic}`, cause };
+      if (!records.some(isOurs)) yield { told: `topic ${topic}`, cause: foreignTopic(topic) };
       return;
     }
   } catch (error) {

@@ -127,6 +127,7 @@ class Seat implements Membership {
   }
 
   readonly confirm = async (signal?: AbortSignal): Promise<number> => {
+    signal?.throwIfAborted();
     this.#last += 1;
     const id = this.#last;
     const answer = Promise.withResolvers<number>();

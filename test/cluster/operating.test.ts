@@ -142,7 +142,7 @@ sinks: { disk: { type: file, path: ${dir}/out.ndjson, format: json } }
   const checked = await runHere(['check', '-c', file, '--connect'], env);
   const run = await startSluice(['run', '-c', file, '--once'], { env }).exited;
 
-  const says = `${prefix}.state has at offset 0 what sluice has not written`;
+  const says = `${prefix}.state holds what sluice has not written`;
   expect([checked.exitCode, checked.stdout]).toEqual([3, expect.stringContaining(says)]);
   expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining(says)]);
   expect(await consumeAll(topic)).toHaveLength(1);

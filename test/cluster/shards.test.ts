@@ -251,4 +251,9 @@ sinks: { lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json
   expect([byHand.exitCode, byHand.stderr]).toEqual([64, expect.stringContaining('SLUICE_SHARD')]);
   expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
   expect(await consumeAll(topic)).toHaveLength(2 * events);
+
+  // Its processes are told to end before they listen.
+  const again = startSluice(['run', '-c', file], { env });
+  await again.waitForLine('a process has begun for the shard');
+  expect((await again.kill('SIGTERM')).exitCode, again.stderr.join('\n')).toBe(0);
 }, 300_000);

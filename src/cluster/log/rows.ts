@@ -55,15 +55,14 @@ export class RowReader {
   }
 }
 
-/**
- * Why a topic cannot be used that has these records: `config_invalid` where one has a key that
- * sluice does not write; null: it can.
- */
-export function foreignIn(topic: string, records: readonly LogRecord[]): ExportError | null {
-  const foreign = records.find(({ key }) => typeof parsedKey(key)[0] !== 'string');
-  if (foreign === undefined) return null;
-  const what = `the topic ${topic} has at offset ${foreign.offset} what sluice has not written`;
-  return new ExportError('config_invalid', what, {
+/** Whether sluice writes records with such a key. */
+export function isOurs({ key }: Pick<LogRecord, 'key'>): boolean {
+  return typeof parsedKey(key)[0] === 'string';
+}
+
+/** Why a topic cannot be used that begins with records none of which is ours. */
+export function foreignTopic(topic: string): ExportError {
+  return new ExportError('config_invalid', `the topic ${topic} holds what sluice has not written`, {
     next: 'Give state.kafka.prefix another name: topics of that one are somebody else’s. Nothing was written.',
   });
 }

@@ -16,7 +16,7 @@ import { LogClient, type Partition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
 import { PagePlaces } from './page-places.ts';
 import { committedRecords } from './reader.ts';
-import { foreignIn, RowReader, recordsOf } from './rows.ts';
+import { foreignTopic, isOurs, RowReader, recordsOf } from './rows.ts';
 import { type LogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
 import { type NewRecord, TransactionalWriter, transactionMsMax } from './writer.ts';
@@ -71,7 +71,7 @@ export class ShardLog implements SpoolLog {
   #worksSince: number | null = null;
   /** Since when a topic is not there, by the monotonic clock; null: all are, or nobody knows. */
   #missingSince: number | null = null;
-  /** Behind what is known of the state's partition. */
+  /** From here on of the state's partition only what this process has written is known. */
   #known = 0n;
   /** Where the last transaction of this process begins in it; -1: there was none. */
   #wroteAt = -1n;
@@ -111,10 +111,12 @@ export class ShardLog implements SpoolLog {
       const reader = new RowReader(keyLengths);
       const reading = { clock: this.#means.clock, stalledMs: stalledMsMax };
       const parts = [{ of: this.#state, end: this.#known }, { of: this.#pages }];
+      let isState = false;
       for (const { of, ...bound } of parts) {
         for await (const records of committedRecords(this.#client, of, { ...reading, ...bound })) {
-          const foreign = foreignIn(of.topic, records);
-          if (foreign !== null) throw foreign;
+          // A stray record in a state of ours is left alone.
+          isState ||= records.some(isOurs);
+          if (!isState) throw foreignTopic(of.topic);
           rebuilding.put(reader.rowsOf(records));
           for (const { key, offset } of records) this.#places.note(key, offset);
         }

@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Admin, ProduceAcks } from '@platformatic/kafka';
+import { Kafka, logLevel } from 'kafkajs';
 import { expect, test, vi } from 'vitest';
 import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { Client } from '../../../connectors/sinks/kafka/platformatic-client.ts';
@@ -346,6 +347,49 @@ test('a commit whose answer is lost is not written again', async () => {
   );
   const other = tempDir();
   await (await take(cluster)).rebuild(other);
+  expect(contents(other)).toEqual(contents(dir));
+});
+
+test('a client that does not answer is given up, and what it was to write is there once', async () => {
+  const cluster = await aCluster();
+  const impatient: Clock = {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    sleep: (ms, signal) => clock.sleep(ms > 30_000 ? 1_000 : ms, signal),
+  };
+  const log = await ShardLog.take(cluster, { clock: impatient, log: silent });
+  afterThisTest(() => log.cut());
+  await log.rebuild(tempDir());
+  const mute = vi.spyOn(TransactionalWriter.prototype, 'write');
+  afterThisTest(() => vi.restoreAllMocks());
+  mute.mockImplementationOnce(() => new Promise(() => undefined));
+
+  await log.commit([{ table: 'later', key: ['once'], value: Buffer.from('{}') }]);
+
+  const client = new LogClient(cluster, clock);
+  afterThisTest(() => client.close());
+  const state = { topic: `${cluster.prefix}.state`, partition: 0 };
+  const records = await Array.fromAsync(
+    committedRecords(client, state, { clock, stalledMs: 9_000 }),
+  );
+  const keys = records.flat().map(({ key }) => String(key));
+  expect(keys).toEqual(['["later","once"]', '["transaction"]']);
+});
+
+test('a stray record of somebody else in a state of ours is left alone', async () => {
+  const cluster = await aCluster();
+  const { spool, dir } = await aSpool(cluster);
+  await spool.append(anAppend({ ids: ['ours'] }));
+  const brokers = cluster.brokers.map(({ host, port }) => `${host}:${port}`);
+  const producer = new Kafka({ brokers, logLevel: logLevel.NOTHING }).producer();
+  await producer.connect();
+  const messages = [{ key: null, value: 'hello' }];
+  await producer.send({ topic: `${cluster.prefix}.pages`, messages });
+  await producer.disconnect();
+
+  const other = tempDir();
+  await (await take(cluster)).rebuild(other);
+
   expect(contents(other)).toEqual(contents(dir));
 });
 
