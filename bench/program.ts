@@ -1,6 +1,6 @@
 // The real program as a child process, measured from outside: CPU is what the kernel counts for the process, all threads,
 // user and system; memory is its peak resident set; disk is what it caused to be written. The delay of its event loop is
-// what a histogram within it saw (delay.ts), since nothing outside can see that.
+// what a histogram within it saw (delay.js), since nothing outside can see that.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ export const main: string = join(
   root,
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).bin.sluice,
 );
-const delay = new URL('./delay.ts', import.meta.url).pathname;
+const delay = new URL('./delay.js', import.meta.url).pathname;
 /** A tick of the kernel's CPU accounting on Linux. */
 const tickUs = 10_000;
 const lookEveryMs = 10;

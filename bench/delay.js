@@ -1,5 +1,6 @@
 // Loaded into the sluice process that is measured: watches the event loop and tells the 99th percentile of its delay, in
-// milliseconds, on descriptor 3 at the end. The first second, in which code is compiled, does not count.
+// milliseconds, on descriptor 3 at the end. The first second, in which code is compiled, does not count. Plain JavaScript: what
+// strips types would be 14 MB and 130 ms of CPU that sluice does not use.
 
 import { writeSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
