@@ -123,12 +123,12 @@ export class ArchiveWriter {
     return this.#bytes >= waitingBytesMax || this.#pages >= waitingPagesMax;
   }
 
-  /** Adds pages, in order; resolves when a checkpoint covers them. */
-  async add(pages: readonly HeldPage[]): Promise<void> {
-    if (this.#failure !== null) throw this.#failure;
+  /** Adds pages, in order; resolves when a checkpoint covers them, and holds none of them until then. */
+  add(pages: readonly HeldPage[]): Promise<unknown> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
     const added = pages.map((page) => this.#take(page));
     if (this.#waiting.length > 0) this.#publishing ??= this.#publishAll();
-    await Promise.all(added);
+    return Promise.all(added);
   }
 
   /** Makes a checkpoint due now; resolves when nothing waits any more, or can be written. */

@@ -24,6 +24,11 @@ export interface ArchiveSettings {
   readonly anchors: readonly Anchor[];
 }
 
+/** Pages that the writer has; `added` resolves when a checkpoint covers them. */
+interface Taken {
+  readonly added: Promise<unknown>;
+}
+
 /** The archive. */
 export class OpenArchive implements Sink {
   readonly #settings: ArchiveSettings;
@@ -47,20 +52,26 @@ export class OpenArchive implements Sink {
     this.#mark = opening.mark;
   }
 
-  async send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
-    return await untilAborted(this.#send(batch), signal, () => this.#settings.store.close());
+  /** Whatever waits for the checkpoint holds no batch, whose pages would stand in memory until then. */
+  send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
+    const settled = this.#settled(this.#take(batch));
+    return untilAborted(settled, signal, () => this.#settings.store.close());
   }
 
-  async #send(batch: Batch): Promise<Delivery> {
+  async #take(batch: Batch): Promise<Taken | null> {
     this.#isHurried = false;
+    if (((await this.#reach())?.position ?? 0) > batch.start) return null;
+    const writer = await this.#writer();
+    const added = writer.add(batch.pages);
+    if (this.#isHurried) void writer.flush();
+    return { added };
+  }
+
+  async #settled(taking: Promise<Taken | null>): Promise<Delivery> {
     try {
-      if (((await this.#reach())?.position ?? 0) > batch.start) {
-        return stoodThere(this.#opening.name);
-      }
-      const writer = await this.#writer();
-      const added = writer.add(batch.pages);
-      if (this.#isHurried) void writer.flush();
-      await added;
+      const taken = await taking;
+      if (taken === null) return stoodThere(this.#opening.name);
+      await taken.added;
       return { outcome: 'delivered' };
     } catch (error) {
       return failureMeaning(asExportError(error, `archiving in ${this.#settings.store.place}`));
