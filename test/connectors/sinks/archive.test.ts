@@ -7,9 +7,11 @@ import { describe, expect, test } from 'vitest';
 import { archiveSink } from '../../../connectors/sinks/archive.ts';
 import { signingKeyText } from '../../../src/archive/note.ts';
 import type { Batch, Delivery, Sink, Told } from '../../../src/contracts/sink.ts';
+import type { HeldPage } from '../../../src/contracts/spool.ts';
 import { readArchive } from '../../archive/a-writer.ts';
 import { aSetup } from '../../commands/a-setup.ts';
 import { runHere, runOnceHere } from '../../support/cli.ts';
+import { collectGarbage } from '../../support/garbage.ts';
 import { openSink, parseSettings, someEvents, testTools } from '../../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../../support/temp.ts';
 
@@ -41,6 +43,27 @@ describe('the engine', () => {
     ]);
     expect(sink.dueInMs?.()).toBeNull();
     expect((await readArchive(location)).uids).toEqual([...first, ...second].map(({ uid }) => uid));
+  });
+
+  test('may let go of pages whose checkpoint is awaited', async () => {
+    const { sink, batch } = await openSink(archiveSink, settingsOf(tempDir()));
+    const sendOne = () => {
+      const sent = batch(someEvents(3));
+      const answer = sink.send(sent, never);
+      return { answer, page: new WeakRef(sent.pages[0] as HeldPage) };
+    };
+
+    const { answer, page } = sendOne();
+    await waitUntil(() => sink.dueInMs?.(), { what: 'a page that waits' });
+
+    await expect
+      .poll(() => {
+        collectGarbage();
+        return page.deref() === undefined; // A failed expectation would hold the page itself.
+      })
+      .toBe(true);
+    sink.flush?.();
+    expect(await answer).toEqual({ outcome: 'delivered' });
   });
 
   test('is told how far the archive is, and asked to go on behind that', async () => {

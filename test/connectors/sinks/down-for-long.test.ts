@@ -3,11 +3,10 @@
 
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { otlpSink } from '../../../connectors/sinks/otlp.ts';
 import { syslogSink } from '../../../connectors/sinks/syslog.ts';
+import { collectGarbage } from '../../support/garbage.ts';
 import { startRelpReceiver } from '../../support/relp-receiver.ts';
 import { openSink, someEvents } from '../../support/sink-opening.ts';
 import { freePort } from '../../support/temp.ts';
@@ -68,8 +67,7 @@ test.each([
 
 /** What is in use when all garbage is gone. */
 function kept() {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
+  collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   const sockets = process.getActiveResourcesInfo().filter((name) => /TCP/.test(name)).length;
   return { bytes: heapUsed + external, sockets };
