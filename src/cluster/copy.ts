@@ -23,17 +23,21 @@ export async function copyStanding(
   clock: Clock,
 ): Promise<boolean> {
   const client = new LogClient(settings, clock);
-  const { state } = shardNames(settings);
+  const { state, dead } = shardNames(settings);
   try {
     if (!(await client.has(state.topic))) return false;
-    // One that was killed may have left a transaction open, which only its successor ends.
-    const end = await client.stableEnd(state);
     const lengths = Object.entries(keyLengths).filter(([table]) => told.includes(table));
     const reader = new RowReader(Object.fromEntries(lengths));
     const copy = new Rebuilding(dir);
     try {
-      for await (const records of committedRecords(client, state, { clock, stalledMs, end })) {
-        copy.put(reader.rowsOf(records));
+      for (const part of [state, dead]) {
+        // None was made by an older version.
+        if (part === dead && !(await client.has(part.topic))) continue;
+        // One that was killed may have left a transaction open, which only its successor ends.
+        const end = await client.stableEnd(part);
+        for await (const records of committedRecords(client, part, { clock, stalledMs, end })) {
+          copy.put(reader.rowsOf(records));
+        }
       }
     } finally {
       copy.close();

@@ -160,7 +160,8 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
   const brokers = replicasOf(described);
   yield { told: `${told}: ${partsText(described)}`, cause };
   if (cause !== null) return false;
-  if (Number(configs.get('min.insync.replicas')) > 1) return mayRead;
+  const isEmpty = topic === `${settings.prefix}.shards`;
+  if (isEmpty || Number(configs.get('min.insync.replicas')) > 1) return mayRead;
   const next = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config min.insync.replicas=2`;
   const mend = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
   yield {

@@ -28,12 +28,16 @@ export function rightsOf({
       // Pages that every sink has are deleted.
       operations: ['Read', 'Write', 'Delete', 'DescribeConfigs', 'Create'],
     },
-    ...['state', 'control'].map(
+    ...['state', 'dead', 'control'].map(
       (name): Right => ({
         ...{ resource: 'topic', ...literal, name: `${prefix}.${name}` },
         operations: ['Read', 'Write', 'DescribeConfigs', 'Create'],
       }),
     ),
+    {
+      ...{ resource: 'topic', ...literal, name: `${prefix}.shards` },
+      operations: ['Read', 'DescribeConfigs', 'Create'],
+    },
     {
       ...{ resource: 'transactional-id', pattern: 'prefixed', name: `${prefix}.shard.` },
       operations: ['Write'],

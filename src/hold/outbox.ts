@@ -21,6 +21,8 @@ export interface OutboxRow {
 
 /** The table of pages, whose rows are written once and go when every sink has passed them. */
 export const pageTable = 'page';
+/** The table of dead letters. */
+export const letterTable = 'dead_letter';
 
 /** By table, the columns of its primary key. */
 const tables: Readonly<Record<string, readonly string[]>> = {
@@ -32,7 +34,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   entity: ['stream', 'key'],
   parent: ['stream', 'id'],
   position: ['sink'],
-  dead_letter: ['id'],
+  [letterTable]: ['id'],
   note: ['kind', 'name'],
   request: ['id'],
 };

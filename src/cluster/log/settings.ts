@@ -9,7 +9,7 @@ import type { TlsSettings } from '../../contracts/tools.ts';
 /** The cluster, and what its topics are called there. */
 export interface LogSettings {
   readonly brokers: readonly HostPort[];
-  /** Topics are `<prefix>.pages`, `<prefix>.state` and `<prefix>.control`. */
+  /** Topics are `<prefix>.shards`, `.pages`, `.state`, `.dead` and `.control`. */
   readonly prefix: string;
   /** Of the topics that are made; left out: as the brokers are set (`default.replication.factor`). */
   readonly replicationFactor?: number | undefined;
@@ -37,6 +37,7 @@ export function shardNames({ prefix, shards = 1, shard = 0 }: Omit<LogSettings, 
     shard,
     pages: { topic: `${prefix}.pages`, partition: shard },
     state: { topic: `${prefix}.state`, partition: shard },
+    dead: { topic: `${prefix}.dead`, partition: shard },
     transactionalId: `${prefix}.shard.${shard}`,
     /** Its members stand ready to have the shard. */
     owners: shards === 1 ? `${prefix}.owners` : `${prefix}.owners.${shard}`,

@@ -1,4 +1,4 @@
-// The log of one shard: its partition of the pages and its partition of the state. Whoever has
+// The log of one shard: its partitions of the pages, of the state and of the dead letters. Whoever has
 // taken the shard writes, a transaction at a time, pages and the state that follows them together;
 // its state database is a cache, made of the log when the shard is taken (src/hold/rebuild.ts).
 // What must stay true: nothing is written once another process has the shard, and what was written
@@ -9,7 +9,7 @@ import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { asExportError } from '../../contracts/errors.ts';
 import type { Offset } from '../../contracts/event.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
-import { keyLengths, type OutboxRow, pageTable } from '../../hold/outbox.ts';
+import { keyLengths, letterTable, type OutboxRow, pageTable } from '../../hold/outbox.ts';
 import { Rebuilding, type Rebuilt } from '../../hold/rebuild.ts';
 import type { SpoolLog } from '../../hold/spool.ts';
 import { LogClient, type Partition } from './client.ts';
@@ -58,6 +58,7 @@ export class ShardLog implements SpoolLog {
   readonly #means: ShardLogMeans;
   readonly #pages: Partition;
   readonly #state: Partition;
+  readonly #dead: Partition;
   readonly #id: string;
   readonly #client: LogClient;
   readonly #name = randomUUID();
@@ -73,18 +74,19 @@ export class ShardLog implements SpoolLog {
   #missingSince: number | null = null;
   /** From here on of the state's partition only what this process has written is known. */
   #known = 0n;
-  /** Where the last transaction of this process begins in it; -1: there was none. */
-  #wroteAt = -1n;
+  /** Where the last transaction of this process begins in a topic; nothing: there was none. */
+  readonly #wroteAt = new Map<Partition, bigint>();
   readonly #places = new PagePlaces();
   #forgotAt = Number.NEGATIVE_INFINITY;
   readonly #over = new AbortController();
 
   private constructor(settings: LogSettings, means: ShardLogMeans) {
-    const { pages, state, transactionalId } = shardNames(settings);
+    const { pages, state, dead, transactionalId } = shardNames(settings);
     this.#settings = settings;
     this.#means = means;
     this.#pages = pages;
     this.#state = state;
+    this.#dead = dead;
     this.#id = transactionalId;
     this.#client = new LogClient(settings, means.clock);
     this.#writer = new TransactionalWriter(settings, this.#id);
@@ -110,7 +112,12 @@ export class ShardLog implements SpoolLog {
       this.#known = await this.#client.end(this.#state);
       const reader = new RowReader(keyLengths);
       const reading = { clock: this.#means.clock, stalledMs: stalledMsMax };
-      const parts = [{ of: this.#state, end: this.#known }, { of: this.#pages }];
+      // Dead letters of older versions are in the state, and what became of them is behind it.
+      const parts = [
+        { of: this.#state, end: this.#known },
+        { of: this.#dead },
+        { of: this.#pages },
+      ];
       let isState = false;
       for (const { of, ...bound } of parts) {
         for await (const records of committedRecords(this.#client, of, { ...reading, ...bound })) {
@@ -273,7 +280,7 @@ export class ShardLog implements SpoolLog {
   /** Throws where a topic is gone, and that for good: nothing that this process holds could be committed any more. */
   async #endWithout(): Promise<void> {
     const now = this.#means.clock.monotonic();
-    const topics = [this.#pages.topic, this.#state.topic];
+    const topics = [this.#pages.topic, this.#state.topic, this.#dead.topic];
     const gone = await this.#client.missing(topics).catch(() => []);
     this.#missingSince = gone.length === 0 ? null : (this.#missingSince ?? now);
     if (this.#missingSince === null || now - this.#missingSince < missingMsMax) return;
@@ -313,13 +320,21 @@ export class ShardLog implements SpoolLog {
       // Pages go by deletion of all before an offset.
       .filter(({ table, value }) => table !== pageTable || value !== null)
       .flatMap((row) => {
-        const to = row.table === pageTable ? this.#pages : this.#state;
-        return recordsOf(row).map((record) => ({ ...record, to }));
+        return this.#placesOf(row).flatMap((to) =>
+          recordsOf(row).map((record) => ({ ...record, to })),
+        );
       });
     return [
       ...records,
       { to: this.#state, key: markKey, value: Buffer.from(JSON.stringify(mark)) },
     ];
+  }
+
+  #placesOf({ table, value }: OutboxRow): readonly Partition[] {
+    if (table === pageTable) return [this.#pages];
+    if (table !== letterTable) return [this.#state];
+    // One that is gone may be of an older version, which had it in the state.
+    return value === null ? [this.#dead, this.#state] : [this.#dead];
   }
 
   /** The newest of what has been committed since this process knew all of it. */
@@ -335,14 +350,18 @@ export class ShardLog implements SpoolLog {
   }
 
   #learn(records: readonly NewRecord[], firsts: ReadonlyMap<string, bigint>): void {
-    const { topic, partition } = this.#state;
-    const state = firsts.get(`${topic}:${partition}`) ?? 0n;
-    if (state < this.#known || state <= this.#wroteAt) {
-      throw topicGone(`the topic ${topic} was made anew while it was in use`);
+    const placeIn = ({ topic, partition }: Partition) => firsts.get(`${topic}:${partition}`);
+    const state = placeIn(this.#state) ?? 0n;
+    for (const part of [this.#state, this.#dead]) {
+      const at = placeIn(part);
+      const isAnew = at !== undefined && at <= (this.#wroteAt.get(part) ?? -1n);
+      if (isAnew || (part === this.#state && state < this.#known)) {
+        throw topicGone(`the topic ${part.topic} was made anew while it was in use`);
+      }
+      if (at !== undefined) this.#wroteAt.set(part, at);
     }
     this.#known = state;
-    this.#wroteAt = state;
-    const first = firsts.get(`${this.#pages.topic}:${this.#pages.partition}`);
+    const first = placeIn(this.#pages);
     if (first === undefined) return;
     this.#hasWrittenPages = true;
     this.#places.begins(first);

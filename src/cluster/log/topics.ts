@@ -14,8 +14,11 @@ type TopicSettings = Readonly<Record<string, string>>;
 
 /** By what stands behind the prefix. Of these, what is wrong loses what a sink has not had. */
 const topics: Readonly<Record<string, TopicSettings>> = {
+  // Holds nothing: its partitions are the shards, for who looks at the cluster with Kafka's own tools.
+  shards: { 'cleanup.policy': 'delete' },
   pages: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
   state: { 'cleanup.policy': 'compact' },
+  dead: { 'cleanup.policy': 'compact' },
   control: { 'cleanup.policy': 'compact' },
 };
 /** Given to a new topic as well, and anyone's to change. */
@@ -23,9 +26,8 @@ const usual: TopicSettings = {
   // By the brokers' own clock: one of ours that is an hour ahead would have all that it writes refused.
   'message.timestamp.type': 'LogAppendTime',
 };
-const tuning: Readonly<Record<string, TopicSettings>> = {
-  state: { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' },
-};
+const compacted: TopicSettings = { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' };
+const tuning: Readonly<Record<string, TopicSettings>> = { state: compacted, dead: compacted };
 /** In the protocol: as the brokers are set. */
 const replicationOfBrokers = -1;
 const createMsMax = 30_000;

@@ -24,7 +24,7 @@ import { systemClock } from '../../../src/tools/clock.ts';
 import { anAppend, aPage } from '../../support/a-page.ts';
 import { runOnceHere, startSluice } from '../../support/cli.ts';
 import { anEdge } from '../../support/edge.ts';
-import { createTopic, kafkaBrokers, startKafka } from '../../support/kafka.ts';
+import { consumeAll, createTopic, kafkaBrokers, startKafka } from '../../support/kafka.ts';
 import { silent } from '../../support/silent-log.ts';
 import { afterThisTest, tempDir, waitUntil } from '../../support/temp.ts';
 
@@ -126,6 +126,53 @@ test('whoever takes the shard has all that the state held, and the one before is
   const after = tempDir();
   await third.rebuild(after);
   expect(contents(after)).toEqual(contents(dir));
+});
+
+test('dead letters have a topic of their own, and those that an older version had in the state go as well', async () => {
+  const cluster = await aCluster();
+  const { dir, spool } = await aSpool(cluster);
+  await spool.append(anAppend({ ids: ['r'] }));
+  const { context } = (await spool.read(0, 1))[0] ?? aPage({ ids: ['r'] });
+  const letter = { uid: 'u', offset: 0, reason: 'no', record: Buffer.from('{}'), context };
+  await spool.acknowledge('a', { position: 1, deadLetters: [letter] });
+  const { brokers, prefix } = cluster;
+  const [held] = await consumeAll(`${prefix}.dead`);
+  expect(held?.key).toBe('["dead_letter",1]');
+  const states = await consumeAll(`${prefix}.state`);
+  expect(states.filter(({ key }) => key?.startsWith('["dead_letter"'))).toEqual([]);
+  const producer = new Kafka({
+    brokers: brokers.map(({ host, port }) => `${host}:${port}`),
+    logLevel: logLevel.NOTHING,
+  }).producer();
+  await producer.connect();
+  const value = held?.value.replace('"id":1', '"id":7') ?? '';
+  await producer.send({
+    topic: `${prefix}.state`,
+    messages: [{ key: '["dead_letter",7]', value, partition: 0 }],
+  });
+  await producer.disconnect();
+  const lettersIn = (of: string) => {
+    const database = new DatabaseSync(join(of, 'sluice.db'), { readOnly: true });
+    const rows = database.prepare('SELECT id, uid, offset, reason FROM dead_letter').all();
+    database.close();
+    return rows.map((row) => ({ ...row }));
+  };
+  expect(lettersIn(dir)).toHaveLength(1);
+
+  const later = await aSpool(cluster);
+  const { id: _, ...facts } = lettersIn(later.dir)[1] ?? {};
+  const both = lettersIn(later.dir);
+  changeIn({ dir: later.dir, sync: 'none', keepMs: 0 }, (store) =>
+    store.dropLetters(store.letters.list(null), clock.now()),
+  );
+  await later.spool.append(anAppend({ ids: ['late'] }));
+  const last = await aSpool(cluster);
+
+  expect(facts).toEqual({ uid: 'u', offset: 0, reason: 'no' });
+  expect(both.map((one) => one.id)).toEqual([1, 7]);
+  expect(lettersIn(last.dir)).toEqual([]);
+  const tombstones = (await consumeAll(`${prefix}.state`)).filter(({ value }) => value === '');
+  expect(tombstones.map(({ key }) => key)).toEqual(['["dead_letter",1]', '["dead_letter",7]']);
 });
 
 test('a broker that dies meanwhile holds an append up, and it is there once', async () => {

@@ -145,7 +145,7 @@ export const metadataV12 = api(({ brokers }, line, names: string[]) => {
 });
 
 export const describeConfigsV4 = api((_network, _line, [of]: { resourceName: string }[]) => {
-  const isState = !of?.resourceName.endsWith('.pages');
+  const isState = !/\.(?:pages|shards)$/.test(of?.resourceName ?? '');
   const configs = isState
     ? [['cleanup.policy', 'compact'] as const]
     : [

@@ -3,6 +3,7 @@
 // the state is compacted, and somebody else's transaction hangs in it. Everything is drawn from the
 // seed. Then all is well, and what is owed has to arrive.
 
+import { topicsOf } from '../../../src/cluster/log/topics.ts';
 import { Random } from '../../../src/sandbox/random.ts';
 import type { Tell, Verdict } from '../verdict.ts';
 import { Brokers, type Producing } from './broker.ts';
@@ -55,7 +56,7 @@ class ClusterWorld {
     this.#seed = seed;
     this.#course = new Course(new Random(seed, 2), tell);
     this.#oracle = new Oracle(`${prefix}.shard.0`);
-    const topics = [`${prefix}.pages`, `${prefix}.state`, `${prefix}.control`];
+    const topics = topicsOf(prefix);
     this.#brokers = new Brokers(this.#course, this.#oracle, topics);
     this.#group = new Group(this.#course);
     this.#upstream = new Upstream(this.#course);
