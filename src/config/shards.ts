@@ -166,16 +166,32 @@ function countOf({ state }: Pick<Work, 'state'>): number {
 
 /** The shard of an upstream: that of the first by name of those with its client. */
 function shardIn(config: Pick<Work, 'state' | 'upstreams'>, upstream: string): number {
-  const own = config.upstreams[upstream];
-  const [first = upstream] = Object.entries(config.upstreams)
-    .filter(([, settings]) => own !== undefined && isOneClient(settings, own))
-    .map(([name]) => name)
-    .sort();
-  return createHash('sha256').update(first).digest().readUInt32BE() % countOf(config);
+  const { upstreams } = config;
+  const known = numbers.get(upstreams) ?? numbersOf(upstreams);
+  numbers.set(upstreams, known);
+  return (known.get(upstream) ?? numberOf(upstream)) % countOf(config);
 }
 
-function isOneClient(a: UpstreamSettings, b: UpstreamSettings): boolean {
-  return digestOf(a) === digestOf(b) && a.auth.api_key?.reveal() === b.auth.api_key?.reveal();
+/** Asked for each source of each shard, and the same for as long as a config is. */
+const numbers = new WeakMap<Work['upstreams'], ReadonlyMap<string, number>>();
+
+function numbersOf(upstreams: Work['upstreams']): ReadonlyMap<string, number> {
+  const inOrder = Object.entries(upstreams).sort(([a], [b]) => (a < b ? -1 : 1));
+  const clients = Map.groupBy(inOrder, ([, settings]) => clientOf(settings));
+  return new Map(
+    [...clients.values()].flatMap((same) => {
+      const number = numberOf(same[0]?.[0] ?? '');
+      return same.map(([name]) => [name, number] as const);
+    }),
+  );
+}
+
+function numberOf(name: string): number {
+  return createHash('sha256').update(name).digest().readUInt32BE();
+}
+
+function clientOf(settings: UpstreamSettings): string {
+  return JSON.stringify([digestOf(settings), settings.auth.api_key?.reveal() ?? null]);
 }
 
 function entriesOf<T>(
