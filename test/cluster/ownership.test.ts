@@ -54,7 +54,7 @@ test('shards go to whoever has the fewest, and in turn where all have as many', 
 });
 
 test('the first of those with the most gives a shard away, to one with two less at least', () => {
-  const seen = (process: string, works = false, isDrained = false) => ({
+  const seen = (process: string | null, works = false, isDrained = false) => ({
     process,
     works,
     isDrained,
@@ -69,6 +69,11 @@ test('the first of those with the most gives a shard away, to one with two less 
   expect(givers(groups('b', 'b', 'a'))).toEqual(['b']);
   expect(givers([[seen('a', true), seen('d', false, true)], [seen('a', true)]])).toEqual([]);
   expect(givers([])).toEqual([]);
+
+  // Of members that join anew Kafka tells nothing.
+  const joining = ['a', 'b', 'c'].map(() => seen(null));
+  expect(givers([...groups('a', 'a', 'b', 'c'), joining])).toEqual([]);
+  expect(givers([...groups('a', 'a', 'b', 'c'), []])).toEqual([]);
 });
 
 test('of three processes one works; frozen, killed and ended in order it is replaced, and every event is sent once', async () => {
