@@ -27,7 +27,7 @@ export interface KeeperMeans {
   readonly args: readonly string[];
   /** Each shard is worked on until its process ends by itself. */
   readonly once: boolean;
-  readonly drains: Drains;
+  readonly drains: Pick<Drains, 'isDrained' | 'orDrained'>;
   /** Left out: the config is not read again. */
   readonly requests?: ReloadRequests | undefined;
   /** A changed config may drop streams and sinks. */

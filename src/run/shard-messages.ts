@@ -33,11 +33,6 @@ export type FromShard =
   /** It is there, and stands so; null: it has nothing yet. */
   | { readonly say: 'standing'; readonly moment: Moment | null };
 
-/** By the clock that all processes of a machine share. */
-export function uptimeMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
-
 /** An error as it is sent. */
 export function sentError(error: unknown, doing: string): SentError {
   const { code, message, next } = asExportError(error, doing);

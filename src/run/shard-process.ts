@@ -3,20 +3,15 @@
 // nothing that is not so by then, and one that does nothing any more is ended, since it would keep
 // its shard from all others.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Ownership } from '../cluster/ownership.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Asked } from '../pipeline.ts';
 import type { Moment } from '../watch/live.ts';
-import {
-  type FromShard,
-  sentError,
-  shardVariable,
-  type ToShard,
-  uptimeMs,
-} from './shard-messages.ts';
+import { startChild, uptimeMs } from './shard-child.ts';
+import { type FromShard, sentError, shardVariable, type ToShard } from './shard-messages.ts';
 
 /** What it is started with. */
 export interface ShardProcessMeans {
@@ -46,21 +41,14 @@ export class ShardProcess {
   readonly ended: Promise<number>;
 
   constructor(means: ShardProcessMeans) {
-    const { shard, args, env, log, sessionMs } = means;
+    const { shard, args, env, log } = means;
     this.#means = means;
-    const script = process.argv[1] ?? '';
-    this.#child = spawn(process.execPath, [...process.execArgv, script, ...args], {
-      env: { ...env, [shardVariable]: String(shard) },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      serialization: 'advanced',
-      // Ctrl-C reaches all that a terminal has started; it is for us to end this one.
-      detached: true,
-    });
+    this.#child = startChild(args, { ...env, [shardVariable]: String(shard) });
     this.#child.on('message', (message) => this.#heard(message as FromShard));
     this.ended = this.#end();
-    const looking = setInterval(() => this.#look(), sessionMs / looksInSession);
-    this.#look();
-    void this.ended.finally(() => clearInterval(looking));
+    const over = new AbortController();
+    void this.ended.finally(() => over.abort());
+    this.#looks(over.signal).catch(() => undefined);
     log.info('a process has begun for the shard', { pid: this.#child.pid ?? null });
   }
 
@@ -104,6 +92,14 @@ export class ShardProcess {
     } catch (error) {
       this.#means.log.error('no process can be begun for the shard', { error: String(error) });
       return 1;
+    }
+  }
+
+  async #looks(over: AbortSignal): Promise<void> {
+    const { clock, sessionMs } = this.#means;
+    for (;;) {
+      this.#look();
+      await clock.sleep(sessionMs / looksInSession, over);
     }
   }
 

@@ -10,14 +10,10 @@ import { ofShard } from '../config/shards.ts';
 import { type ExportError, UsageError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
+import { systemClock } from '../tools/clock.ts';
 import type { Moment } from '../watch/live.ts';
-import {
-  type FromShard,
-  receivedError,
-  shardVariable,
-  type ToShard,
-  uptimeMs,
-} from './shard-messages.ts';
+import { uptimeMs } from './shard-child.ts';
+import { type FromShard, receivedError, shardVariable, type ToShard } from './shard-messages.ts';
 
 /** What the process of a shard has from the one that has started it. */
 export interface ShardSeat {
@@ -37,26 +33,50 @@ interface SeatTools {
   readonly log: Log;
 }
 
+/** A process, as far as its seat is concerned. */
+export interface SeatedProcess {
+  /** Left out: nobody has started it with a channel. */
+  readonly send?:
+    | ((message: FromShard, to: undefined, how: undefined, sent: () => void) => unknown)
+    | undefined;
+  on(event: 'message', heard: (message: ToShard) => void): unknown;
+  once(event: 'disconnect', heard: () => void): unknown;
+  off(event: string, heard: (message: ToShard) => void): unknown;
+  disconnect?(): void;
+  exit(code: number): void;
+}
+
 const tellEveryMs = 1_000;
 
-/** The seat of this process; null: it was started for none. Throws a UsageError where nobody has started it so. */
-export function takeSeat(env: Readonly<Record<string, string | undefined>>): ShardSeat | null {
+/** The seat of a process; null: it was started for none. Throws a UsageError where nobody has started it so. */
+export function takeSeat(
+  env: Readonly<Record<string, string | undefined>>,
+  own: SeatedProcess = process,
+  clock: Clock = systemClock(),
+): ShardSeat | null {
   const given = env[shardVariable];
   if (given === undefined) return null;
-  if (process.send === undefined) {
+  if (own.send === undefined) {
     throw new UsageError(
       `${shardVariable} is set, which only sluice sets for those it starts; unset it`,
     );
   }
   // Whoever has started it is gone, and with it the membership: this ends as a crash does, which loses nothing.
-  const abandoned = () => process.exit(1);
-  process.once('disconnect', abandoned);
+  const abandoned = () => own.exit(1);
+  own.once('disconnect', abandoned);
   const shard = Number(given);
   let look: () => Moment | null = () => null;
   let isShown = false;
-  const tell = () => send({ say: 'standing', moment: look() });
-  const telling = setInterval(tell, tellEveryMs);
-  tell();
+  const over = new AbortController();
+  const tell = async () => {
+    for (;;) {
+      send(own, { say: 'standing', moment: look() });
+      await clock.sleep(tellEveryMs, over.signal);
+    }
+  };
+  tell().catch((error) => {
+    if (!over.signal.aborted) throw error;
+  });
   return {
     shard,
     part(config) {
@@ -65,41 +85,48 @@ export function takeSeat(env: Readonly<Record<string, string | undefined>>): Sha
       const kafka = state.kafka && { ...state.kafka, instance: undefined };
       return { ...part, state: { ...state, kafka }, status: null };
     },
-    membership: (sessionMs, tools, lost) => new Seat(sessionMs, tools, lost),
+    membership: (sessionMs, tools, lost) => new Seat(own, sessionMs, tools, lost),
     show(shown, retry) {
       // Of thousands of streams it is too much to be told for nobody.
       if (isShown) look = shown;
       const heard = (message: ToShard) => {
         if (message.say === 'ask now') retry(message.name);
       };
-      process.on('message', heard);
+      own.on('message', heard);
       return {
         close() {
           look = () => null;
-          process.off('message', heard);
+          own.off('message', heard);
         },
       };
     },
     leave() {
-      clearInterval(telling);
-      process.off('disconnect', abandoned);
-      process.disconnect?.();
+      over.abort();
+      own.off('disconnect', abandoned);
+      own.disconnect?.();
     },
   };
 }
 
-function send(message: FromShard): void {
+function send(own: SeatedProcess, message: FromShard): void {
   // Where the channel is gone, this process ends by that.
-  process.send?.(message, undefined, undefined, () => undefined);
+  own.send?.(message, undefined, undefined, () => undefined);
 }
 
 class Seat implements Membership {
+  readonly #own: SeatedProcess;
   readonly #hearing: Hearing;
   readonly #asked = new Map<number, PromiseWithResolvers<number>>();
   readonly #forget: () => void;
   #last = 0;
 
-  constructor(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void) {
+  constructor(
+    own: SeatedProcess,
+    sessionMs: number,
+    tools: SeatTools,
+    lost: (why: ExportError) => void,
+  ) {
+    this.#own = own;
     this.#hearing = new Hearing(sessionMs, tools);
     const heard = (message: ToShard) => {
       switch (message.say) {
@@ -118,8 +145,8 @@ class Seat implements Membership {
           lost(receivedError(message.error));
       }
     };
-    process.on('message', heard);
-    this.#forget = () => process.off('message', heard);
+    own.on('message', heard);
+    this.#forget = () => own.off('message', heard);
   }
 
   get isHeard(): () => boolean {
@@ -132,7 +159,7 @@ class Seat implements Membership {
     const id = this.#last;
     const answer = Promise.withResolvers<number>();
     this.#asked.set(id, answer);
-    send({ say: 'confirm', id });
+    send(this.#own, { say: 'confirm', id });
     const stop = () => answer.reject(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
     try {

@@ -19,7 +19,14 @@ export async function findMutations(kinds: readonly string[]): Promise<number> {
   const wanted = mutations.filter(({ of }) => kinds.includes(of));
   let found = 0;
   try {
-    for (const part of ['src', 'connectors', 'test/simulation', 'test/support', 'package.json']) {
+    for (const part of [
+      'src',
+      'connectors',
+      'formats',
+      'test/simulation',
+      'test/support',
+      'package.json',
+    ]) {
       await cp(join(root, part), join(copy, part), { recursive: true });
     }
     await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));

@@ -22,7 +22,7 @@ const list = 'src/fetch/list';
 const parents = 'src/fetch/parents';
 const shardLog = 'src/cluster/log/shard-log.ts';
 /** Of the work that a simulated process does with the log of its shard. */
-const clusterProcess = 'test/simulation/cluster/process.ts';
+const clusterWork = 'test/simulation/cluster/work.ts';
 
 /** All of them. */
 export const mutations: readonly Mutation[] = [
@@ -285,7 +285,7 @@ export const mutations: readonly Mutation[] = [
     what: 'each process writes under a transactional id of its own',
     from: 'this.#id = transactionalId;',
     to: 'this.#id = `${transactionalId}.${this.#name}`;',
-    firstSeed: 7,
+    firstSeed: 35,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/log/client.ts' },
@@ -298,14 +298,14 @@ export const mutations: readonly Mutation[] = [
     what: 'state that was compacted while it was read is gone on from',
     from: 'if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);',
     to: '',
-    firstSeed: 3_790,
+    firstSeed: 3_889,
   },
   {
     ...{ of: 'cluster', file: shardLog },
     what: 'the log is not looked at where the group had given its owner up',
     from: 'if (givenUp === this.#givenUp) return;\n    await',
     to: 'if (givenUp >= 0) return;\n    await',
-    firstSeed: 76,
+    firstSeed: 212,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/hearing.ts' },
@@ -315,14 +315,14 @@ export const mutations: readonly Mutation[] = [
     firstSeed: 737,
   },
   {
-    ...{ of: 'cluster', file: clusterProcess },
+    ...{ of: 'cluster', file: clusterWork },
     what: 'the limiter starts full after a takeover',
     from: 'const tokensAtTakeover = 0;',
     to: 'const tokensAtTakeover = 5;',
-    firstSeed: 9,
+    firstSeed: 16,
   },
   {
-    ...{ of: 'cluster', file: clusterProcess },
+    ...{ of: 'cluster', file: clusterWork },
     what: 'a position is committed before the sink has what it says',
     from: `    oracle.delivered(due);
     await this.#commit([row('position', ['sink'], next)]);`,
@@ -330,7 +330,7 @@ export const mutations: readonly Mutation[] = [
     oracle.delivered(due);`,
   },
   {
-    ...{ of: 'cluster', file: clusterProcess },
+    ...{ of: 'cluster', file: clusterWork },
     what: 'the checkpoint is committed in another transaction than its page',
     from: "await this.#commit([row('page', [from], found), checkpoint]);",
     to: "await this.#commit([row('page', [from], found)]);\n    await this.#commit([checkpoint]);",

@@ -44,7 +44,7 @@ export interface Witness {
   began(by: Producing): void;
   accepted(by: Producing): void;
   /** A transaction is decided to stand. */
-  committed(records: ReadonlyMap<string, readonly Sent[]>): void;
+  committed(records: readonly Sent[]): void;
 }
 
 /** How long an open transaction is left alone; the product asks for the same. */
@@ -58,7 +58,8 @@ export function refused(code: number, response: unknown = {}): ResponseError {
 
 /** A partition. */
 export class Log {
-  readonly name: string;
+  readonly topic: string;
+  readonly partition: number;
   end = 0;
   start = 0;
   batches: Batch[] = [];
@@ -66,8 +67,9 @@ export class Log {
   /** Where the open transaction of each producer begins here. */
   readonly open = new Map<bigint, number>();
 
-  constructor(name: string) {
-    this.name = name;
+  constructor(topic: string, partition: number) {
+    this.topic = topic;
+    this.partition = partition;
   }
 
   /** All before it is decided. */
@@ -125,23 +127,35 @@ export class Log {
 
 /** The brokers, which all answer from here. */
 export class Brokers {
-  readonly logs = new Map<string, Log>();
+  readonly #logs: readonly Log[];
   isOut = false;
   readonly #course: Course;
-  readonly #witness: Witness;
+  readonly #witnessOf: (id: string) => Witness | null;
   readonly #transactional = new Map<string, Transactional>();
   #opened = 0;
 
-  constructor(course: Course, witness: Witness, names: readonly string[]) {
+  /** With so many partitions of each topic. Who writes under a transactional id may have a witness. */
+  constructor(
+    course: Course,
+    witnessOf: (id: string) => Witness | null,
+    topics: Readonly<Record<string, number>>,
+  ) {
     this.#course = course;
-    this.#witness = witness;
-    for (const name of names) this.logs.set(name, new Log(name));
+    this.#witnessOf = witnessOf;
+    this.#logs = Object.entries(topics).flatMap(([topic, count]) =>
+      Array.from({ length: count }, (_, partition) => new Log(topic, partition)),
+    );
   }
 
-  log(name: string): Log {
-    const log = this.logs.get(name);
+  log(name: string, number = 0): Log {
+    const log = this.#logs.find(({ topic, partition }) => topic === name && partition === number);
     if (log === undefined) throw refused(3);
     return log;
+  }
+
+  /** The numbers of a topic's; none where there is no such topic. */
+  partitionsOf(name: string): readonly number[] {
+    return this.#logs.filter(({ topic }) => topic === name).map(({ partition }) => partition);
   }
 
   /** Ends what the id has left open, and fences whoever had it. */
@@ -155,11 +169,11 @@ export class Brokers {
     while (of.ending !== null) await of.ending;
     of.epoch += 1;
     const by = { id, producerId: of.producerId, epoch: of.epoch };
-    this.#witness.began(by);
+    this.#witnessOf(id)?.began(by);
     return by;
   }
 
-  async addPartitions(by: Producing, names: readonly string[]): Promise<void> {
+  async addPartitions(by: Producing, logs: readonly Log[]): Promise<void> {
     let of = this.#known(by);
     while (of.ending !== null) {
       await of.ending;
@@ -176,14 +190,13 @@ export class Brokers {
         this.#end(of, false);
       });
     }
-    for (const name of names) of.open.partitions.add(this.log(name));
+    for (const log of logs) of.open.partitions.add(log);
   }
 
-  produce(by: Producing, name: string, records: readonly Sent[]): number {
-    const log = this.log(name);
+  produce(by: Producing, log: Log, records: readonly Sent[]): number {
     // The partition asks the coordinator whether it is part of the transaction (KIP-890).
     if (!this.#known(by).open?.partitions.has(log)) throw refused(codes.INVALID_TXN_STATE);
-    this.#witness.accepted(by);
+    this.#witnessOf(by.id)?.accepted(by);
     return log.append(by.producerId, records);
   }
 
@@ -191,14 +204,14 @@ export class Brokers {
   commit(by: Producing): void {
     const of = this.#known(by);
     if (of.open === null) throw refused(codes.INVALID_TXN_STATE);
-    const records = [...of.open.partitions].map((log) => {
+    const records = [...of.open.partitions].flatMap((log) => {
       const from = log.open.get(of.producerId) ?? log.end;
       const own = log.batches.filter(
         ({ producerId, first }) => producerId === of.producerId && first >= from,
       );
-      return [log.name, own.flatMap((batch) => batch.records)] as const;
+      return own.flatMap((batch) => batch.records);
     });
-    this.#witness.committed(new Map(records));
+    this.#witnessOf(by.id)?.committed(records);
     this.#end(of, true);
   }
 

@@ -63,8 +63,12 @@ export class Course {
       sleep: (ms, signal) =>
         new Promise((resolve, reject) => {
           if (signal?.aborted) return reject(signal.reason);
-          signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-          this.after(ms, life, resolve);
+          const stop = () => reject(signal?.reason);
+          signal?.addEventListener('abort', stop, { once: true });
+          this.after(ms, life, () => {
+            signal?.removeEventListener('abort', stop);
+            resolve();
+          });
         }),
     };
   }

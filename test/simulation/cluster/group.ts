@@ -1,8 +1,9 @@
-// Kafka's coordinator of one consumer group, in the classic protocol (Kafka protocol guide; KIP-345
+// Kafka's coordinators of consumer groups, in the classic protocol (Kafka protocol guide; KIP-345
 // for static members, KIP-394 for the name that a new member has to have heard): joining waits for
 // all who are known until they were given up, generations, sessions.
 
 import type { joinGroupV9 } from '@platformatic/kafka';
+import { owns } from '../../../src/cluster/assignment.ts';
 import { refused } from './broker.ts';
 import type { Course } from './course.ts';
 
@@ -10,23 +11,29 @@ type Joined = joinGroupV9.JoinGroupResponse;
 
 interface Member {
   readonly id: string;
+  /** The life that has joined. */
+  readonly who: string;
   readonly instance: string | null;
   metadata: Buffer;
   /** What waits for its answer. */
   joining: { answer: (joined: Joined) => void; refuse: (error: Error) => void } | null;
   syncing: { answer: (assignment: Buffer) => void; refuse: (error: Error) => void } | null;
   assignment: Buffer;
+  /** As it was told last. */
+  owns: boolean;
   heardAt: number;
 }
 
 /** What a member says when it joins. */
 export interface Joining {
+  readonly who: string;
   readonly sessionMs: number;
   readonly memberId: string;
   readonly instance: string | null;
   readonly metadata: Buffer;
 }
 
+const coordinatorNotAvailable = 15;
 const unknownMember = 25;
 const illegalGeneration = 22;
 const rebalancing = 27;
@@ -35,10 +42,35 @@ const fencedInstance = 82;
 /** `group.initial.rebalance.delay.ms`, which is 3 s by default. */
 const firstDelayMs = 500;
 
-/** The group. */
-export class Group {
+/** The groups, each with a coordinator of its own. */
+export class Groups {
+  /** Those that have no coordinator at the moment. */
+  readonly out = new Set<string>();
+  readonly #course: Course;
+  readonly #groups = new Map<string, Group>();
+
+  constructor(course: Course) {
+    this.#course = course;
+  }
+
+  of(id: string): Group {
+    if (this.out.has(id)) throw refused(coordinatorNotAvailable);
+    return this.seen(id);
+  }
+
+  /** As the one sees it who judges. */
+  seen(id: string): Group {
+    const group = this.#groups.get(id) ?? new Group(this.#course, id);
+    this.#groups.set(id, group);
+    return group;
+  }
+}
+
+/** A group. */
+class Group {
   generation = 0;
   readonly #course: Course;
+  readonly #id: string;
   readonly #members = new Map<string, Member>();
   readonly #named = new Set<string>();
   #state: 'stable' | 'preparing' | 'completing' | 'empty' = 'empty';
@@ -47,11 +79,28 @@ export class Group {
   #names = 0;
   #sessionMs = 0;
 
-  constructor(course: Course) {
+  constructor(course: Course, id: string) {
     this.#course = course;
+    this.#id = id;
   }
 
-  join({ sessionMs, memberId, instance, metadata }: Joining): Promise<Joined> {
+  /** The members; while they are joining nothing is told of them. */
+  described() {
+    const isKnown = this.#state === 'stable';
+    return [...this.#members.values()].map(({ id, instance, metadata, assignment }) => ({
+      ...{ memberId: id, groupInstanceId: instance, clientHost: '/modelled' },
+      memberMetadata: isKnown ? metadata : Buffer.alloc(0),
+      memberAssignment: isKnown ? assignment : Buffer.alloc(0),
+    }));
+  }
+
+  /** The life that owns, as was said last; null: nobody does. */
+  get owner(): string | null {
+    const owner = [...this.#members.values()].find(({ owns }) => owns);
+    return owner?.who ?? null;
+  }
+
+  join({ who, sessionMs, memberId, instance, metadata }: Joining): Promise<Joined> {
     this.#sessionMs = sessionMs;
     let id = memberId;
     if (id === '') {
@@ -68,8 +117,8 @@ export class Group {
     }
     this.#named.delete(id);
     const member = this.#members.get(id) ?? {
-      ...{ id, instance, metadata, joining: null, syncing: null },
-      ...{ assignment: Buffer.alloc(0), heardAt: 0 },
+      ...{ id, who, instance, metadata, joining: null, syncing: null },
+      ...{ assignment: Buffer.alloc(0), owns: false, heardAt: 0 },
     };
     this.#members.set(id, member);
     member.metadata = metadata;
@@ -97,7 +146,9 @@ export class Group {
     if (memberId === this.#leader) {
       for (const one of given) {
         const to = this.#members.get(one.memberId);
-        if (to !== undefined) to.assignment = one.assignment;
+        if (to === undefined) continue;
+        to.assignment = one.assignment;
+        to.owns = one.assignment.equals(owns);
       }
       this.#state = 'stable';
       for (const one of this.#members.values()) {
@@ -135,7 +186,7 @@ export class Group {
     this.#course.after(this.#sessionMs, null, () => {
       // Who waits for an answer is there.
       if (member.heardAt !== at || member.joining !== null || !this.#members.has(member.id)) return;
-      this.#course.tell(`the group gives ${member.id} up`);
+      this.#course.tell(`${this.#id} gives ${member.id} up`);
       this.#remove(member, unknownMember);
       this.#rebalance();
     });
@@ -188,7 +239,9 @@ export class Group {
     this.generation += 1;
     this.#state = 'completing';
     if (!this.#members.has(this.#leader)) this.#leader = members[0]?.id ?? '';
-    this.#course.tell(`generation ${this.generation}: ${members.map(({ id }) => id).join(' ')}`);
+    this.#course.tell(
+      `${this.#id}, generation ${this.generation}: ${members.map(({ id }) => id).join(' ')}`,
+    );
     for (const member of members) {
       member.assignment = Buffer.alloc(0);
       const isLeader = member.id === this.#leader;

@@ -7,7 +7,7 @@ import { EventEmitter } from 'node:events';
 import { NetworkError } from '../../../node_modules/@platformatic/kafka/dist/index.js';
 import { type Brokers, type Log, type Producing, refused, type Sent } from './broker.ts';
 import type { Course, Life } from './course.ts';
-import type { Group, Joining } from './group.ts';
+import type { Groups, Joining } from './group.ts';
 
 export * from '../../../node_modules/@platformatic/kafka/dist/index.js';
 
@@ -15,8 +15,10 @@ export * from '../../../node_modules/@platformatic/kafka/dist/index.js';
 export interface Network {
   readonly course: Course;
   readonly brokers: Brokers;
-  readonly group: Group;
+  readonly groups: Groups;
   readonly life: Life;
+  /** Brokers hear the names that processes give themselves; else each start is another member. */
+  readonly hearsNames: boolean;
   isTroubled(): boolean;
 }
 
@@ -64,10 +66,10 @@ class Line {
   #send<T>(carryOut: () => T | Promise<T>, answer: (value: T) => void, fail: (e: Error) => void) {
     const { course, brokers, life, isTroubled } = this.network;
     const { random } = course;
-    const lost = new NetworkError('no answer came');
+    const lost = () => fail(new NetworkError('no answer came'));
     const isLost = isTroubled() && random.chance(0.01);
     if (isLost || brokers.isOut || life.cutFromKafkaUntil > course.now) {
-      course.after(500 + random.below(3_000), life, () => fail(lost));
+      course.after(500 + random.below(3_000), life, lost);
       // It may only have been slow.
       const isLate = isLost && random.chance(0.5);
       if (isLate) course.after(random.below(5_000), null, () => void attempt(carryOut));
@@ -78,7 +80,7 @@ class Line {
       const isAnswerLost = isTroubled() && random.chance(0.01);
       const ms = isAnswerLost ? 500 + random.below(3_000) : 1 + random.below(5);
       course.after(ms, life, () => {
-        if (isAnswerLost || life.cutFromKafkaUntil > course.now) fail(lost);
+        if (isAnswerLost || life.cutFromKafkaUntil > course.now) lost();
         else if (error !== undefined) fail(error);
         else answer(value as T);
       });
@@ -99,6 +101,12 @@ async function attempt<T>(carryOut: () => T | Promise<T>) {
 export class Connection extends EventEmitter {
   line: Line | null = null;
   socket = { destroy: () => this.line?.cut() };
+  readonly requestMsMax: number;
+
+  constructor(_clientId: string, { requestTimeout = 30_000 }: { requestTimeout?: number }) {
+    super();
+    this.requestMsMax = requestTimeout;
+  }
 
   connect(host: string): Promise<void> {
     this.line = new Line(host);
@@ -136,9 +144,11 @@ function api<Args extends unknown[], T>(
 export const findCoordinatorV4 = api((_network, line) => ({ coordinators: [hostOf(line)] }));
 
 export const metadataV12 = api(({ brokers }, line, names: string[]) => {
-  const partitions = [{ partitionIndex: 0, leaderId: 0 }];
   const topics = names.map((name) => {
-    const errorCode = brokers.logs.has(name) ? 0 : 3;
+    const partitions = brokers
+      .partitionsOf(name)
+      .map((partitionIndex) => ({ partitionIndex, leaderId: 0 }));
+    const errorCode = partitions.length > 0 ? 0 : 3;
     return { errorCode, name, topicId: name, partitions };
   });
   return { brokers: [hostOf(line)], topics };
@@ -166,9 +176,9 @@ export const listOffsetsV8 = api(
     _line,
     _replica: number,
     isolation: number,
-    [topic]: { name: string; partitions: { timestamp: bigint }[] }[],
+    [topic]: { name: string; partitions: { partitionIndex: number; timestamp: bigint }[] }[],
   ) => {
-    const log = brokers.log(topic?.name ?? '');
+    const log = brokers.log(topic?.name ?? '', topic?.partitions[0]?.partitionIndex);
     const end = isolation === 1 ? log.stable : log.end;
     const offset = topic?.partitions[0]?.timestamp === -2n ? log.start : end;
     return { topics: [{ partitions: [{ offset: BigInt(offset) }] }] };
@@ -179,10 +189,10 @@ export const deleteRecordsV2 = api(
   (
     { brokers },
     _line,
-    [topic]: { name: string; partitions: { offset: bigint }[] }[],
+    [topic]: { name: string; partitions: { partitionIndex: number; offset: bigint }[] }[],
     _patience: number,
   ) => {
-    const log = brokers.log(topic?.name ?? '');
+    const log = brokers.log(topic?.name ?? '', topic?.partitions[0]?.partitionIndex);
     log.start = Math.max(log.start, Number(topic?.partitions[0]?.offset ?? 0n));
     log.batches = log.batches.filter(({ last }) => last >= log.start);
   },
@@ -199,11 +209,12 @@ export const fetchV15 = api(
       number,
       number,
       number,
-      { topicId: string; partitions: { fetchOffset: bigint }[] }[],
+      { topicId: string; partitions: { partition: number; fetchOffset: bigint }[] }[],
     ]
   ) => {
-    const log = brokers.log(topics[0]?.topicId ?? '');
-    const from = Number(topics[0]?.partitions[0]?.fetchOffset);
+    const asked = topics[0]?.partitions[0];
+    const log = brokers.log(topics[0]?.topicId ?? '', asked?.partition);
+    const from = Number(asked?.fetchOffset);
     if (from < log.start) throw refused(1);
     for (let waited = 0; from >= log.stable && waited < waitMs; waited += lookEveryMs) {
       await course.wait(lookEveryMs, null);
@@ -237,22 +248,38 @@ function fetched(log: Log, from: number, most: number) {
   };
 }
 
-export const joinGroupV9 = api(
+/** A request that is answered once others have asked too: an older one of the same may get the answer. */
+function waiting<Args extends unknown[], T>(
+  carryOut: (network: Network, line: Line, ...args: Args) => Promise<T>,
+) {
+  const { async: send } = api(carryOut).api;
+  const within = (connection: Connection, ...args: Args) =>
+    new Promise<T>((resolve, reject) => {
+      const { course, life } = lineOf(connection).network;
+      const late = () => reject(new NetworkError('no answer came in time'));
+      course.after(connection.requestMsMax, life, late);
+      send(connection, ...args).then(resolve, reject);
+    });
+  return { api: { async: async (...given: [Connection, ...Args]) => await within(...given) } };
+}
+
+export const joinGroupV9 = waiting(
   (
-    { group },
+    { groups, hearsNames, life },
     _line,
     ...args: [string, number, number, string, string | null, string, { metadata: Buffer }[]]
   ) => {
-    const [, sessionMs, , memberId, instance, , protocols] = args;
+    const [id, sessionMs, , memberId, name, , protocols] = args;
+    const instance = hearsNames ? name : null;
     const metadata = protocols[0]?.metadata ?? Buffer.alloc(0);
-    const joining: Joining = { sessionMs, memberId, instance, metadata };
-    return group.join(joining);
+    const joining: Joining = { who: life.name, sessionMs, memberId, instance, metadata };
+    return groups.of(id).join(joining);
   },
 );
 
-export const syncGroupV5 = api(
+export const syncGroupV5 = waiting(
   async (
-    { group },
+    { groups },
     _line,
     ...args: [
       string,
@@ -264,19 +291,23 @@ export const syncGroupV5 = api(
       { memberId: string; assignment: Buffer }[],
     ]
   ) => {
-    const [, generation, memberId, , , , given] = args;
-    return { assignment: await group.sync(generation, memberId, given) };
+    const [id, generation, memberId, , , , given] = args;
+    return { assignment: await groups.of(id).sync(generation, memberId, given) };
   },
 );
 
 export const heartbeatV4 = api(
-  ({ group }, _line, _group: string, generation: number, memberId: string) =>
-    group.heartbeat(generation, memberId),
+  ({ groups }, _line, id: string, generation: number, memberId: string) =>
+    groups.of(id).heartbeat(generation, memberId),
 );
 
-export const leaveGroupV5 = api(({ group }, _line, _group: string, [who]: { memberId: string }[]) =>
-  group.leave(who?.memberId ?? ''),
+export const leaveGroupV5 = api(({ groups }, _line, id: string, [who]: { memberId: string }[]) =>
+  groups.of(id).leave(who?.memberId ?? ''),
 );
+
+export const describeGroupsV5 = api(({ groups }, _line, [id = '']: string[]) => ({
+  groups: [{ groupId: id, members: groups.of(id).described() }],
+}));
 
 interface ProducerOptions {
   readonly bootstrapBrokers: readonly { readonly host: string }[];
@@ -285,6 +316,7 @@ interface ProducerOptions {
 
 interface Message extends Sent {
   readonly topic: string;
+  readonly partition: number;
 }
 
 /** The producer, of which transactions are used. It tries nothing again: whoever uses it has to. */
@@ -311,15 +343,17 @@ export class Producer {
 
   async #produce(by: Producing, messages: readonly Message[]) {
     const { brokers } = this.#line.network;
-    const topics = [...new Set(messages.map(({ topic }) => topic))];
-    await this.#line.call(() => brokers.addPartitions(by, topics));
+    // All of a shard's, so of each topic one partition.
+    const topics = [...Map.groupBy(messages, ({ topic }) => topic).values()];
+    const logs = topics.map(([first]) => brokers.log(first?.topic ?? '', first?.partition));
+    await this.#line.call(() => brokers.addPartitions(by, logs));
     // Each has a leader of its own.
     const offsets = await Promise.all(
-      topics.map(async (topic) => {
-        const own = messages.filter((message) => message.topic === topic);
+      topics.map(async (own, n) => {
+        const log = logs[n] as Log;
         const records = own.map(({ key, value }) => ({ key, value }));
-        const offset = await this.#line.call(() => brokers.produce(by, topic, records));
-        return { topic, partition: 0, offset: BigInt(offset) };
+        const offset = await this.#line.call(() => brokers.produce(by, log, records));
+        return { topic: log.topic, partition: log.partition, offset: BigInt(offset) };
       }),
     );
     return { offsets };

@@ -1,5 +1,5 @@
-// What must be true of a simulated cluster at each step, whatever happens to it. It sees what no
-// process sees: which transactions stand, and who was given which epoch.
+// What must be true of a shard of a simulated cluster at each step, whatever happens to it. It sees
+// what no process sees: which transactions stand, and who was given which epoch.
 
 import type { Producing, Sent, Witness } from './broker.ts';
 
@@ -8,35 +8,33 @@ const allowedMax = 2;
 
 /** Judges. */
 export class Oracle implements Witness {
-  readonly findings: string[] = [];
   /** Records before it are in pages that stand. */
   checkpoint = 0;
   readonly #held = new Set<number>();
   readonly #delivered = new Set<number>();
-  readonly #shard: string;
   #owner: Producing | null = null;
   /** Requests that may be too many. */
   #allowed = 0;
   #tooMany = 0;
+  readonly #find: (what: string) => void;
 
-  constructor(shard: string) {
-    this.#shard = shard;
+  constructor(find: (what: string) => void) {
+    this.#find = find;
   }
 
   began(by: Producing): void {
-    if (!by.id.startsWith(this.#shard)) return;
     this.#owner = by;
   }
 
   /** Of a shard's writers only the one that has begun last may write. */
   accepted(by: Producing): void {
-    if (!by.id.startsWith(this.#shard) || by === this.#owner) return;
+    if (by === this.#owner) return;
     this.#find(`what ${by.id} writes with epoch ${by.epoch} is accepted beside its successor`);
   }
 
   /** Each record once, and the checkpoint is what the pages come to. */
-  committed(records: ReadonlyMap<string, readonly Sent[]>): void {
-    for (const { key, value } of [...records.values()].flat()) {
+  committed(records: readonly Sent[]): void {
+    for (const { key, value } of records) {
       const [table] = JSON.parse(String(key)) as [string];
       const said: unknown = JSON.parse(String(value));
       if (table === 'page') this.#hold(said as number[]);
@@ -73,14 +71,10 @@ export class Oracle implements Witness {
     if (this.#allowed < 0) this.#find(`${tooMany} requests were more than upstream allows`);
   }
 
-  hasAll(records: number): boolean {
-    return this.#delivered.size >= records;
-  }
-
-  late(records: number, afterMs: number): void {
-    this.#find(
-      `${this.#delivered.size} of ${records} records are delivered ${afterMs} ms after all was well`,
-    );
+  /** What of so many records was not delivered. */
+  missing(records: number): readonly string[] {
+    const delivered = this.#delivered.size;
+    return delivered >= records ? [] : [`${delivered} of ${records} records are delivered`];
   }
 
   #hold(numbers: readonly number[]): void {
@@ -95,9 +89,5 @@ export class Oracle implements Witness {
       if (this.#delivered.has(number)) continue;
       this.#find(`the sink's position is ${position}, and ${number} was never delivered`);
     }
-  }
-
-  #find(what: string): void {
-    if (this.findings.length < 5) this.findings.push(what);
   }
 }

@@ -1,22 +1,33 @@
-// One seed: a cluster of processes on a modelled Kafka, and what happens to them: killed, stopped,
-// cut from Kafka or from upstream, asked to end, while answers are late or lost, brokers fall out,
-// the state is compacted, and somebody else's transaction hangs in it. Everything is drawn from the
-// seed. Then all is well, and what is owed has to arrive.
+// One seed: a cluster of processes on a modelled Kafka, of one shard or several, and what happens to
+// them (faults.ts) while answers are late or lost. Everything is drawn from the seed. Then all is
+// well, and what is owed has to arrive, each shard to be worked on, and each process to have its
+// share; and what then happens in order, or to one shard only, has to disturb nobody else.
 
-import { topicsOf } from '../../../src/cluster/log/topics.ts';
+import { shardNames } from '../../../src/cluster/log/settings.ts';
+import { partitionsOf, topicsOf } from '../../../src/cluster/log/topics.ts';
 import { Random } from '../../../src/sandbox/random.ts';
 import type { Tell, Verdict } from '../verdict.ts';
-import { Brokers, type Producing } from './broker.ts';
+import { Brokers } from './broker.ts';
 import { Course, type Life } from './course.ts';
-import { Group } from './group.ts';
+import { dropCoordinator, fault, faultMsMax, type Scene } from './faults.ts';
+import { Groups } from './group.ts';
 import { networks } from './kafka.ts';
+import { KeepingProcess } from './keeping.ts';
+import { keepTimeOf } from './machine.ts';
 import { Oracle } from './oracle.ts';
-import { Process, prefix } from './process.ts';
+import { end, LoneProcess, type Process, prefix, sessionMs } from './process.ts';
+import { Sharing } from './sharing.ts';
 import { Upstream } from './upstream.ts';
+import type { ShardWorld } from './work.ts';
 
 const troubleMs = 40_000;
 /** Longer than a transaction is left open, than a session, and than Kafka is waited for in one go. */
 const wellWithinMs = 150_000;
+/** Of whoever was given up the groups know no more after that. */
+const forgottenMs = 2 * sessionMs;
+/** Long enough for whoever shares to look at how even it is, several times. */
+const quietMs = 5 * sessionMs;
+const findingsMax = 5;
 
 /** Runs one seed; `tell` is told each step. */
 export async function runCluster(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
@@ -27,6 +38,7 @@ export async function runCluster(seed: number, tell: Tell = () => undefined): Pr
 
 class ClusterWorld {
   readonly traits: {
+    readonly shards: number;
     readonly processes: number;
     readonly named: boolean;
     readonly faultEveryMs: number;
@@ -34,67 +46,175 @@ class ClusterWorld {
   };
   readonly #seed: number;
   readonly #course: Course;
-  readonly #oracle: Oracle;
-  readonly #brokers: Brokers;
-  readonly #group: Group;
-  readonly #upstream: Upstream;
-  readonly #processes: (Process | null)[] = [];
+  readonly #sharing: Sharing;
+  readonly #shards: readonly ShardWorld[];
+  readonly #scene: Scene & { readonly processes: (Process | null)[] };
+  readonly #findings: string[] = [];
   #isTroubled = true;
   #kills = 0;
   #lives = 0;
-  #strangers = 0;
 
   constructor(seed: number, tell: Tell) {
     const random = new Random(seed, 1);
+    const shared = new Random(seed, 3);
+    const shards = shared.pick([1, 2, 3, 4]);
     this.traits = {
-      processes: 2 + random.below(2),
+      shards,
+      processes: 2 + random.below(2) + (shards === 1 ? 0 : shared.below(2)),
       named: random.chance(0.3),
       faultEveryMs: random.pick([1_500, 4_000, 8_000]),
       // Who has nothing to write does not hear from the log that it was put out.
       growEveryMs: random.pick([8_000, 700, 700]),
     };
     this.#seed = seed;
-    this.#course = new Course(new Random(seed, 2), tell);
-    this.#oracle = new Oracle(`${prefix}.shard.0`);
-    const topics = topicsOf(prefix);
-    this.#brokers = new Brokers(this.#course, this.#oracle, topics);
-    this.#group = new Group(this.#course);
-    this.#upstream = new Upstream(this.#course);
+    const course = new Course(new Random(seed, 2), tell);
+    this.#course = course;
+    keepTimeOf(course);
+    const find = (what: string) => {
+      if (this.#findings.length < findingsMax) this.#findings.push(what);
+    };
+    const isUneven = () => this.#isUneven();
+    this.#sharing = new Sharing({ course, sessionMs, isUneven, find });
+    this.#shards = Array.from({ length: shards }, (_, shard) => {
+      const oracle = new Oracle((what) => find(`shard ${shard}: ${what}`));
+      return { shard, oracle, upstream: new Upstream(course) };
+    });
+    const witnessOf = (id: string) => {
+      const shard = /^sim\.shard\.(\d+)/.exec(id)?.[1];
+      return this.#shards[Number(shard)]?.oracle ?? null;
+    };
+    const topics = Object.fromEntries(
+      topicsOf(prefix).map((topic) => [topic, partitionsOf(topic, { prefix, shards })]),
+    );
+    const brokers = new Brokers(course, witnessOf, topics);
+    this.#scene = {
+      ...{ course, brokers, groups: new Groups(course), shards, processes: [] },
+      killed: (process, part) => {
+        this.#kills += 1;
+        const n = this.#scene.processes.indexOf(process);
+        if (part.life === process.life && n >= 0) this.#startSoon(n);
+      },
+    };
   }
 
   async run(): Promise<Verdict> {
-    const { findings } = this.#oracle;
     for (let n = 0; n < this.traits.processes; n += 1) this.#start(n);
     this.#grow();
     this.#trouble();
     await this.#until(troubleMs, () => false);
     this.#isTroubled = false;
     this.#course.tell('all is well from here on');
-    this.#brokers.isOut = false;
-    const end = troubleMs + wellWithinMs;
-    const isDone = () => this.#oracle.hasAll(this.#upstream.records);
-    await this.#until(end, isDone);
-    if (findings.length === 0 && !isDone()) {
-      this.#oracle.late(this.#upstream.records, wellWithinMs);
+    this.#scene.brokers.isOut = false;
+    // Faults end by themselves.
+    await this.#until(troubleMs + faultMsMax, () => false);
+    await this.#settle('all was well');
+    await this.#disturb();
+    for (const process of this.#scene.processes) {
+      for (const { life } of process?.parts ?? []) end(life);
     }
-    for (const process of this.#processes) if (process) this.#forget(process.life);
+    const sum = (of: 'requests' | 'records') =>
+      this.#shards.reduce((all, { upstream }) => all + upstream[of], 0);
     return {
-      ...{ seed: this.#seed, traits: this.traits, findings },
-      ...{ requests: this.#upstream.requests, records: this.#upstream.records },
-      crashes: this.#kills,
+      ...{ seed: this.#seed, traits: this.traits, findings: this.#findings },
+      ...{ requests: sum('requests'), records: sum('records'), crashes: this.#kills },
     };
   }
 
-  async #until(end: number, isDone: () => boolean): Promise<void> {
-    const { findings } = this.#oracle;
-    while (findings.length === 0 && !isDone() && (await this.#course.step(end))) {
-      this.#oracle.asked(this.#upstream.tooMany);
+  async #until(until: number, isDone: () => boolean): Promise<void> {
+    while (this.#findings.length === 0 && !isDone() && (await this.#course.step(until))) {
+      for (const { oracle, upstream } of this.#shards) oracle.asked(upstream.tooMany);
     }
+  }
+
+  /** All that is owed arrives, and then nothing more moves. */
+  async #settle(since: string): Promise<void> {
+    const begun = this.#course.now;
+    let owed: readonly string[] = [];
+    const isDone = () => {
+      owed = this.#owed();
+      return owed.length === 0;
+    };
+    await this.#until(begun + wellWithinMs, isDone);
+    if (this.#findings.length > 0) return;
+    if (owed.length > 0) {
+      const late = owed.map((what) => `${wellWithinMs} ms after ${since} ${what}`);
+      this.#findings.push(...late.slice(0, findingsMax));
+      return;
+    }
+    this.#course.tell(`settled ${this.#course.now - begun} ms after ${since}`);
+    await this.#until(this.#course.now + forgottenMs, () => false);
+    this.#sharing.mode = { moving: 'none', inOrder: false };
+    await this.#until(this.#course.now + quietMs, () => false);
+  }
+
+  /** What is not as it has to be in the end. */
+  #owed(): readonly string[] {
+    const { processes } = this.#scene;
+    const missing = this.#shards.flatMap(({ shard, oracle, upstream }) => [
+      ...oracle.missing(upstream.records),
+      ...(this.#isServed(shard) ? [] : [`nobody works on shard ${shard}`]),
+    ]);
+    if (processes.includes(null)) return [...missing, 'a process is not there'];
+    return this.#isUneven() ? [...missing, 'one has two shards more than another'] : missing;
+  }
+
+  /** By whom the group has given it to. */
+  #isServed(shard: number): boolean {
+    const worker = this.#sharing.workerOf(shard);
+    const owner = this.#scene.processes.find((one) => one?.life.name === this.#ownerOf(shard));
+    return worker !== null && (owner?.parts.some(({ life }) => life === worker) ?? false);
+  }
+
+  #ownerOf(shard: number): string | null {
+    const { groups, shards } = this.#scene;
+    return groups.seen(shardNames({ prefix, shards, shard }).owners).owner;
+  }
+
+  #isUneven(): boolean {
+    const owners = this.#shards.map(({ shard }) => this.#ownerOf(shard));
+    const loads = this.#scene.processes.map(
+      (process) => owners.filter((owner) => owner === process?.life.name).length,
+    );
+    return Math.max(...loads) - Math.min(...loads) > 1;
+  }
+
+  /** Something happens in order, or to one shard only. */
+  async #disturb(): Promise<void> {
+    if (this.#findings.length > 0) return;
+    const { course, processes, shards } = this.#scene;
+    const { random } = course;
+    const shard = random.below(shards);
+    const worker = this.#sharing.workerOf(shard);
+    const works = (process: Process | null) => process?.parts.some(({ life }) => life === worker);
+    const part = processes.flatMap((one) => one?.parts ?? []).find(({ life }) => life === worker);
+    const inOrder = { moving: 'all', inOrder: true } as const;
+    const one = { moving: shard, inOrder: false } as const;
+    const events = [
+      ['one is asked to end', inOrder, () => processes.find(works)?.stop()],
+      ['another one joins', inOrder, () => this.#start(processes.length)],
+      ['a coordinator falls out', one, () => dropCoordinator(this.#scene, shard, 3 * sessionMs)],
+      ['the process of a shard is killed', one, () => part?.kill()],
+      [
+        'the process of a shard is frozen',
+        one,
+        () => {
+          if (part) part.life.stoppedUntil = Number.POSITIVE_INFINITY;
+        },
+      ],
+    ] as const;
+    const [what, mode, happen] = random.pick(shards === 1 ? events.slice(0, 2) : events);
+    course.tell(`${what}: shard ${shard}`);
+    this.#sharing.mode = mode;
+    happen();
+    // Whoever it happens to has to notice first.
+    await this.#until(course.now + forgottenMs, () => false);
+    await this.#settle(what);
   }
 
   #grow(): void {
     if (!this.#isTroubled) return;
-    this.#upstream.records += this.#course.random.below(3);
+    const { random } = this.#course;
+    for (const { upstream } of this.#shards) upstream.records += random.below(3);
     this.#course.after(this.traits.growEveryMs, null, () => this.#grow());
   }
 
@@ -104,75 +224,36 @@ class ClusterWorld {
       ...{ name: `p${n}-${this.#lives}-of-${this.#seed}`, isAlive: true },
       ...{ stoppedUntil: 0, cutFromKafkaUntil: 0, cutFromUpstreamUntil: 0 },
     };
-    const [course, brokers, group] = [this.#course, this.#brokers, this.#group];
+    const { named, shards } = this.traits;
+    const { course, brokers, groups, processes } = this.#scene;
     networks.set(life.name, {
-      ...{ course, brokers, group, life },
+      ...{ course, brokers, groups, life, hearsNames: named },
       isTroubled: () => this.#isTroubled,
     });
-    const around = { course, upstream: this.#upstream, oracle: this.#oracle };
-    const process = new Process(life, around, this.traits.named ? `name-${n}` : undefined);
-    this.#processes[n] = process;
+    const around = { course, shards: this.#shards, sharing: this.#sharing };
+    const name = named ? `name-${n}` : undefined;
+    const process =
+      shards === 1
+        ? new LoneProcess(life, around, name)
+        : new KeepingProcess(life, around, name ?? life.name);
+    processes[n] = process;
     course.tell(`${life.name} begins`);
     void process.run().then(() => {
-      if (this.#processes[n] === process) this.#startSoon(n);
+      if (processes[n] === process) this.#startSoon(n);
     });
   }
 
   #startSoon(n: number): void {
-    this.#processes[n] = null;
+    this.#scene.processes[n] = null;
     this.#course.after(200 + this.#course.random.below(4_000), null, () => this.#start(n));
-  }
-
-  #forget(life: Life): void {
-    life.isAlive = false;
-    networks.delete(life.name);
   }
 
   #trouble(): void {
     const { random } = this.#course;
     this.#course.after(random.below(2 * this.traits.faultEveryMs), null, () => {
       if (!this.#isTroubled) return;
-      this.#fault();
+      fault(this.#scene);
       this.#trouble();
     });
-  }
-
-  #fault(): void {
-    const { random, now } = this.#course;
-    const n = random.below(this.#processes.length);
-    const process = this.#processes[n];
-    const ms = random.pick([300, 2_000, 5_000, 9_000, 15_000]) + random.below(1_000);
-    const what = random.below(9);
-    const names = ['killed', 'killed', 'stopped', 'stopped', 'cut from Kafka', 'cut from upstream'];
-    const said = [...names, 'asked to end', 'the brokers fall out', 'a stranger hangs'][what];
-    this.#course.tell(`${said}: ${process?.life.name}, ${ms} ms`);
-    this.#brokers.log(`${prefix}.state`).compact();
-    if (what === 7) {
-      this.#brokers.isOut = true;
-      this.#course.after(ms / 2, null, () => {
-        this.#brokers.isOut = false;
-      });
-    } else if (what === 8) void this.#hang();
-    else if (process) {
-      const { life } = process;
-      if (what < 2) {
-        this.#kills += 1;
-        this.#forget(life);
-        this.#startSoon(n);
-      } else if (what < 4) life.stoppedUntil = now + ms;
-      else if (what === 4) life.cutFromKafkaUntil = now + ms;
-      else if (what === 5) life.cutFromUpstreamUntil = now + ms;
-      else process.stop();
-    }
-  }
-
-  /** Another writer begins a transaction in the state, and is never heard of again. */
-  async #hang(): Promise<void> {
-    const name = `${prefix}.state`;
-    this.#strangers += 1;
-    const by: Producing = await this.#brokers.begin(`stranger-${this.#strangers}`);
-    await this.#brokers.addPartitions(by, [name]);
-    const key = Buffer.from(JSON.stringify(['stranger']));
-    this.#brokers.produce(by, name, [{ key, value: Buffer.from('0') }]);
   }
 }

@@ -1,0 +1,25 @@
+// What a process that stands ready for several shards and those that it starts for them have from
+// the machine that they are on: how one is started, and a clock that both read. Apart from the rest,
+// since a simulated cluster (test/simulation) has machines of its own.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/** Starts this program anew, with a channel between the two (shard-messages.ts). */
+export function startChild(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ChildProcess {
+  const script = process.argv[1] ?? '';
+  return spawn(process.execPath, [...process.execArgv, script, ...args], {
+    env: { ...env },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    serialization: 'advanced',
+    // Ctrl-C reaches all that a terminal has started; it is for us to end this one.
+    detached: true,
+  });
+}
+
+/** Milliseconds by the clock that all processes of a machine share. */
+export function uptimeMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}

@@ -1,0 +1,97 @@
+// What happens to a simulated cluster: its processes are killed, stopped, cut from Kafka or from
+// upstream and asked to end, all that run on a machine or one of them; brokers and the coordinator
+// of one group fall out, and somebody else's transaction hangs.
+
+import { shardNames } from '../../../src/cluster/log/settings.ts';
+import type { Brokers, Producing } from './broker.ts';
+import type { Course } from './course.ts';
+import type { Groups } from './group.ts';
+import { type Part, type Process, prefix } from './process.ts';
+
+/** To what it happens. */
+export interface Scene {
+  readonly course: Course;
+  readonly brokers: Brokers;
+  readonly groups: Groups;
+  readonly shards: number;
+  readonly processes: readonly (Process | null)[];
+  /** A part of a process has been killed. */
+  killed(process: Process, part: Part): void;
+}
+
+const kinds = [
+  ...['killed', 'killed', 'stopped', 'stopped', 'cut from Kafka', 'cut from upstream'],
+  ...['asked to end', 'the brokers fall out', 'a stranger hangs'],
+] as const;
+/** Where there are several shards. */
+const moreKinds = [...kinds, 'a coordinator falls out', 'frozen'] as const;
+
+/** None lasts longer, but what only others can end. */
+export const faultMsMax = 16_000;
+
+/** Has one fault happen. */
+export function fault(scene: Scene): void {
+  const { course, brokers, shards, processes } = scene;
+  const { random } = course;
+  const process = random.pick(processes);
+  const ms = random.pick([300, 2_000, 5_000, 9_000, faultMsMax - 1_000]) + random.below(1_000);
+  const kind = random.pick<string>(shards === 1 ? kinds : moreKinds);
+  const parts = process === null ? [] : partsOf(process, scene);
+  course.tell(`${kind}: ${parts.map(({ life }) => life.name).join(' ')}, ${ms} ms`);
+  const shard = shards === 1 ? 0 : random.below(shards);
+  brokers.log(`${prefix}.state`, shard).compact();
+  if (kind === 'the brokers fall out') {
+    brokers.isOut = true;
+    course.after(ms / 2, null, () => {
+      brokers.isOut = false;
+    });
+  } else if (kind === 'a stranger hangs') void hang(scene, shard);
+  else if (kind === 'a coordinator falls out') dropCoordinator(scene, shard, ms);
+  else if (process !== null) befall(kind, process, parts, ms, scene);
+}
+
+/** Nobody coordinates the group of a shard for a while. */
+export function dropCoordinator({ groups, shards, course }: Scene, shard: number, ms: number) {
+  const { owners } = shardNames({ prefix, shards, shard });
+  groups.out.add(owners);
+  course.after(ms, null, () => groups.out.delete(owners));
+}
+
+/** All that run on a machine, what keeps its shards, or what works on one of them. */
+function partsOf(process: Process, { course: { random }, shards }: Scene): readonly Part[] {
+  const { parts } = process;
+  if (shards === 1 || random.chance(0.4)) return parts;
+  return [random.pick(parts)];
+}
+
+function befall(
+  kind: string,
+  process: Process,
+  parts: readonly Part[],
+  ms: number,
+  { course: { now }, killed }: Scene,
+): void {
+  if (kind === 'asked to end') process.stop();
+  for (const part of parts) {
+    const { life } = part;
+    if (kind === 'killed') {
+      part.kill();
+      killed(process, part);
+    } else if (kind === 'stopped') life.stoppedUntil = Math.max(life.stoppedUntil, now + ms);
+    else if (kind === 'cut from Kafka') life.cutFromKafkaUntil = now + ms;
+    else if (kind === 'cut from upstream') life.cutFromUpstreamUntil = now + ms;
+    // Only what works on a shard is looked after by somebody.
+    else if (kind === 'frozen' && life !== process.life) {
+      life.stoppedUntil = Number.POSITIVE_INFINITY;
+    }
+  }
+}
+
+/** Another writer begins a transaction in the state, and is never heard of again. */
+async function hang({ brokers, course }: Scene, shard: number): Promise<void> {
+  const log = brokers.log(`${prefix}.state`, shard);
+  const by: Producing = await brokers.begin(`stranger-${course.now}`);
+  await brokers.addPartitions(by, [log]);
+  const key = Buffer.from(JSON.stringify(['stranger']));
+  brokers.produce(by, log, [{ key, value: Buffer.from('0') }]);
+}

@@ -1,0 +1,148 @@
+// One run of a process of a simulated cluster, where the state has several shards: the real keeper of
+// shards, with what it says of a process to those that it starts, and the real seat of each.
+
+import { parseConfig } from '../../../src/config/config.ts';
+import { ofShard } from '../../../src/config/shards.ts';
+import { ShardKeeper } from '../../../src/run/shard-keeper.ts';
+import { shardVariable } from '../../../src/run/shard-messages.ts';
+import { takeSeat } from '../../../src/run/shard-seat.ts';
+import type { Life } from './course.ts';
+import { networks } from './kafka.ts';
+import { Child, machines, startedBy } from './machine.ts';
+import {
+  end,
+  logOf,
+  type Part,
+  type Process,
+  port,
+  prefix,
+  type Surroundings,
+  sessionMs,
+} from './process.ts';
+import { Work } from './work.ts';
+
+/** Of upstreams with these names each shard has some, of two, three or four. */
+const upstreams = ['u0', 'u1', 'u2', 'u5', 'u6'];
+/** How long a process takes to begin. */
+const beginMsMax = 1_000;
+
+/** The config of a state of so many shards. */
+function configOf(shards: number) {
+  const auth = (name: string) => `{ client_id: ${name}, client_secret: s, scope: 'events:read' }`;
+  const text = `
+state: { dir: ./sim, kafka: { brokers: ['sim:${port}'], prefix: ${prefix}, shards: ${shards}, session_timeout: ${sessionMs}ms } }
+upstreams:
+${upstreams.map((name) => `  ${name}: { api: unified, base_url: 'https://${name}.example', auth: ${auth(name)} }`).join('\n')}
+sources:
+${upstreams.map((name) => `  ${name}: { type: audit_events, upstream: ${name} }`).join('\n')}
+sinks:
+  disk: { type: file, path: './{partition}.ndjson', format: json }
+`;
+  return parseConfig(text, '/sim/sluice.yaml', { env: {} });
+}
+
+const configs = new Map([2, 3, 4].map((shards) => [shards, configOf(shards)]));
+
+/** One that stands ready for all shards. */
+export class KeepingProcess implements Process {
+  readonly life: Life;
+  readonly #around: Surroundings;
+  readonly #keeper: ShardKeeper;
+  readonly #stop = new AbortController();
+  readonly #config: ReturnType<typeof configOf>;
+  readonly #children = new Set<Child>();
+  #begun = 0;
+
+  constructor(life: Life, around: Surroundings, instance: string) {
+    const { course, shards } = around;
+    const config = configs.get(shards.length);
+    if (!config?.state.kafka) throw new RangeError(`no config has ${shards.length} shards`);
+    const kafka = { ...config.state.kafka, brokers: [{ host: life.name, port }], instance };
+    this.life = life;
+    this.#around = around;
+    this.#config = { ...config, state: { ...config.state, kafka } };
+    machines.set(life.name, (shard) => this.#begin(shard));
+    this.#keeper = new ShardKeeper({
+      ...{ config: this.#config, env: { [startedBy]: life.name }, args: [], once: false },
+      drains: { isDrained: () => false, orDrained: (stop) => stop },
+      ...{ removalAllowed: false, clock: course.clockOf(life), log: logOf(course, life) },
+      random: () => course.random.next(),
+    });
+  }
+
+  get parts(): readonly Part[] {
+    const own = { life: this.life, kill: () => this.#end() };
+    const others = [...this.#children].filter(({ life }) => life.isAlive);
+    return [own, ...others.map((one) => ({ life: one.life, kill: () => one.kill('SIGKILL') }))];
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#keeper.run(this.#stop.signal);
+    } catch (error) {
+      this.#around.course.tell(`${this.life.name} ends: ${String(error)}`);
+    }
+    this.#end();
+  }
+
+  stop(): void {
+    this.#stop.abort(new Error('it was asked to end'));
+  }
+
+  #end(): void {
+    end(this.life);
+    machines.delete(this.life.name);
+    for (const child of this.#children) child.abandon();
+  }
+
+  #begin(shard: number): Child {
+    const { course } = this.#around;
+    this.#begun += 1;
+    const life: Life = {
+      ...this.life,
+      name: `${this.life.name}.${this.#begun}-for-${shard}`,
+      isAlive: true,
+    };
+    const network = networks.get(this.life.name);
+    if (network !== undefined) networks.set(life.name, { ...network, life });
+    const child = new Child(course, this.life, life);
+    this.#children.add(child);
+    child.on('exit', () => this.#children.delete(child));
+    course.after(100 + course.random.below(beginMsMax), life, () => void this.#work(child, shard));
+    return child;
+  }
+
+  /** As a run with a seat does (src/commands/run.ts). */
+  async #work(child: Child, shard: number): Promise<void> {
+    const { course, shards, sharing } = this.#around;
+    const { life, own } = child;
+    const clock = course.clockOf(life);
+    const log = logOf(course, life);
+    const of = shards.find((one) => one.shard === shard);
+    const { kafka } = ofShard(this.#config, shard).state;
+    const seat = takeSeat({ [shardVariable]: String(shard) }, own, clock);
+    if (of === undefined || kafka === null || seat === null) throw new Error('it has no shard');
+    const settings = { ...kafka, brokers: [{ host: life.name, port }] };
+    const work = new Work({ ...of, course, life, sharing, settings, log });
+    let isStopped = false;
+    child.onTerm = () => {
+      isStopped = true;
+      work.stop(new Error('it was asked to end'));
+    };
+    const membership = seat.membership(sessionMs, { clock, log }, (why) => {
+      course.tell(`${life.name} has lost the shard: ${String(why)}`);
+      sharing.ends(shard, life);
+      child.end(1, null);
+    });
+    try {
+      await work.run(membership);
+    } catch (error) {
+      course.tell(`${life.name} ends: ${String(error)}`);
+      sharing.ends(shard, life);
+    }
+    await work.close();
+    await membership.close();
+    seat.leave();
+    child.end(isStopped ? 0 : 1, null);
+  }
+}

@@ -1,0 +1,109 @@
+// In place of src/run/shard-child.ts in a simulated cluster: what a process starts for a shard is
+// another life, and what they say to each other takes a while. What must stay true: a message reaches
+// whoever is stopped only when it goes on, one after the other; and whoever dies says no more.
+
+import type { ChildProcess } from 'node:child_process';
+import { EventEmitter } from 'node:events';
+import { shardVariable } from '../../../src/run/shard-messages.ts';
+import type { SeatedProcess } from '../../../src/run/shard-seat.ts';
+import type { Course, Life } from './course.ts';
+import { networks } from './kafka.ts';
+
+/** The variable by which whoever starts a process is known. */
+export const startedBy = 'SIMULATED_LIFE';
+const messageMs = 1;
+
+/** Starts a process for a shard, by the name of the life that does. */
+export const machines = new Map<string, (shard: number) => Child>();
+let now = () => 0;
+
+/** Has all machines read this course's time. */
+export function keepTimeOf(course: Course): void {
+  now = () => course.now;
+}
+
+/** As the product's. */
+export function startChild(
+  _args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ChildProcess {
+  const child = machines.get(env[startedBy] ?? '')?.(Number(env[shardVariable]));
+  if (child === undefined) throw new Error('nobody has made a machine for it');
+  return child as unknown as ChildProcess;
+}
+
+/** As the product's. */
+export function uptimeMs(): number {
+  return now();
+}
+
+/** A process that was started, with the channel to it, as whoever has started it sees it. */
+export class Child extends EventEmitter {
+  readonly life: Life;
+  readonly pid = 1;
+  connected = true;
+  /** What it sees itself. */
+  readonly own: EventEmitter & SeatedProcess;
+  /** What it does when it is asked to end; null: it does not listen yet. */
+  onTerm: (() => void) | null = null;
+  readonly #course: Course;
+  readonly #parent: Life;
+  /** What came before anybody listened. */
+  #pending: unknown[] = [];
+
+  constructor(course: Course, parent: Life, life: Life) {
+    super();
+    this.#course = course;
+    this.#parent = parent;
+    this.life = life;
+    this.own = Object.assign(new EventEmitter(), {
+      send: (message: unknown) => {
+        if (this.connected) this.#tell(parent, () => this.emit('message', message));
+      },
+      disconnect: () => {
+        this.connected = false;
+      },
+      exit: (code: number) => this.end(code, null),
+    });
+    this.own.on('newListener', (event) => {
+      if (event !== 'message') return;
+      const pending = this.#pending;
+      this.#pending = [];
+      for (const message of pending) this.#tell(life, () => this.own.emit('message', message));
+    });
+  }
+
+  send(message: unknown): void {
+    this.#tell(this.life, () => {
+      if (!this.own.emit('message', message)) this.#pending.push(message);
+    });
+  }
+
+  kill(signal: 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): void {
+    // That one does not wait until it goes on.
+    if (signal === 'SIGKILL') this.end(null, signal);
+    else
+      this.#tell(this.life, () => (this.onTerm === null ? this.end(null, signal) : this.onTerm()));
+  }
+
+  /** Whoever has started it is gone. */
+  abandon(): void {
+    this.#tell(this.life, () => this.own.emit('disconnect'));
+  }
+
+  /** It has ended, with a code or by a signal. */
+  end(code: number | null, signal: string | null): void {
+    if (!this.life.isAlive) return;
+    this.life.isAlive = false;
+    networks.delete(this.life.name);
+    this.#course.tell(`${this.life.name} has ended with ${signal ?? code}`);
+    this.#tell(this.#parent, () => {
+      this.connected = false;
+      this.emit('exit', code, signal);
+    });
+  }
+
+  #tell(to: Life, say: () => void): void {
+    this.#course.after(messageMs, to, say);
+  }
+}
