@@ -1,10 +1,11 @@
-// Copies of a state in Kafka on a disk of one's own, for those who look at it from anywhere. Nobody
-// who works with it is disturbed.
+// Copies of a state in Kafka on a disk of one's own, for those who look at it from anywhere: of one
+// shard, up to what is committed there, and on from there as often as one looks. Nobody who works
+// with it is disturbed.
 
 import type { Clock } from '../contracts/tools.ts';
 import { keyLengths } from '../hold/outbox.ts';
 import { Rebuilding } from '../hold/rebuild.ts';
-import { LogClient } from './log/client.ts';
+import { LogClient, type Partition } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
 import { RowReader } from './log/rows.ts';
 import { type LogSettings, shardNames } from './log/settings.ts';
@@ -13,37 +14,61 @@ import { type LogSettings, shardNames } from './log/settings.ts';
 const told = ['meta', 'checkpoint', 'position', 'dead_letter', 'note', 'request', 'trail'];
 const stalledMs = 20_000;
 
-/**
- * Copies what tells how streams and sinks stand into a directory; false: there is no state in Kafka.
- * Throws `sink_unreachable`, and a KafkaFailure where the cluster refuses.
- */
-export async function copyStanding(
-  settings: LogSettings,
-  dir: string,
-  clock: Clock,
-): Promise<boolean> {
-  const client = new LogClient(settings, clock);
-  const { state, dead } = shardNames(settings);
-  try {
-    if (!(await client.has(state.topic))) return false;
-    const lengths = Object.entries(keyLengths).filter(([table]) => told.includes(table));
-    const reader = new RowReader(Object.fromEntries(lengths));
-    const copy = new Rebuilding(dir);
-    try {
-      for (const part of [state, dead]) {
-        // None was made by an older version.
-        if (part === dead && !(await client.has(part.topic))) continue;
-        // One that was killed may have left a transaction open, which only its successor ends.
-        const end = await client.stableEnd(part);
-        for await (const records of committedRecords(client, part, { clock, stalledMs, end })) {
-          copy.put(reader.rowsOf(records));
-        }
-      }
-    } finally {
-      copy.close();
+/** What tells how streams and sinks of a shard stand, in a directory. */
+export class StandingCopy {
+  readonly #settings: LogSettings;
+  readonly #clock: Clock;
+  readonly #client: LogClient;
+  readonly #dir: string;
+  readonly #reader = new RowReader(
+    Object.fromEntries(Object.entries(keyLengths).filter(([table]) => told.includes(table))),
+  );
+  #copy: Rebuilding | null = null;
+  /** By topic, the next offset to read. */
+  readonly #positions = new Map<string, bigint>();
+
+  constructor(settings: LogSettings, dir: string, clock: Clock) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#client = new LogClient(settings, clock);
+    this.#dir = dir;
+  }
+
+  /**
+   * Has all that is committed by now; false: there is no state in Kafka. Throws `sink_unreachable`,
+   * and a KafkaFailure where the cluster refuses.
+   */
+  async catchUp(): Promise<boolean> {
+    const { state, dead } = shardNames(this.#settings);
+    if (!(await this.#client.has(state.topic))) return false;
+    // One that was killed may have left a transaction open, which only its successor ends.
+    const end = await this.#client.stableEnd(state);
+    // It ends before what was read where it was made anew.
+    if (this.#copy === null || end < (this.#positions.get(state.topic) ?? 0n)) {
+      this.#copy?.close();
+      this.#copy = new Rebuilding(this.#dir);
+      this.#positions.clear();
+    }
+    await this.#read(this.#copy, state, end);
+    // None was made by an older version.
+    if (await this.#client.has(dead.topic)) {
+      await this.#read(this.#copy, dead, await this.#client.stableEnd(dead));
     }
     return true;
-  } finally {
-    client.close();
+  }
+
+  async #read(copy: Rebuilding, part: Partition, end: bigint): Promise<void> {
+    const from = this.#positions.get(part.topic) ?? (await this.#client.start(part));
+    const reading = { clock: this.#clock, stalledMs, from, end };
+    for await (const records of committedRecords(this.#client, part, reading)) {
+      copy.put(this.#reader.rowsOf(records));
+    }
+    this.#positions.set(part.topic, end > from ? end : from);
+  }
+
+  /** Leaves the directory as it is. */
+  close(): void {
+    this.#copy?.close();
+    this.#client.close();
   }
 }

@@ -37,6 +37,18 @@ export async function processesOf(
   clock: Clock,
 ): Promise<readonly ClusterProcess[]> {
   const asking = new Asking(settings, clock);
+  try {
+    return await askForProcesses(asking, settings);
+  } finally {
+    asking.close();
+  }
+}
+
+/** The same for whoever asks again and again. */
+export async function askForProcesses(
+  asking: Asking,
+  settings: LogSettings,
+): Promise<readonly ClusterProcess[]> {
   const id = shardNames(settings).owners;
   try {
     const group = await asking.group(id);
@@ -45,8 +57,6 @@ export async function processesOf(
       .sort((a, b) => Number(b.works) - Number(a.works) || nameOf(a).localeCompare(nameOf(b)));
   } catch (error) {
     throw clusterError(error, `asking for the group ${id}`);
-  } finally {
-    asking.close();
   }
 }
 
@@ -80,7 +90,12 @@ function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrain
     host: typeof host === 'string' ? host : null,
     pid: typeof pid === 'number' ? pid : null,
     process: typeof process === 'string' ? process : null,
-    startedAt: typeof startedAt === 'number' ? startedAt : null,
+    startedAt: typeof startedAt === 'number' && isTime(startedAt) ? startedAt : null,
     deployment: Array.isArray(deployment) ? deployment.map(String) : [],
   };
+}
+
+/** Of what no date can be made it cannot be told. */
+function isTime(at: number): boolean {
+  return !Number.isNaN(new Date(at).getTime());
 }

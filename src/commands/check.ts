@@ -11,6 +11,7 @@ import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import { hostPortText } from '../contracts/settings.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
+import { planToLook } from '../run/plan-to-look.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import type { PlannedSink } from '../send/sending.ts';
 import { counted, painted } from '../terminal/table.ts';
@@ -26,7 +27,6 @@ import {
   type Means,
 } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
-import { planToLook } from './shared/looking.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */

@@ -8,6 +8,7 @@ import { UsageError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
 import { lookInto } from '../hold/store.ts';
+import { planToLook } from '../run/plan-to-look.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { factLines, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -16,7 +17,6 @@ import { roomInSpool, type Standing, type StoredStream } from '../watch/standing
 import { readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
 import { configOption, defineCommand } from './shared/command.ts';
-import { planToLook } from './shared/looking.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
 import { factsOf, type Known } from './shared/stream-facts.ts';
 import { unknownText } from './shared/typed.ts';

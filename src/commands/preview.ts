@@ -9,11 +9,12 @@ import type { WholePlan } from '../config/plan.ts';
 import { whyUnreadable } from '../config/references.ts';
 import { UsageError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
+import { planToLook } from '../run/plan-to-look.ts';
 import { factLines, painted } from '../terminal/table.ts';
 import { visibleBytes, visibleJsonLines } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { configOption, defineCommand } from './shared/command.ts';
-import { planToLook, readConfigToLook } from './shared/looking.ts';
+import { readConfigToLook } from './shared/looking.ts';
 import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 import { refuseUnknown } from './shared/typed.ts';
 

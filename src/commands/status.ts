@@ -6,6 +6,7 @@
 
 import type { Config } from '../config/config.ts';
 import { hasState } from '../hold/database.ts';
+import { planToLook } from '../run/plan-to-look.ts';
 import { commandOf } from '../terminal/command-text.ts';
 import {
   errorCell,
@@ -25,7 +26,6 @@ import { notHere, readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
-import { planToLook } from './shared/looking.ts';
 import { partsAtWork } from './shared/parts.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 

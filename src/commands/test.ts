@@ -15,6 +15,7 @@ import {
 import { ExportError, UsageError } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import { planToLook } from '../run/plan-to-look.ts';
 import { painted } from '../terminal/table.ts';
 import { plainTextOf, visibleBytes } from '../terminal/visible.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -26,7 +27,7 @@ import {
   unwanted,
   type ValueDifference,
 } from './shared/expected.ts';
-import { planToLook, readConfigToLook } from './shared/looking.ts';
+import { readConfigToLook } from './shared/looking.ts';
 import { type Rehearsal, rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 
 const nameLengthMax = 200;

@@ -209,10 +209,11 @@ export interface Spool {
   /** Bodies by key. */
   entities(stream: string, which: EntityChoice): Promise<ReadonlyMap<string, string>>;
   /**
-   * What `status` shows of a stream or sink beside its position: last error, lag and the like; or,
-   * as `reached`, epoch milliseconds up to which all that a stream's upstream shows is held.
+   * What `status` shows of a stream or sink beside its position: last error, lag and the like;
+   * as `reached`, epoch milliseconds up to which all that a stream's upstream shows is held; as
+   * `cluster`, who has the state where it is in Kafka.
    */
-  note(kind: 'stream' | 'sink' | 'reached', name: string, facts: Json): void;
+  note(kind: 'stream' | 'sink' | 'reached' | 'cluster', name: string, facts: Json): void;
   close(): Promise<void>;
 }
 

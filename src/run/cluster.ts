@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { Control } from '../cluster/control.ts';
 import { type MemberSettings, shardNames } from '../cluster/log/settings.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Spool } from '../contracts/spool.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { changeIn, lookInto, type Store } from '../hold/store.ts';
 
@@ -16,6 +17,14 @@ const note = z.object({
   since: z.number(),
   /** How often another process than the one before has taken it. */
   takeovers: z.number(),
+  instance: z.string().nullable().default(null),
+  /** It has ended in order. */
+  ended: z.boolean().default(false),
+  /** The process that had it before and has not, which can write no more. */
+  fenced: z
+    .object({ host: z.string(), pid: z.number(), instance: z.string().nullable() })
+    .nullable()
+    .default(null),
 });
 
 /** Who works, or worked last. */
@@ -42,18 +51,34 @@ export function isHalfImported(dir: string): boolean {
 }
 
 /** Notes that this process has the state of a directory now. Throws where that is half of one. */
-export function noteOwner(dir: string, now: number): void {
+export function noteOwner(dir: string, kafka: MemberSettings, now: number): ClusterNote {
   if (isHalfImported(dir)) {
     throw new ExportError('state_damaged', 'an import into the state in Kafka was broken off', {
       next: 'Give sluice cluster import again, which begins anew. Nothing is lost: the state that it was to import is as it was.',
     });
   }
-  changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
+  return changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
     const before = clusterNote(store);
-    const takeovers = before === null ? 0 : before.takeovers + 1;
-    const facts = { host: hostname(), pid: process.pid, since: now, takeovers };
-    store.note(kind, owner, JSON.stringify(facts satisfies ClusterNote), now);
+    const { instance = null, pid } = kafka.starter ?? {
+      instance: kafka.instance,
+      pid: process.pid,
+    };
+    const self = { host: hostname(), pid, instance };
+    const isReplaced =
+      before !== null && !before.ended && !(before.host === self.host && before.pid === pid);
+    const note: ClusterNote = {
+      ...{ ...self, since: now, ended: false },
+      takeovers: before === null ? 0 : before.takeovers + 1,
+      fenced: isReplaced ? { host: before.host, pid: before.pid, instance: before.instance } : null,
+    };
+    store.note(kind, owner, JSON.stringify(note), now);
+    return note;
   });
+}
+
+/** Notes that whoever has it ends in order. */
+export function noteEnd(spool: Spool, note: ClusterNote): void {
+  spool.note(kind, owner, { ...note, ended: true });
 }
 
 /**

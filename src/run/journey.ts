@@ -15,7 +15,7 @@ import { Pipeline, type Plan } from '../pipeline.ts';
 import { boundHeapGrowth } from '../tools/heap.ts';
 import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
-import { noteOwner, refuseBeside } from './cluster.ts';
+import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
@@ -112,6 +112,7 @@ export async function openJourney(
       hurry: () => shard?.hurry(),
       close: async () => {
         shard?.hurry();
+        if (taken !== null) noteEnd(spool, taken.note);
         await spool.close();
         await shard?.close();
         await ownership?.close();
@@ -170,7 +171,7 @@ async function takeShard(
   try {
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
-    noteOwner(dir, tools.clock.now());
+    const note = noteOwner(dir, kafka, tools.clock.now());
     if (missing !== null) {
       tools.log.error('events are gone from Kafka that a sink has not had', {
         ...missing,
@@ -183,7 +184,7 @@ async function takeShard(
         next: 'Give these commands again now: changes reach Kafka while sluice runs.',
       });
     }
-    return { shard, missing };
+    return { shard, missing, note };
   } catch (error) {
     shard.cut();
     throw error;

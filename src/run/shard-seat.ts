@@ -82,7 +82,8 @@ export function takeSeat(
     part(config) {
       const { state, ...part } = ofShard(config, shard);
       isShown = config.status !== null;
-      const kafka = state.kafka && { ...state.kafka, instance: undefined };
+      const starter = { instance: state.kafka?.instance, pid: process.ppid };
+      const kafka = state.kafka && { ...state.kafka, instance: undefined, starter };
       return { ...part, state: { ...state, kafka }, status: null };
     },
     membership: (sessionMs, tools, lost) => new Seat(own, sessionMs, tools, lost),

@@ -87,10 +87,6 @@ export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding
   if (parts.length === 1) return first;
   const sum = (count: (part: StoredStanding) => number) =>
     parts.reduce((total, part) => total + count(part), 0);
-  const sinks = Map.groupBy(
-    parts.flatMap((part) => part.sinks),
-    ({ name }) => name,
-  );
   const [streams, orphans] = [new Set<string>(), new Set<string>()];
   for (const { orphans: of } of parts) {
     for (const name of of.streams) streams.add(name);
@@ -107,10 +103,18 @@ export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding
       events: sum(({ spool }) => spool.events),
       oldest_at: earliest(parts.flatMap(({ spool }) => spool.oldest_at ?? [])),
     },
-    sinks: [...sinks.values()].map(joinedParts),
+    sinks: joinedSinks(parts),
     orphans: { streams: [...streams], sinks: [...orphans] },
     lookups: parts.flatMap(({ lookups }) => lookups),
   };
+}
+
+/** The sinks of several shards, each as one. */
+export function joinedSinks(
+  parts: readonly Pick<StoredStanding, 'sinks'>[],
+): StoredStanding['sinks'] {
+  const all = parts.flatMap(({ sinks }) => sinks);
+  return [...Map.groupBy(all, ({ name }) => name).values()].map(joinedParts);
 }
 
 /** Of times as RFC 3339 in UTC. */

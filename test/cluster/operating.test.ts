@@ -23,6 +23,8 @@ interface Told {
     readonly works_since: string | null;
   }[];
   readonly takeovers: number;
+  readonly fenced: readonly object[];
+  readonly unowned: { readonly shards: readonly number[] } | null;
   readonly streams: readonly { readonly name: string; readonly caught_up_at: string | null }[];
   readonly sinks: readonly {
     readonly name: string;
@@ -81,9 +83,14 @@ sinks:
       pid: first.pid,
       state: 'working',
       works_since: expect.any(String),
+      sinks: told.sinks,
     },
-    { ...here, instance: 'sluice-1', pid: second.pid, state: 'standing by', works_since: null },
+    {
+      ...{ ...here, instance: 'sluice-1', pid: second.pid, state: 'standing by' },
+      ...{ works_since: null, sinks: [] },
+    },
   ]);
+  expect([told.fenced, told.unowned]).toEqual([[], null]);
   expect(told.takeovers).toBe(0);
   expect(told.streams[0]?.caught_up_at).not.toBeNull();
   const shown = await runHere(['cluster', '-c', elsewhere], env);
@@ -115,7 +122,21 @@ sinks:
   const after = await delivered(events + 20);
   expect(after.processes.find(({ state }) => state === 'working')?.instance).toBe('sluice-1');
   expect(after.takeovers).toBe(1);
+  const gone = { instance: 'sluice-0', host: hostname(), pid: first.pid };
+  expect(after.fenced).toEqual([{ ...gone, at: expect.any(String) }]);
+  const printed = await runHere(['cluster', '-c', elsewhere], env);
+  expect(printed.stdout).toContain(`sluice-0, process ${first.pid} on ${hostname()}, which had`);
+
+  // One that has ended in order needs no fence.
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
+  const nobody = await look();
+  expect([nobody.processes, nobody.unowned?.shards]).toEqual([[], [0]]);
+  const third = startSluice(['run', '-c', config('sluice-2')], { env });
+  await third.waitForLine('running');
+  sandbox.control.grow(audit, 10);
+  const last = await delivered(events + 30);
+  expect([last.takeovers, last.fenced]).toEqual([2, []]);
+  expect((await third.kill('SIGTERM')).exitCode).toBe(0);
 }, 600_000);
 
 test('topics of somebody else are refused before anything is written', async () => {

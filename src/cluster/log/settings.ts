@@ -27,6 +27,8 @@ export interface MemberSettings extends LogSettings {
   readonly sessionMs: number;
   /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
   readonly instance?: string | undefined;
+  /** Who is in the group, where that process has started this one for a shard. */
+  readonly starter?: { readonly instance: string | undefined; readonly pid: number };
   /** Whose work it does: what stands for each upstream's address and client. */
   readonly deployment: () => readonly string[];
 }

@@ -39,10 +39,11 @@ export async function withCopy<T>(
   work: (copy: Config) => Promise<T> | T,
 ): Promise<T> {
   // Its client takes long to load.
-  const { copyStanding } = await import('../../cluster/copy.ts');
+  const { StandingCopy } = await import('../../cluster/copy.ts');
   const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
+  const copy = new StandingCopy(config.state.kafka, dir, systemClock());
   try {
-    await copyStanding(config.state.kafka, dir, systemClock());
+    await copy.catchUp().finally(() => copy.close());
     return await work({ ...config, state: { ...config.state, dir } });
   } finally {
     rmSync(dir, { recursive: true, force: true });

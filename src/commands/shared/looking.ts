@@ -6,10 +6,7 @@
 
 import { readFileSync } from 'node:fs';
 import { type Config, ConfigError, readConfig, type Surroundings } from '../../config/config.ts';
-import { planFrom, type WholePlan } from '../../config/plan.ts';
-import { asExportError } from '../../contracts/errors.ts';
-import type { Log } from '../../contracts/tools.ts';
-import { openTools } from '../../run/tools.ts';
+import { planToLook } from '../../run/plan-to-look.ts';
 import type { Means } from './command.ts';
 
 /** A config that is only looked at. */
@@ -76,26 +73,6 @@ export function withStandIns(
     },
   };
   return { around, unread };
-}
-
-const silent: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => silent,
-};
-
-/** What a config makes: its streams, sinks and routes. Nobody is asked, nothing stays open. */
-export async function planToLook(config: Config): Promise<WholePlan> {
-  const tools = openTools(silent);
-  try {
-    return planFrom(config, tools);
-  } catch (error) {
-    throw asExportError(error, 'making the streams of the config');
-  } finally {
-    await tools.http.close();
-  }
 }
 
 /** The names of a config's streams; nothing is asked of upstream. */

@@ -1,0 +1,215 @@
+// The whole of a state in Kafka, looked at by any process of it, or none: who is in the groups of
+// its shards, and how streams and sinks stand by what is committed. What must stay true: nobody who
+// works there is disturbed, and Kafka is asked for little: what was read once is followed and not
+// read again, and the state of a shard of one's own is on the disk already.
+
+import { rmSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { Asking } from '../cluster/asking.ts';
+import { StandingCopy } from '../cluster/copy.ts';
+import { clusterError } from '../cluster/failure.ts';
+import { type MemberSettings, processName } from '../cluster/log/settings.ts';
+import { askForProcesses, type ClusterProcess } from '../cluster/processes.ts';
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import { inShards } from '../config/shards.ts';
+import type { Clock } from '../contracts/tools.ts';
+import { lookInto } from '../hold/store.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { timeText } from '../tools/time-text.ts';
+import type {
+  ClusterSight,
+  ClusterStanding,
+  FencedProcess,
+  StandingProcess,
+} from '../watch/cluster-standing.ts';
+import { joinedSinks, joinedStanding } from '../watch/joined.ts';
+import type { StoredStanding } from '../watch/standing.ts';
+import { readState } from '../watch/state.ts';
+import { storedStanding } from '../watch/stored.ts';
+import { type ClusterNote, clusterNote } from './cluster.ts';
+import { planToLook } from './plan-to-look.ts';
+
+/** Where and by which config it is looked. */
+export interface LookMeans {
+  /** One with its state in Kafka; another one after a reload. */
+  readonly config: () => Config;
+  /** Of its own: what is copied from Kafka stands there, and goes at the end. */
+  readonly scratch: string;
+  readonly clock: Clock;
+}
+
+interface Part {
+  readonly config: Config;
+  readonly kafka: MemberSettings;
+  readonly plan: WholePlan;
+}
+
+const nameLengthMax = 200;
+
+/** Looks at all shards, one after the other. */
+export class ClusterLook implements ClusterSight {
+  readonly #means: LookMeans;
+  #asking: Asking | null = null;
+  readonly #copies = new Map<number, StandingCopy>();
+  #planned: { readonly config: Config; readonly parts: readonly Part[] } | null = null;
+
+  constructor(means: LookMeans) {
+    this.#means = means;
+  }
+
+  async look(): Promise<ClusterStanding> {
+    const config = this.#means.config();
+    try {
+      const seen: SeenShard[] = [];
+      for (const part of await this.#parts(config)) seen.push(await this.#seen(part));
+      return joined(config, seen);
+    } catch (error) {
+      this.close();
+      throw clusterError(error, `looking at the state ${config.state.kafka?.prefix}`);
+    }
+  }
+
+  close(): void {
+    this.#asking?.close();
+    this.#asking = null;
+    for (const copy of this.#copies.values()) copy.close();
+    this.#copies.clear();
+    rmSync(this.#means.scratch, { recursive: true, force: true });
+  }
+
+  async #parts(config: Config): Promise<readonly Part[]> {
+    if (this.#planned?.config === config) return this.#planned.parts;
+    const parts: Part[] = [];
+    for (const part of inShards(config)) {
+      const { kafka } = part.state;
+      if (kafka !== null) parts.push({ config: part, kafka, plan: await planToLook(part) });
+    }
+    this.#planned = { config, parts };
+    return parts;
+  }
+
+  async #seen({ config, kafka, plan }: Part): Promise<SeenShard> {
+    const { clock } = this.#means;
+    const shard = kafka.shard ?? 0;
+    this.#asking ??= new Asking(kafka, clock);
+    const processes = await askForProcesses(this.#asking, kafka);
+    const works = processes.find((one) => one.works);
+    const isOwn = works !== undefined && isThis(works, kafka);
+    const dir = isOwn ? config.state.dir : await this.#copied(shard, kafka);
+    if (isOwn) this.#forget(shard);
+    const stored = readState(dir);
+    const positions = [...stored.sinks.values()].flatMap(({ position }) => position ?? []);
+    // Pages are not copied, so which are still held only whoever works knows.
+    const oldest = isOwn ? stored.spool.oldest : Math.min(0, ...positions);
+    const holder = works === undefined ? null : String(works.instance ?? works.host);
+    const standing = storedStanding(
+      { ...stored, spool: { ...stored.spool, oldest }, holder },
+      { plan, state: { ...config.state, dir }, refused: null },
+    );
+    return { shard, processes, standing, note: lookInto(dir, null, clusterNote) };
+  }
+
+  async #copied(shard: number, kafka: MemberSettings): Promise<string> {
+    const { scratch, clock } = this.#means;
+    const dir = join(scratch, `shard-${shard}`);
+    const copy = this.#copies.get(shard) ?? new StandingCopy(kafka, dir, clock);
+    this.#copies.set(shard, copy);
+    await copy.catchUp();
+    return dir;
+  }
+
+  #forget(shard: number): void {
+    this.#copies.get(shard)?.close();
+    this.#copies.delete(shard);
+  }
+}
+
+function isThis({ process: name, host, pid }: ClusterProcess, kafka: MemberSettings): boolean {
+  return name === processName(kafka) && host === hostname() && pid === process.pid;
+}
+
+/** A shard, as it looks from outside. */
+interface SeenShard {
+  readonly shard: number;
+  readonly processes: readonly ClusterProcess[];
+  readonly standing: StoredStanding;
+  readonly note: ClusterNote | null;
+}
+
+/** What a process is in the group of a shard. */
+interface Seat extends SeenShard {
+  readonly one: ClusterProcess;
+}
+
+/** All shards together: a process stands ready for each of them. */
+function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): ClusterStanding {
+  const { prefix = '', shards = 1 } = kafka ?? {};
+  const seats = seen.flatMap((shard) => shard.processes.map((one) => ({ ...shard, one })));
+  const { streams, sinks } = joinedStanding(seen.map(({ standing }) => standing));
+  const unowned = seen.filter(({ processes }) => processes.every(({ works }) => !works));
+  return {
+    prefix,
+    ...(shards > 1 && { shards }),
+    processes: [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()]
+      .map((of) => processOf(of, shards))
+      .sort((a, b) => Number(b.state === 'working') - Number(a.state === 'working')),
+    takeovers: seen.reduce((sum, { note }) => sum + (note?.takeovers ?? 0), 0),
+    fenced: fencedIn(seen, shards),
+    unowned:
+      unowned.length === 0
+        ? null
+        : { shards: unowned.map(({ shard }) => shard), sinks: sinksIn(unowned) },
+    ...{ streams, sinks },
+  };
+}
+
+function processOf(seats: readonly Seat[], shards: number): StandingProcess {
+  const [{ one }] = seats as readonly [Seat];
+  const { instance, host, pid, address, startedAt } = one;
+  const owned = seats.filter(({ one: { works } }) => works);
+  const isDrained = seats.every((seat) => seat.one.isDrained);
+  // Noted when it took the state, so it may be the one before for a moment.
+  const since = owned.flatMap(({ note }) =>
+    note?.host === host && note?.pid === pid ? note.since : [],
+  );
+  return {
+    instance: instance && cleanText(instance, nameLengthMax),
+    host: host && cleanText(host, nameLengthMax),
+    ...{ pid, address: cleanText(address, nameLengthMax) },
+    state: owned.length > 0 ? 'working' : isDrained ? 'drained' : 'standing by',
+    ...(shards > 1 && { shards: owned.map(({ shard }) => shard) }),
+    started_at: timeText(startedAt),
+    works_since: since.length === 0 ? null : timeText(Math.min(...since)),
+    sinks: sinksIn(owned),
+  };
+}
+
+function sinksIn(seen: readonly SeenShard[]): StoredStanding['sinks'] {
+  return joinedSinks(seen.map(({ standing }) => standing));
+}
+
+/** Whoever is in the group again has heard of it. */
+function fencedIn(seen: readonly SeenShard[], shards: number): readonly FencedProcess[] {
+  const all = seen.flatMap(({ shard, note, processes }) => {
+    const one = note?.fenced;
+    if (!note || !one) return [];
+    const isBack = processes.some(({ host, pid }) => host === one.host && pid === one.pid);
+    return isBack ? [] : [{ ...one, shard, at: note.since }];
+  });
+  return [...Map.groupBy(all, ({ host, pid }) => `${pid} ${host}`).values()].map((of) => {
+    const [{ instance, host, pid }] = of as [(typeof all)[number]];
+    return {
+      instance: instance && cleanText(instance, nameLengthMax),
+      ...{ host: cleanText(host, nameLengthMax), pid },
+      ...(shards > 1 && { shards: of.map(({ shard }) => shard) }),
+      at: timeText(Math.max(...of.map(({ at }) => at))),
+    };
+  });
+}
+
+/** The same for what a process is in the groups of all shards. */
+function seatKey({ process, address, host, pid }: ClusterProcess): string {
+  return process ?? `${address} ${host} ${pid}`;
+}

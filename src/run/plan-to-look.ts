@@ -1,0 +1,27 @@
+// What a config makes, for those who only look: nobody is asked, and nothing stays open.
+
+import type { Config } from '../config/config.ts';
+import { planFrom, type WholePlan } from '../config/plan.ts';
+import { asExportError } from '../contracts/errors.ts';
+import type { Log } from '../contracts/tools.ts';
+import { openTools } from './tools.ts';
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  with: () => silent,
+};
+
+/** The streams, sinks and routes of a config. */
+export async function planToLook(config: Config): Promise<WholePlan> {
+  const tools = openTools(silent);
+  try {
+    return planFrom(config, tools);
+  } catch (error) {
+    throw asExportError(error, 'making the streams of the config');
+  } finally {
+    await tools.http.close();
+  }
+}

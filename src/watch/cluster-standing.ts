@@ -1,0 +1,53 @@
+// How a state in Kafka stands as a whole, by what its processes have told their groups and what is
+// committed: what `sluice cluster` prints, and the page of every process shows. Names and addresses
+// come from whoever may join the groups, so they are text, and no longer than is worth reading.
+
+import type { StoredStanding } from './standing.ts';
+
+type StoredSinks = StoredStanding['sinks'];
+
+/** A process that works or stands by. */
+export interface StandingProcess {
+  /** `state.kafka.instance`; null: it was given none. */
+  readonly instance: string | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+  /** From where it speaks to the brokers. */
+  readonly address: string;
+  readonly state: 'working' | 'standing by' | 'drained';
+  /** Those that it works on; left out: there is but one. */
+  readonly shards?: readonly number[];
+  readonly started_at: string | null;
+  readonly works_since: string | null;
+  /** How they stand by what it has committed; none where it works on nothing. */
+  readonly sinks: StoredSinks;
+}
+
+/** A process that was replaced without having ended in order: what it may still write is refused. */
+export interface FencedProcess extends Pick<StandingProcess, 'instance' | 'shards'> {
+  readonly host: string;
+  readonly pid: number;
+  /** Since when another one has what it had. */
+  readonly at: string;
+}
+
+/** All of it. */
+export interface ClusterStanding extends Pick<StoredStanding, 'streams' | 'sinks'> {
+  readonly prefix: string;
+  /** Left out: one. */
+  readonly shards?: number;
+  readonly processes: readonly StandingProcess[];
+  readonly takeovers: number;
+  /** Of the last takeover of each shard. */
+  readonly fenced: readonly FencedProcess[];
+  /** What no process works on; null: there is none. */
+  readonly unowned: { readonly shards: readonly number[]; readonly sinks: StoredSinks } | null;
+}
+
+/** Whoever can look at it. Each look goes on from the one before, until closed. */
+export interface ClusterSight {
+  /** Throws an ExportError where Kafka does not tell. */
+  look(): Promise<ClusterStanding>;
+  /** Lets go of all that is kept from one look to the next. */
+  close(): void;
+}
