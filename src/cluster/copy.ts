@@ -26,6 +26,7 @@ export class StandingCopy {
   #copy: Rebuilding | null = null;
   /** By topic, the next offset to read. */
   readonly #positions = new Map<string, bigint>();
+  #isClosed = false;
 
   constructor(settings: LogSettings, dir: string, clock: Clock) {
     this.#settings = settings;
@@ -43,6 +44,7 @@ export class StandingCopy {
     if (!(await this.#client.has(state.topic))) return false;
     // One that was killed may have left a transaction open, which only its successor ends.
     const end = await this.#client.stableEnd(state);
+    if (this.#isClosed) throw new Error('the copy is closed');
     // It ends before what was read where it was made anew.
     if (this.#copy === null || end < (this.#positions.get(state.topic) ?? 0n)) {
       this.#copy?.close();
@@ -68,6 +70,7 @@ export class StandingCopy {
 
   /** Leaves the directory as it is. */
   close(): void {
+    this.#isClosed = true;
     this.#copy?.close();
     this.#client.close();
   }

@@ -222,14 +222,15 @@ function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight
 
 /** The status page; in a process that another one has started for a shard, that one has it. */
 async function openStatus(running: Running): Promise<{ close(): unknown } | null> {
-  const { seat, own, tools, config } = running;
+  const { seat, own, tools } = running;
   const look = (): Moment => ({
     ...running.sight.look(),
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
   });
   const retry = (name: string) => running.journey.pipeline.askNow(name);
   if (seat !== null) return seat.show(look, retry);
-  return await openPage(config, { look, tap: () => running.sight.tap, retry }, tools, own);
+  const shown = { look, tap: () => running.sight.tap, retry, config: () => running.config };
+  return await openPage(shown, tools, own);
 }
 
 /** The words by which a process for a shard is started as this one was. */

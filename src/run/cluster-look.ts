@@ -53,6 +53,8 @@ export class ClusterLook implements ClusterSight {
   readonly #means: LookMeans;
   #asking: Asking | null = null;
   readonly #copies = new Map<number, StandingCopy>();
+  /** Counts what was closed: a look that was under way then goes no further. */
+  #closed = 0;
   #planned: { readonly config: Config; readonly parts: readonly Part[] } | null = null;
 
   constructor(means: LookMeans) {
@@ -61,17 +63,22 @@ export class ClusterLook implements ClusterSight {
 
   async look(): Promise<ClusterStanding> {
     const config = this.#means.config();
+    const closed = this.#closed;
     try {
       const seen: SeenShard[] = [];
-      for (const part of await this.#parts(config)) seen.push(await this.#seen(part));
+      for (const part of await this.#parts(config)) {
+        seen.push(await this.#seen(part));
+        if (this.#closed > closed) throw new Error('nobody looks any more');
+      }
       return joined(config, seen);
     } catch (error) {
-      this.close();
+      if (this.#closed === closed) this.close();
       throw clusterError(error, `looking at the state ${config.state.kafka?.prefix}`);
     }
   }
 
   close(): void {
+    this.#closed += 1;
     this.#asking?.close();
     this.#asking = null;
     for (const copy of this.#copies.values()) copy.close();
@@ -93,8 +100,10 @@ export class ClusterLook implements ClusterSight {
   async #seen({ config, kafka, plan }: Part): Promise<SeenShard> {
     const { clock } = this.#means;
     const shard = kafka.shard ?? 0;
+    const closed = this.#closed;
     this.#asking ??= new Asking(kafka, clock);
     const processes = await askForProcesses(this.#asking, kafka);
+    if (this.#closed > closed) throw new Error('nobody looks any more');
     const works = processes.find((one) => one.works);
     const isOwn = works !== undefined && isThis(works, kafka);
     const dir = isOwn ? config.state.dir : await this.#copied(shard, kafka);

@@ -16,7 +16,8 @@ export async function keepShards(
   const keeper = new ShardKeeper({ ...means, ...tools });
   const look = () => keeper.look();
   const retry = (name: string) => keeper.askNow(name);
-  const page = await openPage(means.config, { look, tap: () => null, retry }, tools, own);
+  const config = () => keeper.config;
+  const page = await openPage({ look, tap: () => null, retry, config }, tools, own);
   try {
     return await keeper.run(stop);
   } finally {

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { Moment } from '../watch/live.ts';
 import type { StatusServer, StatusSettings } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
+import { clusterSight } from './cluster-sight.ts';
 import type { OwnLog } from './own-log.ts';
 import type { BootTools } from './tools.ts';
 
@@ -13,15 +14,17 @@ interface Shown {
   /** Another one once another config runs. */
   readonly tap: () => EventTap | null;
   readonly retry: NonNullable<StatusSettings['retry']>;
+  /** What runs: another one after a reload. */
+  readonly config: () => Config;
 }
 
 /** Opens it. Throws an ExportError where its address cannot be listened on. */
 export async function openPage(
-  { status }: Pick<Config, 'status'>,
-  { look, tap: tapNow, retry }: Shown,
+  { look, tap: tapNow, retry, config }: Shown,
   { clock, log, http }: Pick<BootTools, 'clock' | 'log' | 'http'>,
   { lost, instance }: Pick<OwnLog, 'lost' | 'instance'>,
 ): Promise<StatusServer | null> {
+  const { status } = config();
   if (status === null) return null;
   const { serveStatus } = await import('../watch/status-server.ts');
   const first = tapNow();
@@ -33,5 +36,6 @@ export async function openPage(
   };
   const telemetry = status.telemetry && { ...status.telemetry, http, instance };
   const all = (): Moment => ({ ...look(), logLinesLost: lost() });
-  return await serveStatus({ ...status, look: all, tap, telemetry, retry, clock, log });
+  const cluster = clusterSight(config, clock);
+  return await serveStatus({ ...status, look: all, tap, cluster, telemetry, retry, clock, log });
 }

@@ -59,6 +59,11 @@ export class ShardKeeper {
     this.#failed.promise.catch(() => undefined);
   }
 
+  /** What runs: another one after a reload. */
+  get config(): Config {
+    return this.#config;
+  }
+
   /** How all stand that it has. */
   look(): Moment {
     const moments = [...this.#processes.values()].flatMap(({ moment }) => moment ?? []);

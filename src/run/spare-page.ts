@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { asExportError } from '../contracts/errors.ts';
 import { idleMoment } from '../watch/live.ts';
 import type { StatusServer } from '../watch/status-server.ts';
+import { clusterSight } from './cluster-sight.ts';
 import type { BootTools } from './tools.ts';
 
 /** The page, which is not served before the process waits. */
@@ -15,10 +16,14 @@ export interface SparePage {
 
 /** Of the page of this config, where it asks for one. */
 export function sparePage(
-  { state: { kafka, maxBytes }, status }: Pick<Config, 'state' | 'status'>,
+  config: Config,
   { clock, log }: Pick<BootTools, 'clock' | 'log'>,
   isDrained: () => boolean,
 ): SparePage {
+  const {
+    state: { kafka, maxBytes },
+    status,
+  } = config;
   let serving: Promise<StatusServer | null> = Promise.resolve(null);
   const serve = async () => {
     if (status === null || kafka === null) return null;
@@ -26,7 +31,8 @@ export function sparePage(
     const waits = `another process has the state ${kafka.prefix} in Kafka`;
     const drained = 'it is drained: sluice cluster undrain lets it work again';
     const look = () => idleMoment(maxBytes, isDrained() ? drained : waits);
-    return await serveStatus({ ...status, telemetry: null, look, clock, log });
+    const cluster = clusterSight(() => config, clock);
+    return await serveStatus({ ...status, telemetry: null, look, cluster, clock, log });
   };
   return {
     waits() {

@@ -8,7 +8,8 @@
 //                 holds the text
 //   /events       server-sent events: `history` and `state` at once, then `state` each second and
 //                 `sample` each step; `find` as above. A reader who comes back with Last-Event-ID
-//                 gets only the samples since
+//                 gets only the samples since. Where the state is in Kafka, `cluster` every few
+//                 seconds (cluster-watch.ts)
 //   /tail         server-sent `events` (tail.ts); `?form=…&stream=…&text=…&where=…`
 //   /retry        POST with `?name=STREAM|SINK`: has it asked now; 202 with { asked }, 404 where
 //                 nobody has that name
@@ -33,6 +34,7 @@ import {
   safeHeaders,
 } from './access.ts';
 import type { Board } from './board.ts';
+import type { ClusterWatch } from './cluster-watch.ts';
 import { EventStream, eventStreamType } from './event-stream.ts';
 import { metricsText, metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
@@ -44,6 +46,7 @@ export interface Desk {
   readonly credentials: Credentials;
   readonly board: Board;
   readonly tap: EventTap | null;
+  readonly cluster: ClusterWatch | null;
   readonly files: ReadonlyMap<string, PageFile>;
   readonly clock: Clock;
   readonly log: Log;
@@ -153,15 +156,20 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
   }
 }
 
-function events({ board, callers }: Desk, { request, response, query }: Exchange): Answer | null {
+function events(
+  { board, cluster, callers }: Desk,
+  { request, response, query }: Exchange,
+): Answer | null {
   if (request.method === 'HEAD') return { status: 200, body: '', headers: eventStreamType };
   if (board.isFull) return crowded;
   callers.keep(request.socket);
   const since = Number(request.headers['last-event-id'] ?? 0);
-  board.add(new EventStream(response), {
+  const stream = new EventStream(response);
+  board.add(stream, {
     find: query.get('find') ?? '',
     since: Number.isFinite(since) ? since : 0,
   });
+  cluster?.add(stream);
   return null;
 }
 

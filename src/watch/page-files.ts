@@ -28,6 +28,7 @@ const own: readonly (readonly [name: string, type: keyof typeof types])[] = [
   ['icon.svg', 'svg'],
   ['page.js', 'js'],
   ['charts.js', 'js'],
+  ['cluster.js', 'js'],
   ['dom.js', 'js'],
   ['feed.js', 'js'],
   ['journey.js', 'js'],

@@ -13,6 +13,8 @@ import { Callers } from '../tools/callers.ts';
 import type { Credentials } from './access.ts';
 import { answer } from './answers.ts';
 import { Board } from './board.ts';
+import type { ClusterSight } from './cluster-standing.ts';
+import { ClusterWatch } from './cluster-watch.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Patience } from './health.ts';
 import type { Moment } from './live.ts';
@@ -31,6 +33,8 @@ export interface StatusSettings {
   readonly look: () => Moment;
   /** Where the newest events are had from; left out: they are not shown. */
   readonly tap?: EventTap | null;
+  /** The whole of a state in Kafka; left out: it is not there. */
+  readonly cluster?: ClusterSight | null;
   /** Has the streams and sinks of a name asked now; left out: nobody can ask for that. */
   readonly retry?: Pipeline['askNow'];
   /** Where the numbers of /metrics are pushed to as well; left out: nowhere. */
@@ -57,12 +61,13 @@ const lookEveryMs = 500;
 /** Starts serving. Throws an ExportError when the address cannot be listened on. */
 export async function serveStatus(settings: StatusSettings): Promise<StatusServer> {
   const { host, port, clock, log, token } = settings;
-  const { basicAuth = null, tap = null, telemetry = null, retry = null } = settings;
+  const { basicAuth = null, tap = null, telemetry = null, retry = null, cluster: sight } = settings;
   const over = new AbortController();
   const callers = new Callers();
   const board = new Board({ ...settings, tap });
+  const cluster = sight ? new ClusterWatch({ sight, clock, log }) : null;
   const desk = {
-    ...{ host, board, tap, clock, log, callers, retry },
+    ...{ host, board, tap, cluster, clock, log, callers, retry },
     credentials: { token, basicAuth },
     files: readPageFiles(),
     tails: new Set<EventStream>(),
@@ -89,6 +94,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   // After this only a reader's connection can fail, and that is the reader's loss.
   server.on('error', (error) => log.warn('the status server', { error: error.message }));
   const following = [board.follow(over.signal)];
+  if (cluster !== null) following.push(cluster.follow(over.signal));
   if (telemetry !== null)
     following.push(pushMetrics(telemetry, { board, clock, log }, over.signal));
   const url = urlOf(server, host);

@@ -1,8 +1,9 @@
 // Journeys for the page to show: one that is busy with several of everything, and one made of text that wants to be markup.
 
+import type { ClusterStanding } from '../../src/watch/cluster-standing.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import type { LiveStream } from '../../src/watch/standing.ts';
-import { aFailure, aMoment, aSink, aSpool, aStream, at } from './a-moment.ts';
+import { aCluster, aFailure, aMoment, aProcess, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 /** Markup and script in every place where text can come from elsewhere. */
 export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
@@ -46,6 +47,42 @@ export function hostileJourney(): Moment {
         message: hostile,
       },
     ],
+  });
+}
+
+/** As well, in what members of a group tell of themselves. */
+export function hostileCluster(): ClusterStanding {
+  const error = { code: hostile, message: hostile, next: hostile };
+  const [name, type, state, order] = [hostile, hostile, hostile, hostile];
+  const sink = { ...aSink({ name, type }), state, error };
+  const stream = { ...aStream({ name, order }), state, error };
+  return aCluster({
+    prefix: hostile,
+    processes: [aProcess({ instance: hostile, host: hostile, address: hostile, sinks: [sink] })],
+    fenced: [{ instance: hostile, host: hostile, pid: 1, shards: [0], at: hostile }],
+    unowned: { shards: [1], sinks: [sink] },
+    ...{ sinks: [sink], streams: [stream] },
+  });
+}
+
+/** Three processes of six shards, one of which has lately taken over what another one had. */
+export function busyCluster(now: number): ClusterStanding {
+  const sink = (name: string, backlog: number) =>
+    aSink({ name, backlog, position: 61_000, up_to: at(now - 3_000) });
+  return aCluster({
+    processes: [
+      aProcess({ shards: [0, 2, 5], sinks: [sink('lake', 0), sink('siem', 812)] }),
+      aProcess({ instance: 'sluice-1', pid: 18, shards: [1, 3, 4], sinks: [sink('lake', 40)] }),
+      aProcess({ instance: null, pid: 4_711, state: 'drained', shards: [], works_since: null }),
+    ],
+    takeovers: 4,
+    fenced: [
+      {
+        ...{ instance: 'sluice-2', host: 'node-c.example', pid: 17, shards: [5] },
+        at: at(now - 90_000) ?? '',
+      },
+    ],
+    streams: ['audit', 'web_logs/c-1'].map((name) => aStream({ name, caught_up_at: at(now) })),
   });
 }
 

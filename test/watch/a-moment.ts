@@ -11,6 +11,7 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { timeText } from '../../src/tools/time-text.ts';
+import type { ClusterStanding, StandingProcess } from '../../src/watch/cluster-standing.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import type { LiveError, LiveSink, LiveStream } from '../../src/watch/standing.ts';
@@ -96,6 +97,25 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     refused: new Map(),
     found: [],
     logLinesLost: null,
+    ...parts,
+  };
+}
+
+/** A process of a cluster that works. */
+export function aProcess(parts: Partial<StandingProcess> = {}): StandingProcess {
+  return {
+    ...{ instance: 'sluice-0', host: 'node-a.example', pid: 17, address: '10.0.0.1' },
+    ...{ state: 'working', shards: [0], sinks: [] },
+    ...{ started_at: '2026-01-01T00:00:00.000Z', works_since: '2026-01-01T00:00:00.000Z' },
+    ...parts,
+  };
+}
+
+/** A state in Kafka of six shards, with one process. */
+export function aCluster(parts: Partial<ClusterStanding> = {}): ClusterStanding {
+  return {
+    ...{ prefix: 'sluice', shards: 6, processes: [aProcess()], takeovers: 0, fenced: [] },
+    ...{ unowned: null, streams: [], sinks: [] },
     ...parts,
   };
 }

@@ -5,7 +5,14 @@ import { beforeAll, expect, test } from 'vitest';
 import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { manualClock } from '../support/manual-clock.ts';
-import { busyJourney, hostile, hostileJourney, readableLines } from './a-journey.ts';
+import {
+  busyCluster,
+  busyJourney,
+  hostile,
+  hostileCluster,
+  hostileJourney,
+  readableLines,
+} from './a-journey.ts';
 import { aFailure, aMoment, aServer, aSink, aStream, aTap, at, listenTo } from './a-moment.ts';
 
 const screenshots = join(import.meta.dirname, '..', '..', '.cache', 'screenshots');
@@ -17,11 +24,15 @@ beforeAll(async () => {
 });
 
 test('text from elsewhere stays text, and the page speaks to nobody else', async () => {
-  const { url } = await aServer(hostileJourney, { tap: aTap([hostile, `a\u202eb\u0007\nc`]) });
+  const { url } = await aServer(hostileJourney, {
+    tap: aTap([hostile, `a\u202eb\u0007\nc`]),
+    cluster: { look: async () => hostileCluster(), close: () => undefined },
+  });
   const page = await startBrowser();
 
   await page.open(`${url}/`);
   await page.waitFor(isDrawn);
+  await page.waitFor(`document.querySelectorAll('#cluster-processes tbody').length === 1`);
   await page.evaluate(`document.getElementById('watch').click()`);
   await page.waitFor(`document.querySelectorAll('#lines li').length === 2`);
 
@@ -35,7 +46,12 @@ test('text from elsewhere stays text, and the page speaks to nobody else', async
   const lines = await page.evaluate<string[]>(
     `[...document.querySelectorAll('#lines li')].map((line) => line.textContent)`,
   );
-  expect(seen).toBeGreaterThan(20);
+  const ofCluster = await page.evaluate<number>(
+    `document.getElementById('cluster').textContent.split(${JSON.stringify(hostile)}).length - 1`,
+  );
+  expect(seen).toBeGreaterThan(40);
+  expect(ofCluster).toBeGreaterThan(20);
+  expect(await page.evaluate(`document.querySelectorAll('#cluster table').length`)).toBe(3);
   expect(lines).toEqual([hostile, 'a\\u202eb\\u0007\\u000ac']);
   expect(made).toBe(0);
   expect(await page.evaluate('typeof window.pwned')).toBe('undefined');
@@ -48,12 +64,15 @@ test('light and dark, on a phone and on a desk, a busy journey fits the page', a
   const clock = manualClock();
   const start = clock.now();
   const look = () => busyJourney(Math.round((clock.now() - start) / 1_000), clock.now());
-  const { url } = await aServer(look, { clock, tap: aTap(readableLines) });
+  const cluster = { look: async () => busyCluster(clock.now()), close: () => undefined };
+  const { url } = await aServer(look, { clock, cluster, tap: aTap(readableLines) });
   await clock.advance(3_000_000);
   const page = await startBrowser();
   await page.look(1440, 900, 'light');
   await page.open(`${url}/`);
   await page.waitFor(`document.querySelectorAll('.chart canvas').length === 4`);
+  await clock.advance(1_000);
+  await page.waitFor(`document.querySelectorAll('#cluster-processes tbody').length === 3`);
   await page.evaluate(`document.getElementById('watch').click()`);
   await page.waitFor(`document.querySelectorAll('#lines li').length > 2`);
 

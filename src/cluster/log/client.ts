@@ -42,6 +42,7 @@ export class LogClient {
   readonly #connections: Connections;
   readonly #bootstrap: readonly Broker[];
   readonly #clock: Clock;
+  #isClosed = false;
   #known: { readonly brokers: ReadonlyMap<number, Broker>; readonly topics: Topics } | null = null;
 
   constructor(settings: LogSettings, clock: Clock) {
@@ -140,6 +141,7 @@ export class LogClient {
 
   /** Cuts all connections: whatever waits for an answer rejects. */
   close(): void {
+    this.#isClosed = true;
     this.#connections.cut();
   }
 
@@ -171,7 +173,8 @@ export class LogClient {
       } catch (error) {
         this.#known = null;
         const failure = failureOf(error, doing);
-        if (failure.kind !== 'passing' || this.#clock.monotonic() > deadline) throw failure;
+        const isOver = this.#isClosed || this.#clock.monotonic() > deadline;
+        if (failure.kind !== 'passing' || isOver) throw failure;
         await this.#clock.sleep(pauseMs);
       }
     }

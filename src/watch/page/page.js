@@ -2,6 +2,7 @@
 // state on screen, and comes back by itself.
 
 import { drawCharts, forgetCharts } from './charts.js';
+import { drawCluster } from './cluster.js';
 import { at, fill, make } from './dom.js';
 import { follow, send } from './feed.js';
 import { drawJourney, keepJourney, moodOf, worstFirst } from './journey.js';
@@ -29,6 +30,7 @@ let listening = new AbortController();
 let samples = [];
 let stepMs = 5000;
 let lastState = null;
+let lastCluster = null;
 let heardAt = 0;
 let drawnAt = 0;
 let showAll = false;
@@ -99,6 +101,11 @@ function hear(name, told) {
     draw(told);
     return;
   }
+  if (name === 'cluster') {
+    lastCluster = told;
+    if (lastState !== null) draw(lastState);
+    return;
+  }
   if (name === 'history') stepMs = told.step_ms;
   const since = samples.at(-1)?.at ?? 0;
   const more = (name === 'history' ? told.samples : [told]).filter((sample) => sample.at > since);
@@ -117,6 +124,7 @@ function draw(state) {
   drawVerdict(state, now);
   fill(at('attention'), ...matterParts(state));
   drawJourney(at('journey'), state);
+  if (lastCluster !== null) drawCluster(lastCluster, now);
   drawStreams(state, now);
   fill(at('spool'), ...spoolFacts(state.spool, now));
   fill(at('sinks'), sinkTable(state.sinks, now));

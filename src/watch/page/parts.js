@@ -21,6 +21,7 @@ const streamHeads = [
 export function streamTable(streams, now) {
   const rows = streams.map((stream) => ({
     mood: moodOf(stream),
+    retry: stream.name,
     cells: [
       stream.name,
       doingOf(stream, now),
@@ -89,6 +90,7 @@ const sinkHeads = [
 export function sinkTable(sinks, now) {
   const rows = sinks.map((sink) => ({
     mood: moodOf(sink),
+    retry: sink.name,
     kind: sink.type,
     cells: [
       sink.name,
@@ -136,8 +138,9 @@ function letterParts({ name, dead_letters, dead_letter_reasons }, now) {
   ];
 }
 
-function table(heads, rows) {
-  const bodies = rows.map(({ mood, kind, cells, more }) => {
+/** A table of such rows, each with a sign of its mood; `retry` names what a button asks now. */
+export function table(heads, rows) {
+  const bodies = rows.map(({ mood, kind, retry, cells, more }) => {
     const [name, ...rest] = cells;
     const tds = rest.map((text, index) => cellOf('td', heads[index + 1], text));
     const called = make(
@@ -146,7 +149,7 @@ function table(heads, rows) {
       sign(mood),
       make('span', {}, name),
       kind === undefined ? null : make('span', { class: 'quiet' }, ` ${kind}`),
-      retryButton(name),
+      retry === undefined ? null : retryButton(retry),
     );
     const cell = () => make('td', { colspan: heads.length }, ...more);
     return make(
@@ -183,12 +186,13 @@ function cellOf(name, head, text) {
   return make(name, { ...scope, class: numbers.has(head) ? 'number' : null }, text);
 }
 
-function errorParts(error) {
+/** What is wrong, in full. */
+export function errorParts(error) {
   if (error === null) return [];
   const { code, message, next, upstream_code, request_id, trace_id } = error;
   // Some messages name them by themselves.
   const ids = Object.entries({ upstream_code, request_id, trace_id })
-    .filter(([, id]) => id !== null && !message.includes(id))
+    .filter(([, id]) => typeof id === 'string' && !message.includes(id))
     .map(([name, id]) => make('code', { class: 'ids' }, `${name} ${id}`));
   return [
     make(

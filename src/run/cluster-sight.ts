@@ -1,0 +1,23 @@
+// The whole of a state in Kafka for a status page: nothing of it is loaded before somebody looks.
+
+import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import type { Clock } from '../contracts/tools.ts';
+import type { ClusterSight } from '../watch/cluster-standing.ts';
+import type { ClusterLook } from './cluster-look.ts';
+
+/** Of the state of a config, which another one replaces after a reload; null: it is not in Kafka. */
+export function clusterSight(config: () => Config, clock: Clock): ClusterSight | null {
+  const { kafka, dir } = config().state;
+  if (kafka === null) return null;
+  const scratch = join(dir, 'cluster-look');
+  let opened: ClusterLook | null = null;
+  return {
+    async look() {
+      const { ClusterLook } = await import('./cluster-look.ts');
+      opened ??= new ClusterLook({ config, scratch, clock });
+      return await opened.look();
+    },
+    close: () => opened?.close(),
+  };
+}
