@@ -1,6 +1,7 @@
 // A state taken apart and put together again: each sink is still owed what it was owed, in order, and nothing else.
 
 import { expect, test } from 'vitest';
+import type { Json } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { joinParts, takePart } from '../../src/hold/parts.ts';
 import { openSpool } from '../../src/hold/spool.ts';
@@ -95,7 +96,8 @@ test('sinks in different places keep what they are owed through two parts and ba
   await west.close();
 
   const together = tempDir();
-  joinParts(parts, together, { sinks, keepsMark, readers: [], now: Date.now() });
+  const moveBlocks = (checkpoint: Json, by: number) => ({ checkpoint, by });
+  joinParts(parts, together, { sinks, keepsMark, readers: [], moveBlocks, now: Date.now() });
 
   for (const sink of sinks) {
     const found = await owed(together, sink);
@@ -114,7 +116,10 @@ test('sinks in different places keep what they are owed through two parts and ba
   expect(joined.numbering.epochs[0]).toEqual(epochs[0]);
   // Numbers that anybody may remember stand for no other event.
   expect((await joined.progress('slow')).position).toBeGreaterThanOrEqual(end);
-  expect((await joined.recall('west')).checkpoint).toEqual({ last: 'west60' });
+  expect((await joined.recall('west')).checkpoint).toEqual({
+    checkpoint: { last: 'west60' },
+    by: 11,
+  });
   await joined.close();
   const known = lookInto(together, null, (store) => store.streams.extent('east').records);
   expect(known).toBe(6);
