@@ -6,7 +6,12 @@ import { formats } from '../formats/index.ts';
 import type { PageContext } from '../src/contracts/event.ts';
 import type { Format } from '../src/contracts/format.ts';
 import type { HeldPage } from '../src/contracts/spool.ts';
-import { compileNormaliser } from '../src/normalise/normalise.ts';
+import {
+  compileNormaliser,
+  type Mapping,
+  type NormaliseSettings,
+} from '../src/normalise/normalise.ts';
+import { type LogKind, logRecords } from '../src/sandbox/log-records.ts';
 import { PageDecoder } from '../src/send/held-event.ts';
 import { PageEncoder, type Reader } from '../src/send/page-encoder.ts';
 import { everything } from '../src/send/route.ts';
@@ -16,12 +21,56 @@ import { pageBody, pageEvents } from './work.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
 const pagesARound = 60;
-const context: PageContext = {
-  source: 'audit',
-  stream: 'audit',
+const bodiesOfEach = 16;
+
+/** Records of a kind, in pages, and how they are read. */
+interface Work {
+  readonly kind: PageContext['kind'];
+  readonly bodies: readonly Buffer[];
+  readonly reading: NormaliseSettings;
+}
+
+const audit: Work = {
   kind: 'audit',
-  fetchedAt: 1_790_000_000_000,
+  bodies: Array.from({ length: bodiesOfEach }, (_, page) => pageBody(page, false)),
+  reading: { id: 'id', time: ['timestamp'] },
 };
+
+/** Log records as the sandbox has them. */
+function logs(kind: LogKind, mapping: Mapping): Work {
+  const record = logRecords('c-1', kind);
+  const bodies = Array.from({ length: bodiesOfEach }, (_, page) => {
+    const records = Array.from({ length: pageEvents }, (_, i) => {
+      const index = page * pageEvents + i;
+      return record({ seed: 1, index, id: String(index), timeMs: 1_790_000_000_000 + index * 37 });
+    });
+    return Buffer.from(`{"data":[${records.join(',')}]}`);
+  });
+  return { kind: 'log', bodies, reading: { id: 'id', time: ['timestamp'], mapping } };
+}
+
+const ends = { 'src_endpoint.ip': 'client_ip', 'dst_endpoint.ip': 'server_ip' };
+const flows = logs('flow', {
+  class: 'network_activity',
+  fields: {
+    ...ends,
+    'src_endpoint.port': 'client_port',
+    'dst_endpoint.port': 'port',
+    'traffic.bytes_out': 'bytes_sent',
+    'traffic.bytes_in': 'bytes_received',
+    'connection_info.protocol_name': 'protocol',
+  },
+});
+const web = logs('web', {
+  class: 'http_activity',
+  fields: {
+    ...ends,
+    'http_request.http_method': 'method',
+    'http_request.user_agent': 'user_agent',
+    'http_request.url.url_string': 'url',
+    'http_response.code': 'status',
+  },
+});
 
 function make(type: string, settings: Readonly<Record<string, unknown>> = {}): Format {
   const definition = formats.find((candidate) => candidate.type === type);
@@ -38,12 +87,13 @@ class Way {
   readonly transcoders: Transcoders;
   readonly #encoder: PageEncoder;
   readonly #reader: Reader;
-  readonly #bodies = Array.from({ length: 16 }, (_, page) => pageBody(page, false));
+  readonly #work: Work;
   readonly times: number[] = [];
 
-  constructor(format: Format, isOn: boolean) {
+  constructor(work: Work, format: Format, isOn: boolean) {
+    this.#work = work;
     this.transcoders = new Transcoders(isOn);
-    const normalise = compileNormaliser('audit', { id: 'id', time: ['timestamp'] });
+    const normalise = compileNormaliser(work.kind, work.reading);
     this.#encoder = new PageEncoder(new PageDecoder(() => normalise), this.transcoders);
     const selectionFor = () => everything;
     const expects = () => false;
@@ -53,8 +103,10 @@ class Way {
 
   async run(): Promise<void> {
     // The scan of a page that is fetched says where its records are; that cost is not measured here.
+    const { bodies, kind } = this.#work;
+    const context = { source: 'audit', stream: 'audit', kind, fetchedAt: 1_790_000_000_000 };
     const pages = Array.from({ length: pagesARound }, (_, i): HeldPage => {
-      const body = this.#bodies[i % this.#bodies.length] as Buffer;
+      const body = bodies[i % bodies.length] as Buffer;
       const slices = { ...cutRecords(body, 'data'), exact: true };
       const uids = new Uint8Array(pageEvents * 32);
       const place = { items: 'data', kept: null, first: 0, count: pageEvents };
@@ -71,15 +123,19 @@ const median = (times: readonly number[]) =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
 
 const rows = [];
-for (const [name, format] of [
-  ['CEF in RFC 5424', make('syslog', { message: 'cef' })],
-  ['OCSF JSON in RFC 5424', make('syslog', { message: 'json' })],
-  ['The record in RFC 5424', make('syslog', { message: 'original' })],
-  ['CEF', make('cef')],
-  ['OCSF JSON', make('json')],
+for (const [name, work, format] of [
+  ['audit, CEF in RFC 5424', audit, make('syslog', { message: 'cef' })],
+  ['audit, OCSF JSON in RFC 5424', audit, make('syslog', { message: 'json' })],
+  ['audit, the record in RFC 5424', audit, make('syslog', { message: 'original' })],
+  ['audit, CEF', audit, make('cef')],
+  ['audit, OCSF JSON', audit, make('json')],
+  ['flows, CEF in RFC 5424', flows, make('syslog', { message: 'cef' })],
+  ['flows, OCSF JSON', flows, make('json')],
+  ['web, CEF in RFC 5424', web, make('syslog', { message: 'cef' })],
+  ['web, OCSF JSON', web, make('json')],
 ] as const) {
-  const off = new Way(format, false);
-  const on = new Way(format, true);
+  const off = new Way(work, format, false);
+  const on = new Way(work, format, true);
   for (let round = 0; round <= Number(values.rounds); round += 1) {
     await off.run();
     await on.run();
@@ -88,7 +144,7 @@ for (const [name, format] of [
   }
   const { written = 0, unknown = 0, refused = 0 } = on.transcoders.transcoded[0] ?? {};
   rows.push({
-    format: name,
+    lines: name,
     'off us/event': Number(median(off.times).toFixed(2)),
     'on us/event': Number(median(on.times).toFixed(2)),
     times: Number((median(off.times) / median(on.times)).toFixed(2)),

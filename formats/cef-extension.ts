@@ -250,7 +250,10 @@ export class Writer {
   /** What follows from several attributes together. */
   #conclude(ocsf: OcsfEvent): void {
     const texts = this.#texts;
-    if (texts[slot.classId] === '') this.#put(slot.classId, classIdOf(ocsf));
+    if (texts[slot.classId] === '') {
+      this.#compareIds(ocsf);
+      this.#put(slot.classId, classIdOf(ocsf));
+    }
     if (texts[slot.name] === '') this.#put(slot.name, nameOf(ocsf));
     if (texts[slot.act] === '') this.#put(slot.act, actionOf(ocsf));
     this.#concludeReason(ocsf);
@@ -274,6 +277,13 @@ export class Writer {
     if (texts[slot.severity] === '' && level !== 0 && level !== 1) {
       this.#put(slot.severity, ocsf.severity);
     }
+  }
+
+  /** A finding's id tells what kind it is unless it is the record's. */
+  #compareIds({ finding_info, metadata }: OcsfEvent): void {
+    const uid = textOf(part(finding_info).uid);
+    const rival = part(metadata).original_event_uid;
+    if (uid !== undefined && uid !== rival) this.#looks?.push({ ...looked(uid, 'other'), rival });
   }
 
   /** The source's own word for the outcome is no reason for it. */
@@ -332,7 +342,8 @@ export class Writer {
 
 /** What is looked at of a value under a row's key. */
 function lookOf({ key, kind, length }: CefKey, value: unknown): Look {
-  if (kind === 'address' || kind === 'port') return looked(value, kind);
+  if (kind === 'address' || kind === 'mac' || kind === 'port' || kind === 'count')
+    return looked(value, kind);
   if (kind === 'time') return looked(value, 'text');
   const isCopied = (kind === 'text' || kind === 'whole') && key !== 'reason' && key !== 'cs3';
   return isCopied ? looked(value, 'text', length) : looked(value, 'other');

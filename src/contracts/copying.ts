@@ -6,12 +6,13 @@
 import type { Event } from './event.ts';
 
 /**
- * What is looked at of one value that is written: whether it is an `address` or a `port`, or
- * something that nothing but the format knows. `text`: only how long it is.
+ * What is looked at of one value that is written: whether it is an `address`, a `mac`, a `port` or
+ * a whole number from 0 (`count`), or something that nothing but the format knows. `text`: only how
+ * long it is.
  */
 export interface Look {
   readonly value: unknown;
-  readonly as: 'text' | 'address' | 'port' | 'other';
+  readonly as: 'text' | 'address' | 'mac' | 'port' | 'count' | 'other';
   /** The most bytes that are written of it; a longer one is cut. */
   readonly bytesMax: number;
   /** Another value that it is compared with; `undefined`: none. */

@@ -126,13 +126,7 @@ export function auditNormaliser(
     event.unmapped = reading.rest;
     return event;
   };
-  const own = attentionOf(reading, passedOn);
-  // A record in which nobody is found is read once more, as a Base Event.
-  const offers = (keys: readonly string[]) => [
-    ...own.offers(keys),
-    ...baseEvent.attention.offers(keys),
-  ];
-  return Object.assign(normalise, { attention: { ...own, offers } });
+  return Object.assign(normalise, { attention: attentionOf(reading, passedOn, baseEvent) });
 }
 
 interface Classes {

@@ -27,9 +27,9 @@ import {
 import { findingStatusReader, other, statusReader } from './levels.ts';
 import { type ResolvedMapping, resolveMapping, type Target } from './mapping.ts';
 import { type Branching, compileFill, completion, enumChoice, type Placing } from './placing.ts';
-import { type Draft, Reading } from './reading.ts';
+import { attentionOf, type Draft, Reading } from './reading.ts';
 import type { Attribute, SchemaClass } from './schema.ts';
-import { type Accepts, type Slot, slotCount, slots } from './slots.ts';
+import { type Accepts, type Passing, type Slot, slotCount, slots } from './slots.ts';
 import { sameWord } from './values.ts';
 import { logVocabulary } from './vocabulary.ts';
 
@@ -63,9 +63,7 @@ const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> 
 const informational = 1;
 
 /** Makes the normaliser of one source's mapped logs. */
-export function logNormaliser(
-  settings: LogSettings,
-): (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent {
+export function logNormaliser(settings: LogSettings): BaseEvent {
   const { baseEvent, product } = settings;
   const resolved = resolveMapping(settings.mapping);
   if (resolved === undefined || resolved.schemaClass.uid === 0) return baseEvent;
@@ -82,7 +80,7 @@ export function logNormaliser(
   const statusCaptions = captionsOfStatus(schemaClass);
   const addUsual = usualFiller(schemaClass, settings);
 
-  return (record, uid, context) => {
+  const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {
     if (!isObject(record)) return baseEvent(record, uid, context);
     reading.read(record);
     const metadata = metadataOf(uid, context, factsOf(reading, undefined));
@@ -102,6 +100,26 @@ export function logNormaliser(
     event.unmapped = reading.rest;
     return event;
   };
+  return Object.assign(normalise, { attention: attentionOf(reading, passedOnBy(plan), baseEvent) });
+}
+
+/**
+ * What is looked at of the values that are passed on: where a mapping has them, whether they can be
+ * brought to their attribute's type. Enums and choices decide, as do all other slots.
+ */
+function passedOnBy({ body, metadata }: Plan): ReadonlyMap<Slot, Passing> {
+  const passedOn = new Map<Slot, Passing>([
+    [slots.id, 'nothing'],
+    [slots.time, 'nothing'],
+    [slots.statusCode, 'nothing'],
+    [slots.statusDetail, 'nothing'],
+    [slots.message, 'nothing'],
+  ]);
+  for (const { target, slot } of [...body, ...metadata]) {
+    const { type = 'enum', captionOf } = target.way.at(-1) ?? {};
+    if (type !== 'enum' && !captionOf) passedOn.set(slot, { to: type });
+  }
+  return passedOn;
 }
 
 function finish(

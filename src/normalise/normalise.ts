@@ -75,7 +75,7 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
 
 /** What the headers of a delivery say stands beside what its body does. */
 function withDelivery(normalise: Normalise): Normalise {
-  return (record, uid, context) => {
+  const withHeaders: Normalise = (record, uid, context) => {
     const event = normalise(record, uid, context);
     const { delivery } = context;
     if (delivery === undefined) return event;
@@ -89,6 +89,8 @@ function withDelivery(normalise: Normalise): Normalise {
       unmapped: { delivery: { ...delivery }, ...unmapped },
     };
   };
+  const { attention } = normalise;
+  return attention === undefined ? withHeaders : Object.assign(withHeaders, { attention });
 }
 
 function wantedPaths({ time, id }: NormaliseSettings): readonly Wanted[] {

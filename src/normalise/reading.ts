@@ -279,10 +279,17 @@ export class Reading {
   }
 }
 
-/** What is looked at by who reads with `reading`, and looks at no slot's value but as told. */
-export function attentionOf(reading: Reading, passedOn: Attention['passedOn']): Attention {
+/**
+ * What is looked at by who reads with `reading`, and looks at no slot's value but as told; records
+ * that are read once more by another, as Base Events, are also looked at as that does.
+ */
+export function attentionOf(
+  reading: Reading,
+  passedOn: Attention['passedOn'],
+  fallback?: { readonly attention: Attention },
+): Attention {
   return {
-    offers: (keys) => reading.offers(keys),
+    offers: (keys) => [...reading.offers(keys), ...(fallback?.attention.offers(keys) ?? [])],
     passedOn,
     accepts: (accepts, value) => reading.accepts(accepts, value),
   };

@@ -3,6 +3,7 @@
 // vocabulary.ts, their use in branch.ts and reading.ts.
 
 import type { Json } from '../contracts/json.ts';
+import type { AttributeType } from './schema.ts';
 
 /** What a found value is for. */
 export const slots = {
@@ -94,6 +95,12 @@ export function groupOf(rank: number): number {
 }
 
 /**
+ * What is looked at of a value that is passed on: `email`, whether it is an address; `path`, whether
+ * it begins with `/`; an attribute's type, whether it can be brought to that (coerce.ts).
+ */
+export type Passing = 'nothing' | 'path' | 'email' | { readonly to: AttributeType };
+
+/**
  * What a normaliser looks at of a record's values, for who writes lines without normalising each
  * record (transcode/).
  */
@@ -101,7 +108,7 @@ export interface Attention {
   /** What the value at these keys may be taken for; nothing: it goes to `unmapped` as it is. */
   offers(keys: readonly string[]): readonly Meaning[];
   /** Slots whose value is passed on, and what is looked at of it all the same; others decide. */
-  readonly passedOn: ReadonlyMap<Slot, 'nothing' | 'email' | 'path'>;
+  readonly passedOn: ReadonlyMap<Slot, Passing>;
   /** Whether a name that accepts such values may carry this one. */
   accepts(accepts: Accepts, value: Json): boolean;
 }

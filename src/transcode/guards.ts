@@ -4,23 +4,34 @@
 // two values that are let pass with the same answer, the normaliser makes the same event but for
 // the values themselves.
 
-import type { Attention } from '../normalise/slots.ts';
+import { isIPv6 } from 'node:net';
+import type { Attention, Passing } from '../normalise/slots.ts';
 import { parseTime } from '../normalise/time.ts';
-import { isEmail } from '../normalise/values.ts';
 import { inArray, type LeafPath } from './record-shape.ts';
-import { care, type ShapeTree } from './shape-tree.ts';
+import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
 
-/** What must hold for a value. `email or not` and `path or not` have two answers, others one. */
+/**
+ * What is asked of a value. Of each the answer tells whether it is that (0) or not (`isNot`), and of
+ * a `whole time` whether there is something finer than milliseconds (1), of an `epoch` whether it is
+ * in seconds (0) or milliseconds (1), and of an `ip` whether it is IPv6 (1). A `count` is not below
+ * zero. Texts may be numbers, too.
+ */
 export type Ask =
   | 'nothing'
-  | 'email or not'
-  | 'path or not'
+  | 'path'
   | 'time'
+  | 'whole time'
+  | 'epoch'
   | 'email'
-  | 'ipv4'
+  | 'ip'
+  | 'mac'
   | 'host'
   | 'integer'
+  | 'count'
   | 'port';
+
+/** The answer that a value is not what was asked. */
+export const isNot = 3;
 
 /** One value of a shape. */
 export interface Leaf {
@@ -32,7 +43,18 @@ export interface Leaf {
 
 /** The longest that a name may be that accepts a word (normalise/reading.ts). */
 const wordMax = 512;
+const portMax = 65_535;
 const slash = 0x2f;
+const minus = 0x2d;
+const dot = 0x2e;
+const comma = 0x2c;
+const zero = 0x30;
+/** `2026-11-23T12:34:56`. */
+const secondsBytes = 19;
+/** Where epoch numbers begin, and where those of a unit end (normalise/time.ts). */
+const epochMin = 1e8;
+const secondsMax = 1e11;
+const millisecondsMax = 1e14;
 /** Times of 13 digits that can be written as RFC 3339: 2001-09-09 to 9999-12-31. */
 export const timeMin = 1e12;
 const timeMax = 253_402_300_799_999;
@@ -47,18 +69,65 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): L
   for (const { slot, accepts } of attention.offers(keys)) {
     // An array is taken whole as JSON, or not at all.
     if (array >= 0 && accepts !== 'json') continue;
-    const asked = attention.passedOn.get(slot);
-    if (asked === undefined) decides = true;
-    if (asked === 'email' && isText) asks.add('email or not');
-    if (asked === 'path' && isText) asks.add('path or not');
-    const ask = isText ? asksOfTexts[accepts] : asksOfNumbers[accepts];
-    if (ask === undefined) decides = true;
-    else if (ask !== 'nothing') asks.add(ask);
+    const passing = attention.passedOn.get(slot);
+    for (const ask of [
+      isText ? asksOfTexts[accepts] : asksOfNumbers[accepts],
+      passing && askOf(passing, isText),
+    ]) {
+      if (ask === undefined) decides = true;
+      else asks.add(ask);
+    }
     if (accepts === 'word') bytesMax = wordMax;
   }
-  const [ask = 'nothing', ...more] = asks;
-  return { isText, decides: decides || more.length > 0, ask, bytesMax };
+  asks.delete('nothing');
+  const [first = 'nothing'] = asks;
+  const ask = strongest.find((one) => asks.has(one)) ?? first;
+  for (const implied of [ask, ...(implies[ask] ?? [])]) asks.delete(implied);
+  return { isText, decides: decides || asks.size > 0, ask, bytesMax };
 }
+
+/** What else holds where this does. */
+const implies: Readonly<Partial<Record<Ask, readonly Ask[]>>> = {
+  'whole time': ['time'],
+  port: ['count', 'integer'],
+  count: ['integer'],
+};
+const strongest = Object.keys(implies) as Ask[];
+
+/** What decides how a value is passed on; undefined: it itself. */
+function askOf(passing: Passing, isText: boolean): Ask | undefined {
+  if (passing === 'nothing') return 'nothing';
+  if (typeof passing === 'string') return isText ? passing : 'nothing';
+  return (isText ? coercionsOfTexts : coercionsOfNumbers)[passing.to];
+}
+
+/** What makes a text or a number one that can be brought to a type (normalise/coerce.ts). */
+type Coercions = Readonly<Partial<Record<Extract<Passing, object>['to'], Ask>>>;
+const coercionsOfTexts: Coercions = {
+  text: 'nothing',
+  json: 'nothing',
+  int: 'integer',
+  long: 'integer',
+  port: 'port',
+  time: 'whole time',
+  ip: 'ip',
+  mac: 'mac',
+  email: 'email',
+};
+const coercionsOfNumbers: Coercions = {
+  text: 'nothing',
+  json: 'nothing',
+  float: 'nothing',
+  int: 'integer',
+  long: 'integer',
+  port: 'port',
+  time: 'epoch',
+  // No number can.
+  bool: 'nothing',
+  ip: 'nothing',
+  mac: 'nothing',
+  email: 'nothing',
+};
 
 type Asks = Readonly<Partial<Record<ReturnType<Attention['offers']>[number]['accepts'], Ask>>>;
 
@@ -70,13 +139,14 @@ const asksOfTexts: Asks = {
   port: 'nothing',
   code: 'nothing',
   time: 'time',
-  ip: 'ipv4',
+  ip: 'ip',
   email: 'email',
   host: 'host',
 };
 
 const asksOfNumbers: Asks = {
   text: 'integer',
+  time: 'epoch',
   json: 'nothing',
   port: 'port',
   word: 'nothing',
@@ -94,9 +164,9 @@ export interface Found extends Pick<ShapeTree<unknown>, 'starts' | 'ends' | 'car
   readonly times: Float64Array;
 }
 
-/** The answer of the value that was found last for a leaf: 0 or 1, or -1 where it may not pass. */
+/** The answer of the value that was found last for a leaf; -1 where it may not pass. */
 export function answerOf(
-  { ask, bytesMax }: Leaf,
+  { ask, isText, bytesMax }: Leaf,
   index: number,
   found: Found,
   accepts: Attention['accepts'],
@@ -108,44 +178,87 @@ export function answerOf(
   switch (ask) {
     case 'nothing':
       return 0;
-    case 'path or not':
-      return found.bytes[start] === slash ? 1 : 0;
-    case 'email or not':
-      if ((cares & care.at) === 0) return 0;
-      if ((cares & care.escape) !== 0) return -1;
-      return (cares & care.high) === 0 && isEmail(textOf(found, start, end)) ? 1 : 0;
+    case 'path':
+      return found.bytes[start] === slash ? 0 : isNot;
     case 'integer':
-      return (cares & care.fraction) === 0 ? 0 : -1;
+    case 'count':
     case 'port':
-      return end - start <= 5 &&
-        (cares & care.fraction) === 0 &&
-        portOf(found, start, end) <= 65_535
-        ? 0
-        : -1;
-    case 'time': {
-      const time = parseTime(textOf(found, start, end));
-      found.times[index] = time;
-      return time >= timeMin && time <= timeMax && (cares & ~care.at) === 0 ? 0 : -1;
-    }
-    case 'ipv4': {
-      const text = textOf(found, start, end);
-      return !text.includes(':') && accepts('ip', text) ? 0 : -1;
-    }
+      return isText ? numberAnswer(ask, found, start, end) : rangeAnswer(ask, index, found);
+    case 'time':
+    case 'whole time':
+      return timeAnswer(ask, index, found);
+    case 'epoch':
+      return epochAnswer(index, found);
     case 'email':
-    case 'host':
-      return (cares & (care.escape | care.high)) === 0 && accepts(ask, textOf(found, start, end))
-        ? 0
-        : -1;
+      if ((cares & care.at) === 0) return isNot;
+      break;
+    default:
   }
+  // None of these is what it is with an escape or a byte beyond ASCII.
+  if ((cares & (care.escape | care.high)) !== 0) return isNot;
+  const text = textOf(found, start, end);
+  const isKind = accepts(ask, text);
+  // Formats write these otherwise: an address with a zone, a MAC address with a hyphen.
+  if (ask === 'ip' && text.includes(':') && isIPv6(text))
+    return isKind && !text.includes('%') ? 1 : -1;
+  if (ask === 'mac' && isKind && text.includes('-')) return -1;
+  return isKind ? 0 : isNot;
+}
+
+/** Digits, as JSON would write them, with at most a minus before; what is nearly that does not pass. */
+function numberAnswer(ask: Ask, { bytes }: Found, start: number, end: number): number {
+  const first = bytes[start] === minus ? start + 1 : start;
+  for (let at = first; at < end; at += 1) if (!isDigit(bytes[at])) return isNot;
+  const length = end - first;
+  const isWritten = bytes[first] !== zero || (first === start && length === 1);
+  if (length === 0 || length > digitsMax || !isWritten) return -1;
+  return inRange(ask, bytes, start, end) ? 0 : -1;
+}
+
+function rangeAnswer(ask: Ask, index: number, { bytes, starts, ends, cares }: Found): number {
+  if (((cares[index] as number) & care.fraction) !== 0) return -1;
+  return inRange(ask, bytes, starts[index] as number, ends[index] as number) ? 0 : -1;
+}
+
+function inRange(ask: Ask, bytes: Uint8Array, start: number, end: number): boolean {
+  if (ask === 'integer') return true;
+  if (bytes[start] === minus) return false;
+  if (ask === 'count') return true;
+  if (end - start > 5) return false;
+  let port = 0;
+  for (let at = start; at < end; at += 1) port = port * 10 + (bytes[at] as number) - zero;
+  return port <= portMax;
+}
+
+function timeAnswer(ask: Ask, index: number, found: Found): number {
+  const { bytes, times } = found;
+  const start = found.starts[index] as number;
+  const end = found.ends[index] as number;
+  const time = parseTime(textOf(found, start, end));
+  times[index] = time;
+  if (Number.isNaN(time)) return isNot;
+  if (!(time >= timeMin && time <= timeMax)) return -1;
+  if (ask === 'time') return 0;
+  let at = start + secondsBytes;
+  if (bytes[at] !== dot && bytes[at] !== comma) return 0;
+  at += 4;
+  for (; at < end && isDigit(bytes[at]); at += 1) if (bytes[at] !== zero) return 1;
+  return 0;
+}
+
+/** Numbers that are no epoch, and those of the units that are written most. */
+function epochAnswer(index: number, found: Found): number {
+  const start = found.starts[index] as number;
+  const value = Number(textOf(found, start, found.ends[index] as number));
+  found.times[index] = Number.NaN;
+  if (value < epochMin) return isNot;
+  const isSeconds = value < secondsMax;
+  const time = isSeconds ? value * 1000 : value;
+  if (!Number.isInteger(value) || time < timeMin || time >= millisecondsMax) return -1;
+  found.times[index] = time;
+  return isSeconds ? 0 : 1;
 }
 
 function textOf({ bytes }: Found, start: number, end: number): string {
   return bytes.toString('latin1', start, end);
-}
-
-/** Of a minus sign something far below zero. */
-function portOf({ bytes }: Found, start: number, end: number): number {
-  let port = 0;
-  for (let at = start; at < end; at += 1) port = port * 10 + (bytes[at] as number) - 0x30;
-  return bytes[start] === 0x2d ? Number.POSITIVE_INFINITY : port;
 }

@@ -8,7 +8,7 @@
 import type { Copying, Look } from '../contracts/copying.ts';
 import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
 import type { Normalise } from '../normalise/normalise.ts';
-import type { Leaf } from './guards.ts';
+import type { Ask, Leaf } from './guards.ts';
 import type { RecordShape } from './record-shape.ts';
 import { fetchedAtOf, type Sentinel, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
 import { type Gap, type LearnedLine, type Step, Template } from './template.ts';
@@ -63,30 +63,45 @@ export function learn(
         isMore = true;
       }
     }
-    if (leaf !== null && rival !== null) distinct.push(leaf, rival);
-    const alone = leaf ?? rival;
-    if (look.rival === undefined || alone === null || (leaf !== null && rival !== null)) continue;
-    leaves[alone] = { ...(leaves[alone] as Leaf), decides: true };
-    isMore = true;
+    // With nothing or with itself it is not compared.
+    if (look.rival === undefined || leaf === rival) continue;
+    const pair = [leaf, rival].filter((one) => one !== null);
+    // The same time can be written in many ways.
+    const isRewritten = one.isRewritten(look.value) || one.isRewritten(look.rival);
+    if (pair.length === 2 && !isRewritten) distinct.push(...pair);
+    else for (const at of pair) leaves[at] = { ...(leaves[at] as Leaf), decides: true };
+    isMore ||= pair.some((at) => leaves[at]?.decides);
   }
   if (isMore) return { leaves };
   if (JSON.stringify(one.line) !== JSON.stringify(two.line)) return null;
   return { template: new Template(one.line, making.copying.form), bytesMax, distinct };
 }
 
+/** What a value is at least that is looked at so, and from which asks on it can become that. */
+const needs: Readonly<
+  Partial<Record<Look['as'], { ask: Ask; from: readonly Ask[]; like: RegExp; isText: boolean }>>
+> = {
+  address: {
+    ask: 'ip',
+    from: ['nothing'],
+    like: /^(\d+\.){3}\d+$|^[\da-f]*:[\da-f:]+$/i,
+    isText: true,
+  },
+  mac: { ask: 'mac', from: ['nothing'], like: /^.{2}:.{2}:.{2}:.{2}:.{2}:.{2}$/, isText: true },
+  count: { ask: 'count', from: ['nothing', 'integer'], like: /^\d{1,15}$/, isText: false },
+  port: { ask: 'port', from: ['nothing', 'integer', 'count'], like: /^\d{1,5}$/, isText: false },
+};
+
 /** A value that is looked at so is at least this. */
 function neededOf(leaf: Leaf, { as }: Look, value: Buffer | undefined): Leaf {
-  const text = value?.toString() ?? '';
   if (as === 'text') return leaf;
-  if (as === 'address' && leaf.isText) {
-    if (leaf.ask === 'ipv4') return leaf;
-    if (leaf.ask === 'nothing' && /^\d+\.\d+\.\d+\.\d+$/.test(text))
-      return { ...leaf, ask: 'ipv4' };
-  }
-  if (as === 'port' && !leaf.isText) {
-    if (leaf.ask === 'port') return leaf;
-    if (/^\d{1,5}$/.test(text)) return { ...leaf, ask: 'port' };
-  }
+  const need = needs[as];
+  const { ask, isText } = leaf;
+  if (ask === need?.ask || (as === 'count' && ask === 'port')) return leaf;
+  // A number in a text is one wherever that is asked.
+  const isKind = need?.isText === isText || ask === 'integer' || ask === 'count';
+  if (need?.from.includes(ask) && isKind && need.like.test(value?.toString() ?? ''))
+    return { ...leaf, ask: need.ask };
   return { ...leaf, decides: true };
 }
 
@@ -96,6 +111,8 @@ interface SampleLine {
   readonly looks: readonly Look[];
   /** The leaf whose stand-in this is. */
   leafOf(value: unknown): number | null;
+  /** True where this is the milliseconds of a time that the record has otherwise. */
+  isRewritten(value: unknown): boolean;
 }
 
 function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | null {
@@ -118,11 +135,19 @@ function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | 
   const longest = Math.max(...[...line.steps.map(({ before }) => before), line.after].map(bytesOf));
   if (longest > Template.stillMax) return null;
   const byText = new Map(sentinels.flatMap((one, i) => (one === null ? [] : [[one.text, i]])));
+  const byTime = new Map(sentinels.map((one, i) => [String(one?.time), i]));
+  byTime.delete(String(Number.NaN));
+  byTime.delete(String(undefined));
   const isText = (value: unknown) => typeof value === 'string' || typeof value === 'number';
   return {
     line,
     looks: copying.looks?.(event) ?? [],
-    leafOf: (value) => (isText(value) ? (byText.get(String(value)) ?? null) : null),
+    leafOf(value) {
+      if (!isText(value)) return null;
+      const text = String(value);
+      return byText.get(text) ?? byTime.get(text) ?? null;
+    },
+    isRewritten: (value) => !byText.has(String(value)) && byTime.has(String(value)),
   };
 }
 

@@ -2,7 +2,7 @@
 // where the value that it stands for passed, and is found again in what the ordinary path writes.
 
 import { parseTime } from '../normalise/time.ts';
-import type { Leaf } from './guards.ts';
+import { isNot, type Leaf } from './guards.ts';
 
 /** A stand-in of a value: how the record has it, and what it is found by in a line. */
 export interface Sentinel {
@@ -21,38 +21,61 @@ export function sentinelOf(
   index: number,
   set: SentinelSet,
 ): Sentinel {
-  const text = isText ? textLike(ask, answer, index, set) : numberLike(ask, index, set);
-  return { text, time: ask === 'time' ? parseTime(text) : Number.NaN };
+  const isNumber = !isText || (areNumbers.has(ask) && answer !== isNot);
+  const text = isNumber ? numberLike(ask, answer, index, set) : textLike(ask, answer, index, set);
+  return { text, time: answer === isNot ? Number.NaN : timeOf(ask, text) };
 }
 
-function numberLike(ask: Leaf['ask'], index: number, set: SentinelSet): string {
-  const base = set === 0 ? 41_003 : 53_017;
-  return ask === 'port'
-    ? String(base + index * 37)
-    : `${set === 0 ? 73 : 6481}${base + index * 37}`;
+const areNumbers: ReadonlySet<Leaf['ask']> = new Set(['integer', 'count', 'port']);
+
+function timeOf(ask: Leaf['ask'], text: string): number {
+  if (ask === 'epoch') return parseTime(Number(text));
+  return ask === 'time' || ask === 'whole time' ? parseTime(text) : Number.NaN;
+}
+
+function numberLike(ask: Leaf['ask'], answer: number, index: number, set: SentinelSet): string {
+  const small = (set === 0 ? 41_003 : 53_017) + index * 37;
+  if (ask === 'port' || answer === isNot) return String(small);
+  if (ask !== 'epoch') return `${set === 0 ? 73 : 6481}${small}`;
+  const time = timeBases[set] + index * timeStep;
+  return String(answer === 0 ? Math.floor(time / 1000) : time);
 }
 
 const timeBases = [1_911_111_111_111, 2_022_222_222_222] as const;
+const timeStep = 86_543_210;
 
 function textLike(ask: Leaf['ask'], answer: number, index: number, set: SentinelSet): string {
   const number = String(index).padStart(3, '0');
   const name = set === 0 ? `Zq${number}xK` : `wVj${number}yGh`;
   const host = set === 0 ? 'x.example' : 'yy.example';
+  // Not even a host's name.
+  if (answer === isNot) return `${name}~`;
   switch (ask) {
     case 'email':
       return `${name}@${host}`;
-    case 'email or not':
-      return answer === 1 ? `${name}@${host}` : name;
-    case 'path or not':
-      return answer === 1 ? `/${name}` : name;
-    case 'ipv4':
-      return set === 0 ? `198.18.${index % 200}.117` : `198.19.13${index % 10}.${index % 200}`;
+    case 'path':
+      return `/${name}`;
+    case 'ip':
+      if (answer === 1) return `2001:db8:${set === 0 ? 'a' : 'cc'}:${byteText(index)}::${set + 1}d`;
+      return set === 0 ? `198.18.${index}.117` : `198.19.${index}.231`;
     case 'time':
       // Microseconds: formats write milliseconds, and what is copied is told from what is written.
-      return new Date(timeBases[set] + index * 86_543_210).toISOString().replace('Z', '407Z');
+      return timeLike(index, set).replace('Z', '407Z');
+    case 'whole time':
+      return timeLike(index, set).replace('Z', answer === 0 ? '+00:00' : '407Z');
+    case 'mac':
+      return `02:${set === 0 ? '1b' : 'c7'}:5e:10:${set === 0 ? 'a3' : 'f4'}:${byteText(index)}`;
     default:
       return name;
   }
+}
+
+function timeLike(index: number, set: SentinelSet): string {
+  return new Date(timeBases[set] + index * timeStep).toISOString();
+}
+
+function byteText(index: number): string {
+  return index.toString(16).padStart(2, '0');
 }
 
 /** What stands for when the page was read. */

@@ -29,7 +29,7 @@ kinds[0x5c] = care.escape;
 kinds[0x40] = care.at;
 
 /** Digits of a number whose value a double keeps, so that it is written again as it stands. */
-const digitsMax = 15;
+export const digitsMax = 15;
 
 interface Branch<T> {
   readonly words: Int32Array;
@@ -136,7 +136,8 @@ export class ShapeTree<T> {
   }
 }
 
-function isDigit(byte: number | undefined): boolean {
+/** True for `0` to `9`. */
+export function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 

@@ -1,6 +1,7 @@
 // The encoder with and without the transcoder, on the same pages: where their lines differ. Both are the program's own,
 // so what is compared is what sinks would get.
 
+import type { Mapping } from '../../src/contracts/definition.ts';
 import type { PageContext } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
@@ -11,7 +12,8 @@ import { everything } from '../../src/send/route.ts';
 import { Transcoders } from '../../src/send/transcoders.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { makeFormat } from '../formats/make-format.ts';
-import { pagesOf, random } from './hostile-records.ts';
+import { logOf } from './hostile-logs.ts';
+import { pagesOf, plansOf, random } from './hostile-records.ts';
 
 const formats: readonly (() => Format)[] = [
   () => makeFormat('syslog', { message: 'cef', hostname: 'h' }),
@@ -50,11 +52,15 @@ export async function compare(
   format: Format,
   context: Omit<PageContext, 'fetchedAt' | 'kind'> & Partial<PageContext>,
   timePaths: readonly (readonly string[])[] = [['timestamp', 'time']],
+  mapping?: Mapping,
 ): Promise<Compared> {
+  const kind = context.kind ?? 'audit';
   const transcoders = new Transcoders(true);
   let part = 0;
   const [on, off] = [transcoders, new Transcoders(false)].map((used) => {
-    const own = timePaths.map((time) => compileNormaliser('audit', { id: 'id', time }));
+    const own = timePaths.map((time) =>
+      compileNormaliser(kind, { id: 'id', time, ...(mapping && { mapping }) }),
+    );
     return new PageEncoder(new PageDecoder(() => own[part] as Normalise), used);
   }) as [PageEncoder, PageEncoder];
   const reader: Reader = {
@@ -80,7 +86,7 @@ export async function compare(
       uids,
       slices,
       ...place,
-      context: { kind: 'audit', ...context, fetchedAt },
+      context: { ...context, kind, fetchedAt },
     };
     const made = [];
     for (const encoder of [on, off])
@@ -116,5 +122,11 @@ export function compareSeed(seed: number, pages: number): Promise<Compared> {
     ...company,
     ...parent,
   };
-  return compare(pagesOf(seed, pages, 50), made, context);
+  const records = random(seed);
+  if (next() < 0.4) return compare(pagesOf(records, plansOf(records), pages, 50), made, context);
+  const { mapping, plan } = logOf(records);
+  const body = pagesOf(records, plansOf(records, plan, 0.9), pages, 50);
+  const times = [['timestamp', 'time']];
+  const isMapped = next() < 0.95;
+  return compare(body, made, { ...context, kind: 'log' }, times, isMapped ? mapping : undefined);
 }

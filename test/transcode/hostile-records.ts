@@ -13,12 +13,16 @@ export function random(seed: number): () => number {
   };
 }
 
-type Next = () => number;
+/** The next number. */
+export type Next = () => number;
 /** A value as JSON text. */
-type Value = (next: Next) => string;
+export type Value = (next: Next) => string;
 
-const one = <T>(next: Next, list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
-const upTo = (next: Next, most: number) => Math.floor(next() * most);
+/** One of a list. */
+export const one = <T>(next: Next, list: readonly T[]): T =>
+  list[Math.floor(next() * list.length)] as T;
+/** A whole number below `most`. */
+export const upTo = (next: Next, most: number) => Math.floor(next() * most);
 
 const keys =
   'id event_id uuid timestamp time created_at ts eventTime action event_name operation type name actor user performed_by ' +
@@ -141,7 +145,8 @@ const literals = [
   '[{"x":1},{"x":"y"}]',
 ];
 
-const text =
+/** A text of what is made. */
+export const text =
   (make: (next: Next) => string): Value =>
   (next) =>
     `"${make(next)}"`;
@@ -203,11 +208,11 @@ const anything: Value = (next) => {
 };
 
 /** A record's plan: what is the same in all records of one kind. */
-type Plan = {
+export interface Plan {
   readonly key: string;
   readonly value: Value | readonly Plan[];
   readonly isList: boolean;
-};
+}
 
 function planOf(next: Next, depth: number): readonly Plan[] {
   const count = depth === 0 ? 3 + upTo(next, 10) : 1 + upTo(next, 5);
@@ -300,17 +305,29 @@ function write(next: Next, plan: readonly Plan[], manner: Manner, seen: string[]
   return `{${blank}${members.join(`,${blank}`)}}`;
 }
 
-/** Pages of records of a few kinds each, the same for the same seed. */
-export function pagesOf(seed: number, pages: number, count: number): readonly Buffer[] {
-  const next = random(seed);
-  const plans = Array.from({ length: 1 + upTo(next, 3) }, () =>
-    next() < 0.5 ? usualPlan(next) : planOf(next, 0),
+/** A few kinds of records, of which some are `usual`. */
+export function plansOf(
+  next: Next,
+  usual: (next: Next) => readonly Plan[] = usualPlan,
+  share = 0.5,
+): readonly (readonly Plan[])[] {
+  return Array.from({ length: 1 + upTo(next, 3) }, () =>
+    next() < share ? usual(next) : planOf(next, 0),
   );
+}
+
+/** Pages of records of these kinds. */
+export function pagesOf(
+  next: Next,
+  plans: readonly (readonly Plan[])[],
+  pages: number,
+  count: number,
+): readonly Buffer[] {
   const manner: Manner = {
-    hostile: one(next, [0, 0.01, 0.03, 0.2]),
+    hostile: one(next, [0, 0.003, 0.02, 0.15]),
     missing: one(next, [0, 0, 0.02]),
     shuffled: one(next, [0, 0, 0.05]),
-    equal: one(next, [0, 0.02, 0.1]),
+    equal: one(next, [0, 0, 0.01, 0.1]),
     blank: one(next, ['', '', ' ', '\n  ']),
   };
   return Array.from({ length: pages }, () => {
