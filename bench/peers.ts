@@ -1,108 +1,42 @@
-// `npx node bench/peers.ts [--events N] [--job TEXT] [--peer TEXT] [--sync] [--json FILE]`: the same events through sluice and
-// through other programs that are found here, one after another in the same run. A peer is looked for on PATH, or where
-// FLUENT_BIT, RSYSLOG or SYSLOG_NG says; one that is not found is skipped and said so.
+// `npx node bench/peers.ts [--events N] [--rounds N] [--job TEXT] [--peer TEXT] [--sync] [--json FILE]`: the same events through
+// sluice and through other programs (peer-programs.ts), in turn, round by round. CPU is user + system time of the whole
+// process; start-up is taken off both ways (cost.ts); `times sluice` is of the same round.
 //
-// The work is as alike as it can be made: an event is read, queued on disk, parsed as JSON, written in the job's format and sent
-// over TCP to a receiver that counts. What differs speaks for the peers: they read lines from a file, not pages over HTTP; they
+// The work is as alike as it can be made. Over TCP, an event is read, queued on disk, parsed as JSON, written in the job's format
+// and sent to a receiver that counts. What differs speaks for the peers: they read lines from a file, not pages over HTTP; they
 // rename some fields, and do not normalise; of their queues only Fluent Bit's is synced, as sluice's spool is. rsyslog can sync
-// each event (`--sync`; slow), syslog-ng cannot. CPU is user + system time of the whole process, start-up taken off by a run
-// over a single page.
+// each event (`--sync`; slow), syslog-ng cannot. To a file, pages are polled over HTTP from the same upstream and followed by
+// their cursor; of these only sluice syncs anything.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { findRsyslog } from '../test/support/rsyslog-program.ts';
+import { costOf, inTurn, mediansOf, type Run, spreadOf } from './cost.ts';
 import { type Job, jobs, runJob } from './jobs.ts';
+import { upstreamScript } from './nginx-upstream.ts';
+import { configOf, type Peer, type Program, peers } from './peer-programs.ts';
 import { inDirectory, startHelper, type Usage, watched } from './program.ts';
 import { writeResults } from './results.ts';
 import { pageEvents, recordsOf } from './work.ts';
 
-/** How a peer is started. */
-interface Program {
-  readonly command: string;
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-interface Peer {
-  readonly name: string;
-  /** Null where it is not installed. */
-  readonly find: () => Promise<Program | null>;
-  readonly version: string;
-  /** How what it sends over TCP is framed: octet-counted (`tcp`) or as lines. */
-  readonly framing: 'tcp' | 'lines';
-  /** The ending of its configs in `bench/peers/`. */
-  readonly ending: string;
-  readonly args: (config: string, dir: string) => readonly string[];
-}
-
 const { values } = parseArgs({
   options: {
     events: { type: 'string', default: '200000' },
+    rounds: { type: 'string', default: '3' },
     job: { type: 'string', default: '' },
     peer: { type: 'string', default: '' },
     sync: { type: 'boolean', default: false },
     json: { type: 'string' },
   },
 });
-const pages = Math.max(2, Math.round(Number(values.events) / pageEvents));
+const pages = Math.max(3, Math.round(Number(values.events) / pageEvents));
 const lookEveryMs = 50;
 /** A peer from which nothing has come for so long will send no more. */
 const patienceMs = 20_000;
 
-/** The program that `variable` names or that is on PATH. */
-function installed(variable: string, name: string, version: string): Program | null {
-  const command = process.env[variable] ?? name;
-  return spawnSync(command, [version]).error === undefined ? { command } : null;
-}
-
-/** Where `RSYSLOG` says, else the one that the tests use. */
-async function rsyslog(): Promise<Program | null> {
-  if (process.env.RSYSLOG !== undefined) return installed('RSYSLOG', 'rsyslogd', '-v');
-  const found = await findRsyslog().catch(() => null);
-  if (found === null) return null;
-  const env = { LD_LIBRARY_PATH: found.libraryDirs, RSYSLOG_MODDIR: found.moduleDirs };
-  return { command: found.command, env };
-}
-
-const peers: readonly Peer[] = [
-  {
-    name: 'Fluent Bit',
-    find: async () => installed('FLUENT_BIT', 'fluent-bit', '--version'),
-    version: '--version',
-    framing: 'lines',
-    ending: 'yaml',
-    args: (config) => ['-q', '-c', config],
-  },
-  {
-    name: 'rsyslog',
-    find: rsyslog,
-    version: '-v',
-    framing: 'tcp',
-    ending: 'conf',
-    args: (config, dir) => ['-n', '-i', join(dir, 'pid'), '-f', config],
-  },
-  {
-    name: 'syslog-ng',
-    find: async () => installed('SYSLOG_NG', 'syslog-ng', '--version'),
-    version: '--version',
-    framing: 'tcp',
-    ending: 'conf',
-    args: (config, dir) => [
-      ...['-F', '--no-caps', '-f', config, '--persist-file', join(dir, 'persist')],
-      ...['--pidfile', join(dir, 'pid'), '--control', join(dir, 'control')],
-    ],
-  },
-];
-
-/** The first version number that a program tells of itself. */
-function versionOf(peer: Peer, { command, env }: Program): string {
-  const { stdout, stderr } = spawnSync(command, [peer.version], {
-    env: { ...process.env, ...env },
-    encoding: 'utf8',
-  });
-  return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? 'unknown';
-}
+type Used = Pick<Usage, 'cpuUs' | 'rssPeakBytes'>;
 
 function writeEvents(file: string, count: number): void {
   const out = openSync(file, 'w');
@@ -115,66 +49,88 @@ function writeEvents(file: string, count: number): void {
   closeSync(out);
 }
 
-function configOf(peer: Peer, format: string): string {
-  const name = `${peer.name.toLowerCase().replace(' ', '-')}-${format}.${peer.ending}`;
-  return new URL(`./peers/${name}`, import.meta.url).pathname;
+/** Events in the files of a directory: each has its id in it once. */
+function eventsIn(dir: string): number {
+  let count = 0;
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const bytes = readFileSync(join(entry.parentPath, entry.name));
+    for (let at = bytes.indexOf('"evt_'); at >= 0; at = bytes.indexOf('"evt_', at + 1)) count += 1;
+  }
+  return count;
 }
 
-/** Runs a peer over so many pages of events. Throws where not everything arrived. */
-async function runPeer(peer: Peer, program: Program, format: string, count: number) {
-  const sink = await startHelper('./counting-sink.ts', peer.framing);
+/** Starts a peer in a directory; what it prints goes to a file in `out/`. */
+function started(peer: Peer, { command, env }: Program, config: string, dir: string, port: number) {
+  for (const name of ['storage', 'out']) mkdirSync(join(dir, name));
+  const output = openSync(join(dir, 'out/printed'), 'w');
+  const child = spawn(command, peer.args(config, dir, port), {
+    cwd: dir,
+    stdio: ['ignore', output, 'pipe'],
+    env: {
+      ...process.env,
+      ...env,
+      BENCH_DIR: dir,
+      BENCH_PORT: String(port),
+      TZ: 'UTC',
+      BENCH_SYNC: values.sync ? 'on' : 'off',
+    },
+  });
+  closeSync(output);
+  const said = { last: '' };
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said.last = `${said.last}${chunk}`.slice(-2_000);
+  });
+  return { child, said, ended: watched(child) };
+}
+
+function complete(peer: Peer, arrived: number, count: number, said: string): void {
+  if (arrived === count * pageEvents) return;
+  throw new Error(`${peer.name}: ${arrived} of ${count * pageEvents} events arrived\n${said}`);
+}
+
+/** Runs a peer that reads lines over so many pages of them. Throws where not everything arrived. */
+async function sendLines(peer: Peer, program: Program, config: string, count: number) {
+  const sink = await startHelper('./counting-sink.ts', peer.sends);
   try {
-    return await inDirectory(async (dir): Promise<Pick<Usage, 'cpuUs' | 'rssPeakBytes'>> => {
+    return await inDirectory(async (dir): Promise<Used> => {
       writeEvents(join(dir, 'events.ndjson'), count);
-      mkdirSync(join(dir, 'storage'));
-      const child = spawn(program.command, peer.args(configOf(peer, format), dir), {
-        cwd: dir,
-        stdio: ['ignore', 'ignore', 'pipe'],
-        env: {
-          ...process.env,
-          ...program.env,
-          BENCH_DIR: dir,
-          BENCH_PORT: String(sink.port),
-          TZ: 'UTC',
-          BENCH_SYNC: values.sync ? 'on' : 'off',
-        },
-      });
-      let said = '';
-      child.stderr.on('data', (chunk: Buffer) => {
-        said = `${said}${chunk}`.slice(-2_000);
-      });
-      const ended = watched(child);
-      const expected = count * pageEvents;
+      const { child, said, ended } = started(peer, program, config, dir, sink.port);
       let arrived = 0;
       let since = performance.now();
       while (
-        arrived < expected &&
+        arrived < count * pageEvents &&
         performance.now() - since < patienceMs &&
         child.exitCode === null
       ) {
-        await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+        await delay(lookEveryMs);
         const now = Number(await sink.ask());
         if (now !== arrived) since = performance.now();
         arrived = now;
       }
       child.kill();
       const usage = await ended;
-      if (arrived === expected) return usage;
-      throw new Error(`${peer.name}: ${arrived} of ${expected} events arrived\n${said}`);
+      complete(peer, arrived, count, said.last);
+      return usage;
     });
   } finally {
     sink.child.kill();
   }
 }
 
-type Run = (count: number) => Promise<Pick<Usage, 'cpuUs' | 'rssPeakBytes'>>;
-
-/** CPU microseconds per event, start-up taken off, and the most memory. */
-async function measure(run: Run) {
-  const startUp = await run(1);
-  const whole = await run(pages);
-  const cpuUs = (whole.cpuUs - startUp.cpuUs) / ((pages - 1) * pageEvents);
-  return { cpuUs, rssMb: Math.round(whole.rssPeakBytes / 1e6) };
+/** Runs a peer that polls over so many pages, until it ends. Throws where its file has not every event once. */
+async function pollPages(peer: Peer, program: Program, config: string, count: number) {
+  const upstream = await startHelper(upstreamScript(), String(count));
+  try {
+    return await inDirectory(async (dir): Promise<Used> => {
+      const { said, ended } = started(peer, program, config, dir, upstream.port);
+      const usage = await ended;
+      complete(peer, eventsIn(join(dir, 'out')), count, said.last);
+      return usage;
+    });
+  } finally {
+    upstream.child.kill();
+  }
 }
 
 /** The records as they came, which no job of main.ts sends over TCP. */
@@ -185,37 +141,57 @@ const asItCame: Job = {
   sinks: ({ tcp }) =>
     `text: { type: syslog, address: "tcp://127.0.0.1:${tcp}", resend_window: 100ms, format: { type: syslog, message: original } }`,
 };
-const [cef, ocsf] = jobs as readonly [Job, Job];
-/** The jobs, and what the configs that do them are called. */
+const [cef, ocsf, file] = jobs as readonly [Job, Job, Job];
+/** The jobs, and what the configurations that do them are called. */
 const compared = [
-  { format: 'cef', job: cef },
-  { format: 'ocsf', job: ocsf },
-  { format: 'json', job: asItCame },
+  { config: 'cef', job: cef },
+  { config: 'ocsf', job: ocsf },
+  { config: 'json', job: asItCame },
+  { config: 'rest', job: { ...file, name: 'JSON (as it came) from REST to file' } },
 ].filter(({ job }) => job.name.includes(values.job));
-const found: { peer: Peer; program: Program; version: string }[] = [];
-for (const peer of peers.filter(({ name }) => name.includes(values.peer))) {
-  const program = await peer.find();
-  if (program === null) console.log(`${peer.name} is not installed: skipped`);
-  else found.push({ peer, program, version: versionOf(peer, program) });
+
+const wanted = peers.filter(
+  (peer) => peer.name.includes(values.peer) && compared.some((one) => configOf(peer, one.config)),
+);
+const found: { peer: Peer; program: Program }[] = [];
+for (const peer of wanted) {
+  await peer.find().then(
+    (program) => found.push({ peer, program }),
+    (error: Error) => console.log(`${peer.name} is left out: ${error.message}`),
+  );
 }
+
 const rows: Record<string, string | number>[] = [];
-for (const { format, job } of compared) {
-  const own = await measure((count) => runJob(job, count));
-  const row = (program: string, { cpuUs, rssMb }: typeof own) =>
+for (const { config: name, job } of compared) {
+  const cases: { program: string; run: Run<Used> }[] = [
+    { program: 'sluice', run: (count) => runJob(job, count) },
+  ];
+  for (const { peer, program } of found) {
+    const config = configOf(peer, name);
+    if (config === null) continue;
+    const through = peer.sends === 'file' ? pollPages : sendLines;
+    const run = (count: number) => through(peer, program, config, count);
+    cases.push({ program: `${peer.name} ${program.version}`, run });
+  }
+  const said = await inTurn(cases, Number(values.rounds), ({ run }) => costOf(run, pages));
+  for (const [i, { program }] of cases.entries()) {
+    const rounds = said[i] ?? [];
+    const times = (by: 'cpuUs' | 'warmUs') =>
+      spreadOf(rounds.map((round, at) => round[by] / (said[0]?.[at]?.[by] ?? Number.NaN)));
+    const short = (n: number) => Number(n.toFixed(2));
+    const { median, least, most } = times('cpuUs');
     rows.push({
       job: job.name,
       program,
-      'CPU us/event': Number(cpuUs.toFixed(1)),
-      'times sluice': Number((cpuUs / own.cpuUs).toFixed(2)),
-      'RSS peak MB': rssMb,
+      ...mediansOf(rounds),
+      'times sluice': short(median),
+      'times, least': short(least),
+      'times, most': short(most),
+      'times warm': short(times('warmUs').median),
     });
-  row('sluice', own);
-  for (const { peer, program, version } of found) {
-    // OCSF is more than the templates of rsyslog and syslog-ng can say.
-    if (!existsSync(configOf(peer, format))) continue;
-    const theirs = await measure((count) => runPeer(peer, program, format, count));
-    row(`${peer.name} ${version}`, theirs);
   }
+  console.table(rows.filter((row) => row.job === job.name));
 }
-console.table(rows);
-if (values.json !== undefined) writeResults(values.json, pages * pageEvents, { rows });
+if (values.json !== undefined) {
+  writeResults(values.json, pages * pageEvents, { rounds: Number(values.rounds), rows });
+}
