@@ -12,6 +12,7 @@ import { parseSigningKey, signingKeyText } from '../src/archive/note.ts';
 import { keptRecords, recordsRoot } from '../src/archive/records.ts';
 import { compileNormaliser } from '../src/normalise/normalise.ts';
 import { cutRecords } from '../src/tools/record-list.ts';
+import { median } from './cost.ts';
 import { perEvent } from './floor.ts';
 import { configOf } from './jobs.ts';
 import { upstreamScript } from './nginx-upstream.ts';
@@ -89,7 +90,6 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
     checks.get(kind)?.push({ whole: whole.verified, start: start.verified });
   }
 }
-const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0;
 const us = (kind: Kind) => median(cpu.get(kind) ?? []);
 const rate = ({ whole, start }: { whole: Verified; start: Verified }) =>
   (whole.megabytes - start.megabytes) / (whole.cpuSeconds - start.cpuSeconds);

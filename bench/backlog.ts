@@ -1,5 +1,6 @@
-// Memory while a sink is down: everything upstream has is read and held, one sink takes it and the other is not there; then
-// it comes back and takes its backlog, which by then is on disk only. Memory must be flat throughout.
+// What a backlog costs: everything upstream has is read and held, one sink takes it and the other is not there; then it comes
+// back and takes its backlog, which by then is on disk only. Memory must be flat throughout, and an event of a long backlog
+// cost no more than one of a short.
 
 import { once } from 'node:events';
 import { configOf } from './jobs.ts';
@@ -9,14 +10,16 @@ import { pageEvents } from './work.ts';
 const lookEveryMs = 50;
 
 /** Resident memory in bytes: at a quarter of the backlog, the most from then on, and the most while it is drained. */
-export interface BacklogMemory {
+export interface BacklogCost {
   readonly quarter: number;
   readonly filling: number;
   readonly draining: number;
+  /** CPU microseconds while it is drained, of the whole process. */
+  readonly drainingCpuUs: number;
 }
 
-/** Measures memory over a backlog of so many pages. */
-export async function backlogMemory(pages: number): Promise<BacklogMemory> {
+/** Measures a backlog of so many pages. */
+export async function backlogCost(pages: number): Promise<BacklogCost> {
   const upstream = await startHelper('./upstream-server.ts', String(pages));
   // A port on which nobody listens yet.
   const gone = await startHelper('./counting-sink.ts', 'tcp');
@@ -27,11 +30,12 @@ export async function backlogMemory(pages: number): Promise<BacklogMemory> {
       const sinks = `siem: { type: syslog, address: "tcp://127.0.0.1:${gone.port}", resend_window: 100ms, format: cef, retry: { min: 100ms, max: 200ms } }
   disk: { type: file, path: ${dir}/events.ndjson, format: { type: json, schema: original } }`;
       const { child, said } = startSluice(['run'], configOf(dir, upstream.port, sinks), dir);
-      const rss = () => {
-        const counted = countedOf(child.pid ?? 0);
-        if (counted === null) throw new Error(`sluice has ended:\n${said.log}`);
-        return counted.rssBytes;
+      const counted = () => {
+        const now = countedOf(child.pid ?? 0);
+        if (now === null) throw new Error(`sluice has ended:\n${said.log}`);
+        return now;
       };
+      const rss = () => counted().rssBytes;
       /** The most memory seen until `done` comes true. */
       const peakUntil = async (done: () => Promise<boolean>) => {
         let peak = 0;
@@ -44,12 +48,20 @@ export async function backlogMemory(pages: number): Promise<BacklogMemory> {
       await peakUntil(async () => Number(await upstream.ask()) >= pages / 4);
       const quarter = rss();
       const filling = await peakUntil(async () => Number(await upstream.ask()) >= pages);
+      // What was just read is still on its way to the disk and to the other sink.
+      let heldCpuUs = 0;
+      await peakUntil(async () => {
+        const before = heldCpuUs;
+        heldCpuUs = counted().cpuUs;
+        return heldCpuUs === before;
+      });
       const back = await startHelper('./counting-sink.ts', 'tcp', String(gone.port));
       const draining = await peakUntil(async () => Number(await back.ask()) >= pages * pageEvents);
+      const drainingCpuUs = counted().cpuUs - heldCpuUs;
       child.kill();
       await once(child, 'close');
       back.child.kill();
-      return { quarter, filling, draining };
+      return { quarter, filling, draining, drainingCpuUs };
     });
   } finally {
     upstream.child.kill();

@@ -1,18 +1,54 @@
-// `npx node bench/growth.ts --by page|bytes|sinks|events [--events N]`: how the cost of an event grows with the size of pages,
-// its own size, the number of sinks and the number of events, CEF over TCP each time. What streams cost is in streams.ts.
+// `npx node bench/growth.ts [--by bytes|page|sinks|streams|backlog|events] [--events N] [--rounds N] [--json FILE]`: how the cost
+// grows with an event's size, the size of pages, and the number of sinks, idle streams, held events and events; all of them
+// without `--by`. One thing is changed at a time, its values taken in turn (cost.ts), CEF over TCP.
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { backlogCost } from './backlog.ts';
+import { costOf, inTurn, median, spreadOf } from './cost.ts';
 import { type Job, jobs, runJob } from './jobs.ts';
+import { writeResults } from './results.ts';
+import { streamsCost } from './streams.ts';
 import { pageEvents } from './work.ts';
+
+/** What one round says of one value. */
+interface Said {
+  readonly cpu: number;
+  readonly rssBytes: number;
+}
+
+/** What is changed. */
+interface Axis {
+  readonly by: string;
+  /** What its values count. */
+  readonly of: string;
+  readonly unit: 'CPU µs an event' | 'CPU, % of a core';
+  readonly values: readonly number[];
+  readonly measure: (value: number) => Promise<Said>;
+}
+
+/** What the rounds said of an axis, as it is kept for charts. */
+export interface Growth extends Pick<Axis, 'by' | 'of' | 'unit'> {
+  readonly points: readonly {
+    readonly at: number;
+    readonly cpu: number;
+    readonly least: number;
+    readonly most: number;
+    readonly rssMb: number;
+  }[];
+}
 
 const { values } = parseArgs({
   options: {
-    by: { type: 'string', default: 'page' },
+    by: { type: 'string' },
     events: { type: 'string', default: '200000' },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'string' },
     row: { type: 'boolean', default: false },
   },
 });
+const events = Number(values.events);
+const streamsWindowMs = 60_000;
 const [cef] = jobs as readonly [Job];
 
 /** The job with so many sinks instead of one, all of the same kind. */
@@ -22,52 +58,93 @@ function times(sinks: number): Job {
   return { ...cef, frames: sinks, sinks: (far) => each(far).join('\n  ') };
 }
 
-/** CPU microseconds per event of a job over so many events, start-up taken off. */
-async function measure(job: Job, events: number) {
-  const pages = Math.max(2, Math.round(events / pageEvents));
-  const startUp = await runJob(job, 1);
-  const whole = await runJob(job, pages);
-  return {
-    'CPU us/event': Number(((whole.cpuUs - startUp.cpuUs) / ((pages - 1) * pageEvents)).toFixed(1)),
-    'RSS peak MB': Math.round(whole.rssPeakBytes / 1e6),
-    'disk bytes/event': Math.round(whole.writtenBytes / (pages * pageEvents)),
-  };
+async function ofJob(job: Job, count: number): Promise<Said> {
+  const pages = Math.max(3, Math.round(count / pageEvents));
+  const { cpuUs, whole } = await costOf((some) => runJob(job, some), pages);
+  return { cpu: cpuUs, rssBytes: whole.rssPeakBytes };
 }
 
-/** The row of a page size, measured in a process of its own, since the size holds for a whole process. */
-function ofPages(size: number, eventBytes = 0): object {
-  const args = [import.meta.filename, '--row', '--events', values.events];
-  const { stdout, status } = spawnSync(process.execPath, args, {
-    env: { ...process.env, SLUICE_BENCH_PAGE: String(size), ...sized(eventBytes) },
+/** Measures in a process of its own: the sizes of pages and events hold for a whole process. */
+async function ofPages(page: number, count: number, eventBytes = 0): Promise<Said> {
+  const child = spawn(process.execPath, [import.meta.filename, '--row', '--events', `${count}`], {
+    env: {
+      ...process.env,
+      SLUICE_BENCH_PAGE: String(page),
+      SLUICE_BENCH_EVENT_BYTES: String(eventBytes),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
-    encoding: 'utf8',
   });
-  if (status !== 0) throw new Error(`measuring pages of ${size} failed`);
-  return JSON.parse(stdout) as object;
+  const told = await child.stdout.setEncoding('utf8').reduce((all, part) => all + part, '');
+  if (told === '') throw new Error(`measuring pages of ${page} failed`);
+  return JSON.parse(told) as Said;
 }
 
-function sized(eventBytes: number): Record<string, string> {
-  return eventBytes === 0 ? {} : { SLUICE_BENCH_EVENT_BYTES: String(eventBytes) };
+async function ofBacklog(count: number): Promise<Said> {
+  const pages = Math.round(count / pageEvents);
+  const { drainingCpuUs, draining } = await backlogCost(pages);
+  return { cpu: drainingCpuUs / (pages * pageEvents), rssBytes: draining };
 }
 
-const events = Number(values.events);
-const rows: object[] = [];
-if (values.row) console.log(JSON.stringify(await measure(cef, events)));
-else if (values.by === 'page') {
-  for (const page of [100, 250, 500, 1_000]) rows.push({ page, ...ofPages(page) });
-} else if (values.by === 'bytes') {
-  for (const [page, bytes] of [
-    [1_000, 700],
-    [1_000, 2_300],
-    [100, 23_700],
-  ] as const) {
-    rows.push({ 'bytes/event': bytes, page, ...ofPages(page, bytes) });
+async function ofStreams(streams: number): Promise<Said> {
+  const { cpuPercent, rssBytes } = await streamsCost(streams, streamsWindowMs);
+  return { cpu: cpuPercent, rssBytes };
+}
+
+const parts = (shares: readonly number[]) => shares.map((share) => events * share);
+const unit = 'CPU µs an event';
+const axes: readonly Axis[] = [
+  {
+    ...{ by: 'bytes', of: 'bytes an event, pages of 100', unit, values: [700, 2_300, 23_700] },
+    measure: (bytes) => ofPages(100, events / 4, bytes),
+  },
+  {
+    ...{ by: 'page', of: 'records a page', unit, values: [100, 250, 500, 1_000] },
+    measure: (page) => ofPages(page, events),
+  },
+  {
+    ...{ by: 'sinks', of: 'sinks of the same format', unit, values: [1, 2, 4] },
+    measure: (sinks) => ofJob(times(sinks), events),
+  },
+  {
+    ...{ by: 'streams', of: 'idle streams, each asked once a minute' },
+    ...{ unit: 'CPU, % of a core', values: [1, 1_000, 10_000], measure: ofStreams },
+  },
+  {
+    ...{ by: 'backlog', of: 'events held for a sink that comes back', unit },
+    ...{ values: parts([1 / 4, 1 / 2, 1]), measure: ofBacklog },
+  },
+  {
+    ...{ by: 'events', of: 'events', unit, values: parts([1 / 4, 1 / 2, 1, 2]) },
+    measure: (count) => ofJob(cef, count),
+  },
+];
+
+async function growthBy({ by, of, unit, values: at, measure }: Axis): Promise<Growth> {
+  const said = await inTurn(at, Number(values.rounds), measure);
+  const points = said.map((rounds, i) => {
+    const cpu = spreadOf(rounds.map((round) => round.cpu));
+    return {
+      at: at[i] ?? 0,
+      cpu: Number(cpu.median.toFixed(1)),
+      least: Number(cpu.least.toFixed(1)),
+      most: Number(cpu.most.toFixed(1)),
+      rssMb: Math.round(median(rounds.map(({ rssBytes }) => rssBytes)) / 1e6),
+    };
+  });
+  console.log(`${by}: ${of}; cpu is ${unit}`);
+  console.table(points);
+  return { by, of, unit, points };
+}
+
+if (values.row) console.log(JSON.stringify(await ofJob(cef, events)));
+else {
+  const chosen = axes.filter(({ by }) => values.by === undefined || by === values.by);
+  if (chosen.length === 0) {
+    throw new Error(`--by takes ${axes.map(({ by }) => by).join(', ')}, not ${values.by}`);
   }
-} else if (values.by === 'sinks') {
-  for (const sinks of [1, 2, 4]) rows.push({ sinks, ...(await measure(times(sinks), events)) });
-} else if (values.by === 'events') {
-  for (const part of [1 / 4, 1 / 2, 1, 2]) {
-    rows.push({ events: events * part, ...(await measure(cef, events * part)) });
+  const growth: Growth[] = [];
+  for (const axis of chosen) growth.push(await growthBy(axis));
+  if (values.json !== undefined) {
+    writeResults(values.json, events, { rounds: Number(values.rounds), growth });
   }
-} else throw new Error(`--by takes page, bytes, sinks or events, not ${values.by}`);
-if (!values.row) console.table(rows);
+}

@@ -2,35 +2,17 @@
 // number of companies, each stream asked once a minute, against an upstream whose lists are empty; CPU over a window after every
 // stream has been polled, memory at its end, and how long it took from start to the first poll.
 
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { countedOf, inDirectory, startSluice } from './program.ts';
 
-const { values } = parseArgs({
-  options: {
-    streams: { type: 'string', default: '1,100,1000,10000' },
-    window: { type: 'string', default: '60' },
-  },
-});
-const windowMs = Number(values.window) * 1_000;
 const sources = 10;
 const lookEveryMs = 5;
 
-let served = 0;
-const server = createServer((request, response) => {
-  response.setHeader('content-type', 'application/json');
-  if (request.method === 'GET') served += 1;
-  response.end(
-    request.method === 'GET'
-      ? '{"data":[],"next_cursor":null}'
-      : '{"access_token":"bench","token_type":"Bearer","expires_in":3600}',
-  );
-});
-await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-const { port } = server.address() as AddressInfo;
-
-function configOf(dir: string, streams: number): string {
+function configOf(dir: string, port: number, streams: number): string {
   const companies = Array.from({ length: Math.ceil(streams / sources) }, (_, i) => `c-${i}`);
   const names = Array.from({ length: Math.min(streams, sources) }, (_, i) => `s${i}`);
   const blocks = names.map(
@@ -48,43 +30,80 @@ sinks:
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+  while (!holds()) await delay(lookEveryMs);
 }
 
-async function measure(streams: number) {
+/** An upstream whose lists are empty. */
+async function emptyUpstream() {
+  const served = { lists: 0 };
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') served.lists += 1;
+    response.end(
+      request.method === 'GET'
+        ? '{"data":[],"next_cursor":null}'
+        : '{"access_token":"bench","token_type":"Bearer","expires_in":3600}',
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const end = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { served, port: (server.address() as AddressInfo).port, end };
+}
+
+/** What so many idle streams cost, over a window after each has been polled once. */
+export async function streamsCost(streams: number, windowMs: number) {
+  const { served, port, end } = await emptyUpstream();
   return inDirectory(async (dir) => {
-    served = 0;
     const begun = performance.now();
-    const { child, said } = startSluice(['run'], configOf(dir, streams), dir);
+    const { child, said } = startSluice(['run'], configOf(dir, port, streams), dir);
     const counted = () => {
       const now = countedOf(child.pid ?? 0);
       if (now === null) throw new Error(`sluice has ended:\n${said.log}`);
       return now;
     };
-    await until(() => served > 0 || child.exitCode !== null);
+    await until(() => served.lists > 0 || child.exitCode !== null);
     const firstMs = performance.now() - begun;
-    await until(() => served >= streams || child.exitCode !== null);
+    await until(() => served.lists >= streams || child.exitCode !== null);
     const allMs = performance.now() - begun;
-    const before = { polls: served, cpuUs: counted().cpuUs };
-    await new Promise((resolve) => setTimeout(resolve, windowMs));
+    const before = { polls: served.lists, cpuUs: counted().cpuUs };
+    await delay(windowMs);
     const { cpuUs, rssBytes } = counted();
-    const polls = served - before.polls;
     child.kill();
-    await new Promise((resolve) => child.once('close', resolve));
+    await once(child, 'close');
     return {
-      streams,
-      'first poll ms': Math.round(firstMs),
-      'all polled s': Number((allMs / 1_000).toFixed(1)),
-      'polls in window': polls,
-      'CPU % of a core': Number(((cpuUs - before.cpuUs) / windowMs / 10).toFixed(2)),
-      'CPU us/poll': Math.round((cpuUs - before.cpuUs) / Math.max(1, polls)),
-      'RSS MB': Math.round(rssBytes / 1e6),
+      firstMs,
+      allMs,
+      rssBytes,
+      polls: served.lists - before.polls,
+      cpuUs: cpuUs - before.cpuUs,
+      /** Of one core. */
+      cpuPercent: (cpuUs - before.cpuUs) / windowMs / 10,
     };
-  });
+  }).finally(end);
 }
 
-const rows = [];
-for (const streams of values.streams.split(',')) rows.push(await measure(Number(streams)));
-console.table(rows);
-server.close();
-server.closeAllConnections();
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      streams: { type: 'string', default: '1,100,1000,10000' },
+      window: { type: 'string', default: '60' },
+    },
+  });
+  const rows = [];
+  for (const streams of values.streams.split(',').map(Number)) {
+    const cost = await streamsCost(streams, Number(values.window) * 1_000);
+    rows.push({
+      streams,
+      'first poll ms': Math.round(cost.firstMs),
+      'all polled s': Number((cost.allMs / 1_000).toFixed(1)),
+      'polls in window': cost.polls,
+      'CPU % of a core': Number(cost.cpuPercent.toFixed(2)),
+      'CPU us/poll': Math.round(cost.cpuUs / Math.max(1, cost.polls)),
+      'RSS MB': Math.round(cost.rssBytes / 1e6),
+    });
+  }
+  console.table(rows);
+}

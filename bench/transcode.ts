@@ -17,6 +17,7 @@ import { PageEncoder, type Reader } from '../src/send/page-encoder.ts';
 import { everything } from '../src/send/route.ts';
 import { Transcoders } from '../src/send/transcoders.ts';
 import { cutRecords } from '../src/tools/record-list.ts';
+import { median } from './cost.ts';
 import { pageBody, pageEvents } from './work.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
@@ -118,9 +119,6 @@ class Way {
     this.times.push((user + system) / (pagesARound * pageEvents));
   }
 }
-
-const median = (times: readonly number[]) =>
-  times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0;
 
 const rows = [];
 for (const [name, work, format] of [
