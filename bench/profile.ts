@@ -56,6 +56,8 @@ function tell(title: string, sums: Map<string, number>, count: number): void {
 const job = jobs.find(({ name }) => name.includes(values.job));
 if (job === undefined) throw new Error(`no job has ${values.job} in its name`);
 await inDirectory(async (dir) => {
+  // The bundle has its parts under other names.
+  process.env.SLUICE_FROM = 'sources';
   process.env.SLUICE_BENCH_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${dir}`;
   await runJob(job, Math.max(2, Math.round(Number(values.events) / pageEvents)));
   // The worker that owns the database writes one as well; the main thread has more to tell.

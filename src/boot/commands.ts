@@ -38,6 +38,8 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
 export async function commandsFor([name, below]: readonly string[]): Promise<
   readonly (Command | CommandGroup)[]
 > {
+  // Which version it is, no command has to say.
+  if (name === '--version' || name === '-V') return [];
   const named = Object.entries(commands).filter(([known]) => known === name);
   const wanted = named.length > 0 ? named : Object.entries(commands);
   return await Promise.all(wanted.map(([, load]) => load(below)));
