@@ -2,6 +2,7 @@
 // instead and not noticed. A text that is no more in the code is an error (mutations.test.ts), so
 // that they move with it.
 
+import { ofCluster } from './cluster/mutations.ts';
 import type { Kind } from './worlds.ts';
 
 /** One flaw. */
@@ -20,9 +21,6 @@ export interface Mutation {
 const collection = 'src/fetch/collection';
 const list = 'src/fetch/list';
 const parents = 'src/fetch/parents';
-const shardLog = 'src/cluster/log/shard-log.ts';
-/** Of the work that a simulated process does with the log of its shard. */
-const clusterWork = 'test/simulation/cluster/work.ts';
 
 /** All of them. */
 export const mutations: readonly Mutation[] = [
@@ -280,59 +278,5 @@ export const mutations: readonly Mutation[] = [
     from: 'const rows = [0, 1].flatMap(',
     to: 'const rows = [0].flatMap(',
   },
-  {
-    ...{ of: 'cluster', file: shardLog },
-    what: 'each process writes under a transactional id of its own',
-    from: 'this.#id = transactionalId;',
-    to: 'this.#id = `${transactionalId}.${this.#name}`;',
-    firstSeed: 35,
-  },
-  {
-    ...{ of: 'cluster', file: 'src/cluster/log/client.ts' },
-    what: 'the state is read up to the last stable offset only',
-    from: 'const readUncommitted = 0;',
-    to: 'const readUncommitted = 1;',
-  },
-  {
-    ...{ of: 'cluster', file: shardLog },
-    what: 'state that was compacted while it was read is gone on from',
-    from: 'if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);',
-    to: '',
-    firstSeed: 3_889,
-  },
-  {
-    ...{ of: 'cluster', file: shardLog },
-    what: 'the log is not looked at where the group had given its owner up',
-    from: 'if (givenUp === this.#givenUp) return;\n    await',
-    to: 'if (givenUp >= 0) return;\n    await',
-    firstSeed: 212,
-  },
-  {
-    ...{ of: 'cluster', file: 'src/cluster/hearing.ts' },
-    what: 'who is not heard goes on asking upstream',
-    from: 'const silentShareMax = 2 / 3;',
-    to: 'const silentShareMax = 1_000;',
-    firstSeed: 737,
-  },
-  {
-    ...{ of: 'cluster', file: clusterWork },
-    what: 'the limiter starts full after a takeover',
-    from: 'const tokensAtTakeover = 0;',
-    to: 'const tokensAtTakeover = 5;',
-    firstSeed: 16,
-  },
-  {
-    ...{ of: 'cluster', file: clusterWork },
-    what: 'a position is committed before the sink has what it says',
-    from: `    oracle.delivered(due);
-    await this.#commit([row('position', ['sink'], next)]);`,
-    to: `    await this.#commit([row('position', ['sink'], next)]);
-    oracle.delivered(due);`,
-  },
-  {
-    ...{ of: 'cluster', file: clusterWork },
-    what: 'the checkpoint is committed in another transaction than its page',
-    from: "await this.#commit([row('page', [from], found), checkpoint]);",
-    to: "await this.#commit([row('page', [from], found)]);\n    await this.#commit([checkpoint]);",
-  },
+  ...ofCluster,
 ];

@@ -10,9 +10,18 @@ import type { Tell } from '../verdict.ts';
 /** When each world begins. */
 const begin = Date.UTC(2026, 0, 1);
 
+/** What all that run on a machine have for clocks. */
+export interface Machine {
+  /** How far its clock is ahead. */
+  aheadMs: number;
+  /** How long it was asleep, which its monotonic clock does not count. */
+  asleepMs: number;
+}
+
 /** One run of a process: killed, it does nothing more; stopped, nothing until it goes on. */
 export interface Life {
   readonly name: string;
+  readonly machine: Machine;
   isAlive: boolean;
   /** Milliseconds of the course. */
   stoppedUntil: number;
@@ -31,6 +40,8 @@ interface Due {
 export class Course {
   /** Milliseconds since it began. */
   now = 0;
+  /** To whom what happens at the moment happens; null: to nobody who has a clock. */
+  current: Life | null = null;
   readonly random: Random;
   readonly #tell: Tell;
   #dues: Due[] = [];
@@ -58,8 +69,8 @@ export class Course {
   /** The clock of a process. */
   clockOf(life: Life): Clock {
     return {
-      now: () => begin + this.now,
-      monotonic: () => this.now,
+      now: () => begin + this.now + life.machine.aheadMs,
+      monotonic: () => this.now - life.machine.asleepMs,
       sleep: (ms, signal) =>
         new Promise((resolve, reject) => {
           if (signal?.aborted) return reject(signal.reason);
@@ -88,8 +99,10 @@ export class Course {
       this.#add({ ...next, at: life.stoppedUntil });
       return true;
     }
+    this.current = life;
     next.happen();
     await setImmediate();
+    this.current = null;
     return true;
   }
 

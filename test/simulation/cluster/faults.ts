@@ -14,6 +14,8 @@ export interface Scene {
   readonly brokers: Brokers;
   readonly groups: Groups;
   readonly shards: number;
+  /** Some may be set; or they stand still while a machine is stopped. */
+  readonly clocks: 'right' | 'set' | 'asleep';
   readonly processes: readonly (Process | null)[];
   /** A part of a process has been killed. */
   killed(process: Process, part: Part): void;
@@ -31,12 +33,15 @@ export const faultMsMax = 16_000;
 
 /** Has one fault happen. */
 export function fault(scene: Scene): void {
-  const { course, brokers, shards, processes } = scene;
+  const { course, brokers, shards, processes, clocks } = scene;
   const { random } = course;
   const process = random.pick(processes);
   const ms = random.pick([300, 2_000, 5_000, 9_000, faultMsMax - 1_000]) + random.below(1_000);
   const kind = random.pick<string>(shards === 1 ? kinds : moreKinds);
   const parts = process === null ? [] : partsOf(process, scene);
+  if (clocks === 'set' && process !== null && random.chance(0.3)) {
+    process.life.machine.aheadMs = random.pick([-3_600_000, -5_000, 5_000, 3_600_000]);
+  }
   course.tell(`${kind}: ${parts.map(({ life }) => life.name).join(' ')}, ${ms} ms`);
   const shard = shards === 1 ? 0 : random.below(shards);
   brokers.log(`${prefix}.state`, shard).compact();
@@ -69,9 +74,14 @@ function befall(
   process: Process,
   parts: readonly Part[],
   ms: number,
-  { course: { now }, killed }: Scene,
+  { course: { now }, killed, clocks }: Scene,
 ): void {
   if (kind === 'asked to end') process.stop();
+  // The monotonic clock counts on where only processes are stopped.
+  if (kind === 'stopped' && clocks === 'asleep' && parts.length === process.parts.length) {
+    const { machine, stoppedUntil } = process.life;
+    machine.asleepMs += Math.max(0, now + ms - Math.max(now, stoppedUntil));
+  }
   for (const part of parts) {
     const { life } = part;
     if (kind === 'killed') {

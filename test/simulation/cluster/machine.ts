@@ -15,11 +15,11 @@ const messageMs = 1;
 
 /** Starts a process for a shard, by the name of the life that does. */
 export const machines = new Map<string, (shard: number) => Child>();
-let now = () => 0;
+let running: Course | null = null;
 
-/** Has all machines read this course's time. */
-export function keepTimeOf(course: Course): void {
-  now = () => course.now;
+/** Has all machines run in this course. */
+export function runIn(course: Course): void {
+  running = course;
 }
 
 /** As the product's. */
@@ -34,7 +34,7 @@ export function startChild(
 
 /** As the product's. */
 export function uptimeMs(): number {
-  return now();
+  return running === null ? 0 : running.now - (running.current?.machine.asleepMs ?? 0);
 }
 
 /** A process that was started, with the channel to it, as whoever has started it sees it. */

@@ -13,7 +13,7 @@ import { dropCoordinator, fault, faultMsMax, type Scene } from './faults.ts';
 import { Groups } from './group.ts';
 import { networks } from './kafka.ts';
 import { KeepingProcess } from './keeping.ts';
-import { keepTimeOf } from './machine.ts';
+import { runIn } from './machine.ts';
 import { Oracle } from './oracle.ts';
 import { end, LoneProcess, type Process, prefix, sessionMs } from './process.ts';
 import { Sharing } from './sharing.ts';
@@ -26,7 +26,7 @@ const wellWithinMs = 150_000;
 /** Of whoever was given up the groups know no more after that. */
 const forgottenMs = 2 * sessionMs;
 /** Long enough for whoever shares to look at how even it is, several times. */
-const quietMs = 5 * sessionMs;
+const quietMs = 3 * sessionMs;
 const findingsMax = 5;
 
 /** Runs one seed; `tell` is told each step. */
@@ -43,6 +43,7 @@ class ClusterWorld {
     readonly named: boolean;
     readonly faultEveryMs: number;
     readonly growEveryMs: number;
+    readonly clocks: 'right' | 'set' | 'asleep';
   };
   readonly #seed: number;
   readonly #course: Course;
@@ -65,11 +66,13 @@ class ClusterWorld {
       faultEveryMs: random.pick([1_500, 4_000, 8_000]),
       // Who has nothing to write does not hear from the log that it was put out.
       growEveryMs: random.pick([8_000, 700, 700]),
+      // One that is set while a machine sleeps hides that it does.
+      clocks: shared.pick(['right', 'set', 'asleep']),
     };
     this.#seed = seed;
     const course = new Course(new Random(seed, 2), tell);
     this.#course = course;
-    keepTimeOf(course);
+    runIn(course);
     const find = (what: string) => {
       if (this.#findings.length < findingsMax) this.#findings.push(what);
     };
@@ -89,6 +92,7 @@ class ClusterWorld {
     const brokers = new Brokers(course, witnessOf, topics);
     this.#scene = {
       ...{ course, brokers, groups: new Groups(course), shards, processes: [] },
+      clocks: this.traits.clocks,
       killed: (process, part) => {
         this.#kills += 1;
         const n = this.#scene.processes.indexOf(process);
@@ -143,7 +147,7 @@ class ClusterWorld {
     }
     this.#course.tell(`settled ${this.#course.now - begun} ms after ${since}`);
     await this.#until(this.#course.now + forgottenMs, () => false);
-    this.#sharing.mode = { moving: 'none', inOrder: false };
+    this.#sharing.mode = { mayEnd: () => false, inOrder: false };
     await this.#until(this.#course.now + quietMs, () => false);
   }
 
@@ -185,13 +189,18 @@ class ClusterWorld {
     const { random } = course;
     const shard = random.below(shards);
     const worker = this.#sharing.workerOf(shard);
-    const works = (process: Process | null) => process?.parts.some(({ life }) => life === worker);
-    const part = processes.flatMap((one) => one?.parts ?? []).find(({ life }) => life === worker);
-    const inOrder = { moving: 'all', inOrder: true } as const;
-    const one = { moving: shard, inOrder: false } as const;
+    const ofWorker = processes.find((one) => one?.parts.some(({ life }) => life === worker));
+    const parts = ofWorker?.parts ?? [];
+    const part = parts.find(({ life }) => life === worker);
+    const leaves = {
+      inOrder: true,
+      mayEnd: (_: number, life: Life) => parts.some((one) => one.life === life),
+    };
+    const joins = { inOrder: true, mayEnd: () => false };
+    const one = { inOrder: false, mayEnd: (of: number) => of === shard };
     const events = [
-      ['one is asked to end', inOrder, () => processes.find(works)?.stop()],
-      ['another one joins', inOrder, () => this.#start(processes.length)],
+      ['one is asked to end', leaves, () => ofWorker?.stop()],
+      ['another one joins', joins, () => this.#start(processes.length)],
       ['a coordinator falls out', one, () => dropCoordinator(this.#scene, shard, 3 * sessionMs)],
       ['the process of a shard is killed', one, () => part?.kill()],
       [
@@ -222,6 +231,7 @@ class ClusterWorld {
     this.#lives += 1;
     const life: Life = {
       ...{ name: `p${n}-${this.#lives}-of-${this.#seed}`, isAlive: true },
+      machine: { aheadMs: 0, asleepMs: 0 },
       ...{ stoppedUntil: 0, cutFromKafkaUntil: 0, cutFromUpstreamUntil: 0 },
     };
     const { named, shards } = this.traits;

@@ -6,10 +6,21 @@ import type { Course, Life } from './course.ts';
 
 /** What may happen to shards at the moment. */
 export interface Mode {
-  /** Shards whose workers may change or not be heard; others change only where that makes loads more even. */
-  readonly moving: 'all' | 'none' | number;
+  /** Whose work on a shard may end, or not be heard; others end only where that makes loads more even. */
+  readonly mayEnd: (shard: number, life: Life) => boolean;
   /** Whoever ends does so in order, and another one is there. */
   readonly inOrder: boolean;
+}
+
+/** One that works on a shard. */
+interface Worker {
+  readonly life: Life;
+  /** When it has begun to take it, or has taken it again. */
+  readonly since: number;
+  /** The group answers it, or whoever it has the shard by. */
+  readonly isHeard: () => boolean;
+  /** Requests beside whoever works. */
+  strays: number;
 }
 
 /** What is judged by. */
@@ -23,73 +34,71 @@ interface SharingMeans {
 
 /** Judges. */
 export class Sharing {
-  mode: Mode = { moving: 'all', inOrder: false };
+  mode: Mode = { mayEnd: () => true, inOrder: false };
+  readonly #known = new Map<Life, Worker>();
   /** Of each shard who works on it, or did last. */
-  readonly #workers = new Map<number, Life>();
+  readonly #workers = new Map<number, Worker>();
   /** Since when nobody does. */
   readonly #endedAt = new Map<number, number>();
-  /** Those that work, and whom the group does not answer at the moment. */
-  readonly #unheard = new Set<Life>();
-  /** Requests beside whoever works. */
-  readonly #strays = new Map<Life, number>();
   readonly #in: SharingMeans;
 
   constructor(means: SharingMeans) {
     this.#in = means;
   }
 
-  /** It knows what the shard holds, and works from now on. */
-  begins(shard: number, life: Life): void {
+  /** It has begun to take the shard at `since`, knows what it holds, and works from now on. */
+  begins(shard: number, life: Life, since: number, isHeard: () => boolean): void {
     const { course, sessionMs, find } = this.#in;
-    const at = course.now;
     course.tell(`${life.name} works on shard ${shard}`);
-    const idleMs = at - (this.#endedAt.get(shard) ?? at);
+    const worker = { life, since, isHeard, strays: 0 };
+    this.#known.set(life, worker);
+    // It may have slept meanwhile, and others have taken it since.
+    if ((this.#workers.get(shard)?.since ?? 0) > since) return;
+    const idleMs = course.now - (this.#endedAt.get(shard) ?? course.now);
     if (this.mode.inOrder && idleMs > sessionMs) {
       find(`shard ${shard} was given away in order, and stood still for ${idleMs} ms`);
     }
-    this.#endedAt.delete(shard);
-    this.#workers.set(shard, life);
+    this.#worksNow(shard, worker);
   }
 
   ends(shard: number, life: Life): void {
-    if (this.#workers.get(shard) !== life || this.#endedAt.has(shard)) return;
+    if (this.#workers.get(shard)?.life !== life || this.#endedAt.has(shard)) return;
     this.#endedAt.set(shard, this.#in.course.now);
-    if (this.#mayMove(shard) || this.#in.isUneven()) return;
+    if (this.mode.mayEnd(shard, life) || this.#in.isUneven()) return;
     this.#in.find(`${life.name} lets go of shard ${shard}, and need not`);
   }
 
   /** It asks upstream. */
   asks(shard: number, life: Life): void {
-    this.#unheard.delete(life);
-    const worker = this.workerOf(shard);
-    if (worker === null || this.#unheard.has(worker)) {
+    const other = this.#workers.get(shard);
+    const own = this.#known.get(life);
+    if (own === undefined || other === own) return;
+    if (this.workerOf(shard) === null || other?.isHeard() !== true) {
       // Whom the group has given up, and then knows of no other one, goes on.
-      this.#endedAt.delete(shard);
-      this.#workers.set(shard, life);
+      this.#worksNow(shard, { ...own, since: this.#in.course.now });
       return;
     }
-    if (worker === life) return;
-    const strays = (this.#strays.get(life) ?? 0) + 1;
-    this.#strays.set(life, strays);
-    if (strays < 2) return;
-    this.#in.find(`${life.name} asks upstream of shard ${shard} again beside ${worker.name}`);
+    own.strays += 1;
+    if (own.strays < 2) return;
+    this.#in.find(`${life.name} asks upstream of shard ${shard} again beside ${other.life.name}`);
   }
 
-  /** It works, and the group has not answered whoever it has the shard by. */
+  /** It works, and is not heard. */
   unheard(shard: number, life: Life): void {
-    this.#unheard.add(life);
-    if (!this.#mayMove(shard)) this.#in.find(`${life.name} is not heard, and nothing was wrong`);
+    if (this.mode.mayEnd(shard, life)) return;
+    this.#in.find(`${life.name} is not heard, and nothing was wrong`);
   }
 
   /** Who works on a shard; null: nobody. */
   workerOf(shard: number): Life | null {
-    const worker = this.#workers.get(shard);
-    const works = worker?.isAlive && !this.#endedAt.has(shard);
-    return works && worker.stoppedUntil <= this.#in.course.now ? worker : null;
+    const life = this.#workers.get(shard)?.life;
+    const works = life?.isAlive && !this.#endedAt.has(shard);
+    return works && life.stoppedUntil <= this.#in.course.now ? life : null;
   }
 
-  #mayMove(shard: number): boolean {
-    const { moving } = this.mode;
-    return moving === 'all' || moving === shard;
+  #worksNow(shard: number, worker: Worker): void {
+    this.#known.set(worker.life, worker);
+    this.#endedAt.delete(shard);
+    this.#workers.set(shard, worker);
   }
 }

@@ -60,15 +60,16 @@ export class Work {
   async run({ confirm, isHeard }: Membership): Promise<void> {
     const { course, oracle, life, log, settings, sharing, shard } = this.#in;
     const clock = course.clockOf(life);
+    const since = course.now;
     this.#shard = await ShardLog.take(settings, { log, clock, confirm });
     const known = oracle.checkpoint;
     await this.#shard.rebuild(life.name);
     this.#rows = held.get(life.name) ?? this.#rows;
     this.#written = this.#number('checkpoint list');
     oracle.restored(life.name, this.#written, known);
-    const bucket = new Bucket(course.now, tokensAtTakeover);
+    let bucket = new Bucket(course.now, tokensAtTakeover);
     this.#stop.signal.throwIfAborted();
-    sharing.begins(shard, life);
+    sharing.begins(shard, life, since, isHeard);
     this.#stop.signal.addEventListener('abort', () => sharing.ends(shard, life));
     void this.#confirmAgain(clock).catch(() => undefined);
     while (!this.#stop.signal.aborted) {
@@ -76,6 +77,8 @@ export class Work {
       await this.#send();
       if (!isHeard()) {
         sharing.unheard(shard, life);
+        // Others may have asked meanwhile.
+        bucket = new Bucket(course.now, tokensAtTakeover);
         continue;
       }
       if (!bucket.take(course.now)) continue;
