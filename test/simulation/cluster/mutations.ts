@@ -58,7 +58,7 @@ export const ofCluster: readonly Mutation[] = [
     what: 'a shard is given away while one is being given out',
     from: 'if (groups.some(isDeciding)) return false;',
     to: 'if (groups.every(isDeciding)) return false;',
-    firstSeed: 425,
+    firstSeed: 263,
   },
   {
     ...{ of: 'cluster', file: keeper },

@@ -33,7 +33,14 @@ const findingsMax = 5;
 export async function runCluster(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
   const world = new ClusterWorld(seed, tell);
   tell(JSON.stringify(world.traits));
-  return await world.run();
+  // Most of what is refused is asked again, and nobody looks where it came from.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return await world.run();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 class ClusterWorld {
