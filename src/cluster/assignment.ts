@@ -70,10 +70,8 @@ interface SeenProcess {
  * name is told so, or they would all give to the same one.
  */
 export function isGiver(process: string, groups: readonly (readonly SeenProcess[])[]): boolean {
-  // Of a group whose members join anew nothing is told: who has its shard is not known.
-  const isDeciding = (members: readonly SeenProcess[]) =>
-    members.length > 0 && !members.some(({ works }) => works);
-  if (groups.some(isDeciding)) return false;
+  // Of those that join anew Kafka does not tell who they are, and so not what they have.
+  if (groups.flat().some(({ process }) => process === null)) return false;
   const loads = new Map<string, number>();
   for (const member of groups.flat()) {
     if (member.process === null || (member.isDrained && !member.works)) continue;

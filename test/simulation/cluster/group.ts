@@ -84,13 +84,13 @@ class Group {
     this.#id = id;
   }
 
-  /** The members; while they are joining nothing is told of them. */
+  /** The members; while they are joining, what they have said is not told. */
   described() {
     const isKnown = this.#state === 'stable';
     return [...this.#members.values()].map(({ id, instance, metadata, assignment }) => ({
       ...{ memberId: id, groupInstanceId: instance, clientHost: '/modelled' },
       memberMetadata: isKnown ? metadata : Buffer.alloc(0),
-      memberAssignment: isKnown ? assignment : Buffer.alloc(0),
+      memberAssignment: assignment,
     }));
   }
 

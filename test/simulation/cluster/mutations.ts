@@ -56,8 +56,8 @@ export const ofCluster: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: assignment },
     what: 'a shard is given away while one is being given out',
-    from: 'if (groups.some(isDeciding)) return false;',
-    to: 'if (groups.every(isDeciding)) return false;',
+    from: 'if (groups.flat().some(({ process }) => process === null)) return false;',
+    to: '',
     firstSeed: 263,
   },
   {
