@@ -31,6 +31,9 @@ export interface ClusterProcess extends SelfDescription {
   readonly isDrained: boolean;
 }
 
+const unsettled = new Set(['PreparingRebalance', 'CompletingRebalance']);
+const pauseMs = 200;
+
 /** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
 export async function processesOf(
   settings: LogSettings,
@@ -38,20 +41,29 @@ export async function processesOf(
 ): Promise<readonly ClusterProcess[]> {
   const asking = new Asking(settings, clock);
   try {
-    return await askForProcesses(asking, settings);
+    return await askForProcesses(asking, settings, { clock, waitMs: 0 });
   } finally {
     asking.close();
   }
 }
 
-/** The same for whoever asks again and again. */
+/**
+ * The same for whoever asks again and again. While members come and go brokers tell neither what one
+ * has said nor what it has: until the group is settled is waited for as long as that.
+ */
 export async function askForProcesses(
   asking: Asking,
   settings: LogSettings,
+  { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
 ): Promise<readonly ClusterProcess[]> {
   const id = shardNames(settings).owners;
+  const deadline = clock.monotonic() + waitMs;
   try {
-    const group = await asking.group(id);
+    let group = await asking.group(id);
+    while (unsettled.has(group?.groupState ?? '') && clock.monotonic() < deadline) {
+      await clock.sleep(pauseMs);
+      group = await asking.group(id);
+    }
     return (group?.members ?? [])
       .map(processOf)
       .sort((a, b) => Number(b.works) - Number(a.works) || nameOf(a).localeCompare(nameOf(b)));

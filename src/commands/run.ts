@@ -163,7 +163,7 @@ async function oneJourney(
   const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
   try {
     for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
-    const sight = sightOf({ config, plan }, journey, tools);
+    const sight = sightOf({ config, plan }, { journey, tools, seat });
     const shutdown = {
       ...ending,
       stop: drains?.orDrained(ending.stop) ?? ending.stop,
@@ -213,10 +213,14 @@ interface Sight {
   readonly tap: EventTap | null;
 }
 
-function sightOf(made: Made, journey: Journey, { clock, log }: BootTools): Sight {
+function sightOf(
+  made: Made,
+  { journey, tools: { clock, log }, seat }: Pick<Running, 'journey' | 'tools' | 'seat'>,
+): Sight {
+  const isTailed = seat?.isTailed ?? made.config.status?.tail === true;
   return {
     look: watching({ ...journey, plan: made.plan, state: made.config.state, clock, log }),
-    tap: made.config.status?.tail ? eventTap({ ...made, spool: journey.spool, clock }) : null,
+    tap: isTailed ? eventTap({ ...made, spool: journey.spool, clock }) : null,
   };
 }
 
@@ -228,9 +232,9 @@ async function openStatus(running: Running): Promise<{ close(): unknown } | null
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
   });
   const retry = (name: string) => running.journey.pipeline.askNow(name);
-  if (seat !== null) return seat.show(look, retry);
-  const shown = { look, tap: () => running.sight.tap, retry, config: () => running.config };
-  return await openPage(shown, tools, own);
+  const shown = { look, tap: () => running.sight.tap, retry };
+  if (seat !== null) return seat.show(shown);
+  return await openPage({ ...shown, config: () => running.config }, tools, own);
 }
 
 /** The words by which a process for a shard is started as this one was. */
@@ -284,7 +288,7 @@ async function runOn(
     current = made;
     running.config = made.config;
     since = tools.clock.now();
-    running.sight = sightOf(made, journey, tools);
+    running.sight = sightOf(made, running);
   };
   const refused = (refusal: ReloadRefusal | null) => {
     running.refused = refusal;

@@ -102,7 +102,9 @@ export class ClusterLook implements ClusterSight {
     const shard = kafka.shard ?? 0;
     const closed = this.#closed;
     this.#asking ??= new Asking(kafka, clock);
-    const processes = await askForProcesses(this.#asking, kafka);
+    const processes = await askForProcesses(this.#asking, kafka, {
+      ...{ clock, waitMs: kafka.sessionMs },
+    });
     if (this.#closed > closed) throw new Error('nobody looks any more');
     const works = processes.find((one) => one.works);
     const isOwn = works !== undefined && isThis(works, kafka);
@@ -175,7 +177,8 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
 }
 
 function processOf(seats: readonly Seat[], shards: number): StandingProcess {
-  const [{ one }] = seats as readonly [Seat];
+  // One that is unsettled says nothing of itself.
+  const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as Seat);
   const { instance, host, pid, address, startedAt } = one;
   const owned = seats.filter(({ one: { works } }) => works);
   const isDrained = seats.every((seat) => seat.one.isDrained);
@@ -219,6 +222,6 @@ function fencedIn(seen: readonly SeenShard[], shards: number): readonly FencedPr
 }
 
 /** The same for what a process is in the groups of all shards. */
-function seatKey({ process, address, host, pid }: ClusterProcess): string {
-  return process ?? `${address} ${host} ${pid}`;
+function seatKey({ process, instance, address, host, pid }: ClusterProcess): string {
+  return process ?? instance ?? `${address} ${host} ${pid}`;
 }

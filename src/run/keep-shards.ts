@@ -1,10 +1,15 @@
 // `sluice run` where the state in Kafka has several shards: one status page of all that this process
 // has of them, and what keeps them (shard-keeper.ts).
 
+import type { Config } from '../config/config.ts';
+import { shardsOf } from '../config/shards.ts';
+import { joinedTap } from '../watch/joined-tail.ts';
+import type { EventTap, TailWish } from '../watch/tail.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
 import { type KeeperMeans, ShardKeeper } from './shard-keeper.ts';
-import { openTools } from './tools.ts';
+import { formsOf, judgeOf, openForm } from './tap-forms.ts';
+import { type BootTools, openTools } from './tools.ts';
 
 /** Keeps them until stopped, or works on each once; resolves with the worst exit code of theirs. */
 export async function keepShards(
@@ -17,11 +22,31 @@ export async function keepShards(
   const look = () => keeper.look();
   const retry = (name: string) => keeper.askNow(name);
   const config = () => keeper.config;
-  const page = await openPage({ look, tap: () => null, retry, config }, tools, own);
+  const tap = () => tapOf(keeper, tools);
+  const page = await openPage({ look, tap, retry, config }, tools, own);
   try {
     return await keeper.run(stop);
   } finally {
     await page?.close();
     await tools.http.close();
   }
+}
+
+/** Of each config one: whoever looks comes back for another one where that is no longer the same. */
+const taps = new WeakMap<Config, EventTap>();
+
+/** The newest events of all shards here; null: they are not shown. */
+function tapOf(keeper: ShardKeeper, { clock }: BootTools): EventTap | null {
+  const { config } = keeper;
+  if (config.status?.tail !== true) return null;
+  const forms = formsOf(config, { routes: [] });
+  const check = ({ form, where }: TailWish) => {
+    openForm(forms, form);
+    judgeOf(where);
+  };
+  const shards = () => shardsOf(keeper.config);
+  const means = { forms: [...forms.keys()], check, parts: () => keeper.shown, shards, clock };
+  const tap = taps.get(config) ?? joinedTap(means);
+  taps.set(config, tap);
+  return tap;
 }

@@ -64,6 +64,11 @@ export class ShardKeeper {
     return this.#config;
   }
 
+  /** Those that it has and that tell how they stand. */
+  get shown(): readonly ShardProcess[] {
+    return [...this.#processes.values()].filter(({ moment }) => moment !== null);
+  }
+
   /** How all stand that it has. */
   look(): Moment {
     const moments = [...this.#processes.values()].flatMap(({ moment }) => moment ?? []);

@@ -4,6 +4,7 @@
 
 import { asExportError, type ErrorCode, ExportError } from '../contracts/errors.ts';
 import type { Moment } from '../watch/live.ts';
+import type { TailTake, TailWish } from '../watch/tail.ts';
 
 /** The variable that tells a process which shard it was started for. */
 export const shardVariable = 'SLUICE_SHARD';
@@ -25,13 +26,20 @@ export type ToShard =
   /** Another process has it. */
   | { readonly say: 'lost'; readonly error: SentError }
   /** Someone wants the streams and sinks of a name asked now. */
-  | { readonly say: 'ask now'; readonly name: string };
+  | { readonly say: 'ask now'; readonly name: string }
+  /** Someone wants to look at events; asks what has come; has seen enough (shard-tail.ts). */
+  | { readonly say: 'tail'; readonly id: number; readonly wish: TailWish }
+  | { readonly say: 'take'; readonly id: number }
+  | { readonly say: 'let go'; readonly id: number };
 
 /** From the process of a shard. */
 export type FromShard =
   | { readonly say: 'confirm'; readonly id: number }
   /** It is there, and stands so; null: it has nothing yet. */
-  | { readonly say: 'standing'; readonly moment: Moment | null };
+  | { readonly say: 'standing'; readonly moment: Moment | null }
+  /** What has come, or why that cannot be shown. */
+  | { readonly say: 'took'; readonly id: number; readonly take: TailTake }
+  | { readonly say: 'not taken'; readonly id: number; readonly error: SentError };
 
 /** An error as it is sent. */
 export function sentError(error: unknown, doing: string): SentError {

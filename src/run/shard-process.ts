@@ -10,8 +10,10 @@ import type { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Asked } from '../pipeline.ts';
 import type { Moment } from '../watch/live.ts';
+import type { TailView, TailWish } from '../watch/tail.ts';
 import { startChild, uptimeMs } from './shard-child.ts';
 import { type FromShard, sentError, shardVariable, type ToShard } from './shard-messages.ts';
+import { ShardTails } from './shard-tail.ts';
 
 /** What it is started with. */
 export interface ShardProcessMeans {
@@ -37,6 +39,7 @@ export class ShardProcess {
   #looksInSilence = 0;
   #moment: Moment | null = null;
   #isStopped = false;
+  readonly #tails = new ShardTails((message) => this.#say(message));
   /** Its exit code; of one that was killed, 1. */
   readonly ended: Promise<number>;
 
@@ -47,9 +50,21 @@ export class ShardProcess {
     this.#child.on('message', (message) => this.#heard(message as FromShard));
     this.ended = this.#end();
     const over = new AbortController();
-    void this.ended.finally(() => over.abort());
+    void this.ended.finally(() => {
+      over.abort();
+      this.#tails.end();
+    });
     this.#looks(over.signal).catch(() => undefined);
     log.info('a process has begun for the shard', { pid: this.#child.pid ?? null });
+  }
+
+  get shard(): number {
+    return this.#means.shard;
+  }
+
+  /** A view of its newest events, until `gone` aborts. */
+  tail(wish: TailWish, gone: AbortSignal): TailView {
+    return this.#tails.open(wish, gone);
   }
 
   /** How it stands; null: it has nothing yet. */
@@ -126,6 +141,9 @@ export class ShardProcess {
         return;
       case 'confirm':
         void this.#confirm(message.id);
+        return;
+      default:
+        this.#tails.heard(message);
     }
   }
 

@@ -12,8 +12,10 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { systemClock } from '../tools/clock.ts';
 import type { Moment } from '../watch/live.ts';
+import type { EventTap } from '../watch/tail.ts';
 import { uptimeMs } from './shard-child.ts';
 import { type FromShard, receivedError, shardVariable, type ToShard } from './shard-messages.ts';
+import { AskedTails } from './shard-tail.ts';
 
 /** What the process of a shard has from the one that has started it. */
 export interface ShardSeat {
@@ -23,9 +25,17 @@ export interface ShardSeat {
   /** What it may work by; `lost` is called once, when another process has the shard. */
   membership(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void): Membership;
   /** Tells how it stands from now on, and does what is asked there, until closed. */
-  show(look: () => Moment, retry: Pipeline['askNow']): { close(): void };
+  show(shown: SeatShown): { close(): void };
+  /** Whether anybody may want to see events (`status.tail`). */
+  readonly isTailed: boolean;
   /** The work is over. */
   leave(): void;
+}
+
+interface SeatShown {
+  readonly look: () => Moment;
+  readonly tap: () => EventTap | null;
+  readonly retry: Pipeline['askNow'];
 }
 
 interface SeatTools {
@@ -66,7 +76,7 @@ export function takeSeat(
   own.once('disconnect', abandoned);
   const shard = Number(given);
   let look: () => Moment | null = () => null;
-  let isShown = false;
+  let status: Config['status'] = null;
   const over = new AbortController();
   const tell = async () => {
     for (;;) {
@@ -81,22 +91,28 @@ export function takeSeat(
     shard,
     part(config) {
       const { state, ...part } = ofShard(config, shard);
-      isShown = config.status !== null;
+      status = config.status;
       const starter = { instance: state.kafka?.instance, pid: process.ppid };
       const kafka = state.kafka && { ...state.kafka, instance: undefined, starter };
       return { ...part, state: { ...state, kafka }, status: null };
     },
     membership: (sessionMs, tools, lost) => new Seat(own, sessionMs, tools, lost),
-    show(shown, retry) {
+    get isTailed() {
+      return status?.tail === true;
+    },
+    show(shown) {
       // Of thousands of streams it is too much to be told for nobody.
-      if (isShown) look = shown;
+      if (status !== null) look = shown.look;
+      const tails = new AskedTails(shown.tap, (message) => send(own, message));
       const heard = (message: ToShard) => {
-        if (message.say === 'ask now') retry(message.name);
+        if (message.say === 'ask now') shown.retry(message.name);
+        else tails.heard(message);
       };
       own.on('message', heard);
       return {
         close() {
           look = () => null;
+          tails.close();
           own.off('message', heard);
         },
       };

@@ -27,7 +27,7 @@ export interface Form {
 export type Forms = ReadonlyMap<string, () => Form>;
 
 /** The forms of a config. */
-export function formsOf(config: Config, { routes }: WholePlan): Forms {
+export function formsOf(config: Config, { routes }: Pick<WholePlan, 'routes'>): Forms {
   const everything = (format: Format): Form => ({
     format,
     selectionFor: (source) => selectionFor([], { source, sink: '' }, () => {}),

@@ -32,7 +32,7 @@ interface ToldCluster {
 
 const tickMs = 500;
 const lookEveryMs = 5_000;
-const lookShareMax = 0.05;
+const lookShareMax = 0.2;
 /** Whoever comes back within this time finds what was read of Kafka. */
 const keptMs = 60_000;
 const processesToldMax = 100;

@@ -36,6 +36,8 @@ export interface TailTake {
   readonly missed: number;
   /** Events on which `where` failed, which a route would let pass. */
   readonly unjudged: number;
+  /** Shards whose events are not among these, since this process does not work on them; left out: there is but one. */
+  readonly unseen?: readonly number[];
 }
 
 /** One reader's view of the newest events. */

@@ -5,12 +5,14 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
+import { shardsOf } from '../../src/config/shards.ts';
 import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { kafkaBrokers } from '../support/kafka.ts';
-import { tempDir } from '../support/temp.ts';
+import { freePorts, tempDir } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
 const events = 60;
@@ -102,4 +104,121 @@ status: { listen: "127.0.0.1:0" }
     [],
   );
   expect((await second.kill('SIGTERM')).exitCode).toBe(0);
+}, 300_000);
+
+test('with several shards each page has the tail of its own, names who has the others, and shows all', async () => {
+  const brokers = JSON.stringify(await kafkaBrokers());
+  const prefix = `p-${crypto.randomUUID()}`;
+  const [east, west] = await Promise.all([anEdge(events), anEdge(events)]);
+  const env = { EDGE_SECRET: east.env.EDGE_SECRET, WEST_SECRET: west.env.EDGE_SECRET };
+  const westBlock = west.upstreams
+    .replace('upstreams:\n', '')
+    .replace('edge:', 'west:')
+    .replace('EDGE_SECRET', 'WEST_SECRET');
+  const [nobody] = await freePorts(1);
+  const dir = tempDir();
+  const config = (instance: string, shards: number) => {
+    const file = join(dir, `${instance}.yaml`);
+    writeFileSync(
+      file,
+      `state:
+  dir: ${dir}/${instance}
+  kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: ${shards}, session_timeout: 6s, instance: ${instance} }
+${east.upstreams.replace('edge:', 'east:')}
+${westBlock}
+sources:
+  from-east: { type: audit_events, upstream: east, every: 1s, page_limit: 20 }
+  from-west: { type: audit_events, upstream: west, every: 1s, page_limit: 20 }
+sinks: { siem: { type: syslog, address: "tcp://127.0.0.1:${nobody}", format: syslog } }
+status: { listen: "127.0.0.1:0" }
+`,
+    );
+    return file;
+  };
+  // Where the shards of upstreams are follows from their ports.
+  const apart = (shards: number): number =>
+    shardsOf(readConfig(config('any', shards), { env })).length === 2 ? shards : apart(shards + 1);
+  const shards = apart(2);
+  const start = (instance: string) => startSluice(['run', '-c', config(instance, shards)], { env });
+  const pageOf = async (sluice: ReturnType<typeof startSluice>) => {
+    const page = await startBrowser();
+    const { url } = JSON.parse(await sluice.waitForLine('"status page"'));
+    await page.open(`${url}/`);
+    await page.waitFor(`!document.getElementById('cluster').hidden`);
+    return page;
+  };
+  const watch = `document.getElementById('watch').click()`;
+  const shows = (stream: string) =>
+    `[...document.querySelectorAll('#lines li')].some(({ title }) => title === '${stream}')`;
+  const unseen = (text: string) => isIn('tail-unseen', text);
+
+  const first = start('one');
+  const page = await pageOf(first);
+  await page.waitFor(
+    `${isIn('streams', 'from-east')} && ${isIn('streams', 'from-west')}`,
+    patienceMs,
+  );
+  await page.evaluate(watch);
+  await page.waitFor(`${shows('from-east')} && ${shows('from-west')}`, patienceMs);
+  expect(await page.evaluate(`document.getElementById('tail-unseen').textContent`)).toBe('');
+  // A wish is told to all, and one that cannot be is refused at once.
+  await page.evaluate(`(() => {
+    const field = document.querySelector('#tail [name=stream]');
+    field.value = 'west';
+    field.dispatchEvent(new Event('change', { bubbles: true }));
+  })()`);
+  await page.waitFor(`${shows('from-west')} && !${shows('from-east')}`, patienceMs);
+  await page.evaluate(`(() => {
+    for (const [name, value] of [['stream', ''], ['where', 'not CEL']]) {
+      document.querySelector('#tail [name=' + name + ']').value = value;
+    }
+    document.querySelector('#tail [name=where]').dispatchEvent(new Event('change', { bubbles: true }));
+  })()`);
+  await page.waitFor(isIn('tail-told', 'where:'), patienceMs);
+  await page.evaluate(`document.querySelector('#tail [name=where]').value = ''`);
+  await page.evaluate(watch);
+  await page.waitFor(`${shows('from-east')} && ${shows('from-west')}`, patienceMs);
+
+  // What goes to another process is on that one's page, and said here.
+  const second = start('two');
+  await page.waitFor(unseen('on the page of two'), patienceMs);
+  const other = await pageOf(second);
+  await other.evaluate(watch);
+  await other.waitFor(unseen('on the page of one'), patienceMs);
+  await other.waitFor(`document.querySelectorAll('#lines li').length > 0`, patienceMs);
+
+  // One that has nothing shows all the same.
+  const third = start('three');
+  const idle = await pageOf(third);
+  await idle.waitFor(isIn('cluster-processes', 'three'), patienceMs);
+  const processes = await rowsOf(idle, 'cluster-processes');
+  expect(processes.map(([name, state]) => [name, state]).sort()).toEqual([
+    ['one', 'working'],
+    ['three', 'standing by'],
+    ['two', 'working'],
+  ]);
+  expect(
+    processes
+      .map((cells) => cells.at(-1))
+      .sort()
+      .join(' '),
+  ).toMatch(/^\d+ \d+ –$/);
+  const sinks = await rowsOf(idle, 'cluster-sinks');
+  expect(sinks.map(([name, , of, backlog]) => [name, of, backlog]).sort()).toEqual([
+    ['siem', 'one', String(events)],
+    ['siem', 'two', String(events)],
+  ]);
+  await idle.evaluate(watch);
+  await idle.waitFor(
+    `${unseen('on the page of one')} && ${unseen('on the page of two')}`,
+    patienceMs,
+  );
+
+  const pages = [page, other, idle];
+  expect(pages.flatMap(({ complaints }) => complaints).filter((said) => !/400/.test(said))).toEqual(
+    [],
+  );
+  for (const sluice of [third, second, first]) {
+    expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
+  }
 }, 300_000);

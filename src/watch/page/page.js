@@ -14,7 +14,7 @@ import {
   streamTable,
   upstreamParts,
 } from './parts.js';
-import { keepTail, offerForms } from './tail.js';
+import { keepTail, nameUnseen, offerForms } from './tail.js';
 import { keepTheme } from './theme.js';
 import { count, number, span } from './units.js';
 
@@ -125,6 +125,7 @@ function draw(state) {
   fill(at('attention'), ...matterParts(state));
   drawJourney(at('journey'), state);
   if (lastCluster !== null) drawCluster(lastCluster, now);
+  nameUnseen(lastCluster);
   drawStreams(state, now);
   fill(at('spool'), ...spoolFacts(state.spool, now));
   fill(at('sinks'), sinkTable(state.sinks, now));

@@ -1,12 +1,15 @@
 // The live tail: the newest events in the form and with the filter that the reader asks for. Nothing is asked of the server until
 // the reader wants to watch. New lines come at the end, and the list follows them unless the reader has scrolled away.
 
+import { calledOf } from './cluster.js';
 import { at, fill, make } from './dom.js';
 import { follow } from './feed.js';
 import { number } from './units.js';
 
 const linesMax = 300;
 let watching = null;
+/** Shards whose events are not shown here. */
+let unseen = [];
 
 /** Makes the form work. `locked` is called where a token is needed. */
 export function keepTail(locked) {
@@ -49,6 +52,21 @@ export function offerForms(forms) {
   select.value = forms.includes(chosen) ? chosen : forms[0];
 }
 
+/** Says of which shards no event is shown, and who has them, as far as that is known. */
+export function nameUnseen(cluster) {
+  const { processes = [], shards } = cluster?.standing ?? {};
+  const owners = Map.groupBy(unseen, (shard) =>
+    processes.find((one) => one.shards?.includes(shard)),
+  );
+  const parts = Array.from(owners, ([owner, of]) => {
+    const who = owner === undefined ? '' : ` (on the page of ${calledOf(owner)})`;
+    return `shard${of.length === 1 ? '' : 's'} ${of.join(', ')}${who}`;
+  });
+  const all = shards === undefined ? '' : ` of ${number(shards)}`;
+  const told = `Not shown here, since this process does not work on them${all}: ${parts.join('; ')}.`;
+  fill(at('tail-unseen'), unseen.length === 0 ? '' : told);
+}
+
 function watch(locked) {
   watching?.abort();
   watching = new AbortController();
@@ -81,6 +99,8 @@ function stop(text, mood) {
   watching = null;
   press(false);
   tell(text, mood);
+  unseen = [];
+  nameUnseen(null);
 }
 
 function press(pressed) {
@@ -96,7 +116,8 @@ function tell(text, mood = 'quiet') {
   fill(node, text);
 }
 
-function show({ lines, looked, missed, unjudged }, totals) {
+function show({ lines, looked, missed, unjudged, unseen: others = [] }, totals) {
+  unseen = others;
   totals.shown += lines.length;
   totals.looked += looked;
   totals.missed += missed;

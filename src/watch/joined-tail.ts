@@ -1,0 +1,125 @@
+// The live tail of several shards as one: each is looked at by the process that works on it, and what
+// comes of them is told together, as much as a person reads. What must stay true: a shard that is
+// not looked at here is named; and one that is slow or gone holds up no other.
+
+import type { Clock } from '../contracts/tools.ts';
+import type { EventTap, TailTake, TailView, TailWish } from './tail.ts';
+
+/** A shard that can be looked at here. */
+export interface TailPart {
+  readonly shard: number;
+  /** Opens a view, which ends with the signal; it fails where the shard does. */
+  tail(wish: TailWish, gone: AbortSignal): TailView;
+}
+
+/** What is joined. */
+export interface JoinedTailMeans extends Pick<EventTap, 'forms'> {
+  /** Throws an ExportError where nobody can look so. */
+  readonly check: (wish: TailWish) => void;
+  /** Those that can be looked at now. */
+  readonly parts: () => readonly TailPart[];
+  /** All that there are. */
+  readonly shards: () => readonly number[];
+  readonly clock: Clock;
+}
+
+/** As much as of one. */
+const linesMax = 50;
+const lookEveryMs = 1_000;
+/** Whoever could not be looked at may be reading its config again. */
+const againMs = 5_000;
+
+/** A tap of all of them. */
+export function joinedTap(means: JoinedTailMeans): EventTap {
+  return {
+    forms: means.forms,
+    open(wish) {
+      means.check(wish);
+      return new JoinedView(means, wish);
+    },
+  };
+}
+
+class JoinedView implements TailView {
+  readonly #means: JoinedTailMeans;
+  readonly #wish: TailWish;
+  readonly #views = new Map<TailPart, TailView>();
+  readonly #taking = new Set<TailPart>();
+  /** When those are tried again that have failed. */
+  readonly #againAt = new Map<TailPart, number>();
+  #come: TailTake[] = [];
+  #wake = new AbortController();
+  #unseen = '';
+
+  constructor(means: JoinedTailMeans, wish: TailWish) {
+    this.#means = means;
+    this.#wish = wish;
+  }
+
+  async take(signal: AbortSignal): Promise<TailTake> {
+    for (;;) {
+      const unseen = this.#ask(signal);
+      const isNew = unseen.join() !== this.#unseen;
+      if (this.#come.length > 0 || isNew) {
+        this.#unseen = unseen.join();
+        return { ...joined(this.#come.splice(0)), unseen };
+      }
+      this.#wake = new AbortController();
+      const woken = AbortSignal.any([signal, this.#wake.signal]);
+      await this.#means.clock.sleep(lookEveryMs, woken).catch(() => undefined);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** Asks whoever is there and was not asked yet; returns the shards of all others. */
+  #ask(signal: AbortSignal): readonly number[] {
+    const { parts, shards, clock } = this.#means;
+    const present = new Set(parts());
+    for (const part of this.#views.keys()) if (!present.has(part)) this.#views.delete(part);
+    const now = clock.monotonic();
+    for (const part of present) {
+      if (this.#taking.has(part) || now < (this.#againAt.get(part) ?? 0)) continue;
+      const view = this.#views.get(part) ?? part.tail(this.#wish, signal);
+      this.#views.set(part, view);
+      this.#taking.add(part);
+      void this.#takeOf(part, view, signal);
+    }
+    const seen = new Set(Array.from(this.#views.keys(), ({ shard }) => shard));
+    return shards().filter((shard) => !seen.has(shard));
+  }
+
+  async #takeOf(part: TailPart, view: TailView, signal: AbortSignal): Promise<void> {
+    try {
+      this.#come.push(await view.take(signal));
+    } catch {
+      this.#views.delete(part);
+      this.#againAt.set(part, this.#means.clock.monotonic() + againMs);
+    }
+    this.#taking.delete(part);
+    this.#wake.abort();
+  }
+}
+
+/** Each gets its share of the lines, and what others leave of theirs; of what is left out the number is told. */
+function joined(takes: readonly TailTake[]): TailTake {
+  let [room, left] = [linesMax, takes.length];
+  const shares = new Map<TailTake, number>();
+  for (const take of takes.toSorted((a, b) => a.lines.length - b.lines.length)) {
+    const share = Math.min(take.lines.length, Math.floor(room / left));
+    shares.set(take, share);
+    room -= share;
+    left -= 1;
+  }
+  const lines = takes.flatMap((take) =>
+    take.lines.slice(take.lines.length - (shares.get(take) ?? 0)),
+  );
+  const sum = (count: (take: TailTake) => number) =>
+    takes.reduce((total, take) => total + count(take), 0);
+  const out = sum((take) => take.lines.length) - lines.length;
+  return {
+    lines,
+    looked: sum(({ looked }) => looked) - out,
+    missed: sum(({ missed }) => missed) + out,
+    unjudged: sum(({ unjudged }) => unjudged),
+  };
+}
