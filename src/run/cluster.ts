@@ -18,8 +18,8 @@ const note = z.object({
   /** How often another process than the one before has taken it. */
   takeovers: z.number(),
   instance: z.string().nullable().default(null),
-  /** It has ended in order. */
-  ended: z.boolean().default(false),
+  /** It has ended in order; left out: an older version did not say. */
+  ended: z.boolean().optional(),
   /** The process that had it before and has not, which can write no more. */
   fenced: z
     .object({ host: z.string(), pid: z.number(), instance: z.string().nullable() })
@@ -65,7 +65,7 @@ export function noteOwner(dir: string, kafka: MemberSettings, now: number): Clus
     };
     const self = { host: hostname(), pid, instance };
     const isReplaced =
-      before !== null && !before.ended && !(before.host === self.host && before.pid === pid);
+      before?.ended === false && !(before.host === self.host && before.pid === pid);
     const note: ClusterNote = {
       ...{ ...self, since: now, ended: false },
       takeovers: before === null ? 0 : before.takeovers + 1,
