@@ -11,8 +11,9 @@ import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
-import { kafkaBrokers } from '../support/kafka.ts';
-import { freePorts, tempDir } from '../support/temp.ts';
+import { kafkaBrokers, startKafka } from '../support/kafka.ts';
+import { freePorts, tempDir, waitUntil } from '../support/temp.ts';
+import { listenTo } from '../watch/a-moment.ts';
 
 const audit = '/v1/audit/events';
 const events = 60;
@@ -221,4 +222,61 @@ status: { listen: "127.0.0.1:0" }
   for (const sluice of [third, second, first]) {
     expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
   }
+}, 300_000);
+
+test('while Kafka is away pages say so, and what they had stands; who ends does not wait for it', async () => {
+  const kafka = await startKafka();
+  const { upstreams, env } = await anEdge(events);
+  const dir = tempDir();
+  const start = (instance: string) => {
+    const file = join(dir, `${instance}.yaml`);
+    writeFileSync(
+      file,
+      `state:
+  dir: ${dir}/${instance}
+  kafka: { brokers: ["${kafka.addresses.plain}"], prefix: away, session_timeout: 6s, instance: ${instance} }
+${upstreams}
+sources: { audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 20 } }
+sinks: { disk: { type: file, path: ${dir}/out.ndjson, format: json } }
+status: { listen: "127.0.0.1:0" }
+shutdown: { timeout: 1s }
+`,
+    );
+    return startSluice(['run', '-c', file], { env });
+  };
+  const listen = async (sluice: ReturnType<typeof startSluice>) => {
+    const { url } = JSON.parse(await sluice.waitForLine('"status page"'));
+    const reader = await listenTo(`${url}/events`);
+    const told = () =>
+      [...reader.text().matchAll(/^event: cluster\ndata: (.*)$/gm)].map(([, data = '']) =>
+        JSON.parse(data),
+      );
+    await waitUntil(() => told().some(({ standing }) => standing?.processes.length > 0), {
+      what: 'the page to show the whole',
+      timeoutMs: patienceMs,
+    });
+    return told;
+  };
+  const first = start('one');
+  await first.waitForLine('"running"');
+  const second = start('two');
+  await second.waitForLine('standing by');
+  const [told] = [await listen(first), await listen(second)];
+  const looks = told().length;
+
+  const frozen = kafka.pid ?? 0;
+  process.kill(frozen, 'SIGSTOP');
+  const ended = await second.kill('SIGTERM');
+  process.kill(frozen, 'SIGCONT');
+  expect(ended.exitCode, ended.stderr).toBe(0);
+
+  await waitUntil(() => told().length > looks && told().at(-1).error === null, { what: 'a look' });
+  await kafka.kill();
+  await waitUntil(() => told().at(-1).error !== null, {
+    what: 'the page to say that Kafka is away',
+    timeoutMs: patienceMs * 2,
+  });
+  const [before, last] = told().slice(-2);
+  expect(last).toEqual({ ...before, error: last.error });
+  expect(last.error).toEqual({ message: expect.any(String), next: expect.any(String) });
 }, 300_000);
