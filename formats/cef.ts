@@ -53,7 +53,8 @@ export const cef = defineFormat({
   },
 });
 
-function encodingOf({ write, copying }: PairWriter): Pick<Format, 'encode' | 'copying'> {
+/** What a format of lines has of a writer. */
+export function encodingOf({ write, copying }: PairWriter): Pick<Format, 'encode' | 'copying'> {
   if (copying === undefined) return { encode: write };
   return {
     encode: write,
@@ -102,13 +103,13 @@ export function pairWriter(version: string, dialect: Dialect, settings: CefSetti
   const withRest = ({ ocsf }: Event) => settings.unmapped || ocsf.class_uid === baseEvent;
   const piecesOf = (event: Event) => writer.pieces(event, fullPen, withRest(event));
   const copying: CopiedValues = {
-    form: 'cef',
+    form: dialect === cefDialect ? 'cef' : 'leef',
     looks: (event) => writer.looks(event, fullPen, withRest(event)),
   };
   const start = ({ classId, name, pairs }: Pieces, { uid, ocsf }: Event) =>
     dialect.start(device, { classId, name, severity: severityOf(ocsf.severity_id), uid }) + pairs;
   return {
-    copying: dialect === cefDialect && !settings.replace_pipe ? copying : undefined,
+    copying: settings.replace_pipe ? undefined : copying,
     write: (event) => {
       const pieces = piecesOf(event);
       const rest = restPair(pieces.left, fullPen, { lengthMax: ownLengthMax });

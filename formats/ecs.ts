@@ -6,6 +6,7 @@
 
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import type { Look } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
@@ -14,7 +15,7 @@ import { type EcsKind, ecsFields, ecsVersion, toldElsewhere } from './ecs-fields
 import { rawText } from './json.ts';
 import { jsonText } from './json-text.ts';
 import { actionOf, part, portOf, textOf, timeOf } from './parts.ts';
-import { sentence } from './sentence.ts';
+import { sentence, textsOfSentence } from './sentence.ts';
 
 /** The settings of `ecs`, also where it is the message of a syslog line. */
 export const ecsFormatFields = {
@@ -32,9 +33,16 @@ export const ecs = defineFormat({
   fields: ecsFormatFields,
   make({ raw_data: rawData }) {
     const encode = (event: Event) => jsonText(ecsEvent(event, rawData));
-    return { name: 'ecs', contentType: 'application/json', encode };
+    const made = { name: 'ecs', contentType: 'application/json', encode };
+    return rawData ? made : { ...made, copying: { ...copying, write: encode } };
   },
 });
+
+const copying = {
+  form: 'json',
+  lineBytesMax: Number.POSITIVE_INFINITY,
+  looks: ecsLooks,
+} as const;
 
 /** What stands at a place of the OCSF event. */
 interface Place {
@@ -100,6 +108,12 @@ class Filling {
   readonly #from: (Place | undefined)[] = noPlaces.slice();
   /** Values that a better one has taken the field of. */
   readonly #put: (readonly [Place, unknown])[] = [];
+  readonly #looks: Look[] | undefined;
+
+  /** `looks` gets what is looked at of values. */
+  constructor(looks: Look[] | undefined) {
+    this.#looks = looks;
+  }
 
   /** What of these members has found no field; undefined: all have. */
   rest(above: Place, members: Members): Members | undefined {
@@ -140,7 +154,9 @@ class Filling {
 
   #take(at: Place, given: unknown): boolean {
     const { slot, rank } = at;
-    const value = fieldValue(ecsFields[slot]?.kind ?? 'keyword', given);
+    const { kind = 'keyword' } = ecsFields[slot] ?? {};
+    this.#looks?.push({ ...looked(given, asOf(kind, given)), rival: this.#given[slot] });
+    const value = fieldValue(kind, given);
     if (value === undefined) return false;
     const held = this.values[slot];
     if (held !== undefined) {
@@ -153,7 +169,29 @@ class Filling {
     this.#from[slot] = at;
     this.#given[slot] = given;
     // A field of a closed form says less than what was given.
-    return ecsFields[slot]?.kind !== 'mac' || value === given;
+    return kind !== 'mac' || value === given;
+  }
+}
+
+function looked(value: unknown, as: Look['as']): Look {
+  return { value, as, bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
+}
+
+/** What is looked at of a value that a field of this kind takes. */
+function asOf(kind: EcsKind, value: unknown): Look['as'] {
+  switch (kind) {
+    case 'lower':
+    case 'mac':
+      return 'other';
+    case 'ip':
+      return 'address';
+    case 'long':
+    case 'port':
+      // Of texts neither takes any.
+      if (typeof value !== 'number') return 'text';
+      return kind === 'port' ? 'port' : 'integer';
+    default:
+      return 'text';
   }
 }
 
@@ -192,16 +230,28 @@ function dateOf(value: unknown): string | undefined {
   return new Date(time).toISOString();
 }
 
-/** The event as an object; `rawData`: with the record as sent. Pure and total. */
-export function ecsEvent(event: Event, rawData: boolean): Readonly<Members> {
+/** What is looked at of an event's values. */
+export function ecsLooks(event: Event): readonly Look[] {
+  const looks: Look[] = [];
+  ecsEvent(event, false, looks);
+  return looks;
+}
+
+/**
+ * The event as an object; `rawData`: with the record as sent; `looks` gets what is looked at of its
+ * values. Pure and total.
+ */
+export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readonly<Members> {
   const { ocsf, source, stream, context, uid } = event;
-  const filling = new Filling();
+  const filling = new Filling(looks);
   const isLogin = ocsf.class_uid === authentication && ocsf.actor?.user === undefined;
   const rest = filling.rest(isLogin ? ofLogin : usual, ocsf) ?? {};
   filling.restore(rest);
   const { values } = filling;
   values[actionSlot] ??= actionOf(ocsf);
   addAgent(values, ocsf);
+  if (values[0] === undefined)
+    looks?.push(...textsOfSentence(event).map((text) => looked(text, 'line')));
   const time = dateOf(ocsf.time);
   if (time === undefined) rest.time = ocsf.time;
   const doc: Members = {
@@ -222,7 +272,7 @@ export function ecsEvent(event: Event, rawData: boolean): Readonly<Members> {
     if (value === undefined) continue;
     set(doc, paths[slot] ?? [], value);
     const kind = ecsFields[slot]?.related;
-    if (kind) gather(within(doc, 'related'), kind, value);
+    if (kind) gather(within(doc, 'related'), kind, value, looks);
   }
   const { unmapped } = ocsf;
   doc.sluice = { source, stream, ocsf: rest, ...(unmapped !== undefined && { unmapped }) };
@@ -244,8 +294,10 @@ function outcomeOf({ category_uid, status_id }: OcsfEvent): { readonly outcome?:
   return { outcome: status_id === 1 ? 'success' : status_id === 2 ? 'failure' : 'unknown' };
 }
 
-function gather(related: Members, kind: string, value: unknown): void {
+function gather(related: Members, kind: string, value: unknown, looks?: Look[]): void {
   const known = related[kind];
+  if (Array.isArray(known))
+    looks?.push(...known.map((rival) => ({ ...looked(value, 'text'), rival })));
   if (!Array.isArray(known)) related[kind] = [value];
   else if (!known.includes(value)) known.push(value);
 }

@@ -5,7 +5,7 @@
 
 import type { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
-import { cefFields, pairWriter } from './cef.ts';
+import { cefFields, encodingOf, pairWriter } from './cef.ts';
 import { leefDialect } from './dialect.ts';
 
 const { vendor, product, version, unmapped } = cefFields;
@@ -20,8 +20,11 @@ export const leef = defineFormat({
   summary: 'Log Event Extended Format 2.0, which IBM QRadar reads best; a projection.',
   fields: leefFields,
   make(settings) {
-    const { write } = leefWriter(settings);
-    return { name: 'leef', contentType: 'text/plain; charset=utf-8', encode: write };
+    return {
+      name: 'leef',
+      contentType: 'text/plain; charset=utf-8',
+      ...encodingOf(leefWriter(settings)),
+    };
   },
 });
 

@@ -8,28 +8,40 @@ import { oneLine } from './text.ts';
 
 /** The event as one line of text, without line breaks or control characters. */
 export function sentence(event: Event): string {
-  const { ocsf } = event;
+  let text = '';
+  for (const [before = '', told = ''] of clausesOf(event)) text += before + told;
+  return oneLine(text);
+}
+
+/** The texts of an event that its sentence is made of. */
+export function textsOfSentence(event: Event): readonly string[] {
+  return clausesOf(event).map(([, text = '']) => text);
+}
+
+/** What is said, each with what stands before it. */
+function clausesOf({ ocsf }: Event): readonly (readonly string[])[] {
   const user = part(part(ocsf.actor).user ?? ocsf.user);
   const source = part(ocsf.src_endpoint);
   const target = part(ocsf.dst_endpoint);
   const resource = part(ocsf.entity ?? firstOf(ocsf.resources));
-  const text =
-    `${textOf(ocsf.class_name) ?? 'Event'}: ${actionOf(ocsf) ?? 'event'}` +
-    clause(' by ', user.name, user.email_addr, user.uid) +
-    clause(' from ', source.ip, source.hostname, source.name) +
-    clause(' to ', target.hostname, target.ip, target.name) +
-    clause(' on ', resource.name, resource.uid) +
-    clause(', ', statusOf(ocsf)) +
-    clause(', ', ocsf.status_detail) +
-    clause(' - ', ocsf.message);
-  return oneLine(text);
+  return [
+    ['', textOf(ocsf.class_name) ?? 'Event'],
+    [': ', actionOf(ocsf) ?? 'event'],
+    clause(' by ', user.name, user.email_addr, user.uid),
+    clause(' from ', source.ip, source.hostname, source.name),
+    clause(' to ', target.hostname, target.ip, target.name),
+    clause(' on ', resource.name, resource.uid),
+    clause(', ', statusOf(ocsf)),
+    clause(', ', ocsf.status_detail),
+    clause(' - ', ocsf.message),
+  ];
 }
 
 /** The first of the values that is a text, after its preposition. */
-function clause(before: string, ...values: readonly unknown[]): string {
+function clause(before: string, ...values: readonly unknown[]): readonly string[] {
   for (const value of values) {
     const text = textOf(value);
-    if (text !== undefined) return before + text;
+    if (text !== undefined) return [before, text];
   }
-  return '';
+  return [];
 }

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { CopiedValues } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
 import { cefFields, cefWriter } from './cef.ts';
-import { ecsEvent, ecsFormatFields } from './ecs.ts';
+import { ecsEvent, ecsFormatFields, ecsLooks } from './ecs.ts';
 import { jsonFields, rawText, withRawData } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';
 import { leefFields, leefWriter } from './leef.ts';
@@ -67,6 +67,7 @@ export function messageWriter(choice: MessageChoice): MessageWriter {
     case 'ecs':
       return {
         tagged: false,
+        copying: chosen.raw_data ? undefined : { form: 'visible json', looks: ecsLooks },
         write: (event) => visibleJson(jsonText(ecsEvent(event, chosen.raw_data))),
         shorten: (event, _full, bytesMax) => shortEcs(event, bytesMax),
       };
@@ -118,6 +119,7 @@ function original(): MessageWriter {
 
 const text: MessageWriter = {
   tagged: false,
+  copying: { form: 'text' },
   write: (event) => `${sentence(event)} uid=${oneLine(event.uid)}`,
   shorten: (event, full, bytesMax) => {
     const end = ` [truncated] uid=${oneLine(event.uid)}`;

@@ -90,8 +90,7 @@ export const syslog = defineFormat({
       return before + (fits(full, room) ? full : message.shorten(event, full, room));
     };
     const made = { name: 'syslog', contentType: 'text/plain; charset=utf-8', encode };
-    // RFC 3164 writes the time without milliseconds.
-    if (message.copying === undefined || settings.protocol === 'rfc3164') return made;
+    if (message.copying === undefined) return made;
     const write = (event: Event) => header(event) + mark + message.write(event);
     return { ...made, copying: { ...message.copying, lineBytesMax: bytesMax, write } };
   },

@@ -6,13 +6,13 @@
 import type { Event } from './event.ts';
 
 /**
- * What is looked at of one value that is written: whether it is an `address`, a `mac`, a `port` or
- * a whole number from 0 (`count`), or something that nothing but the format knows. `text`: only how
- * long it is.
+ * What is looked at of one value that is written: whether it is an `address`, a `mac`, a `port`, a
+ * whole number (`integer`) or one from 0 (`count`), whether it is a `line`, of characters that can
+ * all be seen, or something that nothing but the format knows. `text`: only how long it is.
  */
 export interface Look {
   readonly value: unknown;
-  readonly as: 'text' | 'address' | 'mac' | 'port' | 'count' | 'other';
+  readonly as: 'text' | 'line' | 'address' | 'mac' | 'port' | 'integer' | 'count' | 'other';
   /** The most bytes that are written of it; a longer one is cut. */
   readonly bytesMax: number;
   /** Another value that it is compared with; `undefined`: none. */
@@ -22,11 +22,12 @@ export interface Look {
 /** How values stand in a text. */
 export interface CopiedValues {
   /**
-   * How a text stands in a line: as in JSON, as in JSON without characters that cannot be seen, or
-   * escaped as CEF has it. `record`: none does, but the record whole, as it came, where all of its
-   * characters can be seen.
+   * How a text stands in a line: as in JSON, as in JSON without characters that cannot be seen,
+   * escaped as CEF has it, with look-alikes as LEEF has it, or as it is (`text`), where all of its
+   * characters can be seen. `record`: none does, but the record whole, as it came, on the same
+   * condition.
    */
-  readonly form: 'json' | 'visible json' | 'cef' | 'record';
+  readonly form: 'json' | 'visible json' | 'cef' | 'leef' | 'text' | 'record';
   /** What is looked at of the values of this event; left out: nothing is of any. */
   looks?(event: Event): readonly Look[];
 }

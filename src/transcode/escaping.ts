@@ -1,10 +1,18 @@
 // Texts of JSON copied into lines, byte by byte, where they hold what needs care. What must stay
 // true: what is written is what the formats write of the text (formats/cef-escape.ts,
-// formats/json-text.ts); a text for which that is not certain is not written.
+// formats/dialect.ts, formats/json-text.ts, formats/text.ts); a text for which that is not certain is not written.
 
 const backslash = 0x5c;
 const equals = 0x3d;
 const del = 0x7f;
+const blank = 0x20;
+/** The `n` of an escaped line feed. */
+const lineFeedMark = 0x6e;
+/** `|` and `^`, each with the UTF-8 of what is written for it. */
+const lookAlikes: ReadonlyMap<number, number> = new Map([
+  [0x7c, 0xc2a6],
+  [0x5e, 0xcb86],
+]);
 /** Two bytes that begin U+0080 to U+00BF, and U+2000 to U+203F. */
 const latin = 0xc2;
 const general = 0xe2;
@@ -38,6 +46,43 @@ export function escapedCef(
       out.setUint8(to, byte);
     }
     to += 1;
+  }
+  return to;
+}
+
+/**
+ * As it is, on one line; `look-alikes`: with those that LEEF has for what would end a pair there.
+ * Returns where it ends, or -1.
+ */
+export function plainText(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  out: DataView,
+  at: number,
+  how: 'as it is' | 'look-alikes',
+): number {
+  let to = at;
+  for (let from = start; from < end; from += 1) {
+    let byte = bytes[from] as number;
+    if (byte === del || isUnseen(bytes, from)) return -1;
+    if (byte === backslash) {
+      from += 1;
+      byte = bytes[from] as number;
+      if (byte === lineFeedMark) {
+        // At an end it may be trimmed as the blank that it becomes.
+        if (from === start + 1 || from === end - 1) return -1;
+        byte = blank;
+      }
+    }
+    const alike = how === 'look-alikes' ? lookAlikes.get(byte) : undefined;
+    if (alike === undefined) {
+      out.setUint8(to, byte);
+      to += 1;
+    } else {
+      out.setUint16(to, alike);
+      to += 2;
+    }
   }
   return to;
 }
@@ -78,4 +123,25 @@ export function isPlain(bytes: Uint8Array, start: number, end: number): boolean 
     if (byte === 0xe2 && next === 0x80 && ((bytes[at + 2] as number) & 0xfe) === 0xa8) return false;
   }
   return true;
+}
+
+/** True where a character would be written as another (`plainText`). */
+export function hasAlikes(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    if (lookAlikes.has(bytes[at] as number)) return true;
+    if (bytes[at] !== backslash) continue;
+    at += 1;
+    if (bytes[at] === lineFeedMark) return true;
+  }
+  return false;
+}
+
+/** True where every character can be seen and none is an escaped line feed. */
+export function isLine(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) {
+    if (bytes[at] !== backslash) continue;
+    at += 1;
+    if (bytes[at] === lineFeedMark) return false;
+  }
+  return isPlain(bytes, start, end);
 }

@@ -87,7 +87,7 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): L
 }
 
 /** What else holds where this does. */
-const implies: Readonly<Partial<Record<Ask, readonly Ask[]>>> = {
+export const implies: Readonly<Partial<Record<Ask, readonly Ask[]>>> = {
   'whole time': ['time'],
   port: ['count', 'integer'],
   count: ['integer'],

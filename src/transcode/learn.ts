@@ -8,10 +8,10 @@
 import type { Copying, Look } from '../contracts/copying.ts';
 import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
 import type { Normalise } from '../normalise/normalise.ts';
-import type { Ask, Leaf } from './guards.ts';
+import { type Ask, implies, type Leaf } from './guards.ts';
 import type { RecordShape } from './record-shape.ts';
 import { fetchedAtOf, type Sentinel, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
-import { type Gap, type LearnedLine, type Step, Template } from './template.ts';
+import { clockText, type Gap, type LearnedLine, type Step, Template } from './template.ts';
 
 /** What lines are made with. */
 export interface Making {
@@ -37,6 +37,10 @@ export interface Learned {
   readonly bytesMax: readonly number[];
   /** Values, two and two, that must differ. */
   readonly distinct: readonly number[];
+  /** Values that must be written as they are, since what they become may be another's text. */
+  readonly written: readonly number[];
+  /** Values of which all characters must be seen. */
+  readonly lines: readonly number[];
 }
 
 /** What was learned; or leaves that are more than was known of them; or null: nothing can be. */
@@ -50,11 +54,13 @@ export function learn(
   const leaves = [...sample.leaves];
   const bytesMax = leaves.map(() => Number.POSITIVE_INFINITY);
   const distinct: number[] = [];
+  const lines = new Set<number>();
   let isMore = false;
   for (const look of one.looks) {
     const leaf = one.leafOf(look.value);
     const rival = one.leafOf(look.rival);
     if (leaf !== null) {
+      if (look.as === 'line') lines.add(leaf);
       bytesMax[leaf] = Math.min(bytesMax[leaf] ?? 0, look.bytesMax);
       const known = leaves[leaf];
       const needed = known && neededOf(known, look, sample.values[leaf]);
@@ -74,7 +80,9 @@ export function learn(
   }
   if (isMore) return { leaves };
   if (JSON.stringify(one.line) !== JSON.stringify(two.line)) return null;
-  return { template: new Template(one.line, making.copying.form), bytesMax, distinct };
+  const { form } = making.copying;
+  const written = form === 'leef' ? [...new Set(distinct)] : [];
+  return { template: new Template(one.line, form), bytesMax, distinct, written, lines: [...lines] };
 }
 
 /** What a value is at least that is looked at so, and from which asks on it can become that. */
@@ -88,19 +96,21 @@ const needs: Readonly<
     isText: true,
   },
   mac: { ask: 'mac', from: ['nothing'], like: /^.{2}:.{2}:.{2}:.{2}:.{2}:.{2}$/, isText: true },
+  integer: { ask: 'integer', from: ['nothing'], like: /^-?\d{1,15}$/, isText: false },
   count: { ask: 'count', from: ['nothing', 'integer'], like: /^\d{1,15}$/, isText: false },
   port: { ask: 'port', from: ['nothing', 'integer', 'count'], like: /^\d{1,5}$/, isText: false },
 };
 
 /** A value that is looked at so is at least this. */
 function neededOf(leaf: Leaf, { as }: Look, value: Buffer | undefined): Leaf {
-  if (as === 'text') return leaf;
+  if (as === 'text' || as === 'line') return leaf;
   const need = needs[as];
   const { ask, isText } = leaf;
-  if (ask === need?.ask || (as === 'count' && ask === 'port')) return leaf;
+  if (need === undefined) return { ...leaf, decides: true };
+  if (ask === need.ask || implies[ask]?.includes(need.ask)) return leaf;
   // A number in a text is one wherever that is asked.
-  const isKind = need?.isText === isText || ask === 'integer' || ask === 'count';
-  if (need?.from.includes(ask) && isKind && need.like.test(value?.toString() ?? ''))
+  const isKind = need.isText === isText || ask === 'integer' || ask === 'count';
+  if (need.from.includes(ask) && isKind && need.like.test(value?.toString() ?? ''))
     return { ...leaf, ask: need.ask };
   return { ...leaf, decides: true };
 }
@@ -168,6 +178,7 @@ function gapsBy(sentinels: readonly (Sentinel | null)[], set: SentinelSet): Map<
   const addTime = (time: number, leaf: number) => {
     gaps.set(String(time), { kind: 'milliseconds', leaf });
     gaps.set(new Date(time).toISOString(), { kind: 'stamp', leaf });
+    gaps.set(clockText(time), { kind: 'clock', leaf });
   };
   addTime(fetchedAtOf(set), -1);
   for (const [leaf, sentinel] of sentinels.entries()) {

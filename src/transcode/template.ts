@@ -3,13 +3,13 @@
 // true: what is written is what the ordinary path would write, or nothing is.
 
 import type { Copying } from '../contracts/copying.ts';
-import { escapedCef, escapedJson, isPlain } from './escaping.ts';
+import { escapedCef, escapedJson, isPlain, plainText } from './escaping.ts';
 import type { Found } from './guards.ts';
 import { care } from './shape-tree.ts';
 
 /** What stands in a gap. A leaf of -1 is the page: when it was read. */
 export type Gap =
-  | { readonly kind: 'value' | 'milliseconds' | 'stamp'; readonly leaf: number }
+  | { readonly kind: 'value' | 'milliseconds' | 'stamp' | 'clock'; readonly leaf: number }
   | { readonly kind: 'uid' | 'record' };
 
 /** A gap and the text before it. */
@@ -24,9 +24,11 @@ export interface LearnedLine {
   readonly after: string;
 }
 
-const kinds = { value: 0, milliseconds: 1, stamp: 2, uid: 3, record: 4 } as const;
+const kinds = { value: 0, milliseconds: 1, stamp: 2, clock: 3, uid: 4, record: 5 } as const;
 const uidDigits = 64;
 const stampBytes = 24;
+/** LEEF tells times by their 13 digits. */
+const leefTimeMax = 1e13;
 /** The most bytes that a byte of a text becomes, and those of all else in a gap. */
 const growthMax = 2;
 const gapBytesMax = 64;
@@ -110,8 +112,12 @@ export class Template {
         return writeHex(work.uids, uidAt, out, at);
       case kinds.record:
         return this.#record(work, out, at);
-      case kinds.milliseconds:
-        return writeDigits(leaf < 0 ? work.fetchedAt : (work.times[leaf] as number), out, at);
+      case kinds.milliseconds: {
+        const time = timeOf(work, leaf);
+        return this.#form === 'leef' && time >= leefTimeMax ? -1 : writeDigits(time, out, at);
+      }
+      case kinds.clock:
+        return writeAscii(clockText(timeOf(work, leaf)), out, at);
       default:
         return writeStamp(work, leaf, out, at);
     }
@@ -127,14 +133,27 @@ export class Template {
     const start = work.starts[leaf] as number;
     const end = work.ends[leaf] as number;
     const cares = (work.cares[leaf] as number) & ~(care.at | care.fraction);
-    if (this.#form === 'cef') {
-      if (work.bytes[start] === 0x20 || work.bytes[end - 1] === 0x20) return -1;
-      if (cares !== 0) return escapedCef(work.bytes, start, end, out, at);
-    } else if (cares !== 0) {
-      return escapedJson(work.bytes, start, end, out, at, this.#form === 'visible json');
+    const form = this.#form;
+    const { bytes } = work;
+    // Pairs of keys and values are written without the blanks at their ends.
+    const isPair = form === 'cef' || form === 'leef';
+    if (isPair && (bytes[start] === 0x20 || bytes[end - 1] === 0x20)) return -1;
+    if (cares === 0) return copy(work, start, end, out, at);
+    switch (form) {
+      case 'cef':
+        return escapedCef(bytes, start, end, out, at);
+      case 'leef':
+        return plainText(bytes, start, end, out, at, 'look-alikes');
+      case 'text':
+        return plainText(bytes, start, end, out, at, 'as it is');
+      default:
+        return escapedJson(bytes, start, end, out, at, form === 'visible json');
     }
-    return copy(work, start, end, out, at);
   }
+}
+
+function timeOf({ fetchedAt, times }: Work, leaf: number): number {
+  return leaf < 0 ? fetchedAt : (times[leaf] as number);
 }
 
 function copy(
@@ -195,7 +214,18 @@ function writeStamp(work: Work, leaf: number, out: DataView, at: number): number
       bytes[start + 23] === 0x5a;
     if (isStamp) return copy(work, start, start + stampBytes, out, at);
   }
-  const text = new Date(leaf < 0 ? work.fetchedAt : (work.times[leaf] as number)).toISOString();
-  for (let i = 0; i < stampBytes; i += 1) out.setUint8(at + i, text.charCodeAt(i));
-  return at + stampBytes;
+  return writeAscii(new Date(timeOf(work, leaf)).toISOString(), out, at);
+}
+
+function writeAscii(text: string, out: DataView, at: number): number {
+  for (let i = 0; i < text.length; i += 1) out.setUint8(at + i, text.charCodeAt(i));
+  return at + text.length;
+}
+
+/** `Nov  3 12:34:56`: a time as RFC 3164 has it, in UTC. */
+export function clockText(time: number): string {
+  // `Tue, 03 Nov 2026 12:34:56 GMT`; of a year with more than four digits there are no times.
+  const text = new Date(time).toUTCString();
+  const day = text[5] === '0' ? ` ${text[6]}` : text.slice(5, 7);
+  return `${text.slice(8, 11)} ${day} ${text.slice(17, 25)}`;
 }

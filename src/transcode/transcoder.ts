@@ -7,10 +7,11 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { PageContext } from '../contracts/event.ts';
+import { hasAlikes, isLine } from './escaping.ts';
 import { answerOf, type Leaf, leafAt, timeMin } from './guards.ts';
 import { type Learned, learn, type Making, type Sample } from './learn.ts';
 import { leavesMax, type RecordShape, shapeOf } from './record-shape.ts';
-import { ShapeTree } from './shape-tree.ts';
+import { care, ShapeTree } from './shape-tree.ts';
 import type { Work } from './template.ts';
 
 const shapesMax = 64;
@@ -268,8 +269,11 @@ function halfOf<T extends { uses: number }>(all: readonly T[], count: number): T
   return kept;
 }
 
-/** What the format looks at beyond the guards: how long values are, and that they differ. */
-function holds({ bytesMax, distinct }: Learned, { bytes, starts, ends, cares }: Work): boolean {
+/** What the format looks at beyond the guards: how long values are, that they differ and are seen. */
+function holds(
+  { bytesMax, distinct, written, lines }: Learned,
+  { bytes, starts, ends, cares }: Work,
+): boolean {
   for (let i = 0; i < bytesMax.length; i += 1) {
     const length = (ends[i] as number) - (starts[i] as number);
     if (length * (cares[i] === 0 ? 1 : 2) > (bytesMax[i] as number)) return false;
@@ -280,6 +284,14 @@ function holds({ bytesMax, distinct }: Learned, { bytes, starts, ends, cares }: 
     const start = starts[two] as number;
     const isSame = bytes.compare(bytes, start, ends[two], starts[one], ends[one]) === 0;
     if (isSame) return false;
+  }
+  for (const leaf of written) {
+    const isCared = ((cares[leaf] as number) & (care.escape | care.mark)) !== 0;
+    if (isCared && hasAlikes(bytes, starts[leaf] as number, ends[leaf] as number)) return false;
+  }
+  for (const leaf of lines) {
+    const isCared = ((cares[leaf] as number) & (care.escape | care.high | care.mark)) !== 0;
+    if (isCared && !isLine(bytes, starts[leaf] as number, ends[leaf] as number)) return false;
   }
   return true;
 }

@@ -25,15 +25,21 @@ const formats: readonly (() => Format)[] = [
   () => makeFormat('json'),
   () => makeFormat('syslog', { message: 'original', hostname: 'h' }),
   () => makeFormat('syslog', { message: 'original', hostname: 'h', bom: true, max_message: 600 }),
-  () => makeFormat('cef', { replace_pipe: true }),
   () => makeFormat('syslog', { message: 'json', hostname: 'h', protocol: 'rfc3164' }),
-  () => makeFormat('json', { raw_data: true }),
+  () => makeFormat('syslog', { message: 'cef', hostname: 'h', protocol: 'rfc3164' }),
   () => makeFormat('leef'),
+  () => makeFormat('syslog', { message: 'leef', hostname: 'h', max_message: 900 }),
   () => makeFormat('ecs'),
+  () => makeFormat('syslog', { message: 'ecs', hostname: 'h' }),
+  () => makeFormat('syslog', { message: 'text', hostname: 'h' }),
+  () => makeFormat('syslog', { message: 'text', hostname: 'h', protocol: 'rfc3164' }),
+  () => makeFormat('cef', { replace_pipe: true }),
+  () => makeFormat('json', { raw_data: true }),
+  () => makeFormat('ecs', { raw_data: true }),
 ];
 
 /** The first so many are put together by copying. */
-const copied = 8;
+const copied = 16;
 
 /** What came of a comparison. */
 export interface Compared {

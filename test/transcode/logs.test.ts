@@ -13,6 +13,11 @@ const formats = {
   'CEF in syslog': () => makeFormat('syslog', { message: 'cef' }),
   'JSON in syslog': () => makeFormat('syslog', { message: 'json' }),
   'the record in syslog': () => makeFormat('syslog', { message: 'original' }),
+  LEEF: () => makeFormat('leef'),
+  ECS: () => makeFormat('ecs'),
+  'ECS in syslog': () => makeFormat('syslog', { message: 'ecs' }),
+  'a sentence in syslog': () => makeFormat('syslog', { message: 'text' }),
+  'CEF in RFC 3164': () => makeFormat('syslog', { message: 'cef', protocol: 'rfc3164' }),
 };
 const flows: Mapping = {
   class: 'network_activity',

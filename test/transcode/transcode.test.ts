@@ -13,6 +13,11 @@ const formats = {
   'JSON in syslog': () => makeFormat('syslog', { message: 'json' }),
   JSON: () => makeFormat('json'),
   'the record in syslog': () => makeFormat('syslog', { message: 'original' }),
+  LEEF: () => makeFormat('leef'),
+  ECS: () => makeFormat('ecs'),
+  'ECS in syslog': () => makeFormat('syslog', { message: 'ecs' }),
+  'a sentence in syslog': () => makeFormat('syslog', { message: 'text' }),
+  'CEF in RFC 3164': () => makeFormat('syslog', { message: 'cef', protocol: 'rfc3164' }),
 };
 
 function pageOf(records: readonly string[]): Buffer {
@@ -103,6 +108,21 @@ describe('a transcoded line is that of the ordinary path', () => {
       '"actor":{"name":"ann","email":"a@b.example"}',
       '"actor":{"name":"c@d.example","email":"c@d.example"}',
     ],
+    [
+      'two values that a format writes the same',
+      '"actor":{"name":"ann","email":"a@b.example"}',
+      '"actor":{"name":"c¦d@e.example","email":"c|d@e.example"}',
+    ],
+    [
+      'a line break in what a sentence says',
+      '"actor":{"name":"ann"},"target":{"type":"policy","name":"x"}',
+      '"actor":{"name":"an\\nn"},"target":{"type":"policy","name":"\\nx"}',
+    ],
+    [
+      'a time with too many digits',
+      '"timestamp":"2026-11-23T12:34:56Z"',
+      '"timestamp":"2296-11-23T12:34:56Z"',
+    ],
     ['a blank at the end', '"note":"plain"', '"note":"plain "'],
     ['a value that is now too long', '"actor":{"id":"u1"}', `"actor":{"id":"${'u'.repeat(1024)}"}`],
     [
@@ -138,7 +158,8 @@ describe('a transcoded line is that of the ordinary path', () => {
   ] as const) {
     test(`where there is ${what}`, async () => {
       const pages = manyOf((i) => usual(i, i > 40 && i % 3 === 0 ? then : before));
-      for (const format of [cef(), formats.JSON()]) {
+      for (const make of Object.values(formats)) {
+        const format = make();
         const found = await compare(pages, format, context);
         expect(found.differences).toEqual([]);
         expect(found.written).toBeGreaterThan(40);
