@@ -1,22 +1,24 @@
-// `npx node bench/chart.ts`: puts what `bench/results/` holds into the tables of
-// docs/performance.md, and draws it as charts for them and the README, into `docs/assets/`. Bars
-// with their figures beside them, in plain SVG; colours follow the reader's light or dark scheme,
+// `npx node bench/chart.ts`: draws what `bench/results/` holds as charts for docs/performance.md and the README, into
+// `docs/assets/`. Bars with their figures beside them, in plain SVG; colours follow the reader's light or dark scheme,
 // and a title and a description say in words what the bars show.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import type { Growth } from './growth.ts';
 import { type Circumstances, readResults } from './results.ts';
 
 interface Bar {
   readonly label: string;
-  /** CPU microseconds per event. */
-  readonly us: number;
+  readonly value: number;
   /** Drawn in the accent colour. */
   readonly own: boolean;
 }
 
-/** Bars under a heading, the least first. */
+/** Bars under a heading, on one scale with other groups of their unit. */
 interface Group {
   readonly heading: string;
+  readonly unit: string;
+  /** Behind the point. */
+  readonly digits: number;
   readonly bars: readonly Bar[];
 }
 
@@ -50,29 +52,40 @@ const style = `
     .other { fill: #656c76 }
   }`;
 
+const shown = (value: number, digits: number) =>
+  value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
 /** A chart of bars as SVG. */
 function draw(title: string, note: string, groups: readonly Group[]): string {
-  const most = Math.max(...groups.flatMap(({ bars }) => bars.map(({ us }) => us)));
+  const most = new Map(
+    [...Map.groupBy(groups, ({ unit }) => unit)].map(([unit, same]) => [
+      unit,
+      Math.max(...same.flatMap(({ bars }) => bars.map(({ value }) => value))),
+    ]),
+  );
   const lines: string[] = [];
   let y = top;
-  for (const { heading, bars } of groups) {
+  for (const { heading, unit, digits, bars } of groups) {
     lines.push(`<text class="heading" x="16" y="${y}">${inXml(heading)}</text>`);
     y += 12;
-    for (const { label, us, own } of bars) {
-      const length = Math.max(1, Math.round(((barsEnd - labelEnd) * us) / most));
+    for (const { label, value, own } of bars) {
+      const length = Math.max(
+        1,
+        Math.round(((barsEnd - labelEnd) * value) / (most.get(unit) ?? 1)),
+      );
       const baseline = y + barHeight - 5;
       lines.push(
         `<text x="${labelEnd - 10}" y="${baseline}" text-anchor="end">${inXml(label)}</text>`,
         `<rect class="${own ? 'own' : 'other'}" x="${labelEnd}" y="${y}" width="${length}" height="${barHeight}" rx="2"/>`,
-        `<text x="${labelEnd + length + 8}" y="${baseline}">${us.toFixed(1)}</text>`,
+        `<text x="${labelEnd + length + 8}" y="${baseline}">${shown(value, digits)}</text>`,
       );
       y += barStep;
     }
     y += headingStep - 12;
   }
   const inWords = groups.map(
-    ({ heading, bars }) =>
-      `${heading}: ${bars.map(({ label, us }) => `${label} ${us.toFixed(1)}`).join(', ')}.`,
+    ({ heading, bars, digits }) =>
+      `${heading}: ${bars.map(({ label, value }) => `${label} ${shown(value, digits)}`).join(', ')}.`,
   );
   const height = y + 2;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title desc">
@@ -87,50 +100,26 @@ ${lines.join('\n')}
 `;
 }
 
-const told = ({ date, cores, node, events }: Circumstances) =>
-  `Less is better. ${events.toLocaleString('en')} events of about 700 bytes, ${cores} shared cores, Node ${node}, ${date}.`;
+const told = ({ date, cores, node, events, rounds = 1 }: Circumstances) =>
+  `Less is better. ${events.toLocaleString('en')} events, ${rounds === 1 ? 'one round' : `medians of ${rounds} rounds`}, ${cores} shared cores, Node ${node}, ${date}.`;
 
 function write(name: string, svg: string): void {
   mkdirSync(here('../docs/assets'), { recursive: true });
   writeFileSync(here(`../docs/assets/${name}.svg`), svg);
 }
 
-const page = here('../docs/performance.md');
-
-/** Replaces the rows below the line that begins a table. */
-function fill(header: string, rows: readonly (readonly (string | number)[])[]): void {
-  const text = readFileSync(page, 'utf8');
-  const begin = text.indexOf(`${header}\n|---|`);
-  if (begin < 0) throw new Error(`docs/performance.md has no table ${header}`);
-  const from = text.indexOf('\n', begin + header.length + 1) + 1;
-  const after = text.indexOf('\n\n', from) + 1;
-  const lines = rows.map((row) => `| ${row.join(' | ')} |\n`).join('');
-  writeFileSync(page, text.slice(0, from) + lines + text.slice(after));
-}
-
-const thousands = (n: number) => (Math.round(n / 1_000) * 1_000).toLocaleString('en');
+const cpu = { unit: 'us', digits: 1 };
 
 const jobs = readResults<{ rows: readonly Row[] }>(here('./results/jobs.json'));
 if (jobs !== null) {
   const groups = jobs.rows.map((row) => ({
     heading: String(row.job),
+    ...cpu,
     bars: [
-      { label: 'sluice', us: Number(row['CPU us/event']), own: true },
-      { label: 'floor', us: Number(row['floor us/event']), own: false },
+      { label: 'sluice', value: Number(row['CPU us/event']), own: true },
+      { label: 'floor', value: Number(row['floor us/event']), own: false },
     ],
   }));
-  fill(
-    '| job | CPU µs an event | floor | times | events a CPU second | RSS at most | loop delay p99 |',
-    jobs.rows.map((row) => [
-      String(row.job),
-      Number(row['CPU us/event']).toFixed(1),
-      Number(row['floor us/event']).toFixed(1),
-      Number(row['times the floor']).toFixed(1),
-      thousands(Number(row['events/CPU-second'])),
-      `${row['RSS peak MB']} MB`,
-      `${Math.round(Number(row['loop delay p99 ms']))} ms`,
-    ]),
-  );
   write('jobs', draw('CPU microseconds an event, and the floor under it', told(jobs), groups));
 }
 
@@ -138,22 +127,28 @@ const peers = readResults<{ rows: readonly Row[] }>(here('./results/peers.json')
 if (peers !== null) {
   const groups = [...Map.groupBy(peers.rows, (row) => String(row.job))].map(([heading, rows]) => ({
     heading,
+    ...cpu,
     bars: rows
       .map((row) => ({
         label: String(row.program),
-        us: Number(row['CPU us/event']),
+        value: Number(row['CPU us/event']),
         own: row.program === 'sluice',
       }))
-      .toSorted((a, b) => a.us - b.us),
+      .toSorted((a, b) => a.value - b.value),
   }));
-  fill(
-    '| job | program | CPU µs an event | times sluice |',
-    peers.rows.map((row) => [
-      String(row.job),
-      String(row.program),
-      Number(row['CPU us/event']).toFixed(1),
-      row.program === 'sluice' ? '1' : Number(row['times sluice']).toFixed(2),
-    ]),
-  );
   write('peers', draw('CPU microseconds an event, from source to receiver', told(peers), groups));
+}
+
+const grown = readResults<{ growth: readonly Growth[] }>(here('./results/growth.json'));
+for (const { by, of, unit, points } of grown?.growth ?? []) {
+  const bars = (value: (point: Growth['points'][number]) => number, own: boolean) =>
+    points.map((point) => ({ label: shown(point.at, 0), value: value(point), own }));
+  const groups = [
+    { heading: unit, unit, digits: 1, bars: bars((point) => point.cpu, true) },
+    {
+      ...{ heading: 'Memory at most, MB (RSS)', unit: 'MB', digits: 0 },
+      bars: bars((point) => point.rssMb, false),
+    },
+  ];
+  write(`growth-${by}`, draw(`By ${of}`, told(grown as Circumstances), groups));
 }

@@ -2,7 +2,7 @@
 // else of the machine.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 
 /** When and on what something was measured. */
 export interface Circumstances {
@@ -11,6 +11,9 @@ export interface Circumstances {
   readonly cores: number;
   readonly node: string;
   readonly events: number;
+  readonly rounds?: number;
+  /** The load average of the last quarter of an hour, the measurement's own share in it: above the cores others were busy. */
+  readonly load?: number;
 }
 
 /** Writes what was measured with so many events to `file`. */
@@ -20,6 +23,7 @@ export function writeResults(file: string, events: number, told: object): void {
     cores: availableParallelism(),
     node: process.versions.node,
     events,
+    load: Math.round(loadavg()[2] ?? 0),
   };
   writeFileSync(file, `${JSON.stringify({ ...circumstances, ...told }, null, 2)}\n`);
 }

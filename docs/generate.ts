@@ -8,6 +8,7 @@ import { cefKeyTable } from './generate/cef.ts';
 import { commandSections } from './generate/commands.ts';
 import { connectorPages, factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
 import { ecsFieldTable } from './generate/ecs.ts';
+import { growthMeasured, jobsMeasured, peersMeasured } from './generate/measured.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
 import { morePages, type Page, pages } from './generate/page.ts';
 import { blockTable, sharedTable } from './generate/settings-table.ts';
@@ -28,6 +29,9 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   record: recordSample,
   'connector pages': connectorPages,
   'more pages': morePages,
+  'jobs measured': jobsMeasured,
+  'peers measured': peersMeasured,
+  'growth measured': growthMeasured,
 };
 
 // No part reaches into the next one, whatever became of its end.
