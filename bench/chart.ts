@@ -100,8 +100,13 @@ ${lines.join('\n')}
 `;
 }
 
-const told = ({ date, cores, node, events, rounds = 1 }: Circumstances) =>
-  `Less is better. ${events.toLocaleString('en')} events, ${rounds === 1 ? 'one round' : `medians of ${rounds} rounds`}, ${cores} shared cores, Node ${node}, ${date}.`;
+function told({ date, cores, node, rounds = 1 }: Circumstances, work = ''): string {
+  const how = rounds === 1 ? 'one round' : `medians of ${rounds} rounds`;
+  return `Less is better. ${work}${how}, ${cores} shared cores, Node ${node}, ${date}.`;
+}
+
+const withEvents = (measured: Circumstances) =>
+  told(measured, `${measured.events.toLocaleString('en')} events, `);
 
 function write(name: string, svg: string): void {
   mkdirSync(here('../docs/assets'), { recursive: true });
@@ -120,7 +125,10 @@ if (jobs !== null) {
       { label: 'floor', value: Number(row['floor us/event']), own: false },
     ],
   }));
-  write('jobs', draw('CPU microseconds an event, and the floor under it', told(jobs), groups));
+  write(
+    'jobs',
+    draw('CPU microseconds an event, and the floor under it', withEvents(jobs), groups),
+  );
 }
 
 const peers = readResults<{ rows: readonly Row[] }>(here('./results/peers.json'));
@@ -136,7 +144,10 @@ if (peers !== null) {
       }))
       .toSorted((a, b) => a.value - b.value),
   }));
-  write('peers', draw('CPU microseconds an event, from source to receiver', told(peers), groups));
+  write(
+    'peers',
+    draw('CPU microseconds an event, from source to receiver', withEvents(peers), groups),
+  );
 }
 
 const grown = readResults<{ growth: readonly Growth[] }>(here('./results/growth.json'));
