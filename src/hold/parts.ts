@@ -5,7 +5,6 @@
 
 import { join } from 'node:path';
 import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
 import type { Epoch } from '../contracts/numbering.ts';
 import { type HeldPage, type NewPage, uidBytes } from '../contracts/spool.ts';
 import { openDatabase } from './database.ts';
@@ -88,14 +87,12 @@ export interface Joining {
   readonly keepsMark: KeepsMark;
   /** Those of them that have what they have read up to in a checkpoint of their name too. */
   readonly readers: readonly string[];
-  /** A checkpoint whose stream's blocks of identities have numbers that are greater by so many. */
-  readonly moveBlocks: (checkpoint: Json, by: number) => Json;
   readonly now: number;
 }
 
 /** Puts the databases of several directories together as one in another. */
 export function joinParts(parts: readonly string[], to: string, joining: Joining): void {
-  const { sinks, keepsMark, readers, moveBlocks, now } = joining;
+  const { sinks, keepsMark, readers, now } = joining;
   within(to, (into) => {
     const numbers = parts.map((dir) => within(dir, numbersOf));
     const begin = beginTogether(into, numbers, now);
@@ -103,7 +100,7 @@ export function joinParts(parts: readonly string[], to: string, joining: Joining
     for (const part of parts) {
       within(part, (from) => {
         end = addPages(from, into, { sinks, end, now });
-        addRows(from, into, { begin, moveBlocks });
+        addRows(from, into, begin);
         addPositions(from, into, begin);
       });
     }
@@ -205,24 +202,17 @@ function restOf({ kept, uids, count, ...page }: HeldPage, passed: number): NewPa
 }
 
 /** All but pages and positions; `begin` is where the sinks stand, who have all before it. */
-function addRows(
-  from: Statements,
-  into: Statements,
-  { begin, moveBlocks }: { readonly begin: Offset } & Pick<Joining, 'moveBlocks'>,
-): void {
-  const copy = (table: string, changed: (row: Row) => Row = (row) => row) => {
-    for (const row of from.each(`SELECT * FROM ${table}`)) add(into, table, changed(row));
+function addRows(from: Statements, into: Statements, begin: Offset): void {
+  const copy = (table: string, without: readonly string[] = []) => {
+    for (const row of from.each(`SELECT * FROM ${table}`)) add(into, table, row, without);
   };
-  const by = Number(into.row('SELECT max(block) AS n FROM identities')?.n ?? 0);
-  const moved = (text: unknown) =>
-    text === null ? null : JSON.stringify(moveBlocks(JSON.parse(String(text)) as Json, by));
-  copy('checkpoint', (row) => ({ ...row, body: moved(row.body) }));
-  copy('identities', (row) => ({ ...row, block: Number(row.block) + by }));
+  copy('checkpoint');
+  copy('identities', ['block']);
   copy('trail');
   copy('entity');
-  copy('parent', (row) => ({ ...row, checkpoint: moved(row.checkpoint) }));
-  copy('dead_letter', ({ id, ...row }) => row);
-  copy('request', ({ id, ...row }) => row);
+  copy('parent');
+  copy('dead_letter', ['id']);
+  copy('request', ['id']);
   const passed = Number(from.row('SELECT min(next) AS n FROM position')?.n ?? 0);
   for (const { kind, name, facts, at } of from.rows('SELECT kind, name, facts, at FROM note')) {
     const note = { kind: String(kind), name: String(name), now: Number(at) };
@@ -285,8 +275,8 @@ function notedIn(
   }
 }
 
-function add(into: Statements, table: string, row: Row): void {
-  const columns = Object.keys(row);
+function add(into: Statements, table: string, row: Row, without: readonly string[]): void {
+  const columns = Object.keys(row).filter((column) => !without.includes(column));
   const marks = columns.map(() => '?').join(', ');
   into.run(
     `INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${marks})`,

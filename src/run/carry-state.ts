@@ -13,7 +13,6 @@ import { ExportError } from '../contracts/errors.ts';
 
 import type { Clock, Log } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
-import { withBlocksMoved } from '../fetch/list/checkpoint.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { putDatabase, rowsIn } from '../hold/carry.ts';
 import { hasState } from '../hold/database.ts';
@@ -163,7 +162,7 @@ export async function exportState(
     }
     const [only = made, ...others] = parts;
     const now = means.clock.now();
-    if (others.length > 0) joinParts(parts, made, { ...state, moveBlocks: withBlocksMoved, now });
+    if (others.length > 0) joinParts(parts, made, { ...state, now });
     return { ...carried, aside: putDatabase(others.length > 0 ? made : only, dir, now) };
   } finally {
     rmSync(made, { recursive: true, force: true });

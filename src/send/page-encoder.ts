@@ -176,11 +176,10 @@ export function selectionOf(
   held: HeldPage,
   reader: Pick<Reader, 'sink' | 'takesPages' | 'selectionFor'>,
 ): Selection | null {
-  const { context, onlySink = '' } = held;
-  if (onlySink !== '' && onlySink !== reader.sink) return null;
+  const { context, onlySink } = held;
   if (context.isOfSink) return reader.takesPages ? null : everything;
-  const isForPages = context.kind === 'answer' || held.onlySink === '';
-  return isForPages && !reader.takesPages ? null : reader.selectionFor(context.source);
+  const isForAll = context.kind === 'answer' ? reader.takesPages : onlySink === undefined;
+  return isForAll || onlySink === reader.sink ? reader.selectionFor(context.source) : null;
 }
 
 function keyOf(selection: Selection, { documents, formatKey }: Reader): string {
