@@ -8,8 +8,6 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { DriftSettings } from '../drift/drift.ts';
-import { driftKey } from '../drift/state.ts';
-import { lookedUpAt } from '../fetch/held-lookups.ts';
 import type { UpstreamSettings } from '../upstream/settings.ts';
 import type { BlockReading } from './block.ts';
 import type { ConfiguredSink } from './sinks.ts';
@@ -140,24 +138,6 @@ function listening({ sources }: Pick<Work, 'sources'>) {
     path: ['sources', users[0]?.name ?? ''],
     names: users.map(({ name }) => name),
   }));
-}
-
-/** The shard of a stream's name, or of another name that things are held by; of what nobody reads the first. */
-export function shardOfStream(config: Work): (stream: string) => number {
-  const { sources, upstreams, watch } = config;
-  const [first = 0] = shardsOf(config);
-  return (stream) => {
-    const [name = ''] = /^[^/#]*/.exec(stream) ?? [];
-    const key = stream === driftKey ? (watch.drift?.trail[0] ?? '') : name;
-    const upstream = lookedUpAt(stream) ?? sources[key]?.settings.upstream ?? '';
-    return Object.hasOwn(upstreams, upstream) ? shardIn(config, upstream) : first;
-  };
-}
-
-/** Whether a sink writes in each shard to a place of the shard's: an id is no place. */
-export function hasPlaceOfShard({ definition, settings }: ConfiguredSink): boolean {
-  const own = definition.own?.(settings) ?? null;
-  return own !== null && own.key !== 'transactional_id';
 }
 
 function countOf({ state }: Pick<Work, 'state'>): number {

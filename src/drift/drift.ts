@@ -176,9 +176,8 @@ export class Drift {
     memory.checkpoint = { ...memory.checkpoint, next: page.first + page.count };
     const isChange = kind === 'drift' && settings.changes.includes(source);
     const isTrail = kind !== 'drift' && kind !== 'condition' && settings.trail.includes(source);
-    // What is sent to one sink again was looked at when it came.
-    const isForUs = page.onlySink === undefined || page.onlySink === driftKey;
-    if ((!isChange && !isTrail) || !isForUs) return;
+    // A dead letter that is sent again was looked at when it came.
+    if ((!isChange && !isTrail) || page.onlySink !== undefined) return;
     const decoded = new DecodedPage(page, this.#now.normaliserFor(page.context));
     for (let at = 0; at < page.count; at += 1) {
       const ocsf = decoded.ocsf(at);

@@ -2,7 +2,8 @@
 
 import { dirname } from 'node:path';
 import { readConfig } from '../../config/config.ts';
-import { type Carried, exportState, importState, kafkaStateOf } from '../../run/carry-state.ts';
+import { UsageError } from '../../contracts/errors.ts';
+import { type Carried, exportState, importState } from '../../run/carry-state.ts';
 import { counted } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
 import { logForm, openLog } from '../../watch/log.ts';
@@ -18,10 +19,10 @@ export const importCommand = defineCommand({
     from: { value: 'dir', about: 'where sluice.db is; left out: state.dir' },
   },
   async run({ config: file, from }, means) {
-    const { state, prefix, dir, tools } = await opened(file, means);
+    const { kafka, dir, tools } = await opened(file, means);
     const place = from ?? dir;
-    const carried = await importState(state, place, tools);
-    means.out(`${carriedText(carried)} from ${place} into Kafka, as ${prefix}`);
+    const carried = await importState(kafka, place, tools);
+    means.out(`${carriedText(carried)} from ${place} into Kafka, as ${kafka.prefix}`);
     means.out(`the database in ${place} is left as it is, and is older from the next start on`);
     return 0;
   },
@@ -36,10 +37,10 @@ export const exportCommand = defineCommand({
     to: { value: 'dir', about: 'where sluice.db is to be; left out: state.dir' },
   },
   async run({ config: file, to }, means) {
-    const { state, prefix, dir, tools } = await opened(file, means);
+    const { kafka, dir, tools } = await opened(file, means);
     const place = to ?? dir;
-    const carried = await exportState(state, place, tools);
-    means.out(`${carriedText(carried)} from Kafka, as ${prefix}, into ${place}`);
+    const carried = await exportState(kafka, place, tools);
+    means.out(`${carriedText(carried)} from Kafka, as ${kafka.prefix}, into ${place}`);
     if (carried.aside !== null) means.out(`the database that was there is now ${carried.aside}`);
     means.out(
       'take state.kafka out of the config before the next start; what stands in Kafka is older then',
@@ -50,16 +51,15 @@ export const exportCommand = defineCommand({
 
 async function opened(file: string, { env }: Means) {
   const config = readConfig(file, { env });
-  const { prefix } = kafkaOf(config);
+  if ((kafkaOf(config).shards ?? 1) > 1) {
+    throw new UsageError(
+      `${file} has several shards, and a database goes into one: set state.kafka.shards to 1, with a prefix of its own`,
+    );
+  }
   const log = await openLog({ level: 'warn', form: logForm(process.stderr) });
-  const tools = { log, clock: systemClock() };
   // The cache of the state in Kafka is a directory within state.dir.
-  return {
-    state: await kafkaStateOf(config, tools),
-    prefix,
-    dir: dirname(config.state.dir),
-    tools,
-  };
+  const dir = dirname(config.state.dir);
+  return { kafka: kafkaOf(config), dir, tools: { log, clock: systemClock() } };
 }
 
 function carriedText({ streams, pages }: Carried): string {
