@@ -2,9 +2,9 @@
 // compacted topic `<prefix>.control`, of one partition. `["drain", INSTANCE]` is there while that
 // process is to own nothing; `["command", ID]` until whoever asked has its answer, which is
 // `["answer", ID]`; `["shards", "count"]` says in how many shards the state is, where there are
-// several. What must stay true: a command and its answer have keys of their own, so that one that a
-// broker has stored twice stays answered; and what is not as we write it is left alone, since others
-// may write there.
+// several; `["import", "state"]` is there while an import into several is not through. What must stay
+// true: a command and its answer have keys of their own, so that one that a broker has stored twice
+// stays answered; and what is not as we write it is left alone, since others may write there.
 
 import { ProduceAcks } from '@platformatic/kafka';
 import { z } from 'zod';
@@ -32,7 +32,7 @@ export interface Command {
 }
 
 /** Which record. */
-type Key = readonly ['drain' | 'command' | 'answer' | 'shards', string];
+type Key = readonly ['drain' | 'command' | 'answer' | 'shards' | 'import', string];
 
 const commandShape = z.object({ name: z.string(), at: z.number(), shard: z.number().default(0) });
 const readWaitMs = 1_000;
@@ -55,6 +55,7 @@ export class Control {
   readonly #commands = new Map<string, Command>();
   readonly #answers = new Map<string, JsonObject>();
   #shards: number | null = null;
+  #isImporting = false;
 
   constructor(settings: LogSettings, clock: Clock) {
     this.#settings = settings;
@@ -80,6 +81,11 @@ export class Control {
   /** In how many shards the state is, by whoever began it; null: nobody has said, or there is one. */
   get shards(): number | null {
     return this.#shards;
+  }
+
+  /** Whether an import into several shards is under way, or was broken off. */
+  get isImporting(): boolean {
+    return this.#isImporting;
   }
 
   /** Calls back after whatever was read; returns what ends that. */
@@ -172,6 +178,12 @@ export class Control {
     this.#shards = shards;
   }
 
+  /** Says that an import into several shards has begun, or is through: no shard is worked on between. */
+  async importing(isImporting: boolean): Promise<void> {
+    await this.#write(['import', 'state'], isImporting ? {} : null);
+    this.#isImporting = isImporting;
+  }
+
   async ask({ id, ...command }: Command): Promise<void> {
     await this.#write(['command', id], { ...command, wish: { ...command.wish } });
   }
@@ -218,6 +230,8 @@ export class Control {
     } else if (kind === 'shards') {
       const count = said?.count;
       this.#shards = typeof count === 'number' ? count : null;
+    } else if (kind === 'import') {
+      this.#isImporting = said !== null;
     } else if (kind === 'command') {
       const command = said && commandOf(name, said);
       if (command !== null) this.#commands.set(name, command);

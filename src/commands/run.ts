@@ -10,7 +10,7 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { Summary } from '../pipeline.ts';
-import { agreeOnShards } from '../run/cluster.ts';
+import { agreeOnShards, refuseHalf } from '../run/cluster.ts';
 import { serveCommandsFromAfar } from '../run/commands-from-afar.ts';
 import { compareDue, serveComparisons } from '../run/comparisons.ts';
 import { type Drains, openDrains } from '../run/drains.ts';
@@ -106,6 +106,7 @@ async function runJourney(
     const { kafka } = config.state;
     if (drains !== null && kafka !== null && seat === null) {
       await agreeOnShards(kafka, drains.control, systemClock());
+      refuseHalf(drains.control.isImporting);
     }
     if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
       const { keepShards } = await import('../run/keep-shards.ts');

@@ -49,6 +49,24 @@ export function shardsOf(config: Work): readonly number[] {
   return [...new Set(used)].sort((a, b) => a - b);
 }
 
+/** What the streams of one source, or the look-ups of one upstream, have in common. */
+export function ownerOf(stream: string): string {
+  return /^[^/:#]*(#lookups)?/.exec(stream)?.[0] ?? '';
+}
+
+/** The shard that reads a stream; null: the config has no such source or upstream. */
+export function shardOfStream(config: Work, stream: string): number | null {
+  const owner = ownerOf(stream);
+  if (owner.endsWith('#lookups')) {
+    const upstream = owner.slice(0, -'#lookups'.length);
+    return Object.hasOwn(config.upstreams, upstream) ? shardIn(config, upstream) : null;
+  }
+  // What watches a trail is with it.
+  const name = owner === '' ? (config.watch.drift?.trail[0] ?? '') : owner;
+  const source = Object.hasOwn(config.sources, name) ? config.sources[name] : undefined;
+  return source === undefined ? null : shardIn(config, source.settings.upstream);
+}
+
 /** What a shard has of a config: its sources and upstreams, and all sinks. */
 export function ofShard<C extends Work>(config: C, shard: number): C {
   const { state, sources, upstreams, sinks, watch } = config;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { openDatabase } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { everyRow, type OutboxRow } from './outbox.ts';
+import { reachedName } from './reached.ts';
 import { databaseName } from './schema.ts';
 import { Statements } from './statements.ts';
 
@@ -47,8 +48,8 @@ export function putDatabase(from: string, to: string, now: number): string | nul
       if (existsSync(place + ending)) renameSync(place + ending, aside + ending);
     }
   }
-  // It tells of deliveries from the other one.
-  rmSync(join(to, deliveredName), { force: true });
+  // They tell of deliveries from the other one.
+  for (const name of [deliveredName, reachedName]) rmSync(join(to, name), { force: true });
   renameSync(source, place);
   sync(to);
   return hadOne ? aside : null;

@@ -96,6 +96,8 @@ export function restoreRow(statements: Statements, { table, key, value }: Outbox
   const { first, body } = held;
   const isPage = typeof first === 'number' && body instanceof Uint8Array;
   const run = statements.run.bind(statements);
+  // A log may hold a page twice, where an import was begun again.
+  if (isPage) run('DELETE FROM page_part WHERE first = ?', first);
   const row = isPage ? { ...held, body: writeParts(run, body, first) } : held;
   const columns = Object.keys(row);
   const marks = columns.map(() => '?').join(', ');

@@ -11,7 +11,8 @@ import type { Offset } from '../contracts/event.ts';
 import { type Numbering, type Place, presentEpoch, reachOf } from '../contracts/numbering.ts';
 import { makePrivateFile } from './private-files.ts';
 
-const fileName = 'reached';
+/** The file's name within the state directory. */
+export const reachedName = 'reached';
 /** `0000000000000042 3f2a90c1` and a line end: the next event's number, and a check. */
 const numberLength = 16;
 const lineLength = numberLength + 10;
@@ -19,7 +20,7 @@ const lineLength = numberLength + 10;
 /** What the file says, by sink: of another spool, or of an epoch that is not ours, too. */
 export function readReached(dir: string): ReadonlyMap<string, Place> {
   try {
-    const [header = '', ...lines] = readFileSync(join(dir, fileName), 'utf8').split('\n');
+    const [header = '', ...lines] = readFileSync(join(dir, reachedName), 'utf8').split('\n');
     const { spool, epoch, sinks } = JSON.parse(header) as Header;
     return new Map(
       sinks.flatMap((sink, index) => {
@@ -85,7 +86,7 @@ export class Reached {
       sinks: names,
     };
     const first = `${JSON.stringify(header satisfies Header)}\n`;
-    const path = join(this.#dir, fileName);
+    const path = join(this.#dir, reachedName);
     try {
       makePrivateFile(`${path}.next`);
       this.#file = openSync(`${path}.next`, 'w');

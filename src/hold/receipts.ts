@@ -93,7 +93,10 @@ export class Receipts {
   }
 }
 
-function momentsOf(facts: { readonly [name: string]: unknown } | null): readonly ReachedMoment[] {
+/** The moments that such a note tells of. */
+export function momentsOf(
+  facts: { readonly [name: string]: unknown } | null,
+): readonly ReachedMoment[] {
   const moments = facts?.moments;
   return Array.isArray(moments)
     ? moments.filter(({ at, end }) => Number.isFinite(at) && Number.isSafeInteger(end))

@@ -1,20 +1,34 @@
 // A state carried from a SQLite database into Kafka, and back: with pages, positions, checkpoints
-// and all else that it holds. What must stay true: nobody works with either meanwhile; what it was
-// carried from stays as it was; and nobody goes on from half of it.
+// and all else that it holds. Into several shards it is shared out, from several joined. What must
+// stay true: nobody works with either meanwhile; what it was carried from stays as it was; and nobody
+// goes on from half of it.
 
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Control } from '../cluster/control.ts';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { ShardLog } from '../cluster/log/shard-log.ts';
+import { shardOfStream, shardsOf } from '../config/shards.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { putDatabase, rowsIn } from '../hold/carry.ts';
 import { hasState } from '../hold/database.ts';
 import { takeLock } from '../hold/lock.ts';
+import { regroup } from '../hold/regroup.ts';
 import { changeIn, lookInto } from '../hold/store.ts';
-import { clusterNote, importNote, isHalfImported, refuseBeside } from './cluster.ts';
+import { type CarryConfig, carrying, partFor, partsOf } from './carry-parts.ts';
+import {
+  agreeOnShards,
+  clusterNote,
+  type ImportNote,
+  importNote,
+  noteImport,
+  refuseBeside,
+  refuseHalf,
+} from './cluster.ts';
 
 interface Means {
   readonly clock: Clock;
@@ -29,13 +43,19 @@ export interface Carried {
   readonly aside: string | null;
 }
 
-/** All of one partition. */
+/** A shard that is carried into or out of. */
+interface Taken {
+  readonly shard: number;
+  readonly log: ShardLog;
+  /** Of its own; thrown away. */
+  readonly scratch: string;
+}
 
 /** Carries the state of a directory into Kafka, where there must be none. */
 export async function importState(
+  config: CarryConfig,
   kafka: MemberSettings,
-  dir: string,
-  means: Means,
+  { dir, ...means }: Means & { readonly dir: string },
 ): Promise<Carried> {
   if (!hasState(dir)) {
     throw new ExportError('config_invalid', `there is no state in ${dir}`, {
@@ -45,33 +65,29 @@ export async function importState(
   const lock = takeLock(dir);
   try {
     importBackfillFiles({ dir, sync: 'full', keepMs: 0 });
-    return await withShard(kafka, means, async (shard, scratch) => {
-      const held = await shard.rebuild(scratch);
-      const isNew =
-        held.streams + held.pages === 0 && lookInto(scratch, null, clusterNote) === null;
-      if (!isNew && !isHalfImported(scratch)) {
-        throw new ExportError(
-          'config_invalid',
-          `there is a state ${kafka.prefix} in Kafka already`,
-          {
-            next: 'Give state.kafka.prefix another name, or delete the topics with that prefix if nobody needs them. Nothing was changed.',
-          },
-        );
-      }
-      const mark = (state: 'begun' | 'done') =>
-        changeIn({ dir: scratch, sync: 'none', keepMs: 0 }, (store) => {
-          importNote(store, state, means.clock.now());
-          return store.drain();
-        });
-      await shard.commit(mark('begun'));
-      const carried = { streams: 0, pages: 0 };
-      for (const rows of rowsIn(dir)) {
-        carried.streams += rows.filter(({ table }) => table === 'checkpoint').length;
-        carried.pages += rows.filter(({ table }) => table === 'page').length;
-        await shard.commit(rows);
-      }
-      await shard.commit(mark('done'));
-      return { ...carried, aside: null };
+    const from = printOf(config, dir);
+    return await withShards(kafka, means, {
+      wanted: shardsOf(config),
+      work: async (taken, control) => {
+        const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
+        const isShared = (kafka.shards ?? 1) > 1;
+        // One record, so that no shard is worked on while another has nothing yet.
+        if (isShared) await control.importing(true);
+        const carried = { streams: 0, pages: 0 };
+        const targets = left.filter(({ shard }) => shardsOf(config).includes(shard));
+        for (const one of targets) await one.log.commit(mark(one, { state: 'begun', from }, means));
+        for (const one of targets) {
+          const part = isShared ? partOf(config, dir, one) : dir;
+          for (const rows of rowsIn(part)) {
+            carried.streams += rows.filter(({ table }) => table === 'checkpoint').length;
+            carried.pages += rows.filter(({ table }) => table === 'page').length;
+            await one.log.commit(rows);
+          }
+          await one.log.commit(mark(one, { state: 'done', from }, means));
+        }
+        if (isShared) await control.importing(false);
+        return { ...carried, aside: null };
+      },
     });
   } finally {
     lock.release();
@@ -80,25 +96,37 @@ export async function importState(
 
 /** Carries the state in Kafka into a directory, beside the database that is there. */
 export async function exportState(
+  config: CarryConfig,
   kafka: MemberSettings,
-  dir: string,
-  means: Means,
+  { dir, ...means }: Means & { readonly dir: string },
 ): Promise<Carried> {
   const lock = takeLock(dir);
   const made = mkdtempSync(join(dir, 'export-'));
   try {
-    return await withShard(kafka, means, async (shard) => {
-      const { streams, pages, missing } = await shard.rebuild(made, { isCache: false });
-      if (missing !== null || isHalfImported(made)) {
-        const what =
-          missing === null
-            ? 'an import into it was broken off'
-            : `events ${missing.from} to ${missing.until - 1} are gone from it that a sink has not had`;
-        throw new ExportError('state_damaged', `the state ${kafka.prefix} in Kafka: ${what}`, {
-          next: 'Give sluice cluster import again for the one, or start sluice run once for the other: it tells its sinks of the gap. Nothing was changed.',
-        });
-      }
-      return { streams, pages, aside: putDatabase(made, dir, means.clock.now()) };
+    return await withShards(kafka, means, {
+      wanted: [],
+      work: async (taken, control) => {
+        refuseHalf(control.isImporting);
+        if (taken.length === 0) {
+          throw new ExportError('config_invalid', `there is no state ${kafka.prefix} in Kafka`, {
+            next: 'Check state.kafka.prefix and brokers. Nothing was changed.',
+          });
+        }
+        const dirs = new Map<number, string>();
+        let whole = { streams: 0, pages: 0 };
+        for (const { shard, log } of taken) {
+          const place = join(made, `shard-${shard}`);
+          whole = await readWhole(log, place, kafka);
+          dirs.set(shard, place);
+        }
+        let [all = ''] = dirs.values();
+        if ((kafka.shards ?? 1) > 1) {
+          all = join(made, 'all');
+          const of = { ...carrying(config), keepsMark: () => false, counts: true };
+          whole = regroup({ ...of, from: partsOf(config, dirs), to: all });
+        }
+        return { ...whole, aside: putDatabase(all, dir, means.clock.now()) };
+      },
     });
   } finally {
     rmSync(made, { recursive: true, force: true });
@@ -106,20 +134,141 @@ export async function exportState(
   }
 }
 
-/** With a directory that is thrown away. */
-async function withShard<T>(
+/** Makes the database of a shard as it is in Kafka. Throws where that is not whole. */
+async function readWhole(log: ShardLog, place: string, { prefix }: MemberSettings) {
+  const { missing, ...whole } = await log.rebuild(place, { isCache: false });
+  const isHalf = importNote(place)?.state === 'begun';
+  if (missing === null && !isHalf) return whole;
+  const what =
+    missing === null
+      ? 'an import into it was broken off'
+      : `events ${missing.from} to ${missing.until - 1} are gone from it that a sink has not had`;
+  throw new ExportError('state_damaged', `the state ${prefix} in Kafka: ${what}`, {
+    next: 'Give sluice cluster import again for the one, or start sluice run once for the other: it tells its sinks of the gap. Nothing was changed.',
+  });
+}
+
+/** Those shards that the import has not been through with. Throws `config_invalid` where one holds something else. */
+async function toImport(
+  taken: readonly Taken[],
+  {
+    from,
+    isImporting,
+    kafka: { prefix },
+  }: { readonly from: string; readonly isImporting: boolean; readonly kafka: MemberSettings },
+): Promise<readonly Taken[]> {
+  const left: Taken[] = [];
+  for (const one of taken) {
+    const { streams, pages } = await one.log.rebuild(one.scratch);
+    const note = importNote(one.scratch);
+    const isOfThis = note !== null && (note.from ?? from) === from;
+    const isNew = note === null && streams + pages === 0;
+    if (isOfThis && note.state === 'done') continue;
+    if (isNew && lookInto(one.scratch, null, clusterNote) === null) left.push(one);
+    else if (isOfThis) left.push(one);
+    else if (note?.state === 'begun') {
+      const what = `the import into the state ${prefix} that was broken off was of another database, or of this one before it was worked with again, or by another config`;
+      throw new ExportError('config_invalid', what, {
+        next: 'Import that one, give state.kafka.prefix another name, or delete the topics with that prefix, which hold nothing that is not in the database. Nothing was changed.',
+      });
+    } else throw alreadyThere(prefix);
+  }
+  if (left.length === 0 && !isImporting) throw alreadyThere(prefix);
+  return left;
+}
+
+function alreadyThere(prefix: string): ExportError {
+  return new ExportError('config_invalid', `there is a state ${prefix} in Kafka already`, {
+    next: 'Give state.kafka.prefix another name, or delete the topics with that prefix if nobody needs them. Nothing was changed.',
+  });
+}
+
+/** Makes the database of what goes into a shard; returns its directory. */
+function partOf(config: CarryConfig, dir: string, { shard, scratch }: Taken): string {
+  const to = join(scratch, 'part');
+  const { counts, ...part } = partFor(config, shard);
+  regroup({ ...carrying(config), from: [{ dir, ...part }], to, counts });
+  return to;
+}
+
+/** Stands for what a database holds, and for how it is shared out. */
+function printOf(config: CarryConfig, dir: string): string {
+  const { numbering, end } = lookInto(dir, null, (store) => ({
+    numbering: store.numbering,
+    end: store.end,
+  })) ?? { numbering: null, end: 0 };
+  const shards = Object.keys(config.sources).map((name) => [name, shardOfStream(config, name)]);
+  const all = JSON.stringify([numbering, end, shards.sort()]);
+  return createHash('sha256').update(all).digest('hex').slice(0, 16);
+}
+
+/** The rows of a note that says how far the import is. */
+function mark({ scratch }: Taken, note: ImportNote, { clock }: Means) {
+  return changeIn({ dir: scratch, sync: 'none', keepMs: 0 }, (store) => {
+    noteImport(store, note, clock.now());
+    return store.drain();
+  });
+}
+
+/** With the shards that are wanted or hold something, each with a directory that is thrown away; nobody else has one. */
+async function withShards<T>(
   kafka: MemberSettings,
   means: Means,
-  carry: (shard: ShardLog, scratch: string) => Promise<T>,
+  {
+    wanted,
+    work,
+  }: {
+    readonly wanted: readonly number[];
+    readonly work: (taken: readonly Taken[], control: Control) => Promise<T>;
+  },
 ): Promise<T> {
-  await refuseBeside(kafka, means.clock, { waits: false });
-  const { ShardLog } = await import('../cluster/log/shard-log.ts');
-  const shard = await ShardLog.take(kafka, means);
+  const [{ Control }, { ShardLog }] = await Promise.all([
+    import('../cluster/control.ts'),
+    import('../cluster/log/shard-log.ts'),
+  ]);
+  const control = new Control(kafka, means.clock);
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-carry-'));
+  const taken: Taken[] = [];
   try {
-    return await carry(shard, scratch);
+    // First, since who follows waits for a Kafka that cannot be reached.
+    await control.readAll();
+    await control.follow(means.log);
+    await agreeOnShards(kafka, control, means.clock);
+    const all = new Set([...wanted, ...(await shardsHeld(kafka, means.clock))]);
+    const settings = [...all].sort((a, b) => a - b).map((shard) => ({ ...kafka, shard }));
+    for (const one of settings) await refuseBeside(one, means.clock, { waits: false });
+    for (const one of settings) {
+      const { shard } = one;
+      const log = await ShardLog.take(one, means);
+      taken.push({ shard, log, scratch: join(scratch, String(shard)) });
+    }
+    return await work(taken, control);
   } finally {
-    await shard.close();
+    for (const { log } of taken) await log.close();
+    await control.close();
     rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** The shards of which anything stands in Kafka; of one there is always that. */
+async function shardsHeld(kafka: MemberSettings, clock: Clock): Promise<readonly number[]> {
+  const { shards = 1 } = kafka;
+  if (shards === 1) return [0];
+  const [{ LogClient }, { shardNames }, { clusterError }] = await Promise.all([
+    import('../cluster/log/client.ts'),
+    import('../cluster/log/settings.ts'),
+    import('../cluster/failure.ts'),
+  ]);
+  const client = new LogClient(kafka, clock);
+  try {
+    const held: number[] = [];
+    for (let shard = 0; shard < shards; shard += 1) {
+      if ((await client.end(shardNames({ ...kafka, shard }).state)) > 0n) held.push(shard);
+    }
+    return held;
+  } catch (error) {
+    throw clusterError(error, `looking for the state ${kafka.prefix}`);
+  } finally {
+    client.close();
   }
 }

@@ -39,24 +39,37 @@ export function clusterNote(store: Store): ClusterNote | null {
   return note.safeParse(store.noted(kind).get(owner)).data ?? null;
 }
 
-/** Notes how far an import of a state has come. */
-export function importNote(store: Store, state: 'begun' | 'done', now: number): void {
-  store.note(kind, imported, JSON.stringify({ state }), now);
+const importShape = z.object({
+  state: z.enum(['begun', 'done']),
+  /** Stands for what is imported, and how it is shared out; an older version did not say. */
+  from: z.string().optional(),
+});
+
+/** How far an import has come. */
+export type ImportNote = Readonly<z.output<typeof importShape>>;
+
+/** Notes it. */
+export function noteImport(store: Store, note: ImportNote, now: number): void {
+  store.note(kind, imported, JSON.stringify(note), now);
 }
 
-/** Whether an import into the state of a directory was broken off. */
-export function isHalfImported(dir: string): boolean {
+/** What is noted of an import into the state of a directory; null: there was none. */
+export function importNote(dir: string): ImportNote | null {
   const noted = lookInto(dir, null, (store) => store.noted(kind).get(imported) ?? null);
-  return noted?.state === 'begun';
+  return importShape.safeParse(noted).data ?? null;
+}
+
+/** Throws `state_damaged` where an import was broken off. */
+export function refuseHalf(isHalf: boolean): void {
+  if (!isHalf) return;
+  throw new ExportError('state_damaged', 'an import into the state in Kafka was broken off', {
+    next: 'Give sluice cluster import again, which begins anew. Nothing is lost: the state that it was to import is as it was.',
+  });
 }
 
 /** Notes that this process has the state of a directory now. Throws where that is half of one. */
 export function noteOwner(dir: string, kafka: MemberSettings, now: number): ClusterNote {
-  if (isHalfImported(dir)) {
-    throw new ExportError('state_damaged', 'an import into the state in Kafka was broken off', {
-      next: 'Give sluice cluster import again, which begins anew. Nothing is lost: the state that it was to import is as it was.',
-    });
-  }
+  refuseHalf(importNote(dir)?.state === 'begun');
   return changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
     const before = clusterNote(store);
     const { instance = null, pid } = kafka.starter ?? {

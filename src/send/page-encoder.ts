@@ -176,10 +176,11 @@ export function selectionOf(
   held: HeldPage,
   reader: Pick<Reader, 'sink' | 'takesPages' | 'selectionFor'>,
 ): Selection | null {
-  const { context, onlySink } = held;
+  const { context, onlySink = '' } = held;
+  if (onlySink !== '' && onlySink !== reader.sink) return null;
   if (context.isOfSink) return reader.takesPages ? null : everything;
-  const isForAll = context.kind === 'answer' ? reader.takesPages : onlySink === undefined;
-  return isForAll || onlySink === reader.sink ? reader.selectionFor(context.source) : null;
+  const isForPages = context.kind === 'answer' || held.onlySink === '';
+  return isForPages && !reader.takesPages ? null : reader.selectionFor(context.source);
 }
 
 function keyOf(selection: Selection, { documents, formatKey }: Reader): string {

@@ -2,7 +2,6 @@
 
 import { dirname } from 'node:path';
 import { readConfig } from '../../config/config.ts';
-import { UsageError } from '../../contracts/errors.ts';
 import { type Carried, exportState, importState } from '../../run/carry-state.ts';
 import { counted } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
@@ -19,9 +18,9 @@ export const importCommand = defineCommand({
     from: { value: 'dir', about: 'where sluice.db is; left out: state.dir' },
   },
   async run({ config: file, from }, means) {
-    const { kafka, dir, tools } = await opened(file, means);
+    const { config, kafka, dir, tools } = await opened(file, means);
     const place = from ?? dir;
-    const carried = await importState(kafka, place, tools);
+    const carried = await importState(config, kafka, { dir: place, ...tools });
     means.out(`${carriedText(carried)} from ${place} into Kafka, as ${kafka.prefix}`);
     means.out(`the database in ${place} is left as it is, and is older from the next start on`);
     return 0;
@@ -37,9 +36,9 @@ export const exportCommand = defineCommand({
     to: { value: 'dir', about: 'where sluice.db is to be; left out: state.dir' },
   },
   async run({ config: file, to }, means) {
-    const { kafka, dir, tools } = await opened(file, means);
+    const { config, kafka, dir, tools } = await opened(file, means);
     const place = to ?? dir;
-    const carried = await exportState(kafka, place, tools);
+    const carried = await exportState(config, kafka, { dir: place, ...tools });
     means.out(`${carriedText(carried)} from Kafka, as ${kafka.prefix}, into ${place}`);
     if (carried.aside !== null) means.out(`the database that was there is now ${carried.aside}`);
     means.out(
@@ -51,15 +50,10 @@ export const exportCommand = defineCommand({
 
 async function opened(file: string, { env }: Means) {
   const config = readConfig(file, { env });
-  if ((kafkaOf(config).shards ?? 1) > 1) {
-    throw new UsageError(
-      `${file} has several shards, and a database goes into one: set state.kafka.shards to 1, with a prefix of its own`,
-    );
-  }
   const log = await openLog({ level: 'warn', form: logForm(process.stderr) });
   // The cache of the state in Kafka is a directory within state.dir.
   const dir = dirname(config.state.dir);
-  return { kafka: kafkaOf(config), dir, tools: { log, clock: systemClock() } };
+  return { config, kafka: kafkaOf(config), dir, tools: { log, clock: systemClock() } };
 }
 
 function carriedText({ streams, pages }: Carried): string {

@@ -9,7 +9,7 @@ import type { z } from 'zod';
 import { isObject, type Json } from '../../contracts/json.ts';
 import type { Order } from '../../contracts/source.ts';
 import { checkpointMismatch } from '../outcome.ts';
-import { concerns, listCheckpoint } from './checkpoint-shape.ts';
+import { byOldVersion, concerns, listCheckpoint } from './checkpoint-shape.ts';
 import type { Place } from './page.ts';
 
 /** As the time of the last round: rows came in where they are not read, one is due at once. */
@@ -91,6 +91,18 @@ export function parseCheckpoint(held: Json): ListCheckpoint | null {
   const sides = Object.keys(concerns).map((concern) => [concern, held]);
   const current = isOld ? { ...held, version: 2, ...Object.fromEntries(sides) } : held;
   return listCheckpoint.safeParse(current).data ?? null;
+}
+
+/** A checkpoint whose stream's blocks of identities have numbers that are greater by so many. */
+export function withBlocksMoved(held: Json, by: number): Json {
+  const parsed = parseCheckpoint(held);
+  if (parsed === null) return held;
+  const { openWalk } = parsed.start;
+  const { olderUpTo } = parsed.memory;
+  return joined(parsed, {
+    start: { openWalk: openWalk && { ...openWalk, block: openWalk.block + by } },
+    memory: { olderUpTo: olderUpTo === byOldVersion ? olderUpTo : olderUpTo + by },
+  });
 }
 
 /** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */

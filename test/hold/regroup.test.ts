@@ -1,0 +1,167 @@
+// States made of others: whatever sinks had and had not of several databases, each gets from the new one what it lacked, in
+// order and once, and streams find what they knew.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { HeldPage } from '../../src/contracts/spool.ts';
+import { withBlocksMoved } from '../../src/fetch/list/checkpoint.ts';
+import { type Origin, regroup } from '../../src/hold/regroup.ts';
+import { Store } from '../../src/hold/store.ts';
+import { selectionOf } from '../../src/send/page-encoder.ts';
+import { aPage } from '../support/a-page.ts';
+import { tempDir } from '../support/temp.ts';
+
+const sinks = ['a', 'b', 'c'] as const;
+const takes = { a: 'events', b: 'events', c: 'pages' } as const;
+
+/** What one database holds: of each page how many records, and for whom; and how far each sink has come. */
+const aState = fc.record({
+  pages: fc.array(
+    fc.record({
+      stream: fc.constantFrom('s', 't'),
+      count: fc.integer({ min: 1, max: 4 }),
+      as: fc.constantFrom('events', 'events', 'of sink', 'answer', 'only a'),
+    }),
+    { maxLength: 6 },
+  ),
+  had: fc.tuple(...sinks.map(() => fc.double({ min: 0, max: 1, noNaN: true }))),
+});
+
+type State = typeof aState extends fc.Arbitrary<infer S> ? S : never;
+
+function filled({ pages, had }: State, name: string): string {
+  const dir = tempDir();
+  const store = new Store({ dir, sync: 'none', keepMs: 0 });
+  store.transaction(() => {
+    for (const [index, { stream, count, as }] of pages.entries()) {
+      const ids = Array.from(
+        { length: as === 'answer' ? 1 : count },
+        (_, n) => `${name}-${index}-${n}`,
+      );
+      const page = aPage({ stream: `${stream}-${name}`, ids });
+      const context = {
+        ...page.context,
+        ...(as === 'answer' && { kind: 'answer' as const }),
+        ...(as === 'of sink' && { isOfSink: true as const }),
+      };
+      const onlySink = { answer: '', 'only a': 'a', events: null, 'of sink': null }[as];
+      store.hold({ ...page, context, ...(onlySink !== null && { onlySink }) }, index);
+    }
+  });
+  const end = store.end;
+  store.transaction(() => {
+    for (const [index, sink] of sinks.entries()) {
+      store.acknowledge(sink, { position: Math.round((had[index] ?? 0) * end) }, 0);
+    }
+  });
+  store.close();
+  return dir;
+}
+
+/** What a sink is still to get, by the streams of its events. */
+function owed(dir: string): Record<string, string[]> {
+  const store = new Store({ dir, sync: 'none', keepMs: 0 });
+  try {
+    return Object.fromEntries(
+      sinks.flatMap((sink) => {
+        const reader = {
+          ...{ sink, takesPages: takes[sink] === 'pages' },
+          selectionFor: () => ({}) as never,
+        };
+        const { position } = store.progress(sink);
+        const meant = store
+          .read(position, 1e9)
+          .filter((page) => selectionOf(page, reader) !== null)
+          .flatMap((page) => uidsOf(page).map((uid, n) => ({ uid, page, at: page.first + n })))
+          .filter(({ at }) => at >= position);
+        const streams = Map.groupBy(meant, ({ page }) => page.context.stream);
+        return [...streams].map(([stream, of]) => [`${sink} ${stream}`, of.map(({ uid }) => uid)]);
+      }),
+    );
+  } finally {
+    store.close();
+  }
+}
+
+const uidsOf = ({ uids }: HeldPage) =>
+  Array.from({ length: uids.length / 32 }, (_, n) =>
+    Buffer.from(uids.subarray(n * 32, n * 32 + 32)).toString('hex'),
+  );
+
+function made(from: readonly Origin[]): string {
+  const to = tempDir();
+  const all = { sinks: new Map(Object.entries(takes)), keepsMark: () => false, counts: true };
+  regroup({ ...all, from, to, checkpoint: (_, held, by) => withBlocksMoved(held, by) });
+  return to;
+}
+
+const all = () => true;
+
+test('of several each sink lacks what it lacked of each, and of parts of one as well', () => {
+  fc.assert(
+    fc.property(fc.array(aState, { minLength: 1, maxLength: 3 }), (states) => {
+      const dirs = states.map((state, index) => filled(state, String(index)));
+      const before = Object.assign({}, ...dirs.map(owed));
+
+      const joined = made(dirs.map((dir) => ({ dir, keeps: all, sends: all })));
+
+      expect(owed(joined)).toEqual(before);
+      const part = (stream: string) => {
+        const sends = (name: string) => name.startsWith(stream);
+        return owed(made([{ dir: joined, keeps: sends, sends }]));
+      };
+      expect({ ...part('s'), ...part('t') }).toEqual(before);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('streams, letters and requests of both are there, with numbers of their own', () => {
+  const dirs = ['one', 'two'].map((name) => {
+    const dir = tempDir();
+    const store = new Store({ dir, sync: 'none', keepMs: 0 });
+    store.transaction(() => {
+      const page = aPage({ stream: name, ids: ['x', 'y'], pad: 2 ** 20 });
+      const identities = Buffer.alloc(20, name);
+      const trail = [{ cursor: `at ${name}`, at: 1 }];
+      store.append({ stream: name, pages: [page], checkpoint: { of: name }, identities, trail }, 1);
+      store.receipts.reached(name, 5, 5);
+      const context = page.context;
+      const letter = { uid: name, offset: 1, reason: 'no', context, record: Buffer.from('{}') };
+      store.acknowledge('a', { position: 2, deadLetters: [letter] }, 2);
+    });
+    store.transaction(() => {
+      const [letter] = store.letters.list('a');
+      const letters = [[letter?.id ?? 0, name]] as const;
+      store.requests.ask('a', { what: 'letters', does: 'retry', letters }, 3);
+    });
+    store.close();
+    return dir;
+  });
+
+  const store = new Store({
+    dir: made(dirs.map((dir) => ({ dir, keeps: all, sends: all }))),
+    sync: 'none',
+    keepMs: 0,
+  });
+
+  expect(store.recall('two')).toEqual({
+    checkpoint: { of: 'two' },
+    identities: [{ block: 2, bytes: new Uint8Array(Buffer.alloc(20, 'two')) }],
+  });
+  expect(store.streams.trail('two')).toEqual([{ cursor: 'at two', at: 1 }]);
+  expect(store.streams.nextBlock).toBe(3);
+  const letters = store.letters.list('a').map(({ id, uid }) => [id, uid]);
+  expect(letters).toHaveLength(2);
+  const asked = store.requests
+    .all()
+    .flatMap(({ wish }) => (wish.what === 'letters' ? wish.letters : []));
+  expect(asked).toEqual(letters);
+  expect(store.progress('a').position).toBe(store.end);
+  expect(store.progress('b').position).toBe(0);
+  expect([...store.receipts.moments().values()].flat()).toEqual([
+    { at: 5, end: 2 },
+    { at: 5, end: 4 },
+  ]);
+  store.close();
+});
