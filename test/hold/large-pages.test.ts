@@ -4,9 +4,11 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { rowsIn as everyRowIn } from '../../src/hold/carry.ts';
 import { findDamage } from '../../src/hold/damage.ts';
+import { Rebuilding } from '../../src/hold/rebuild.ts';
 import { databaseName } from '../../src/hold/schema.ts';
-import { Store } from '../../src/hold/store.ts';
+import { lookInto, Store } from '../../src/hold/store.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
 import { mend } from './accounts.ts';
@@ -114,3 +116,17 @@ function change(dir: string, sql: string): void {
   database.exec(sql);
   database.close();
 }
+
+test('a log that holds a large page twice, from an import that was begun again, makes it once', () => {
+  const [from, to] = [held(), tempDir()];
+  const rebuilding = new Rebuilding(to);
+  for (const _ of ['begun', 'again']) {
+    for (const rows of everyRowIn(from)) rebuilding.put(rows);
+  }
+  rebuilding.finish({ isCache: false });
+
+  const bodies = (dir: string) =>
+    lookInto(dir, [], (store) => store.read(0, 100 * MiB).map(({ body }) => body));
+  expect(bodies(to)).toHaveLength(3);
+  expect(bodies(to)).toEqual(bodies(from));
+});

@@ -24,7 +24,7 @@ const aState = fc.record({
     }),
     { maxLength: 6 },
   ),
-  had: fc.tuple(...sinks.map(() => fc.double({ min: 0, max: 1, noNaN: true }))),
+  had: fc.tuple(...sinks.map(() => fc.integer({ min: 0, max: 8 }))),
 });
 
 type State = typeof aState extends fc.Arbitrary<infer S> ? S : never;
@@ -51,7 +51,7 @@ function filled({ pages, had }: State, name: string): string {
   const end = store.end;
   store.transaction(() => {
     for (const [index, sink] of sinks.entries()) {
-      store.acknowledge(sink, { position: Math.round((had[index] ?? 0) * end) }, 0);
+      store.acknowledge(sink, { position: Math.round(((had[index] ?? 0) / 8) * end) }, 0);
     }
   });
   store.close();
