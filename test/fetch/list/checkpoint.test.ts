@@ -8,6 +8,7 @@ import {
   freshCheckpoint,
   parseCheckpoint,
   readCheckpoint,
+  withBlocksMoved,
 } from '../../../src/fetch/list/checkpoint.ts';
 import { asVersion1 } from '../../support/older-checkpoint.ts';
 
@@ -83,4 +84,22 @@ test('a changed paging leaves nothing but what is known of the records', () => {
   });
   const growth = { order: 'unknown', learnedAt: null };
   expect(after).toEqual({ ...fresh, growth, memory, wanted, told });
+});
+
+test('blocks that have got other numbers are told with those, and nothing else changes', () => {
+  const walking = read(corpus.find(({ openWalk }) => openWalk !== null) ?? {});
+  const memory = { ...walking.memory, olderUpTo: 3 };
+  const block = walking.start.openWalk?.block ?? 0;
+
+  const moved = withBlocksMoved({ ...walking, memory }, 40);
+
+  expect(moved).toEqual({
+    ...walking,
+    start: { openWalk: { ...walking.start.openWalk, block: block + 40 } },
+    memory: { ...memory, olderUpTo: 43 },
+  });
+  // All blocks, whatever their numbers.
+  const all = { memory: { ...memory, olderUpTo: Number.MAX_SAFE_INTEGER } };
+  expect(withBlocksMoved({ ...walking, ...all }, 40)).toMatchObject(all);
+  expect(withBlocksMoved({ kind: 'of another' }, 40)).toEqual({ kind: 'of another' });
 });
